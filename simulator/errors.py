@@ -1,0 +1,38 @@
+"""Errors that a user can cause. Each names the object, the rule, the numbers on both sides and the way out.
+
+The command line turns `UsageError` into exit status 2 and `RunError` into exit status 1; neither prints a stack trace.
+"""
+
+from __future__ import annotations
+
+
+class AscendtileError(Exception):
+    """Base of every error that ascendtile raises on purpose."""
+
+
+class UsageError(AscendtileError, ValueError):
+    """Wrong usage or input: unknown product, bad shape, unsupported dtype, malformed file."""
+
+
+class ProductError(UsageError):
+    """A product file, or an override of one, breaks a rule; the text names file, key and rule."""
+
+
+class CompileError(UsageError):
+    """A kernel's source says something the language lacks; the text has file, line and a caret."""
+
+
+class RunError(AscendtileError, RuntimeError):
+    """A kernel that would fail on the device: buffer overflow, out of bounds, hang."""
+
+
+class BufferOverflowError(RunError):
+    """The tiles alive at one point need more bytes than the buffer has."""
+
+
+class OutOfBoundsError(RunError):
+    """A load, store or atomic touches memory outside its tensor."""
+
+
+class DeviceAssertionError(RunError):
+    """An assertion inside a kernel failed."""

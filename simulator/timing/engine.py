@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.simulator.timing import _engine
+from ascendtile.simulator.timing.dependencies import Dependencies, Lists, dependencies
 from ascendtile.simulator.timing.engine_inputs import (
     BUFFER,
     DATA,
@@ -48,12 +49,15 @@ __all__ = [
     "DATA",
     "REASONS",
     "Channel",
+    "Dependencies",
     "EngineResult",
     "Group",
+    "Lists",
     "Machine",
     "PipeSpec",
     "Resource",
     "Trace",
+    "dependencies",
     "simulate",
 ]
 

@@ -73,6 +73,7 @@ cdef struct TimelineRow:
 cdef struct Stage:  # the scalar issue stage of one unit
     double time  # when it has issued everything before `next`
     int next
+    bint busy  # with a transfer of its scalar pipe
 
 cdef struct Pipe:
     double free  # when it can take another record

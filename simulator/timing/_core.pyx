@@ -17,7 +17,7 @@ cdef void begin_program(
     core.begin = start
     core.left = core.count
     for u in range(world.units):
-        core.stages[u] = Stage(start, 0)
+        core.stages[u] = Stage(start, 0, False)
     for p in range(world.pipes):
         core.pipes[p].free = start
         core.pipes[p].issued = core.pipes[p].started = core.pipes[p].head = core.pipes[p].tail = 0
@@ -118,6 +118,7 @@ cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
     finish(world, core, p, pipe.record, pipe.start, taken if taken > world.now else world.now)
     if world.pipe[p].scalar:
         core.stages[world.pipe[p].unit].time = pipe.free
+        core.stages[world.pipe[p].unit].busy = False
 
 
 cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int r) noexcept nogil:
@@ -125,11 +126,11 @@ cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int
     cdef const Record* record = &core.records[r]
     cdef double ready = stage.time + world.issue * record.instructions
     cdef int reason = ISSUE
-    if core.pipes[p].streaming or not find_start(world, core, record, &ready, &reason):
+    if not find_start(world, core, record, &ready, &reason):
         return False
     start_record(world, core, p, r, ready, reason)
-    if not core.pipes[p].streaming:
-        stage.time = core.pipes[p].free
+    stage.busy = core.pipes[p].streaming
+    stage.time = core.pipes[p].free
     return True
 
 
@@ -155,7 +156,7 @@ cdef inline bint issue(World* world, Core* core, int unit) noexcept nogil:
     cdef Stage* stage = &core.stages[unit]
     cdef int first = stage.next, r = stage.next, p
     cdef bint issued
-    while r < core.count:
+    while r < core.count and not stage.busy:
         p = core.records[r].pipe
         if world.pipe[p].unit == unit:
             if core.done[r] != UNKNOWN:  # nothing but a skipped record is known before its issue

@@ -21,7 +21,7 @@ DATA, BUFFER, ISSUE, BANDWIDTH, TAIL = range(5)
 @settings(max_examples=100, deadline=None)
 @given(machines(), st.lists(st.integers(0, 2), min_size=1, max_size=8))
 def test_the_reference_shares_max_min_fairly(machine: Machine, channels: list[int]) -> None:
-    """By definition: each flow meets a full limit, its port or a resource on which no other flow is faster."""
+    """By definition: each flow meets a full limit, its port or a resource where no other flow is faster."""
     flows = [Flow(c % len(machine.channels), 1.0) for c in channels if machine.channels]
     fair(flows, machine)
     on = [

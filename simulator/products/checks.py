@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 from ascendtile.simulator.errors import ProductError
 from ascendtile.simulator.products.figure import Figure, Value
-from ascendtile.simulator.products.spec import DTYPES, OPS, known_keys, required_keys
+from ascendtile.simulator.products.spec import known_keys, required_keys
+from ascendtile.simulator.products.vocabulary import DTYPES, OPS
 
 Figures = Mapping[str, Figure]
 

@@ -75,7 +75,9 @@ def factor(rule: Rule, unit: str | None) -> float:
 
 def show(raw: object) -> str:
     """What the user gave, short enough for an error text."""
-    text = repr(raw) if not isinstance(raw, int | float) else str(float(raw) if abs(raw) >= LARGEST else raw)
+    if isinstance(raw, int) and abs(raw) >= LARGEST:
+        return "an integer of 2^62 or more"
+    text = repr(raw)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -89,17 +91,23 @@ def _split(raw: str, rule: Rule, unit: str | None) -> tuple[float, str | None]:
 
 
 def _check_range(value: float, raw: object, rule: Rule) -> None:
-    got = f", got {show(raw)}"
+    broken = _broken_rule(value, rule)
+    if broken:
+        raise BadQuantityError(f"{broken}, got {show(raw)}")
+
+
+def _broken_rule(value: float, rule: Rule) -> str | None:
     if not math.isfinite(value) or abs(value) >= LARGEST:
-        raise BadQuantityError("must be finite and less than 2^62" + got)
+        return "must be finite and less than 2^62"
     if value < 0:
-        raise BadQuantityError("must not be negative" + got)
+        return "must not be negative"
     if value == 0 and rule.bounds in ("positive", "power of two"):
-        raise BadQuantityError("must be greater than zero" + got)
+        return "must be greater than zero"
     if rule.kind in ("int", "ints") and value != int(value):
-        raise BadQuantityError(f"must be a whole number of {rule.unit}{got}")
+        return f"must be a whole number of {rule.unit}"
     if rule.bounds == "power of two" and int(value) & (int(value) - 1):
-        raise BadQuantityError("must be a power of two" + got)
+        return "must be a power of two"
+    return None
 
 
 def _typed(value: float, rule: Rule) -> Value:
@@ -116,10 +124,10 @@ def _items(raw: object) -> Sequence[object]:
 
 def _texts(raw: object, rule: Rule) -> Value:
     items = _items(raw) if rule.kind == "texts" else [raw]
-    return_as_tuple = tuple(_text(item, rule) for item in items)
-    if len(set(return_as_tuple)) < len(return_as_tuple):
+    texts = tuple(_text(item, rule) for item in items)
+    if len(set(texts)) < len(texts):
         raise BadQuantityError(f"must not name anything twice, got {show(raw)}")
-    return return_as_tuple if rule.kind == "texts" else return_as_tuple[0]
+    return texts if rule.kind == "texts" else texts[0]
 
 
 def _text(raw: object, rule: Rule) -> str:

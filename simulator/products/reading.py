@@ -1,7 +1,7 @@
 """Tables of a product file, or of a run record, to checked figures. Nothing here touches the disk.
 
 A figure is written `ub = { value = 196608, unit = "bytes", source = "INI", grade = "A" }`, with optional
-`low`, `high` and `note`. A table as value is one figure per entry: `per_repeat = { value = { fp16 = 4 }, ... }`.
+`low`, `high` and `note`. A table as value is one figure per entry: `k0 = { value = { fp16 = 16 }, ... }`.
 A bare value (`ub = 262144`, `ub = "256KiB"`) is what a user may write instead; its source is the file itself.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ascendtile.simulator.errors import ProductError
 from ascendtile.simulator.products.checks import suggestion
-from ascendtile.simulator.products.figure import Figure
+from ascendtile.simulator.products.figure import Figure, Value
 from ascendtile.simulator.products.product import Product
 from ascendtile.simulator.products.quantity import BadQuantityError, convert, number, show
 from ascendtile.simulator.products.spec import ASSUMED_GRADE, GRADES, Rule, rule_for
@@ -49,8 +49,10 @@ def product_from_record(data: object) -> Product:
     return Product(name, figures, read_sources(data.get("sources", {}), where))
 
 
-def override(figure: Figure | None, key: str, raw: object, where: str) -> Figure:
+def override(figure: Figure | None, key: object, raw: object, where: str) -> Figure:
     """The figure `key` with the value that a user typed; grade D, source "override"."""
+    if not isinstance(key, str):
+        raise ProductError(f"override of {where}: a key is text like buffers.ub, got {show(key)}")
     rule = _rule(key, f"override of {where}")
     value = _checked(key, raw, rule, None, f"override of {where}")
     note = None if figure is None else f"the product says {show(figure.value)}"
@@ -134,9 +136,7 @@ def _rule(key: str, where: str) -> Rule:
     return rule
 
 
-def _checked(
-    key: str, raw: object, rule: Rule, unit: str | None, where: str
-) -> int | float | str | tuple[int, ...] | tuple[str, ...]:
+def _checked(key: str, raw: object, rule: Rule, unit: str | None, where: str) -> Value:
     try:
         if unit is not None and rule.unit == "text" and unit != "text":
             raise BadQuantityError(f"is text, got the unit {show(unit)}")

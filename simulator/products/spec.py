@@ -9,102 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ascendtile.simulator.products.vocabulary import DTYPES, OPS, PATHS, PATHS_ALWAYS, PATHS_COUPLED, PIPES
+
 CORE_MODELS = ("split", "coupled")
 GRADES = ("A", "B", "C", "D")
 ASSUMED_GRADE = "D"
-
-DTYPES = [
-    "fp16",
-    "bf16",
-    "hf32",
-    "fp32",
-    "int4",
-    "int8",
-    "uint8",
-    "int16",
-    "uint16",
-    "int32",
-    "uint32",
-    "int64",
-    "uint64",
-    "bool",
-    "any",
-    "b8",
-    "b16",
-    "b32",
-]
-PATHS_ALWAYS = [
-    "gm_to_ub",
-    "gm_to_l1",
-    "gm_to_l1_nd2nz",
-    "l1_to_l0a",
-    "l1_to_l0b",
-    "l1_to_bt",
-    "l0c_to_gm",
-    "ub_to_gm",
-    "ub_to_ub",
-]
-PATHS_COUPLED = ["l0c_to_ub", "ub_to_l1", "l1_to_ub"]
-PATHS_OPTIONAL = ["gm_to_l0a", "gm_to_l0b", "l0c_to_l1", "l1_to_fb", "l1_to_gm"]
-PATHS = (*PATHS_ALWAYS, *PATHS_COUPLED, *PATHS_OPTIONAL)
-PIPES = ("S", "MTE1", "MTE2", "MTE3", "M", "V", "FIXP")
-OPS = [
-    "add",
-    "sub",
-    "mul",
-    "max",
-    "min",
-    "div",
-    "adds",
-    "muls",
-    "maxs",
-    "mins",
-    "abs",
-    "relu",
-    "lrelu",
-    "exp",
-    "ln",
-    "sqrt",
-    "rsqrt",
-    "rec",
-    "and",
-    "or",
-    "not",
-    "shift",
-    "axpy",
-    "muladddst",
-    "fusedmuladd",
-    "addrelu",
-    "select",
-    "compare",
-    "compares",
-    "cast_f16_f32",
-    "cast_f32_f16",
-    "cast_bf16_f32",
-    "cast_f32_bf16",
-    "cast_f32_s32",
-    "cast_s32_f32",
-    "cast_s8_f16",
-    "cast_f32_s64",
-    "reduce_repeat_sum",
-    "reduce_block_sum",
-    "reduce_pair_sum",
-    "reduce_repeat_max",
-    "reduce_block_max",
-    "duplicate",
-    "copy",
-    "brcb",
-    "gather",
-    "gatherb",
-    "gather_mask",
-    "gather_mask_user",
-    "transpose_5hd",
-    "sort32",
-    "mrgsort4",
-]
-
-# What a placeholder of the table may stand for.
-PLACEHOLDERS = {"<path>": frozenset(PATHS), "<op>": frozenset(OPS), "<dtype>": frozenset(DTYPES)}
 
 
 @dataclass(frozen=True)
@@ -250,32 +159,28 @@ TABLE: dict[str, Rule] = {
     "numerics.fp16_subnormals": _text("flush", "keep"),
 }
 
-SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in TABLE))
-
 
 @lru_cache(maxsize=4096)
 def rule_for(key: str) -> Rule | None:
     """The line of the table that a concrete key falls under, or None for a key that no product may have."""
-    if key in TABLE and "<" not in key:
-        return TABLE[key]
-    parts = key.split(".")
-    for pattern, rule in TABLE.items():
-        if "<" in pattern and _matches(pattern.split("."), parts):
-            return rule
-    return None
+    return None if "<" in key else TABLE.get(key) or TABLE.get(_pattern(key.split(".")))
 
 
-def _matches(pattern: list[str], parts: list[str]) -> bool:
-    return len(pattern) == len(parts) and all(
-        part in PLACEHOLDERS[want] if want in PLACEHOLDERS else part == want
-        for want, part in zip(pattern, parts, strict=True)
-    )
+def _pattern(parts: list[str]) -> str:
+    """The key as the table writes it."""
+    if parts[0] == "path" and len(parts) > 1 and parts[1] in PATHS:
+        parts[1] = "<path>"
+    if parts[:2] == ["vector", "op"] and len(parts) > 2 and parts[2] in OPS:
+        parts[2] = "<op>"
+    if parts[-1] in DTYPES:
+        parts[-1] = "<dtype>"
+    return ".".join(parts)
 
 
 @lru_cache(maxsize=4)
 def required_keys(core_model: str) -> tuple[str, ...]:
     """Every key that a product of this core model ("split" or "coupled") must have, beside data types."""
-    paths = (*PATHS_ALWAYS, *PATHS_COUPLED) if core_model == "coupled" else tuple(PATHS_ALWAYS)
+    paths = (*PATHS_ALWAYS, *PATHS_COUPLED) if core_model == "coupled" else PATHS_ALWAYS
     keys: list[str] = []
     for pattern, rule in TABLE.items():
         if rule.need == "always":
@@ -285,7 +190,7 @@ def required_keys(core_model: str) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _expand(pattern: str, placeholder: str, names: tuple[str, ...] | list[str]) -> list[str]:
+def _expand(pattern: str, placeholder: str, names: tuple[str, ...]) -> list[str]:
     if placeholder not in pattern:
         return [pattern]
     return [pattern.replace(placeholder, name) for name in names]

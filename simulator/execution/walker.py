@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import AscendtileError, RunError
 from ..frontend import types as ty
+from ..frontend.liveness import last_uses
 from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
 from . import symbolic
@@ -56,6 +57,7 @@ class Walker:
     def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT) -> None:
         self.program = program
         self.grid = grid
+        self.last_uses = last_uses(program)
         self.active = np.empty(0, np.int64)
         self.steps_left = step_limit
         self.step_limit = step_limit
@@ -72,8 +74,11 @@ class Walker:
         self.region(self.program.body, frame)
 
     def region(self, region: Region, frame: Frame) -> None:
+        values = frame.values
         for op in region.ops:
             self.handlers[op.kind](op, frame)
+            for vid in self.last_uses.get(op.id, ()):
+                values.pop(vid, None)
 
     # -- what a reading defines --------------------------------------------------------------------------------------
 

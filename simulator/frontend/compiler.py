@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
-from . import affine
+from . import affine, liveness
 from .builder import Builder, KernelError, describe
 from .control import Control
 from .errors import compile_error
@@ -256,6 +256,7 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
         raise compile_error(str(e), b.loc, fn.source.lines, first) from None
     program = Program(fn.name, params, constants, b.region, b.value_count, b.op_count)
     affine.classify(program)
+    liveness.mark_atomics(program)
     return program
 
 

@@ -40,3 +40,15 @@ def _used(op: Op) -> set[int]:
         for o in inner.ops:
             used |= _used(o)
     return used
+
+
+def mark_atomics(program: Program) -> None:
+    """Note on each atomic whether anybody uses the old values it gives."""
+    used: set[int] = set()
+    for op in program.walk():
+        used.update(v.id for v in op.args if v is not None)
+        for inner in op.regions:
+            used.update(v.id for v in inner.yields)
+    for op in program.walk():
+        if op.kind == "atomic":
+            op.attrs["result_used"] = op.results[0].id in used

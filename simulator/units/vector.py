@@ -26,6 +26,9 @@ class Numerics:
     sum_order: str = "tree_sequential"
 
 
+_GRID = {name: _rounding.TARGETS[name] for name in ("fp16", "bf16")}
+_NEAREST = _rounding.MODES["RINT"]
+
 _FLOAT: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -65,10 +68,10 @@ def _shape(*arrays: np.ndarray) -> tuple[int, ...]:
 
 def _rounded(x: np.ndarray, dtype: DType) -> np.ndarray:
     """Round a contiguous float32 result to the grid of its type, in place."""
-    if dtype.name == "fp16":
-        _rounding.round_f16(x.reshape(-1))
-    elif dtype.name == "bf16":
-        _rounding.round_bf16(x.reshape(-1))
+    target = _GRID.get(dtype.name)
+    if target is not None:
+        flat = x.reshape(-1)
+        _rounding.round_float(flat, flat, target, _NEAREST, False, False)
     return x
 
 
@@ -183,3 +186,23 @@ def _sum_fold(x: np.ndarray, axis: int, dtype: DType) -> np.ndarray:
         np.add(folded[:, : n - lower], work[:, lower:n], out=folded[:, : n - lower])
         work, n = _rounded(folded, dtype), lower
     return np.ascontiguousarray(work[:, 0])
+
+
+def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
+    """Elements as they lie in memory, in held form."""
+    if dtype.name not in _GRID:
+        return stored.astype(dtype.held, copy=False)
+    bits = np.ascontiguousarray(stored).view(np.uint16)
+    out = np.empty(bits.shape, np.float32)
+    _rounding.decode(bits.reshape(-1), out.reshape(-1), dtype.name == "bf16")
+    return out
+
+
+def encode(held: np.ndarray, dtype: DType) -> np.ndarray:
+    """Held elements as they lie in memory."""
+    if dtype.name not in _GRID:
+        return held.astype(dtype.storage, copy=False)
+    flat = np.ascontiguousarray(held, np.float32)
+    bits = np.empty(flat.shape, np.uint16)
+    _rounding.encode(flat.reshape(-1), bits.reshape(-1), dtype.name == "bf16")
+    return bits.view(dtype.storage)

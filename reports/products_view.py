@@ -1,8 +1,9 @@
 """Views of product files: the table of all products, the page of one. A sample of the table:
 
-    name         product       cores     MHz   UB/L1 KiB  HBM TB/s  fp16 TFLOPS  assumed
-    ascend910b3  Ascend 910B3  20C+40V   1800  192/512    1.75      294.9        29
-    ascend310p   Ascend 310P3  8C+8V+7V  1060  256/1024   0.204     69.5         326
+                                               UB/L1    HBM    fp16
+    name        product               cores    MHz  KiB      TB/s   TFLOPS assumed
+    ascend310p  Ascend 310P3          8C+8V+7V 1060 256/1024 0.204  69.5   326
+    ascend910b3 Ascend 910B3          20C+40V  1800 192/512  1.75   294.9  29
 
 Cores: C Cube units, V Vector units. The last column counts figures that nobody published (grade D).
 """
@@ -17,7 +18,7 @@ from rich.text import Text
 
 from ascendtile.simulator.products import Figure, Product
 
-COLUMNS = ("name", "product", "cores", "MHz", "UB/L1 KiB", "HBM TB/s", "fp16 TFLOPS", "assumed")
+COLUMNS = ("name", "product", "cores", "MHz", "UB/L1\nKiB", "HBM\nTB/s", "fp16\nTFLOPS", "assumed")
 PAGE_WIDTH = 80
 
 
@@ -47,9 +48,9 @@ def product_json(product: Product, assumed_only: bool = False) -> dict[str, obje
 
 def products_table(products: Iterable[Product]) -> RenderableType:
     """All products, a line each."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in COLUMNS:
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name == "name")
     for product in products:
         table.add_row(*(Text(cell) for cell in _row(product)))
     return table
@@ -123,7 +124,7 @@ def _heading(product: Product) -> tuple[Text, Text]:
 def _section(name: str, figures: list[Figure]) -> Table:
     table = Table(title_justify="left", box=None, pad_edge=False, width=PAGE_WIDTH, show_header=False)
     table.title = Text(f"\n[{name}]", style="bold")
-    for column, width in (("figure", 30), ("value and unit", 18), ("grade", 2), ("source", None)):
+    for column, width in (("figure", 30), ("value and unit", 18), ("grade", 2), ("source", 27)):
         table.add_column(column, width=width, overflow="fold")
     for figure in figures:
         cells = (figure.key.removeprefix(f"{name}."), _value(figure), _grade(figure), _source(figure))

@@ -1,4 +1,4 @@
-"""The names that keys of a product are made of: data types, paths between memories, pipes, vector operations."""
+"""The names that keys of a product are made of: data types, paths, pipes, vector operations."""
 
 # fmt: off
 # "any" and "b8" to "b32" stand in vector tables for every type, or every type of that width.

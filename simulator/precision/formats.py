@@ -1,8 +1,9 @@
 """Number formats as data: what each can hold, and the numpy dtype that stores it.
 
-HF32 is 1 + 8 + 11 bits: CANN reference of ENABLE_HF32_EXECUTION and `--allow_hf32` ("mantissa 11 bits, FP16 has 10");
-hw-native-sys/pto-isa, include/pto/common/pto_tile.hpp (e8m11 for A2/A3). It exists only where the Cube reads an
-operand; memory holds FP32. TF32, 1 + 8 + 10, belongs to other machines and is here to compare with.
+HF32 is 1 + 8 + 11 bits: CANN reference of ENABLE_HF32_EXECUTION and `--allow_hf32` (mantissa of 11 bits
+where FP16 has 10); hw-native-sys/pto-isa, include/pto/common/pto_tile.hpp (e8m11 for A2/A3). It exists only
+where the Cube reads an operand (Ascend C "SetHF32Mode"); memory holds FP32. TF32, 1 + 8 + 10, belongs to
+other machines and is here to compare with.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ class Format:
     @property
     def min_exponent(self) -> int:
         """Exponent of the smallest normal number."""
-        return 2 - 2 ** (self.exponent - 1) if self.is_float else 0
+        return 2 - (1 << self.exponent - 1) if self.is_float else 0
 
     @property
     def max(self) -> float | int:
         """The largest finite value."""
         if not self.is_float:
-            return 2**self.mantissa - 1
-        return (2.0 - 2.0**-self.mantissa) * 2.0 ** (2 ** (self.exponent - 1) - 1)
+            return (1 << self.mantissa) - 1
+        return (2.0 - 2.0**-self.mantissa) * 2.0 ** ((1 << self.exponent - 1) - 1)
 
     @property
     def min(self) -> float | int:
         """The lowest finite value."""
         if self.is_float:
             return -self.max
-        return -(2**self.mantissa) if self.signed else 0
+        return -(1 << self.mantissa) if self.signed else 0
 
     @property
     def min_normal(self) -> float:
@@ -70,7 +71,7 @@ class Format:
         return 2.0 ** -(self.mantissa + 1) if self.is_float else 0.5
 
     def ulp(self, x: ArrayLike) -> NDArray[np.float64]:
-        """Spacing of the format at x: 2^(max(floor(log2 abs x), emin) - mantissa); NaN where x is not finite."""
+        """Spacing at x: 2^(max(floor(log2 abs x), emin) - mantissa); NaN where x is not finite."""
         values = np.asarray(x, dtype=np.float64)
         if not self.is_float:
             return np.where(np.isfinite(values), 1.0, np.nan)

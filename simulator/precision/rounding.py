@@ -5,9 +5,9 @@
     round_to(x, "hf32", "ROUND", subnormals="flush", out=x)
     encode(x, "bf16"), decode(stored)               # to and from the dtype that memory holds
 
-Modes are those of the Ascend C "Cast" document (RINT, FLOOR, CEIL, ROUND, TRUNC, ODD, NONE) and RNZ, nearest with
-ties toward zero, which is one reading of HF32 mode 1 (Ascend C "SetHF32TransMode"). RNE and RNA are other names of
-RINT and ROUND. Which product offers which mode is decided elsewhere.
+Modes are those of the Ascend C "Cast" document (RINT, FLOOR, CEIL, ROUND, TRUNC, ODD, NONE) and RNZ,
+nearest with ties toward zero, which is one reading of HF32 mode 1 (Ascend C "SetHF32TransMode"). RNE and
+RNA are other names of RINT and ROUND. Which product offers which mode is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def round_to(
 ) -> Float32:
     """Values rounded once to the grid of `fmt`, held in float32, in the shape of `values`.
 
-    `values`: floats, integers or booleans of any shape and strides; float64 and integers are rounded once, not by way
-    of float32. `fmt`: fp16, bf16, hf32, tf32 or fp32. `overflow`: "inf_nan" (IEEE) or "saturate" (too large and infinite
-    give the largest finite value, NaN gives 0; CANN reference of INF_NAN_MODE_ENABLE). `subnormals`: "keep", or "flush",
-    by which operands under the smallest normal number of `fmt` become zero of their sign. `out`: float32 of that shape,
-    `values` itself included.
+    `values`: floats, integers or booleans of any shape and strides; float64 and integers are rounded once,
+    not by way of float32. `fmt`: fp16, bf16, hf32, tf32 or fp32. `overflow`: "inf_nan" (IEEE), or
+    "saturate": too large and infinite give the largest finite value, NaN gives 0 (CANN reference of
+    INF_NAN_MODE_ENABLE). `subnormals`: "keep", or "flush": operands under the smallest normal number of
+    `fmt` become zero of their sign. `out`: float32 of that shape; it may be `values` itself.
     """
     target = _target(fmt)
     rule = (
@@ -68,8 +68,9 @@ def to_integer(
 ) -> Array:
     """Floating-point values as integers of `fmt`, rounded by `mode`.
 
-    `overflow`: "saturate" clamps to the type, "wrap" keeps the low bits of the rounded integer (control bit 59 of the
-    core; hw-native-sys/pto-isa, include/pto/npu/a2a3/TCvt.hpp). NaN gives 0; a wrapped infinity gives 0 (assumed).
+    `overflow`: "saturate" clamps to the type, "wrap" keeps the low bits of the rounded integer (control bit
+    59 of the core: hw-native-sys/pto-isa, include/pto/npu/a2a3/TCvt.hpp). Assumed: NaN and a wrapped
+    infinity give 0.
     """
     target = get_format(fmt)
     if target.is_float or target.name == "bool":
@@ -112,7 +113,7 @@ def encode(
     overflow: str = "inf_nan",
     subnormals: str = "keep",
 ) -> Array:
-    """Values in the dtype that memory holds for `fmt` (fp16, bf16 or fp32), rounded once as `round_to` does."""
+    """Values in the dtype that memory holds for `fmt` (fp16, bf16, fp32), rounded once as `round_to` does."""
     target = get_format(fmt)
     if target not in (FP16, BF16, FP32):
         raise UsageError(
@@ -135,13 +136,11 @@ def flush_subnormals(values: Float32, out: Float32 | None = None) -> Float32:
 
 
 def _target(fmt: str | Format) -> int:
-    name = get_format(fmt).name
-    if name not in _rounding.TARGETS:
-        hint = "to_integer makes integers" if "int" in name else "float64 is kept by leaving it alone"
-        raise UsageError(
-            f"round_to: cannot round to {name}: known are {', '.join(_rounding.TARGETS)}; {hint}"
-        )
-    return _rounding.TARGETS[name]
+    found = get_format(fmt)
+    if found.name not in _rounding.TARGETS:
+        hint = "" if found.is_float else "; to_integer makes integers"
+        raise UsageError(f"round_to: cannot round to {found}: known are {', '.join(_rounding.TARGETS)}{hint}")
+    return _rounding.TARGETS[found.name]
 
 
 def _mode(mode: str) -> str:
@@ -181,7 +180,7 @@ def _contiguous(array: Array, dtype: DTypeLike) -> Array:
 
 
 def _long_integers(array: Array) -> Array:
-    """64-bit integers that float64 can hold: the others rounded to odd, which no later rounding can notice."""
+    """64-bit integers that float64 holds: others are rounded to odd, which no later rounding can notice."""
     lost = np.asarray(array & 0x7FF) != 0
     sticky = (array >> 11 | lost) << 11
     small = (array < 2**53) if array.dtype.kind == "u" else (array < 2**53) & (array > -(2**53))

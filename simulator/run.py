@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .precision.metrics import ErrorReport
+if TYPE_CHECKING:
+    from .precision.metrics import ErrorReport
 
 
 @dataclass(frozen=True)

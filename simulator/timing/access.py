@@ -82,6 +82,11 @@ class FirstTouch:
         return self._rows(seen, base)
 
     def _rows(self, seen: set[int], base: np.ndarray) -> np.ndarray | bool:
+        places = base.tolist()
+        fresh_set = set(places)
+        if len(fresh_set) == len(places) and fresh_set.isdisjoint(seen):
+            seen |= fresh_set
+            return True
         values, first = np.unique(base, return_index=True)
         out = np.zeros(len(base), bool)
         fresh = [i for v, i in zip(values.tolist(), first.tolist(), strict=True) if v not in seen]

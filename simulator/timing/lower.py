@@ -20,10 +20,12 @@ from .cost import Cost
 from .geometry import SCALAR as SCALAR_FORM
 from .geometry import TILE
 from .machine import MTE2, MTE3, READ_HBM, READ_L2, SCALAR, VECTOR, WRITE_HBM
-from .place import Slot
-from .plan import Plan
+from .plan import Plan, Template
 from .recorder import Recorder
 from .vector_cost import falls_back
+
+
+_NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
 class Lowering(Walker):
@@ -42,7 +44,8 @@ class Lowering(Walker):
         self.turn_counts: dict[int, int] = {}
         self.pending = 0
         self.pending_loc = Loc("", 0)
-        self.read_scalars: set[int] = set()
+        self.last_active = numbers
+        self.last_columns = numbers - numbers[0]
 
     # -- scalar work -------------------------------------------------------------------------------------------------
 
@@ -54,8 +57,8 @@ class Lowering(Walker):
         """The scalar operations since the last record, as one record."""
         if self.pending:
             cycles = self.pending * self.plan.costs.model.scalar_cycles
-            count, self.pending = self.pending, 0
-            self._add(SCALAR, self.pending_loc, occupancy=cycles, instructions=0 * count)
+            self.pending = 0
+            self._add(SCALAR, self.pending_loc, occupancy=cycles, instructions=0)
 
     def turn(self, op: Op, number: int) -> None:
         self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
@@ -63,57 +66,85 @@ class Lowering(Walker):
 
     # -- slots -------------------------------------------------------------------------------------------------------
 
+    def roots_of(self, *values: Value | None) -> tuple[tuple[int, int], ...]:
+        """(value id, slot number before any write) of what an instruction reads."""
+        placed = self.plan.placement.slot_of
+        roots = (self.plan.definitions.root(v) for v in values if v is not None)
+        found = {r.id: placed[r.id].number for r in roots if r is not None and r.id in placed}
+        return tuple(found.items())
+
+    def slots_at(self, roots: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+        """Engine slots that hold those values now."""
+        current = self.current
+        return tuple([current.get(i, number) for i, number in roots])
+
     def slots_of(self, *values: Value | None) -> tuple[int, ...]:
-        """Engine slots that an instruction reads."""
-        out = []
-        for v in values:
-            root = None if v is None else self.plan.definitions.root(v)
-            if root is not None and root.id in self.plan.placement.slot_of:
-                out.append(self.current.get(root.id, self.plan.placement.slot_of[root.id].number))
-        return tuple(dict.fromkeys(out))
+        return self.slots_at(self.roots_of(*values))
 
     def target(self, v: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """(slot, clobbered slots) of a value that is being defined."""
         slot = self.plan.placement.slot_of.get(v.id)
         if slot is None:
-            return (), ()
-        copy = self.turn_counts.get(self.plan.placement.loop_of.get(v.id, -1), 0) % slot.copies
+            return _NOTHING
+        copy = 0
+        if slot.copies > 1:
+            copy = self.turn_counts.get(self.plan.placement.loop_of.get(v.id, -1), 0) % slot.copies
         self.current[v.id] = slot.number + copy
-        return (slot.number + copy,), _numbers(slot, copy, self.plan.placement.slots)
+        return slot.targets[copy]
 
     def _add(self, pipe: int, loc: Loc, **what: Any) -> None:
         active = self.active_or_none()
         self.recorder.add(pipe, self.plan.line(loc), active=what.pop("active", active), **what)
 
     def active_or_none(self) -> np.ndarray | None:
-        if len(self.active) == self.recorder.programs:
+        active = self.active
+        if len(active) == self.recorder.programs:
             return None
-        return self.active - self.first_number
+        if active is not self.last_active:
+            self.last_active, self.last_columns = active, active - self.first_number
+        return self.last_columns
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def record_dense(self, op: Op) -> None:
-        self.flush()
-        if not any(v is not None and v.shape for v in (*op.args, *op.results)):
-            self._scalar_op(op)
-            return
-        self._scalars_into_registers(op)
+        if self.pending:
+            self.flush()
+        template = self.plan.templates.get(op.id)
+        if template is None:
+            if not any(v is not None and v.shape for v in (*op.args, *op.results)):
+                self._scalar_op(op)
+                return
+            template = self.plan.templates[op.id] = self._template(op)
+        for v in template.scalars:
+            self._into_register(op, v)
+        writes, clobbers = self.target(op.results[0])
+        self.recorder.add_fixed(
+            template.pipe,
+            template.line,
+            template.occupancy,
+            template.latency,
+            template.instructions,
+            self.slots_at(template.roots),
+            writes,
+            clobbers + template.scratch if template.scratch else clobbers,
+            self.active_or_none(),
+        )
+
+    def _template(self, op: Op) -> Template:
+        """What every execution of a dense operation has in common."""
         cost = self._with_real_operands(op, self.plan.costs.of(op))
         why = falls_back(op)
         if why:
             self.plan.warn(op.loc, f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles)")
-        reads = self.slots_of(*op.args)
-        writes, clobbers = self.target(op.results[0])
-        pipe = SCALAR if why else VECTOR
-        self._add(
-            pipe,
-            op.loc,
-            occupancy=cost.occupancy,
-            latency=cost.latency,
-            instructions=1 if why else cost.instructions,
-            reads=reads,
-            writes=writes,
-            clobbers=clobbers + self._scratch(op),
+        return Template(
+            SCALAR if why else VECTOR,
+            self.plan.line(op.loc),
+            cost.occupancy,
+            cost.latency,
+            1 if why else cost.instructions,
+            self.roots_of(*op.args),
+            self._scratch(op),
+            self._vector_scalars(op),
         )
 
     def _scalar_op(self, op: Op) -> None:
@@ -121,17 +152,19 @@ class Lowering(Walker):
         cycles = self.plan.costs.model.scalar_cycles
         self._add(SCALAR, op.loc, occupancy=cycles, reads=self.slots_of(*op.args), writes=writes)
 
-    def _scalars_into_registers(self, op: Op) -> None:
-        """A scalar that the Vector unit computed is read by the scalar unit before an instruction can take it."""
+    def _vector_scalars(self, op: Op) -> tuple[Value, ...]:
+        """Scalars that the Vector unit computed and that an instruction takes as a scalar operand."""
+        found = []
         for v in op.args:
-            if v is None or not v.shape or self.plan.definitions.form(v) != SCALAR_FORM:
-                continue
-            scalar = self.plan.definitions.scalar_source(v)
-            if scalar is None or scalar.id in self.read_scalars:
-                continue
-            slots = self.slots_of(scalar)
-            if slots:
-                self._add(SCALAR, op.loc, occupancy=self.plan.costs.model.scalar_cycles, reads=slots)
+            if v is not None and v.shape and self.plan.definitions.form(v) == SCALAR_FORM:
+                scalar = self.plan.definitions.scalar_source(v)
+                if scalar is not None and self.roots_of(scalar):
+                    found.append(scalar)
+        return tuple(found)
+
+    def _into_register(self, op: Op, scalar: Value) -> None:
+        """The scalar unit reads it from UB before the instruction can be issued."""
+        self._add(SCALAR, op.loc, occupancy=self.plan.costs.model.scalar_cycles, reads=self.slots_of(scalar))
 
     def _with_real_operands(self, op: Op, cost: Cost) -> Cost:
         for v in op.args:
@@ -147,7 +180,7 @@ class Lowering(Walker):
 
     def _scratch(self, op: Op) -> tuple[int, ...]:
         slot = self.plan.placement.scratch_of.get(op.id)
-        return () if slot is None else _numbers(slot, 0, self.plan.placement.slots)
+        return () if slot is None else slot.targets[0][1]
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
@@ -254,7 +287,7 @@ class Lowering(Walker):
             instructions=cost.instructions,
             reads=self.slots_of(v),
             writes=(slot.number,),
-            clobbers=_numbers(slot, 0, self.plan.placement.slots),
+            clobbers=slot.targets[0][1],
         )
         return (slot.number,)
 
@@ -286,7 +319,7 @@ class Lowering(Walker):
             instructions=cost.instructions,
             reads=self.slots_of(v),
             writes=(slot.number,),
-            clobbers=_numbers(slot, 0, self.plan.placement.slots),
+            clobbers=slot.targets[0][1],
         )
 
     def loop_begins(self, op: Op) -> None:
@@ -333,10 +366,6 @@ class TimeWithValues(Lowering, ValueRun):
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
         self.record_store(op, pointer, mask)
         return ValueRun.atomic(self, op, pointer, value, mask)
-
-
-def _numbers(slot: Slot, copy: int, slots: tuple[Slot, ...]) -> tuple[int, ...]:
-    return tuple(number + c for number, c in slot.clobbers[copy]) if slot.clobbers else ()
 
 
 def _boxed(mask: Any) -> bool:

@@ -32,7 +32,7 @@ class Slot:
     number: int = -1
     depth: int = 0
     label: str = ""
-    clobbers: list[list[tuple[int, int]]] = field(default_factory=list)
+    targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
 
     @property
     def total(self) -> int:
@@ -313,10 +313,12 @@ def place(program: Program, definitions: Definitions, copies: int, alignment: in
 
 
 def _clobbers(slots: list[Slot]) -> None:
-    """For each copy of a slot, the copies of other slots that share bytes with it."""
+    """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
     for s in slots:
-        s.clobbers = [
-            [(t.number, c) for t in slots if t is not s for c in range(t.copies) if _share(s, k, t, c)] for k in range(s.copies)
+        others = [t for t in slots if t is not s and t.offset < s.offset + s.total and s.offset < t.offset + t.total]
+        s.targets = [
+            ((s.number + k,), tuple(t.number + c for t in others for c in range(t.copies) if _share(s, k, t, c)))
+            for k in range(s.copies)
         ]
 
 

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from ..frontend.program import Loc, Program
+from typing import NamedTuple
+
+from ..frontend.program import Loc, Program, Value
 from ..products import Product
 from .cost import CostModel
 from .geometry import Definitions
 from .place import Placement
 from .vector_cost import VectorCosts
+
+
+class Template(NamedTuple):
+    """The fixed part of a dense operation's record."""
+
+    pipe: int
+    line: int
+    occupancy: float
+    latency: float
+    instructions: int
+    roots: tuple[tuple[int, int], ...]
+    scratch: tuple[int, ...]
+    scalars: tuple[Value, ...]
 
 
 class Plan:
@@ -21,6 +36,7 @@ class Plan:
         self.costs = VectorCosts(CostModel(product), definitions)
         self.lines: dict[tuple[str, int], int] = {}
         self.warnings: dict[str, None] = {}
+        self.templates: dict[int, Template] = {}
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
         self.read_interval = product.number("path.gm_to_ub.issue_interval_cycles")
         self.write_latency = product.number("path.ub_to_gm.fixed_cycles")

@@ -23,6 +23,7 @@ class Recorder:
         self.clobber_start = [0]
         self.table: list[np.ndarray] = []
         self.conditional: list[int] = []
+        self.shared: dict[tuple[float, int], tuple[int, np.ndarray | None]] = {}
 
     def add(
         self,
@@ -55,12 +56,43 @@ class Recorder:
         self.write_start.append(len(self.writes))
         self.clobber_start.append(len(self.clobbers))
 
+    def add_fixed(
+        self,
+        pipe: int,
+        line: int,
+        occupancy: float,
+        latency: float,
+        instructions: int,
+        reads: tuple[int, ...],
+        writes: tuple[int, ...],
+        clobbers: tuple[int, ...],
+        active: np.ndarray | None,
+    ) -> None:
+        """`add` for a fixed cost, with everything given: the common case, kept short."""
+        column = -1 if active is None else self._column(occupancy, active)
+        self.rows.append((pipe, occupancy, latency, -1, 0, column, instructions, line))
+        self.reads += reads
+        self.writes += writes
+        self.clobbers += clobbers
+        self.read_start.append(len(self.reads))
+        self.write_start.append(len(self.writes))
+        self.clobber_start.append(len(self.clobbers))
+
     def _column(self, amount: Any, active: np.ndarray | None) -> int:
+        key = None
+        if not isinstance(amount, np.ndarray):
+            key = (float(amount), id(active))
+            found = self.shared.get(key)
+            if found is not None:
+                self.conditional.append(len(self.rows))
+                return found[0]
         row = np.full(self.programs, -1.0)
         row[slice(None) if active is None else active] = amount
-        if active is not None or (row < 0).any():
+        if active is not None:
             self.conditional.append(len(self.rows))
         self.table.append(row)
+        if key is not None:
+            self.shared[key] = (len(self.table) - 1, active)  # keeps `active` alive, so that its id stays its own
         return len(self.table) - 1
 
     def trace(self, slots: int) -> Trace:

@@ -12,7 +12,6 @@ instead.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,11 +52,15 @@ DUAL_SMALL_ERRORS = 2  # largest ratio of small-value error counts, same source
 TORCH: dict[str, tuple[float, float]] = {"fp16": (1e-3, 1e-5), "bf16": (1.6e-2, 1e-5), "fp32": (1.3e-6, 1e-5)}
 
 
+_Figures = dict[str, float]
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What one rule says of one output."""
 
     rule: str
+    fmt: str  # whose thresholds
     passed: bool
     measured: dict[str, float]
     thresholds: dict[str, float]
@@ -101,39 +104,77 @@ class _Case:
     golden: NDArray[Any]
     infinities: bool
 
-    def outside(self, rtol: float, atol: float) -> int:
-        return _metrics.count_outside(self.actual, self.golden, rtol, atol)
+    def failing_share(self, rtol: float, atol: float) -> float:
+        if not self.report.compared:
+            return math.nan
+        return _metrics.count_outside(self.actual, self.golden, rtol, atol) / self.report.compared
+
+    def ulp_at_worst(self) -> float:
+        """The ulp of the golden value whose error is largest (assumed: the standard names no place)."""
+        where = self.report.max_abs_index
+        if where is None:
+            return 0.0
+        golden = self.golden[np.ravel_multi_index(where, self.report.shape)]
+        return float(get_format(self.report.compute).ulp(golden))
 
     def mismatches(self) -> int:
         return self.report.nan_mismatch + (self.report.inf_mismatch if self.infinities else 0)
 
+    def verdict(
+        self,
+        rule: str,
+        fmt: str,
+        measured: _Figures,
+        limits: _Figures,
+        below: bool = False,
+        **constants: float,
+    ) -> Verdict:
+        """Passed if NaN and infinities agree and every figure keeps its limit; NaN means nothing to judge."""
+        signs = ("<", ">=") if below else ("<=", ">")
+        broken = {k: value >= limits[k] if below else value > limits[k] for k, value in measured.items()}
+        facts = [f"{k} {value:.3g} {signs[broken[k]]} {limits[k]:.3g}" for k, value in measured.items()]
+        facts += self._special_facts()
+        passed = not any(broken.values()) and not self.mismatches()
+        words = f"{rule} ({fmt}) {'passed' if passed else 'failed'}: {'; '.join(facts)}"
+        return Verdict(rule, fmt, passed, measured, {**limits, **constants}, words)
+
+    def _special_facts(self) -> list[str]:
+        facts = []
+        if self.report.compared == 0:
+            facts.append("no element is finite on both sides")
+        if self.mismatches():
+            where = f", first at {self.report.mismatch_index}" if self.infinities else ""
+            facts.append(f"NaN or infinity differs in {self.mismatches()} elements{where}")
+        return facts
+
 
 def _single(case: _Case) -> Verdict | None:
-    limit = SINGLE.get(case.report.compute)
-    if limit is None:
+    fmt = case.report.compute
+    if fmt not in SINGLE:
         return None
     measured = {"mere": case.report.mean_rel, "mare": case.report.max_rel}
-    thresholds = {"mere": limit, "mare": 10 * limit}
-    return _verdict(f"single-benchmark {case.report.compute}", case, measured, thresholds, _less)
+    limits = {"mere": SINGLE[fmt], "mare": 10 * SINGLE[fmt]}
+    return case.verdict("single-benchmark", fmt, measured, limits, below=True)
 
 
 def _mixed(case: _Case) -> Verdict | None:
-    if case.report.compute not in MIXED:
+    fmt = case.report.compute
+    if fmt not in MIXED:
         return None
-    rtol, atol, constant = MIXED[case.report.compute]
-    limit = max(constant, MIXED_ULPS * _ulp_at_worst(case))
-    measured = {"failing_share": _share(case, rtol, atol), "max_abs": case.report.max_abs}
-    thresholds = {"failing_share": 1 - MIXED_SHARE, "max_abs": limit}
-    constants = {"rtol": rtol, "atol": atol}
-    return _verdict(f"mixed-tolerance {case.report.compute}", case, measured, thresholds, _at_most, constants)
+    rtol, atol, constant = MIXED[fmt]
+    measured = {"failing_share": case.failing_share(rtol, atol), "max_abs": case.report.max_abs}
+    limits = {
+        "failing_share": 1 - MIXED_SHARE,
+        "max_abs": max(constant, MIXED_ULPS * case.ulp_at_worst()),
+    }
+    return case.verdict("mixed-tolerance", fmt, measured, limits, rtol=rtol, atol=atol)
 
 
-def _torch(case: _Case, fmt: Format) -> Verdict | None:
-    name = fmt.name if fmt.name in TORCH else get_format(fmt.dtype).name
-    rtol, atol = TORCH[name]
-    measured = {"failing_share": _share(case, rtol, atol)}
-    constants = {"rtol": rtol, "atol": atol}
-    return _verdict(f"torch {name}", case, measured, {"failing_share": 0.0}, _at_most, constants)
+def _torch(case: _Case, fmt: Format) -> Verdict:
+    stored = get_format(fmt.dtype).name  # torch knows no HF32 or TF32 tensors
+    rtol, atol = TORCH[stored]
+    measured = {"failing_share": case.failing_share(rtol, atol)}
+    return case.verdict("torch", stored, measured, {"failing_share": 0.0}, rtol=rtol, atol=atol)
 
 
 def _dual(case: _Case, other: ErrorReport, level: str) -> Verdict:
@@ -146,54 +187,10 @@ def _dual(case: _Case, other: ErrorReport, level: str) -> Verdict:
         "rmse_ratio": _ratio(mine.rmse, other.rmse, floor),
         "small_errors_ratio": mine.small_errors / max(other.small_errors, 1),
     }
-    thresholds = dict(zip(measured, (mare, mere, rmse, DUAL_SMALL_ERRORS), strict=True))
-    rule = f"dual-benchmark {level} {mine.compute}"
-    return _verdict(rule, case, measured, thresholds, _at_most, {"cases": cases})
+    limits = dict(zip(measured, (mare, mere, rmse, DUAL_SMALL_ERRORS), strict=True))
+    return case.verdict(f"dual-benchmark {level}", mine.compute, measured, limits, cases=cases)
 
 
 def _ratio(mine: float, other: float, floor: float) -> float:
     """Metric over metric; the small-value error threshold is the least denominator."""
     return mine / (floor if math.isnan(other) else max(other, floor))
-
-
-def _share(case: _Case, rtol: float, atol: float) -> float:
-    return case.outside(rtol, atol) / case.report.compared if case.report.compared else math.nan
-
-
-def _ulp_at_worst(case: _Case) -> float:
-    """The ulp of the golden value whose absolute error is largest (assumed: the standard names no place)."""
-    where = case.report.max_abs_index
-    if where is None:
-        return 0.0
-    golden = case.golden[np.ravel_multi_index(where, case.report.shape)]
-    return float(get_format(case.report.compute).ulp(golden))
-
-
-def _less(measured: float, limit: float) -> bool:
-    return measured < limit
-
-
-def _at_most(measured: float, limit: float) -> bool:
-    return measured <= limit
-
-
-def _verdict(
-    rule: str,
-    case: _Case,
-    measured: dict[str, float],
-    thresholds: dict[str, float],
-    holds: Callable[[float, float], bool],
-    constants: dict[str, float] | None = None,
-) -> Verdict:
-    """Passed if NaN and infinities agree and no figure breaks its threshold; NaN means nothing to judge."""
-    broken = [k for k, value in measured.items() if not (math.isnan(value) or holds(value, thresholds[k]))]
-    sign = ("<", ">=") if holds is _less else ("<=", ">")
-    facts = [f"{k} {value:.3g} {sign[k in broken]} {thresholds[k]:.3g}" for k, value in measured.items()]
-    if case.report.compared == 0:
-        facts.append("no element is finite on both sides")
-    if case.mismatches():
-        where = f", first at {case.report.mismatch_index}" if case.infinities else ""
-        facts.append(f"NaN or infinity differs in {case.mismatches()} elements{where}")
-    passed = not broken and not case.mismatches()
-    words = f"{rule} {'passed' if passed else 'failed'}: {'; '.join(facts)}"
-    return Verdict(rule, passed, measured, {**thresholds, **(constants or {})}, words)

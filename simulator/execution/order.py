@@ -36,12 +36,17 @@ def _read_and_written(program: Program, arguments: dict[str, Any]) -> set[int]:
     """Addresses of the windows that are both read and written; arguments that overlap count as one."""
     roots = _roots(program)
     read = [t for n in _names(program, roots, ("load",)) if isinstance(t := arguments.get(n), Tensor)]
-    written = [t for n in _names(program, roots, ("store", "atomic")) if isinstance(t := arguments.get(n), Tensor)]
+    written = [
+        t for n in _names(program, roots, ("store", "atomic")) if isinstance(t := arguments.get(n), Tensor)
+    ]
     return {id(x) for a in read for b in written if _overlap(a, b) for x in (a, b)}
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:
-    return a.address < b.address + b.elements * b.dtype.itemsize and b.address < a.address + a.elements * a.dtype.itemsize
+    return (
+        a.address < b.address + b.elements * b.dtype.itemsize
+        and b.address < a.address + a.elements * a.dtype.itemsize
+    )
 
 
 def _roots(program: Program) -> dict[int, set[str]]:

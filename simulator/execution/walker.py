@@ -54,7 +54,9 @@ _MISSING = object()
 class Walker:
     """One walk over a program for the programs numbered `numbers` of a grid."""
 
-    def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT) -> None:
+    def __init__(
+        self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
+    ) -> None:
         self.program = program
         self.grid = grid
         self.last_uses = last_uses(program)
@@ -123,7 +125,13 @@ class Walker:
     def op_program_id(self, op: Op, frame: Frame) -> None:
         gx, gy, _ = self.grid
         axis = op.attrs["axis"]
-        x = self.active % gx if axis == 0 else self.active // gx % gy if axis == 1 else self.active // (gx * gy)
+        x = (
+            self.active % gx
+            if axis == 0
+            else self.active // gx % gy
+            if axis == 1
+            else self.active // (gx * gy)
+        )
         frame.values[op.results[0].id] = int(x[0]) if len(x) == 1 else x
 
     def op_num_programs(self, op: Op, frame: Frame) -> None:
@@ -151,7 +159,9 @@ class Walker:
         x = self.shaped(op, frame)
         old, new = op.args[0].shape, op.results[0].shape  # type: ignore[union-attr]
         if isinstance(x, Affine):
-            x = Affine(x.base, tuple(0 if o != n else s for s, o, n in zip(x.strides, old, new, strict=True)), new)
+            x = Affine(
+                x.base, tuple(0 if o != n else s for s, o, n in zip(x.strides, old, new, strict=True)), new
+            )
         elif isinstance(x, Box):
             x = _stretch_box(x, old, new)
         elif not isinstance(x, Opaque):
@@ -288,7 +298,13 @@ class Walker:
     def scalar_int_cast(self, x: Any, dtype: DType) -> Any:
         if dtype.is_bool():
             return x != 0
-        x = int(x) if isinstance(x, bool | np.bool_) else x.astype(np.int64) if isinstance(x, np.ndarray) else x
+        x = (
+            int(x)
+            if isinstance(x, bool | np.bool_)
+            else x.astype(np.int64)
+            if isinstance(x, np.ndarray)
+            else x
+        )
         return x if symbolic.fits(x, dtype.bits) else symbolic.wrap(x, dtype.bits, dtype.kind == "int")
 
     def op_unary(self, op: Op, frame: Frame) -> None:
@@ -394,7 +410,9 @@ class Walker:
     def op_for(self, op: Op, frame: Frame) -> None:
         lower, upper, step = (frame.get(v) for v in op.args[:3] if v is not None)
         if any(isinstance(x, Opaque) for x in (lower, upper, step)):
-            raise DataDependentError(f"{place(op)}: a loop bound depends on loaded data, which this run does not have")
+            raise DataDependentError(
+                f"{place(op)}: a loop bound depends on loaded data, which this run does not have"
+            )
         if np.any(np.asarray(step) == 0):
             raise RunError(f"{place(op)}: the step of the range is zero")
         trips = _trips(lower, upper, step)
@@ -407,7 +425,9 @@ class Walker:
         for r, x in zip(op.results, carried, strict=True):
             frame.values[r.id] = x
 
-    def turns(self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]) -> list[Any]:
+    def turns(
+        self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
+    ) -> list[Any]:
         body = op.regions[0]
         for k in range(first, last):
             self.step(op)
@@ -421,7 +441,9 @@ class Walker:
             self.turn_ends(op)
         return carried
 
-    def uneven(self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]) -> list[Any]:
+    def uneven(
+        self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
+    ) -> list[Any]:
         """Programs with different trip counts: all go on together, each leaves after its own last turn."""
         count = len(self.active)
         finished: list[tuple[np.ndarray, list[Any]]] = []

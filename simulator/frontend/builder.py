@@ -409,7 +409,9 @@ def _grid_axis(axis: int) -> int:
 def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
     for s in shape:
         if isinstance(s, bool) or not isinstance(s, int):
-            raise KernelError(f"a shape must be made of compile-time integers, got {describe(s)} in {shape!r}")
+            raise KernelError(
+                f"a shape must be made of compile-time integers, got {describe(s)} in {shape!r}"
+            )
         if s <= 0:
             raise KernelError(f"a shape must be made of positive integers, got {s} in {list(shape)}")
     return tuple(shape)
@@ -418,4 +420,6 @@ def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
 def _check_broadcast(old: tuple[int, ...], new: tuple[int, ...]) -> None:
     for axis, (x, y) in enumerate(zip(old, new, strict=True)):
         if x not in (1, y):
-            raise KernelError(f"cannot broadcast {list(old)} to {list(new)}: axis {axis} is {x}, not 1 or {y}")
+            raise KernelError(
+                f"cannot broadcast {list(old)} to {list(new)}: axis {axis} is {x}, not 1 or {y}"
+            )

@@ -98,10 +98,14 @@ class Expressions:
         from .jit import JitFunction
 
         x = unwrap(x)
-        simple = x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | Word | JitFunction | type)
+        simple = x is None or isinstance(
+            x, bool | int | float | str | tuple | ty.DType | Word | JitFunction | type
+        )
         if simple or callable(x) or hasattr(x, "__dict__"):
             return x
-        raise self.error(f"{node.id!r} is {describe(x)}; a kernel may use numbers, strings, types and jit functions", node)
+        raise self.error(
+            f"{node.id!r} is {describe(x)}; a kernel may use numbers, strings, types and jit functions", node
+        )
 
     def ex_Attribute(self, node: ast.Attribute) -> Any:
         owner = self.expr(node.value)
@@ -169,7 +173,9 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             return self.guard(lambda: self.logical_not(x), node)
         if not isinstance(x, Value):
-            return {ast.USub: lambda v: -v, ast.UAdd: lambda v: +v, ast.Invert: lambda v: ~v}[type(node.op)](x)
+            return {ast.USub: lambda v: -v, ast.UAdd: lambda v: +v, ast.Invert: lambda v: ~v}[type(node.op)](
+                x
+            )
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.Invert):
@@ -211,7 +217,11 @@ class Expressions:
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.expr(right_node)
             one = self.compare(op, left, right, node)
-            out = one if out is None else self.guard(lambda out=out, one=one: self.b.binary("and", out, one), node)
+            out = (
+                one
+                if out is None
+                else self.guard(lambda out=out, one=one: self.b.binary("and", out, one), node)
+            )
             left = right
         return out
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import OutOfBoundsError, UsageError
 from ..frontend.types import DType
-from . import _copy
+from ._copy import find_outside, read_boxes, write_boxes
 from .memory import Tensor
 from .values import Affine, Box
 
@@ -80,7 +80,7 @@ def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np
 
 def check(tensor: Tensor, region: Region, numbers: np.ndarray, what: str, where: str) -> None:
     """Raise `OutOfBoundsError` for the first program whose box leaves the tensor's window."""
-    bad = _copy.find_outside(region.starts, region.strides, region.lows, region.highs, tensor.elements)
+    bad = find_outside(region.starts, region.strides, region.lows, region.highs, tensor.elements)
     if bad < 0:
         return
     pick = [t[min(bad, len(t) - 1)] for t in (region.strides, region.lows, region.highs)]
@@ -117,7 +117,7 @@ def read(tensor: Tensor, region: Region, fill: Any, shape: tuple[int, ...]) -> n
     if not region.full:
         out[...] = 0 if fill is None else fill
     if out.size and tensor.elements:
-        _copy.read_boxes(
+        read_boxes(
             _move_kind(dtype),
             _bytes(tensor.window),
             region.starts,
@@ -140,7 +140,7 @@ def write(tensor: Tensor, region: Region, tile: np.ndarray, adding: bool = False
         return
     if adding and dtype.name not in _ADD:
         raise UsageError(f"{tensor.name}: atomic add on {dtype} is not supported; {', '.join(_ADD)} are")
-    _copy.write_boxes(
+    write_boxes(
         _ADD[dtype.name] if adding else _move_kind(dtype),
         adding,
         _bytes(tensor.window),

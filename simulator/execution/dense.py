@@ -88,7 +88,9 @@ class ValueRun(Walker):
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> np.ndarray:
         r = op.results[0]
         fill = None if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
-        if isinstance(pointer.offsets, np.ndarray) and r.shape or isinstance(mask, np.ndarray) and r.shape:
+        if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
+            isinstance(mask, np.ndarray) and r.shape
+        ):
             return self.gather(op, pointer, mask, fill)
         count = self.programs_of(pointer.offsets, mask)
         region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
@@ -111,7 +113,9 @@ class ValueRun(Walker):
         v = op.args[1]
         assert v is not None
         tile = self.element_array(value, v)
-        if isinstance(pointer.offsets, np.ndarray) and v.shape or isinstance(mask, np.ndarray) and v.shape:
+        if (isinstance(pointer.offsets, np.ndarray) and v.shape) or (
+            isinstance(mask, np.ndarray) and v.shape
+        ):
             self.scatter(op, pointer, mask, tile, what, adding)
             return
         region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
@@ -158,10 +162,8 @@ class ValueRun(Walker):
         at, chosen = self.addresses(op, pointer, mask, "load")
         window = tensor.window
         assert window is not None
-        if not tensor.elements:
-            out = np.zeros(at.shape, tensor.dtype.held)
-        else:
-            out = vector.decode(window[at], tensor.dtype)
+        empty = not tensor.elements
+        out = np.zeros(at.shape, tensor.dtype.held) if empty else vector.decode(window[at], tensor.dtype)
         if chosen is not None:
             out = np.where(chosen, out, 0 if fill is None else fill).astype(tensor.dtype.held)
         return out

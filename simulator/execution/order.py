@@ -66,7 +66,8 @@ def _roots(program: Program) -> dict[int, set[str]]:
 def _flow_op(op: Op, flow: Any) -> None:
     first = 3 if op.kind == "for" else 0
     for k, r in enumerate(op.results):
-        flow(r, [inner.yields[k] for inner in op.regions if k < len(inner.yields)] or list(op.args))
+        inner_values: list[Value | None] = [i.yields[k] for i in op.regions if k < len(i.yields)]
+        flow(r, inner_values or list(op.args))
     if op.kind in ("for", "while"):
         for inner in op.regions:
             args = inner.args[1:] if op.kind == "for" else inner.args

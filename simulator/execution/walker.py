@@ -1,6 +1,7 @@
 """Walks a tile program for many programs of its grid at once: control flow and symbolic values, exact for each program.
 
-Two readings share it: `ValueRun` (dense.py) computes elements; timing's lowering records instructions. A reading overrides the methods under "what a reading defines".
+Two readings share it: `ValueRun` (dense.py) computes elements; timing's lowering records instructions. A reading
+overrides the methods under "what a reading defines".
 
 Where programs part ways (a branch, different trip counts) the walker goes on with the group that takes the way and
 merges afterwards; `self.active` holds the numbers of the programs being walked.
@@ -8,6 +9,7 @@ merges afterwards; `self.active` holds the numbers of the programs being walked.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -51,7 +53,7 @@ class Frame:
 _MISSING = object()
 
 
-class Walker:
+class Walker(ABC):
     """One walk over a program for the programs numbered `numbers` of a grid."""
 
     def __init__(
@@ -84,18 +86,21 @@ class Walker:
 
     # -- what a reading defines --------------------------------------------------------------------------------------
 
+    @abstractmethod
     def dense(self, op: Op, args: list[Any]) -> Any:
         """Result of an operation on elements."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        raise NotImplementedError
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
 
+    @abstractmethod
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        raise NotImplementedError
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
 
+    @abstractmethod
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        raise NotImplementedError
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
 
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""
@@ -341,6 +346,7 @@ class Walker:
 
     def op_load(self, op: Op, frame: Frame) -> None:
         p, m, o = (None if v is None else frame.get(v) for v in op.args)
+        assert p is not None
         out = self.load(op, p, m, o)
         r = op.results[0]
         if not r.shape and r.dtype.is_int() and isinstance(out, np.ndarray):

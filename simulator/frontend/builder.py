@@ -188,7 +188,8 @@ class Builder:
     def binary(self, name: str, a: Operand, b: Operand) -> Operand:
         """`a op b` with Triton's promotion and broadcasting; folded where both are Python numbers."""
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return fold(name, a, b)
+            folded: Number = fold(name, a, b)
+            return folded
         if _is_pointer(a) or _is_pointer(b):
             return self._pointer_arithmetic(name, a, b)
         dtype = self._common_type(a, b, name)

@@ -86,7 +86,7 @@ class CostModel:
                     None
                 )
         prefix = f"vector.op.{name}.per_repeat."
-        rows = {k.removeprefix(prefix): p.number(k) for k in p.keys() if k.startswith(prefix)}
+        rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
         if dtype in rows or "any" in rows:
             return rows.get(dtype, rows.get("any", 0.0)), p.number(f"vector.op.{name}.fixed_cycles")
         nearest = _nearest_dtype(dtype, tuple(rows))

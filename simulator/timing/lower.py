@@ -24,7 +24,6 @@ from .plan import Plan, Template
 from .recorder import Recorder
 from .vector_cost import falls_back
 
-
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
@@ -45,7 +44,7 @@ class Lowering(Walker):
         self.pending = 0
         self.pending_loc = Loc("", 0)
         self.last_active = numbers
-        self.last_columns = numbers - numbers[0]
+        self.last_columns: np.ndarray = numbers - numbers[0]
 
     # -- scalar work -------------------------------------------------------------------------------------------------
 

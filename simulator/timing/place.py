@@ -211,7 +211,7 @@ class Placer:
         """A result of an `if` and what its branches yield share one buffer."""
         if op.kind != "if":
             return
-        for k, r in enumerate(op.results):
+        for r in op.results:
             if self.definitions.root(r) is r:
                 slot = self._new(r)
                 slot.start = self.at[op.id]

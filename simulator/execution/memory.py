@@ -76,8 +76,13 @@ def tensor_argument(name: str, x: Any) -> Tensor | None:
     """The tensor behind a kernel argument: numpy array, torch CPU tensor or `Shape`; None if it is none of these."""
     if isinstance(x, Shape):
         return Tensor(name, x.dtype, x.shape, None, 0, x.size, True, 0)
-    array = x if isinstance(x, np.ndarray) else _from_torch(name, x)
+    array = as_array(name, x)
     return None if array is None else _from_numpy(name, array)
+
+
+def as_array(name: str, x: Any) -> np.ndarray | None:
+    """`x` itself if it is a numpy array, a view of a torch CPU tensor as one, None for anything else."""
+    return x if isinstance(x, np.ndarray) else _from_torch(name, x)
 
 
 def _from_torch(name: str, x: Any) -> np.ndarray | None:

@@ -57,18 +57,23 @@ class Expressions(ABC):
     env: dict[str, Any]
     loops: int
 
+    @abstractmethod
     def at(self, node: ast.AST) -> None: ...
 
     @abstractmethod
     def error(self, message: str, node: ast.AST) -> CompileError:
         """The error to raise: the message with file, line, excerpt and caret at `node`."""
 
+    @abstractmethod
     def call(self, fn: Any, args: list[Any], kwargs: dict[str, Any], node: ast.AST) -> Any: ...
 
+    @abstractmethod
     def block(self, statements: list[ast.stmt]) -> Any: ...
 
+    @abstractmethod
     def assign(self, target: ast.expr, value: Any) -> None: ...
 
+    @abstractmethod
     def ternary(self, node: ast.IfExp) -> Any: ...
 
     def expr(self, node: ast.expr) -> Any:

@@ -4,6 +4,8 @@ Each family of words is one file; a word's docstring gives shapes, dtypes and al
 under `@word` in the file of its family, listed here.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ..frontend.types import DType as dtype
 from ..frontend.types import PointerType as pointer_type
 from ..frontend.types import (
@@ -21,7 +23,7 @@ from ..frontend.types import (
     uint32,
     uint64,
 )
-from ..frontend.words import constexpr
+from ..frontend.words import constexpr as _constexpr
 from .creation import arange, cast, full, zeros, zeros_like
 from .debugging import static_assert, static_print
 from .indexing import where
@@ -45,6 +47,13 @@ from .memory import atomic_add, load, store
 from .programs import num_programs, program_id
 from .reduction import max, min, sum
 from .shapes import broadcast_to, expand_dims, permute, ravel, reshape, trans, view
+
+if TYPE_CHECKING:
+    constexpr = (
+        Any  # in a kernel's source a parameter marked so is the value itself: a number, a string, a tuple
+    )
+else:
+    constexpr = _constexpr
 
 __all__ = [
     "abs",

@@ -100,8 +100,6 @@ def _largest(call: Call, name: str, now: int) -> int:
         else:
             high = probe
         probe = (low + high) // 2
-        if high - low <= max(1, now // 256):
-            break
     return low
 
 

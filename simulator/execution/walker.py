@@ -114,6 +114,9 @@ class Walker(ABC):
     def turn_ends(self, op: Op) -> None:
         """A turn of a loop ends."""
 
+    def branch_ends(self, op: Op, region: Region) -> None:
+        """A branch of an `if` was walked."""
+
     def loop_begins(self, op: Op) -> None:
         """A loop is entered."""
 
@@ -389,19 +392,21 @@ class Walker(ABC):
         if not isinstance(x, np.ndarray):
             taken = then if x else other
             self.region(taken, frame)
+            self.branch_ends(op, taken)
             for r, y in zip(op.results, taken.yields, strict=True):
                 frame.values[r.id] = frame.get(y)
             return
         parts = [(np.flatnonzero(x), then), (np.flatnonzero(~x), other)]
-        results = [(index, self.subset(region, frame, index)) for index, region in parts]
+        results = [(index, self.subset(op, region, frame, index)) for index, region in parts]
         for k, r in enumerate(op.results):
             frame.values[r.id] = merge([(i, y[k]) for i, y in results], len(self.active))
 
-    def subset(self, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
-        """Walk a region for the programs at `index` of the active ones; gives what it yields."""
+    def subset(self, op: Op, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
+        """Walk a branch for the programs at `index` of the active ones; gives what it yields."""
         before, self.active = self.active, self.active[index]
         inner = Frame(frame, index)
         self.region(region, inner)
+        self.branch_ends(op, region)
         self.active = before
         return [inner.get(y) for y in region.yields]
 

@@ -336,6 +336,11 @@ class Lowering(Walker):
     def loop_begins(self, op: Op) -> None:
         self.record_loop_entry(op)
 
+    def branch_ends(self, op: Op, region: Region) -> None:
+        """What a branch did not compute in the buffer of the `if` is copied there."""
+        for r, y in zip(op.results, region.yields, strict=True):
+            self.move_into(op, y, r)
+
     def turn_ends(self, op: Op) -> None:
         self.record_hand_back(op)
 

@@ -158,9 +158,9 @@ class Placer:
             if op.kind in ("for", "while"):
                 self._loop(op)
                 continue
+            self._if_results(op)
             for inner in op.regions:
                 self._region(inner)
-            self._if_results(op)
             self._plain(op)
             self._scratch(op)
 
@@ -211,12 +211,26 @@ class Placer:
         """A result of an `if` and what its branches yield share one buffer."""
         if op.kind != "if":
             return
-        for r in op.results:
-            if self.definitions.root(r) is r:
-                slot = self._new(r)
-                slot.start = self.at[op.id]
-                slot.values.append(r)
-                self.slot_of[r.id] = slot
+        for k, r in enumerate(op.results):
+            if self.definitions.root(r) is not r:
+                continue
+            slot = self._new(r)
+            slot.start = self.at[op.id]
+            slot.values.append(r)
+            self.slot_of[r.id] = slot
+            self.loop_of[r.id] = self.loops[-1].id if self.loops else -1
+            for inner in op.regions:
+                self._join_branch(inner.yields[k], inner, slot)
+
+    def _join_branch(self, y: Value, branch: Region, slot: Slot) -> None:
+        """Let a branch compute its result straight into the buffer of the `if`."""
+        root = self.definitions.root(y)
+        produced = None if root is None else self.definitions.of(root)
+        if root is None or root.id in self.slot_of or produced not in branch.ops:
+            return
+        if align(tile_bytes(root), self.alignment) == slot.size:
+            slot.values.append(root)
+            self.slot_of[root.id] = slot
 
     def _loop(self, op: Op) -> None:
         first = 3 if op.kind == "for" else 0

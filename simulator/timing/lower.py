@@ -13,7 +13,7 @@ import numpy as np
 from ..execution.dense import ValueRun
 from ..execution.values import OPAQUE, Affine, Box, Pointers
 from ..execution.walker import Walker
-from ..frontend.program import Loc, Op, Value
+from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
 from .cost import Cost

@@ -1,1 +1,1 @@
-
+"""Number formats, rounding, error metrics and acceptance rules."""

@@ -142,7 +142,7 @@ def test_the_first_mismatch_is_named_even_at_the_front() -> None:
 def test_the_small_value_domain_ends_before_its_threshold(fmt: str) -> None:
     below, error = SMALL_VALUES[fmt]
     golden = np.array([below, below * 0.75, below * 0.75])
-    report = compare(golden + [0, error, 1.01 * error], golden, "fp32", compute=fmt)
+    report = compare(golden + np.array([0, error, 1.01 * error]), golden, "fp32", compute=fmt)
     assert (report.small_share, report.small_errors) == (2 / 3, 1)
 
 

@@ -1,0 +1,70 @@
+"""The device that kernels run on, and how a run is to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .errors import UsageError
+from .products import Product, load_product
+
+DEFAULT_PRODUCT = "ascend910b3"
+CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32")
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a launch needs to know besides its arguments.
+
+    product: the device. cube_math_type: precision mode of the Cube. values, time: which of the two readings a launch does.
+    multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between turns).
+    timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
+    """
+
+    product: Product
+    cube_math_type: str = "KEEP_DTYPE"
+    values: bool = True
+    time: bool = True
+    multibuffer: int = 2
+    timeline: int = 20_000
+    step_limit: int = 10_000_000
+
+    def __post_init__(self) -> None:
+        if self.cube_math_type not in CUBE_MATH_TYPES:
+            raise UsageError(
+                f"unknown cube_math_type {self.cube_math_type!r}; allowed are {', '.join(CUBE_MATH_TYPES)}"
+            )
+        if isinstance(self.multibuffer, bool) or not 1 <= self.multibuffer <= 16:
+            raise UsageError(f"multibuffer must be a number of copies from 1 to 16, got {self.multibuffer!r}")
+
+
+_current: ContextVar[Device | None] = ContextVar("ascendtile_device", default=None)
+
+
+def current_device() -> Device:
+    """The device in force: that of the innermost `with device(...)`, else ascend910b3."""
+    return _current.get() or Device(load_product(DEFAULT_PRODUCT))
+
+
+@contextmanager
+def device(product: str | Product | None = None, **options: Any) -> Iterator[Device]:
+    """`with sim.device("ascend910b3", cube_math_type="USE_HF32"):` runs kernels inside on that device.
+
+    product: a product name, a path to a TOML file, or a Product; None keeps the current one.
+    options: fields of `Device`, and `overrides={"buffers.ub": 262144}` for a changed product.
+    """
+    base = current_device()
+    overrides = options.pop("overrides", None)
+    unknown = set(options) - set(Device.__dataclass_fields__)
+    if unknown:
+        known = ", ".join(Device.__dataclass_fields__)
+        raise UsageError(f"unknown device option {sorted(unknown)[0]!r}; known are {known}, overrides")
+    chosen = load_product(product or base.product, overrides=overrides or {})
+    token = _current.set(replace(base, product=chosen, **options))
+    try:
+        yield current_device()
+    finally:
+        _current.reset(token)

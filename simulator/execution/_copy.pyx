@@ -1,0 +1,290 @@
+"""Copies between global memory and tiles: boxes of strided rows, decoded and encoded on the way.
+
+Memory is a window of bytes; a tile is (programs, d0, d1, d2, d3), contiguous. Rows are the last axis. The callers
+validate shapes and allocate; here is the loop and the bounds test.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from ascendtile.simulator.precision._rounding cimport (
+    bf16_decode_row,
+    bf16_encode_row,
+    f16_decode_row,
+    f16_encode_row,
+)
+
+ctypedef void (*row_t)(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil
+
+
+cdef void read_8(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if stride == 1:
+        memcpy(dst, src, n)
+        return
+    for i in range(n):
+        dst[i] = src[i * stride]
+
+
+cdef void read_16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if stride == 1:
+        memcpy(dst, src, 2 * n)
+        return
+    for i in range(n):
+        (<uint16_t*> dst)[i] = (<const uint16_t*> src)[i * stride]
+
+
+cdef void read_32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if stride == 1:
+        memcpy(dst, src, 4 * n)
+        return
+    for i in range(n):
+        (<uint32_t*> dst)[i] = (<const uint32_t*> src)[i * stride]
+
+
+cdef void read_64(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if stride == 1:
+        memcpy(dst, src, 8 * n)
+        return
+    for i in range(n):
+        (<uint64_t*> dst)[i] = (<const uint64_t*> src)[i * stride]
+
+
+cdef void read_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    f16_decode_row(<const uint16_t*> src, stride, <float*> dst, n)
+
+
+cdef void read_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    bf16_decode_row(<const uint16_t*> src, stride, <float*> dst, n)
+
+
+cdef void write_8(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if stride == 1:
+        memcpy(dst, src, n)
+        return
+    for i in range(n):
+        dst[i * stride] = src[i]
+
+
+cdef void write_16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if stride == 1:
+        memcpy(dst, src, 2 * n)
+        return
+    for i in range(n):
+        (<uint16_t*> dst)[i * stride] = (<const uint16_t*> src)[i]
+
+
+cdef void write_32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if stride == 1:
+        memcpy(dst, src, 4 * n)
+        return
+    for i in range(n):
+        (<uint32_t*> dst)[i * stride] = (<const uint32_t*> src)[i]
+
+
+cdef void write_64(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if stride == 1:
+        memcpy(dst, src, 8 * n)
+        return
+    for i in range(n):
+        (<uint64_t*> dst)[i * stride] = (<const uint64_t*> src)[i]
+
+
+cdef void write_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    f16_encode_row(<const float*> src, <uint16_t*> dst, stride, n)
+
+
+cdef void write_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    bf16_encode_row(<const float*> src, <uint16_t*> dst, stride, n)
+
+
+cdef void add_f32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef const float* s = <const float*> src
+    cdef float* d = <float*> dst
+    if stride == 1:
+        for i in range(n):
+            d[i] = d[i] + s[i]
+        return
+    for i in range(n):
+        d[i * stride] = d[i * stride] + s[i]
+
+
+cdef void add_i32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        (<uint32_t*> dst)[i * stride] += (<const uint32_t*> src)[i]
+
+
+cdef void add_i16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        (<uint16_t*> dst)[i * stride] += (<const uint16_t*> src)[i]
+
+
+cdef void add_i8(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        dst[i * stride] += src[i]
+
+
+cdef void add_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef float x
+    for i in range(n):
+        f16_decode_row(<const uint16_t*> dst + i * stride, 1, &x, 1)
+        x = x + (<const float*> src)[i]
+        f16_encode_row(&x, <uint16_t*> dst + i * stride, 1, 1)
+
+
+cdef void add_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef float x
+    for i in range(n):
+        bf16_decode_row(<const uint16_t*> dst + i * stride, 1, &x, 1)
+        x = x + (<const float*> src)[i]
+        bf16_encode_row(&x, <uint16_t*> dst + i * stride, 1, 1)
+
+
+cdef row_t pick_row(int kind, bint reading, bint adding) noexcept nogil:
+    """Row function by number, as `_MOVE` and `_ADD` of copy.py count them."""
+    if adding:
+        return (add_f32 if kind == 0 else add_i32 if kind == 1 else add_f16 if kind == 2 else
+                add_bf16 if kind == 3 else add_i16 if kind == 4 else add_i8)
+    if reading:
+        return (read_8 if kind == 0 else read_16 if kind == 1 else read_32 if kind == 2 else
+                read_64 if kind == 3 else read_f16 if kind == 4 else read_bf16)
+    return (write_8 if kind == 0 else write_16 if kind == 1 else write_32 if kind == 2 else
+            write_64 if kind == 3 else write_f16 if kind == 4 else write_bf16)
+
+
+def find_outside(
+    const int64_t[::1] starts,
+    const int64_t[:, ::1] strides,
+    const int64_t[:, ::1] lows,
+    const int64_t[:, ::1] highs,
+    int64_t elements,
+):
+    """First program whose box leaves [0, elements), or -1; an empty box touches nothing."""
+    cdef Py_ssize_t p, k, sp, lp, hp
+    cdef Py_ssize_t found = -1
+    cdef int64_t low, high, first, last, s
+    cdef bint empty
+    with nogil:
+        for p in range(starts.shape[0]):
+            sp = p if strides.shape[0] > 1 else 0
+            lp = p if lows.shape[0] > 1 else 0
+            hp = p if highs.shape[0] > 1 else 0
+            low = high = starts[p]
+            empty = False
+            for k in range(4):
+                first = lows[lp, k]
+                last = highs[hp, k] - 1
+                if last < first:
+                    empty = True
+                    break
+                s = strides[sp, k]
+                if s >= 0:
+                    low += s * first
+                    high += s * last
+                else:
+                    low += s * last
+                    high += s * first
+            if not empty and (low < 0 or high >= elements):
+                found = p
+                break
+    return found
+
+
+cdef void walk_box(
+    row_t row,
+    uint8_t* memory,
+    uint8_t* tile,
+    int64_t start,
+    const int64_t* stride,
+    const int64_t* low,
+    const int64_t* high,
+    const int64_t* shape,
+    Py_ssize_t itemsize,
+    Py_ssize_t held,
+    bint reading,
+) noexcept nogil:
+    """Apply `row` to every row of the box; the tile is contiguous, memory is strided."""
+    cdef int64_t a, b, c
+    cdef int64_t n = high[3] - low[3]
+    cdef uint8_t* m
+    cdef uint8_t* t
+    if n <= 0:
+        return
+    for a in range(low[0], high[0]):
+        for b in range(low[1], high[1]):
+            for c in range(low[2], high[2]):
+                m = memory + (start + a * stride[0] + b * stride[1] + c * stride[2] + low[3] * stride[3]) * itemsize
+                t = tile + ((((a * shape[1] + b) * shape[2] + c) * shape[3]) + low[3]) * held
+                if reading:
+                    row(m, stride[3], t, n)
+                else:
+                    row(t, stride[3], m, n)
+
+
+def read_boxes(
+    int kind,
+    const uint8_t[::1] memory,
+    const int64_t[::1] starts,
+    const int64_t[:, ::1] strides,
+    const int64_t[:, ::1] lows,
+    const int64_t[:, ::1] highs,
+    const int64_t[::1] shape,
+    uint8_t[::1] tile,
+    Py_ssize_t itemsize,
+    Py_ssize_t held,
+):
+    """Tile of every program from its box in memory; elements outside of the box are left as they are."""
+    cdef Py_ssize_t p
+    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * held
+    cdef row_t row = pick_row(kind, True, False)
+    with nogil:
+        for p in range(starts.shape[0]):
+            walk_box(
+                row, <uint8_t*> &memory[0], &tile[p * size], starts[p],
+                &strides[p if strides.shape[0] > 1 else 0, 0],
+                &lows[p if lows.shape[0] > 1 else 0, 0],
+                &highs[p if highs.shape[0] > 1 else 0, 0],
+                &shape[0], itemsize, held, True,
+            )
+
+
+def write_boxes(
+    int kind,
+    bint adding,
+    uint8_t[::1] memory,
+    const int64_t[::1] starts,
+    const int64_t[:, ::1] strides,
+    const int64_t[:, ::1] lows,
+    const int64_t[:, ::1] highs,
+    const int64_t[::1] shape,
+    const uint8_t[::1] tile,
+    Py_ssize_t programs,
+    Py_ssize_t itemsize,
+    Py_ssize_t held,
+):
+    """Write (or add) every program's box of its tile to memory, in program order; `programs` is 1 if all share one tile."""
+    cdef Py_ssize_t p
+    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * held
+    cdef row_t row = pick_row(kind, False, adding)
+    with nogil:
+        for p in range(starts.shape[0]):
+            walk_box(
+                row, &memory[0], <uint8_t*> &tile[(p if programs > 1 else 0) * size], starts[p],
+                &strides[p if strides.shape[0] > 1 else 0, 0],
+                &lows[p if lows.shape[0] > 1 else 0, 0],
+                &highs[p if highs.shape[0] > 1 else 0, 0],
+                &shape[0], itemsize, held, False,
+            )

@@ -1,0 +1,165 @@
+"""Boxes of memory to tiles and back: validation and allocation around the loops of `_copy.pyx`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import OutOfBoundsError, UsageError
+from ..frontend.types import DType
+from ._copy import find_outside, read_boxes, write_boxes
+from .memory import Tensor
+from .values import Affine, Box
+
+MAX_RANK = 4
+# Numbers of `pick_row` in _copy.pyx by element type.
+_MOVE = {"fp16": 4, "bf16": 5, "fp32": 2, "fp64": 3}
+_MOVE_BYTES = {1: 0, 2: 1, 4: 2, 8: 3}
+_ADD = {
+    "fp32": 0,
+    "int32": 1,
+    "uint32": 1,
+    "fp16": 2,
+    "bf16": 3,
+    "int16": 4,
+    "uint16": 4,
+    "int8": 5,
+    "uint8": 5,
+}
+
+
+class Region:
+    """Where an affine access with a box mask touches a tensor: arrays for `_copy.pyx`, padded to four axes."""
+
+    __slots__ = ("full", "highs", "lows", "programs", "shape", "starts", "strides")
+
+    def __init__(
+        self, tensor: Tensor, offsets: Any, mask: Box | bool | np.ndarray | None, programs: int
+    ) -> None:
+        affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
+        shape = affine.shape
+        if len(shape) > MAX_RANK:
+            raise UsageError(
+                f"{tensor.name}: tiles of rank {len(shape)} cannot be loaded or stored; reshape to 4 axes"
+            )
+        pad = MAX_RANK - len(shape)
+        self.programs = programs
+        self.shape = np.array((1,) * pad + shape, np.int64)
+        self.starts = np.ascontiguousarray(
+            np.broadcast_to(np.asarray(affine.base) + tensor.origin, programs), np.int64
+        )
+        self.strides = _table(affine.strides, pad, 0)
+        self.lows, self.highs, self.full = _bounds(mask, shape, pad)
+
+
+def _table(columns: tuple[Any, ...], pad: int, fill: int) -> np.ndarray:
+    """(1 or P, 4) table of per-axis numbers that may differ between programs."""
+    if all(isinstance(c, int) for c in columns):
+        return np.array([(fill,) * pad + columns], np.int64)
+    n = max(len(c) for c in columns if isinstance(c, np.ndarray))
+    out = np.full((n, MAX_RANK), fill, np.int64)
+    for k, c in enumerate(columns):
+        out[:, pad + k] = c
+    return out
+
+
+def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    if mask is None or mask is True:
+        return np.zeros((1, MAX_RANK), np.int64), np.array([(1,) * pad + shape], np.int64), True
+    if isinstance(mask, Box):
+        lows = np.maximum(_table(mask.lows, pad, 0), 0)
+        limits = np.array((1,) * pad + shape, np.int64)
+        highs = np.minimum(_table(mask.highs, pad, 1), limits)
+        return lows, highs, bool((lows == 0).all() and (highs == limits).all())
+    one = np.asarray(mask).astype(np.int64).reshape(-1)  # a scalar access under a scalar condition
+    highs = np.ones((len(one), MAX_RANK), np.int64)
+    highs[:, -1] = one
+    return np.zeros((1, MAX_RANK), np.int64), highs, False
+
+
+def check(tensor: Tensor, region: Region, numbers: np.ndarray, what: str, where: str) -> None:
+    """Raise `OutOfBoundsError` for the first program whose box leaves the tensor's window."""
+    bad = find_outside(region.starts, region.strides, region.lows, region.highs, tensor.elements)
+    if bad < 0:
+        return
+    pick = [t[min(bad, len(t) - 1)] for t in (region.strides, region.lows, region.highs)]
+    stride, low, high = pick
+    corners = (
+        region.starts[bad]
+        - tensor.origin
+        + np.array(
+            [
+                sum(s * (low[k] if (s >= 0) == smallest else high[k] - 1) for k, s in enumerate(stride))
+                for smallest in (True, False)
+            ]
+        )
+    )
+    first = -tensor.origin
+    index = int(corners[0]) if corners[0] < first else int(corners[1])
+    raise out_of_bounds(tensor, index, int(numbers[bad]), what, where)
+
+
+def out_of_bounds(tensor: Tensor, index: int, program: int, what: str, where: str) -> OutOfBoundsError:
+    low, high = -tensor.origin, tensor.elements - tensor.origin - 1
+    legal = f"{low} to {high}" if high >= low else "none (the tensor is empty)"
+    return OutOfBoundsError(
+        f"{where}: {what} of element {index} of {tensor.name!r} in program {program} is out of bounds: "
+        f"the tensor has shape {list(tensor.shape)}, legal elements are {legal}. "
+        "Mask the access (mask=offsets < n) or correct the offsets"
+    )
+
+
+def read(tensor: Tensor, region: Region, fill: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Tile (P, *shape) in held form; `fill` (a number or an array) where the mask is false."""
+    dtype = tensor.dtype
+    out = np.empty((region.programs, *shape), dtype.held)
+    if not region.full:
+        out[...] = 0 if fill is None else fill
+    if out.size and tensor.elements:
+        read_boxes(
+            _move_kind(dtype),
+            _bytes(tensor.window),
+            region.starts,
+            region.strides,
+            region.lows,
+            region.highs,
+            region.shape,
+            out.view(np.uint8).reshape(-1),
+            dtype.itemsize,
+            dtype.held.itemsize,
+        )
+    return out
+
+
+def write(tensor: Tensor, region: Region, tile: np.ndarray, adding: bool = False) -> None:
+    """Write (or add) the boxes of a tile (P or 1, *shape) to memory in program order."""
+    dtype = tensor.dtype
+    tile = np.ascontiguousarray(tile, dtype.held)
+    if not tile.size or not tensor.elements:
+        return
+    if adding and dtype.name not in _ADD:
+        raise UsageError(f"{tensor.name}: atomic add on {dtype} is not supported; {', '.join(_ADD)} are")
+    write_boxes(
+        _ADD[dtype.name] if adding else _move_kind(dtype),
+        adding,
+        _bytes(tensor.window),
+        region.starts,
+        region.strides,
+        region.lows,
+        region.highs,
+        region.shape,
+        tile.view(np.uint8).reshape(-1),
+        tile.shape[0],
+        dtype.itemsize,
+        dtype.held.itemsize,
+    )
+
+
+def _bytes(window: np.ndarray | None) -> np.ndarray:
+    assert window is not None
+    return window.view(np.uint8)
+
+
+def _move_kind(dtype: DType) -> int:
+    return _MOVE.get(dtype.name, _MOVE_BYTES[dtype.itemsize])

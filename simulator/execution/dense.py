@@ -1,0 +1,213 @@
+"""`ValueRun`: the tile program over values, for one chunk of programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DeviceAssertionError, RunError
+from ..frontend.program import Op, Program, Value
+from ..frontend.types import DType
+from ..units import vector
+from . import copy
+from .memory import Tensor
+from .values import Affine, Box, Pointers
+from .walker import DEFAULT_STEP_LIMIT, Walker, place
+
+
+class ValueRun(Walker):
+    """Computes the elements of every tile; reads and writes the tensors it is given."""
+
+    def __init__(
+        self,
+        program: Program,
+        grid: tuple[int, int, int],
+        numerics: vector.Numerics,
+        step_limit: int = DEFAULT_STEP_LIMIT,
+    ) -> None:
+        super().__init__(program, grid, step_limit)
+        self.numerics = numerics
+
+    # -- elements ----------------------------------------------------------------------------------------------------
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
+        return getattr(self, f"dense_{op.kind}")(op, *real)
+
+    def element_array(self, x: Any, v: Value) -> np.ndarray:
+        """Any runtime value as an array (P or 1, *shape) in held form."""
+        if isinstance(x, Affine | Box):
+            return np.asarray(self.real(x, v))
+        if isinstance(x, np.ndarray) and (v.shape or x.dtype == v.dtype.held):  # type: ignore[union-attr]
+            return x
+        return np.atleast_1d(np.asarray(x)).astype(v.dtype.held)  # type: ignore[union-attr]
+
+    def dense_binary(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        dtype = _dtype(op)
+        if op.name in ("floordiv", "mod") and dtype.is_int() and not b.all():
+            raise RunError(
+                f"{place(op)}: integer division by zero in program {self.first_program(b.min(), 0)}"
+            )
+        return vector.binary(op.name, a, b, dtype)
+
+    def dense_compare(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return vector.compare(op.name, a, b)
+
+    def dense_unary(self, op: Op, x: np.ndarray) -> np.ndarray:
+        return vector.unary(op.name, x, _dtype(op))
+
+    def dense_cast(self, op: Op, x: np.ndarray) -> np.ndarray:
+        source = op.args[0].dtype  # type: ignore[union-attr]
+        assert isinstance(source, DType)
+        return vector.cast(x, source, _dtype(op))
+
+    def dense_select(self, op: Op, c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return vector.select(c, a, b)
+
+    def dense_reduce(self, op: Op, x: np.ndarray) -> np.ndarray:
+        return vector.reduce(op.name, x, op.attrs["axis"], _dtype(op), self.numerics)
+
+    def dense_permute(self, op: Op, x: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(x.transpose(0, *(k + 1 for k in op.attrs["order"])))
+
+    def check_assert(self, op: Op, condition: Any) -> None:
+        v = op.args[0]
+        assert v is not None
+        truth = self.element_array(condition, v)
+        if not truth.all():
+            where = np.argwhere(~truth)[0]
+            program = int(self.active[where[0] if truth.shape[0] > 1 else 0])
+            element = f", element {[int(k) for k in where[1:]]}" if v.shape else ""
+            raise DeviceAssertionError(
+                f"{place(op)}: assertion failed in program {program}{element}: {op.attrs['text']}"
+            )
+
+    # -- memory ------------------------------------------------------------------------------------------------------
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> np.ndarray:
+        r = op.results[0]
+        fill = None if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
+            isinstance(mask, np.ndarray) and r.shape
+        ):
+            return self.gather(op, pointer, mask, fill)
+        count = self.programs_of(pointer.offsets, mask)
+        region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
+        copy.check(pointer.tensor, region, self.active, "load", place(op))
+        return copy.read(pointer.tensor, region, fill, r.shape)
+
+    def programs_of(self, *values: Any) -> int:
+        """1 if an access is the same for all programs, else their number."""
+        return 1 if all(_uniform(x) for x in values) else len(self.active)
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.write(op, pointer, value, mask, "store", adding=False)
+
+    def write(self, op: Op, pointer: Pointers, value: Any, mask: Any, what: str, adding: bool) -> None:
+        tensor = pointer.tensor
+        if not tensor.writable:
+            raise RunError(
+                f"{place(op)}: {what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
+            )
+        v = op.args[1]
+        assert v is not None
+        tile = self.element_array(value, v)
+        if (isinstance(pointer.offsets, np.ndarray) and v.shape) or (
+            isinstance(mask, np.ndarray) and v.shape
+        ):
+            self.scatter(op, pointer, mask, tile, what, adding)
+            return
+        region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
+        copy.check(tensor, region, self.active, what, place(op))
+        copy.write(tensor, region, tile, adding)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
+        if not op.attrs.get("result_used", True):
+            self.write(op, pointer, value, mask, f"atomic_{op.name}", adding=True)
+            return None
+        old = self.load(op, pointer, mask, None)
+        if len(self.active) > 1:
+            raise RunError(f"{place(op)}: programs that use the result of an atomic must run one by one")
+        self.write(op, pointer, value, mask, f"atomic_{op.name}", adding=True)
+        return old
+
+    # -- discrete access ---------------------------------------------------------------------------------------------
+
+    def addresses(
+        self, op: Op, pointer: Pointers, mask: Any, what: str
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Window indices (P or 1, *shape) of a discrete access, checked; masked-out ones become 0."""
+        tensor = pointer.tensor
+        v = op.args[0]
+        assert v is not None
+        at = np.asarray(self.real(pointer.offsets, None)) + tensor.origin
+        chosen = None if mask is None else self.element_array(mask, op.args[-1 if what != "load" else 1])  # type: ignore[arg-type]
+        at, chosen = _together(at, chosen, v.shape)
+        bad = (at < 0) | (at >= tensor.elements)
+        if chosen is not None:
+            bad &= chosen
+        if bad.any():
+            self.report_outside(op, tensor, at, bad, what)
+        return (at if chosen is None else np.where(chosen, at, 0)), chosen
+
+    def report_outside(self, op: Op, tensor: Tensor, at: np.ndarray, bad: np.ndarray, what: str) -> None:
+        first = np.argwhere(bad)[0]
+        program = int(self.active[first[0] if at.shape[0] > 1 else 0])
+        index = int(at[tuple(first)]) - tensor.origin
+        raise copy.out_of_bounds(tensor, index, program, what, place(op))
+
+    def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
+        tensor = pointer.tensor
+        at, chosen = self.addresses(op, pointer, mask, "load")
+        window = tensor.window
+        assert window is not None
+        empty = not tensor.elements
+        out = np.zeros(at.shape, tensor.dtype.held) if empty else vector.decode(window[at], tensor.dtype)
+        if chosen is not None:
+            out = np.where(chosen, out, 0 if fill is None else fill).astype(tensor.dtype.held)
+        return out
+
+    def scatter(
+        self, op: Op, pointer: Pointers, mask: Any, tile: np.ndarray, what: str, adding: bool
+    ) -> None:
+        tensor = pointer.tensor
+        at, chosen = self.addresses(op, pointer, mask, what)
+        shape = (len(self.active), *at.shape[1:])
+        at, tile = np.broadcast_to(at, shape), np.broadcast_to(tile, shape)
+        if chosen is not None:
+            pick = np.broadcast_to(chosen, shape)
+            at, tile = at[pick], tile[pick]
+        if at.size and adding:
+            copy.write(
+                tensor,
+                copy.Region(tensor, at.reshape(-1) - tensor.origin, None, at.size),
+                tile.reshape(-1),
+                True,
+            )
+        elif at.size:
+            window = tensor.window
+            assert window is not None
+            window[at.reshape(-1)] = vector.encode(tile.reshape(-1), tensor.dtype)
+
+
+def _dtype(op: Op) -> DType:
+    t = op.results[0].dtype
+    assert isinstance(t, DType)
+    return t
+
+
+def _uniform(x: Any) -> bool:
+    if isinstance(x, Affine):
+        return isinstance(x.base, int) and all(isinstance(s, int) for s in x.strides)
+    if isinstance(x, Box):
+        return all(isinstance(b, int) for b in (*x.lows, *x.highs))
+    return not isinstance(x, np.ndarray) or x.shape[0] == 1
+
+
+def _together(
+    at: np.ndarray, chosen: np.ndarray | None, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    count = max(at.shape[0], 1 if chosen is None else chosen.shape[0])
+    at = np.broadcast_to(at, (count, *shape))
+    return at, None if chosen is None else np.broadcast_to(chosen, (count, *shape))

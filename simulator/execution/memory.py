@@ -1,0 +1,127 @@
+"""Global memory: the tensors a kernel is given, as windows of elements that pointers index.
+
+A tensor may be any view (strided, reversed, offset); its window is the smallest run of memory that holds all its elements,
+and a pointer outside of the window is out of bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+from ..frontend import types as ty
+from ..frontend.types import DType
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A tensor without data: `sim.shape((2048, 4096), "float16")`, for `kernel.time`."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for s in self.shape:
+            n *= s
+        return n
+
+
+def shape(dims: int | tuple[int, ...], dtype: str | DType) -> Shape:
+    """A tensor without data, contiguous, of those dimensions and element type (e.g. "float16", "bfloat16")."""
+    t = dtype if isinstance(dtype, DType) else ty.from_name(str(dtype))
+    if t is None:
+        known = ", ".join(x.name for x in ty.ALL)
+        raise UsageError(f"unknown element type {dtype!r}; known are {known}")
+    dims = (dims,) if isinstance(dims, int) else tuple(int(d) for d in dims)
+    if any(d < 0 for d in dims):
+        raise UsageError(f"a shape has no negative dimension, got {dims}")
+    return Shape(dims, t)
+
+
+class Tensor:
+    """One pointer argument: element type, window of memory (None without values), place of element 0 in it.
+
+    `elements` is the window's length; legal offsets of the pointer are -origin <= offset < elements - origin.
+    """
+
+    __slots__ = ("address", "dtype", "elements", "name", "origin", "shape", "window", "writable")
+
+    def __init__(
+        self,
+        name: str,
+        dtype: DType,
+        shape: tuple[int, ...],
+        window: np.ndarray | None,
+        origin: int,
+        elements: int,
+        writable: bool,
+        address: int,
+    ) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.window = window
+        self.origin = origin
+        self.elements = elements
+        self.writable = writable
+        self.address = address  # of the window's first byte; 0 without values
+
+
+def tensor_argument(name: str, x: Any) -> Tensor | None:
+    """The tensor behind a kernel argument: numpy array, torch CPU tensor or `Shape`; None if it is none of these."""
+    if isinstance(x, Shape):
+        return Tensor(name, x.dtype, x.shape, None, 0, x.size, True, 0)
+    array = as_array(name, x)
+    return None if array is None else _from_numpy(name, array)
+
+
+def as_array(name: str, x: Any) -> np.ndarray | None:
+    """`x` itself if it is a numpy array, a view of a torch CPU tensor as one, None for anything else."""
+    return x if isinstance(x, np.ndarray) else _from_torch(name, x)
+
+
+def _from_torch(name: str, x: Any) -> np.ndarray | None:
+    """A numpy view of a torch CPU tensor, without importing torch for those who do not use it."""
+    if not (type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "data_ptr")):
+        return None
+    if x.device.type != "cpu":
+        raise UsageError(
+            f"{name}: the tensor is on {x.device}; only CPU tensors can be simulated (use .cpu())"
+        )
+    x = x.detach()
+    if str(x.dtype) == "torch.bfloat16":
+        import torch
+
+        return np.asarray(x.view(torch.int16).numpy()).view(ty.bfloat16.storage)
+    return np.asarray(x.numpy())
+
+
+def _from_numpy(name: str, a: np.ndarray) -> Tensor:
+    dtype = ty.from_numpy(a.dtype)
+    if dtype is None:
+        raise UsageError(f"{name}: arrays of {a.dtype} cannot be kernel arguments; known are {_known()}")
+    if a.size == 0:
+        return Tensor(name, dtype, a.shape, np.empty(0, a.dtype), 0, 0, a.flags.writeable, 0)
+    if any(s % a.itemsize for s in a.strides):
+        raise UsageError(
+            f"{name}: strides {a.strides} bytes are no multiples of the element size {a.itemsize}"
+        )
+    strides = [s // a.itemsize for s in a.strides]
+    low = sum(min(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
+    high = sum(max(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
+    first = np.asarray(
+        a[tuple(slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))]
+    )
+    window = np.lib.stride_tricks.as_strided(
+        first, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable
+    )
+    return Tensor(name, dtype, a.shape, window, -low, high - low + 1, a.flags.writeable, window.ctypes.data)
+
+
+def _known() -> str:
+    return ", ".join(str(t.storage) for t in ty.ALL)

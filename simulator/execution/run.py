@@ -1,0 +1,65 @@
+"""All programs of a grid over values, in chunks that fit the cache; one by one where they talk to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..frontend.program import Program
+from ..units.vector import Numerics
+from .dense import ValueRun
+from .memory import Tensor
+from .values import Pointers
+from .walker import DEFAULT_STEP_LIMIT
+
+# Elements of the largest tile times programs of a chunk: 128 Ki float32 values are 512 KiB, half of a 1 MiB L2 cache.
+CHUNK_ELEMENTS = 1 << 17
+
+
+def chunk_size(program: Program) -> int:
+    """Programs that are run at once."""
+    largest = max(
+        (r.numel for op in program.walk() for r in op.results if r.static.kind == "dense"), default=1
+    )
+    return max(1, CHUNK_ELEMENTS // largest)
+
+
+def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Values of the parameters as the walker holds them."""
+    out: dict[str, Any] = {}
+    for name, v in program.params.items():
+        x = arguments[name]
+        if isinstance(x, Tensor):
+            out[name] = Pointers(x, 0)
+        elif v.dtype.is_floating():
+            out[name] = np.full(1, x, v.dtype.held)  # type: ignore[union-attr]
+        else:
+            out[name] = x
+    return out
+
+
+def run_values(
+    program: Program,
+    grid: tuple[int, int, int],
+    arguments: dict[str, Any],
+    numerics: Numerics,
+    *,
+    one_by_one: bool = False,
+    chunk: int | None = None,
+    step_limit: int = DEFAULT_STEP_LIMIT,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Execute every program of `grid`; tensors among `arguments` are read and written in place.
+
+    `one_by_one` runs the programs in the order of their numbers, each seeing what those before it wrote.
+    """
+    total = grid[0] * grid[1] * grid[2]
+    size = 1 if one_by_one else chunk or chunk_size(program)
+    values = runtime_arguments(program, arguments)
+    run = ValueRun(program, grid, numerics, step_limit)
+    for first in range(0, total, size):
+        run.walk(np.arange(first, min(first + size, total), dtype=np.int64), values)
+        if progress is not None:
+            progress(min(first + size, total), total)

@@ -1,0 +1,170 @@
+"""Arithmetic on integer scalars, index tiles and box masks: exact, for all programs of a chunk at once.
+
+Values and timing share it. Every function gives None where the result leaves the symbolic form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .values import Affine, Box, Int
+
+INT_LIMITS = {32: (-(2**31), 2**31 - 1), 64: (-(2**63), 2**63 - 1), 16: (-(2**15), 2**15 - 1), 8: (-128, 127)}
+
+
+def _floordiv(a: Int, b: Int) -> Int:
+    """Quotient toward zero, as C and Triton have it."""
+    if isinstance(a, int) and isinstance(b, int):
+        q = abs(a) // abs(b)
+        return q if (a >= 0) == (b >= 0) else -q
+    q = np.abs(a) // np.abs(b)
+    return np.where((np.asarray(a) >= 0) == (np.asarray(b) >= 0), q, -q)
+
+
+def _mod(a: Int, b: Int) -> Int:
+    return a - _floordiv(a, b) * b
+
+
+def _max(a: Int, b: Int) -> Int:
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else np.maximum(a, b)
+
+
+def _min(a: Int, b: Int) -> Int:
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else np.minimum(a, b)
+
+
+def _pow(a: Int, b: Int) -> Int:
+    return a**b
+
+
+INTEGER: dict[str, Callable[[Int, Int], Int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": _floordiv,
+    "mod": _mod,
+    "max": _max,
+    "min": _min,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "shl": lambda a, b: a << b,
+    "shr": lambda a, b: a >> b,
+    "pow": _pow,
+}
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+}
+
+
+def wrap(x: Int, bits: int, signed: bool) -> Int:
+    """`x` as an integer of that width: what does not fit wraps, as in the register."""
+    if isinstance(x, int):
+        x &= (1 << bits) - 1
+        return x - (1 << bits) if signed and x >> (bits - 1) else x
+    if bits >= 64:
+        return x
+    mask = np.int64((1 << bits) - 1)
+    low = x & mask
+    return np.where(low >> (bits - 1), low - (1 << bits), low) if signed else low
+
+
+def fits(x: Int, bits: int) -> bool:
+    """Whether all of a signed result fits; the common case, tested before wrapping."""
+    lo, hi = INT_LIMITS[bits]
+    if isinstance(x, int):
+        return lo <= x <= hi
+    return bool(x.size == 0 or (x.min() >= lo and x.max() <= hi))
+
+
+def affine_binary(name: str, a: Affine, b: Affine) -> Affine | None:
+    """add, sub, and mul by a tile without axes; any operation on two tiles without axes."""
+    if name in ("add", "sub"):
+        op = INTEGER[name]
+        return Affine(
+            op(a.base, b.base), tuple(op(x, y) for x, y in zip(a.strides, b.strides, strict=True)), a.shape
+        )
+    if _flat(a) and _flat(b):
+        return Affine(INTEGER[name](a.base, b.base), a.strides, a.shape)
+    if name != "mul":
+        return None
+    if _flat(b):
+        return Affine(a.base * b.base, tuple(s * b.base for s in a.strides), a.shape)
+    if _flat(a):
+        return affine_binary("mul", b, a)
+    return None
+
+
+def _flat(a: Affine) -> bool:
+    return all(isinstance(s, int) and s == 0 for s in a.strides)
+
+
+def affine_compare(name: str, a: Affine, b: Affine) -> Box | None:
+    """Where `a op b`: a box if the difference varies along one axis at most, with a stride that is the same everywhere."""
+    base = a.base - b.base
+    strides = [x - y for x, y in zip(a.strides, b.strides, strict=True)]
+    varying = [k for k, s in enumerate(strides) if not (isinstance(s, int) and s == 0)]
+    if len(varying) > 1 or name == "ne":
+        return None
+    rank = len(a.shape)
+    if not varying:
+        return constant_box(COMPARE[name](base, 0), a.shape)
+    k = varying[0]
+    s = strides[k]
+    if not isinstance(s, int):
+        return None
+    lo, hi = _plain_ends(*_interval(name, base, s, a.shape[k]), a.shape[k])
+    lows: list[Int] = [0] * rank
+    highs: list[Int] = list(a.shape)
+    lows[k], highs[k] = lo, hi
+    return Box(tuple(lows), tuple(highs), a.shape)
+
+
+def _plain_ends(lo: Int, hi: Int, n: int) -> tuple[Int, Int]:
+    """Ends that cut nothing off in any program become plain numbers: most masks are full nearly everywhere."""
+    if isinstance(lo, np.ndarray) and (lo <= 0).all():
+        lo = 0
+    if isinstance(hi, np.ndarray) and (hi >= n).all():
+        hi = n
+    return lo, hi
+
+
+def _interval(name: str, base: Int, s: int, n: int) -> tuple[Int, Int]:
+    """Indices i with base + s*i `name` 0, as lo <= i < hi (s is not zero)."""
+    if s < 0:  # mirror: -base + (-s)*i with the comparison turned round
+        turned = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}[name]
+        return _interval(turned, -base, -s, n)
+    first_ge = -((base) // s)  # smallest i with base + s*i >= 0
+    first_gt = (-base) // s + 1  # smallest i with base + s*i > 0
+    if name == "lt":
+        return 0, first_ge
+    if name == "le":
+        return 0, first_gt
+    if name == "ge":
+        return first_ge, n
+    if name == "gt":
+        return first_gt, n
+    return first_ge, first_gt
+
+
+def constant_box(truth: Any, shape: tuple[int, ...]) -> Box:
+    """A mask that is one truth value per program."""
+    highs = list(shape)
+    if isinstance(truth, np.ndarray):
+        return Box((0,) * len(shape), (np.where(truth, shape[0], 0), *highs[1:]), shape)
+    return Box((0,) * len(shape), tuple(highs) if truth else (0, *highs[1:]), shape)
+
+
+def box_and(a: Box, b: Box) -> Box:
+    """Intersection."""
+    lows = tuple(_max(x, y) for x, y in zip(a.lows, b.lows, strict=True))
+    highs = tuple(_min(x, y) for x, y in zip(a.highs, b.highs, strict=True))
+    return Box(lows, highs, a.shape)

@@ -1,0 +1,378 @@
+"""Control flow: `if`, `for`, `while`, the ternary, and the values that they carry.
+
+A name assigned in a loop body and known before the loop is carried: it becomes an argument of the body and a result of the
+loop, and must keep its type and shape. A name assigned in a branch is a result of the `if` when both sides know it.
+An `if` that may return takes the rest of the function into both of its branches.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from . import types as ty
+from .builder import KernelError, describe, is_number
+from .expressions import Expressions
+from .program import Region, Value
+from .words import unwrap
+
+if TYPE_CHECKING:
+    from .compiler import Return
+
+MAX_STATIC_TURNS = 100_000
+
+
+class Control(Expressions):
+    """The part of a scope that compiles control flow."""
+
+    # -- if ----------------------------------------------------------------------------------------------------------
+
+    def if_statement(self, s: ast.If, rest: list[ast.stmt]) -> Return | None:
+        """Compile an `if`; where it may return, `rest` goes into its branches and the `Return` of all of it is given."""
+        condition = self.condition(s.test)
+        taken_has_return = _returns(s.body) or _returns(s.orelse)
+        if not isinstance(condition, Value):
+            return self.constant_if(s.body if condition else s.orelse, rest, taken_has_return)
+        if not taken_has_return:
+            self.dynamic_if(condition, s)
+            return None
+        return self.returning_if(condition, s, rest)
+
+    def constant_if(self, taken: list[ast.stmt], rest: list[ast.stmt], may_return: bool) -> Return | None:
+        if not may_return:
+            self.block(taken)
+            return None
+        return self._ended(self.block([*taken, *rest]))
+
+    def _ended(self, ended: Return | None) -> Return:
+        from .compiler import Return
+
+        return ended or Return(None)
+
+    def dynamic_if(self, condition: Value, s: ast.If) -> None:
+        before = dict(self.env)
+        then, then_env, _ = self.branch(s.body, before)
+        other, other_env, _ = self.branch(s.orelse, before)
+        names = [n for n in _assigned([*s.body, *s.orelse]) if n in then_env and n in other_env]
+        merged = self.merge(names, then, then_env, other, other_env, s)
+        self.env = {**before, **merged[0]}
+        for n in set(then_env) ^ set(other_env):
+            self.env[n] = Undefined(
+                f"{n!r} is assigned in one branch of the `if` at line {self.b.loc.line} only"
+            )
+        self.emit_if(condition, then, other, merged[1], s)
+        self.env.update(merged[0])
+
+    def branch(
+        self, body: list[ast.stmt], env: dict[str, Any]
+    ) -> tuple[Region, dict[str, Any], Return | None]:
+        """Compile statements into a region of their own; gives the names as they are at its end."""
+        outer, self.b.region = self.b.region, Region()
+        self.env = dict(env)
+        ended = self.block(body)
+        region, self.b.region = self.b.region, outer
+        return region, self.env, ended
+
+    def merge(
+        self,
+        names: list[str],
+        then: Region,
+        then_env: dict[str, Any],
+        other: Region,
+        other_env: dict[str, Any],
+        node: ast.AST,
+    ) -> tuple[dict[str, Any], list[Value]]:
+        """Results of an `if`: names whose value differs between the branches."""
+        out: dict[str, Any] = {}
+        results: list[Value] = []
+        for n in names:
+            a, c = then_env[n], other_env[n]
+            if a is c or (not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c)):
+                out[n] = a
+                continue
+            out[n] = self.merge_one(n, a, c, then, other, results, node)
+        return out, results
+
+    def merge_one(
+        self, name: str, a: Any, c: Any, then: Region, other: Region, results: list[Value], node: ast.AST
+    ) -> Any:
+        if isinstance(a, tuple) and isinstance(c, tuple) and len(a) == len(c):
+            return tuple(
+                self.merge_one(name, x, y, then, other, results, node) for x, y in zip(a, c, strict=True)
+            )
+        for x in (a, c):
+            if not isinstance(x, Value) and not is_number(x):
+                if _same_constant(a, c):
+                    return a
+                raise self.error(
+                    f"{name!r} is {describe(a)} in one branch and {describe(c)} in the other", node
+                )
+        dtype = a.dtype if isinstance(a, Value) else c.dtype if isinstance(c, Value) else None
+        va, vc = self.in_region(then, a, dtype), self.in_region(other, c, dtype)
+        if va.dtype != vc.dtype or va.shape != vc.shape:
+            raise self.error(
+                f"{name!r} has two types after the `if`: {describe(va)} in one branch, {describe(vc)} in the other; "
+                "cast or reshape so that both agree",
+                node,
+            )
+        then.yields.append(va)
+        other.yields.append(vc)
+        results.append(self.b.value(va.dtype, va.shape, name))
+        return results[-1]
+
+    def in_region(self, region: Region, x: Any, dtype: ty.AnyType | None = None) -> Value:
+        """`x` as a value of the program, its constant (if it is one) placed at the end of that region."""
+        if isinstance(x, Value):
+            return x
+        outer, self.b.region = self.b.region, region
+        value = self.b.const(x, dtype if isinstance(dtype, ty.DType) and _takes(dtype, x) else None)
+        self.b.region = outer
+        return value
+
+    def emit_if(
+        self, condition: Value, then: Region, other: Region, results: list[Value], node: ast.AST
+    ) -> None:
+        self.at(node)
+        self.b.emit("if", (condition,), results, regions=(then, other))
+
+    def returning_if(self, condition: Value, s: ast.If, rest: list[ast.stmt]) -> Return:
+        from .compiler import Return
+
+        if self.loops:
+            raise self.error(
+                "`return` inside a loop is not supported; use a flag, or an `if` around the work", s
+            )
+        before = dict(self.env)
+        then, _, ended_then = self.branch([*s.body, *rest], before)
+        other, _, ended_other = self.branch([*s.orelse, *rest], before)
+        a, c = self._ended(ended_then).value, self._ended(ended_other).value
+        results: list[Value] = []
+        if (a is None) != (c is None):
+            raise self.error("one path of the function returns a value and another does not", s)
+        value = None if a is None else self.merge_one("return value", a, c, then, other, results, s)
+        self.emit_if(condition, then, other, results, s)
+        self.env = before
+        return Return(value)
+
+    def ternary(self, node: ast.IfExp) -> Any:
+        condition = self.condition(node.test)
+        if not isinstance(condition, Value):
+            return self.expr(node.body if condition else node.orelse)
+        outer = self.b.region
+        sides = []
+        for e in (node.body, node.orelse):
+            self.b.region = Region()
+            sides.append((self.expr(e), self.b.region))
+        self.b.region = outer
+        (a, then), (c, other) = sides
+        results: list[Value] = []
+        if _same_constant(a, c):
+            return a
+        out = self.merge_one("the conditional expression", a, c, then, other, results, node)
+        self.emit_if(condition, then, other, results, node)
+        return out
+
+    def condition(self, node: ast.expr) -> Any:
+        """A condition of control flow: a compile-time truth value or a boolean scalar of the program."""
+        c = unwrap(self.expr(node))
+        if not isinstance(c, Value):
+            return bool(c)
+        if c.shape:
+            raise self.error(
+                f"a condition must be one truth value per program, got {describe(c)}; use tl.where for elements",
+                node,
+            )
+        if c.is_pointer:
+            return True  # a pointer that is not None
+        return self.b.to_bool(c)
+
+    # -- loops -------------------------------------------------------------------------------------------------------
+
+    def do_For(self, s: ast.For) -> None:
+        if s.orelse:
+            raise self.error("`for ... else` is not supported", s)
+        turns = self.expr(s.iter)
+        if isinstance(turns, StaticRange | range | tuple | list):
+            self.unrolled(s, turns)
+        elif isinstance(turns, DynamicRange):
+            self.dynamic_for(s, turns)
+        else:
+            raise self.error(
+                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}",
+                s.iter,
+            )
+
+    def unrolled(self, s: ast.For, turns: Any) -> None:
+        values = turns.values if isinstance(turns, StaticRange) else turns
+        if len(values) > MAX_STATIC_TURNS:
+            raise self.error(
+                f"{len(values)} unrolled turns; the limit is {MAX_STATIC_TURNS}. Use range instead", s.iter
+            )
+        self.loops += 1
+        for x in values:
+            self.assign(s.target, x)
+            self.block(s.body)
+        self.loops -= 1
+
+    def dynamic_for(self, s: ast.For, turns: DynamicRange) -> None:
+        if not isinstance(s.target, ast.Name):
+            raise self.error("a `for` over a range needs one plain name", s.target)
+        bounds = [self.bound(x, s.iter) for x in (turns.start, turns.stop, turns.step)]
+        dtype = ty.int64 if any(b.dtype == ty.int64 for b in bounds) else ty.int32
+        bounds = [self.b.cast(x, dtype) for x in bounds]
+        names, initial = self.carried(s.body, {s.target.id}, s)
+        region = Region()
+        region.args = [self.b.value(dtype, (), s.target.id)]
+        self.loop_body(region, names, initial, s.body, s, {s.target.id: region.args[0]})
+        self.finish_loop("for", [*bounds, *initial], [region], names, initial, s, {"hints": turns.hints})
+
+    def bound(self, x: Any, node: ast.AST) -> Value:
+        v = self.b.to_value(unwrap(x)) if isinstance(unwrap(x), Value | int) else None
+        if v is None or v.shape or not v.dtype.is_int():
+            raise self.error(f"a bound of a range must be an integer scalar, got {describe(x)}", node)
+        return v
+
+    def do_While(self, s: ast.While) -> None:
+        if s.orelse:
+            raise self.error("`while ... else` is not supported", s)
+        names, initial = self.carried([*s.body, ast.Expr(s.test)], set(), s)
+        condition, body = Region(), Region()
+        before = dict(self.env)
+        self.loop_body(condition, names, initial, [], s, {}, test=s.test)
+        self.env = before
+        self.loop_body(body, names, initial, s.body, s, {})
+        self.finish_loop("while", initial, [condition, body], names, initial, s, {})
+
+    def carried(
+        self, body: list[ast.stmt], targets: set[str], node: ast.AST
+    ) -> tuple[list[str], list[Value]]:
+        """Names the body assigns that are known before it, with their values at the start."""
+        names = [n for n in _assigned(body) if n in self.env and n not in targets]
+        names = [n for n in names if not isinstance(self.env[n], Undefined)]
+        initial = []
+        for n in names:
+            x = unwrap(self.env[n])
+            if not isinstance(x, Value) and not is_number(x):
+                raise self.error(
+                    f"{n!r} is {describe(x)} and is assigned in a loop; only tiles and numbers can be", node
+                )
+            initial.append(self.b.to_value(x))
+        return names, initial
+
+    def loop_body(
+        self,
+        region: Region,
+        names: list[str],
+        initial: list[Value],
+        body: list[ast.stmt],
+        node: ast.AST,
+        extra: dict[str, Value],
+        test: ast.expr | None = None,
+    ) -> None:
+        """Compile a body into `region`, with carried names as its arguments, and check what it hands back."""
+        args = [self.b.value(v.dtype, v.shape, n) for n, v in zip(names, initial, strict=True)]
+        region.args.extend(args)
+        outer, self.b.region = self.b.region, region
+        before = self.env
+        self.env = {**before, **dict(zip(names, args, strict=True)), **extra}
+        self.loops += 1
+        if test is not None:
+            condition = self.condition(test)
+            region.yields = [self.b.to_value(condition)]
+        else:
+            self.block(body)
+            region.yields = [self.handed_back(n, v, node) for n, v in zip(names, initial, strict=True)]
+        self.loops -= 1
+        self.b.region = outer
+        new_names = set(self.env) - set(before)
+        self.env = {**before, **{n: Undefined(f"{n!r} is assigned inside a loop only") for n in new_names}}
+
+    def handed_back(self, name: str, initial: Value, node: ast.AST) -> Value:
+        x = unwrap(self.env[name])
+        if (
+            not isinstance(x, Value)
+            and is_number(x)
+            and isinstance(initial.dtype, ty.DType)
+            and not initial.shape
+        ):
+            x = self.b.const(x, initial.dtype if _takes(initial.dtype, x) else None)
+        if not isinstance(x, Value) or x.dtype != initial.dtype or x.shape != initial.shape:
+            raise self.error(
+                f"{name!r} changes its type in the loop: {describe(initial)} before it, {describe(x)} after a turn; "
+                "give it its final type and shape before the loop, or cast",
+                node,
+            )
+        return x
+
+    def finish_loop(
+        self,
+        kind: str,
+        args: list[Value],
+        regions: list[Region],
+        names: list[str],
+        initial: list[Value],
+        node: ast.AST,
+        attrs: dict[str, Any],
+    ) -> None:
+        self.at(node)
+        results = [self.b.value(v.dtype, v.shape, n) for n, v in zip(names, initial, strict=True)]
+        self.b.emit(kind, args, results, regions=regions, **attrs)
+        self.env.update(zip(names, results, strict=True))
+
+
+class Undefined:
+    """A name that exists on one path only; using it is an error that says why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+class StaticRange:
+    """tl.static_range: a loop that is unrolled at compile time."""
+
+    def __init__(self, *bounds: int) -> None:
+        for x in bounds:
+            if isinstance(x, bool) or not isinstance(x, int):
+                raise KernelError(f"static_range needs compile-time integers, got {describe(x)}; use range")
+        self.values = range(*bounds)
+
+
+class DynamicRange:
+    """range or tl.range inside a kernel."""
+
+    def __init__(self, *bounds: Any, **hints: Any) -> None:
+        if not 1 <= len(bounds) <= 3:
+            raise KernelError(f"range takes one to three bounds, got {len(bounds)}")
+        self.start, self.stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+        self.step = bounds[2] if len(bounds) == 3 else 1
+        self.hints = {k: unwrap(v) for k, v in hints.items() if v is not None}
+        if not isinstance(unwrap(self.step), Value) and unwrap(self.step) == 0:
+            raise KernelError("the step of a range must not be zero")
+
+
+def _takes(dtype: ty.DType, x: Any) -> bool:
+    """Whether a Python number may stand where values of that type are expected."""
+    return dtype.is_floating() or (dtype.is_bool() == isinstance(x, bool) and not isinstance(x, float))
+
+
+def _same_constant(a: Any, c: Any) -> bool:
+    if isinstance(a, Value) or isinstance(c, Value):
+        return a is c
+    try:
+        return type(a) is type(c) and bool(a == c)
+    except ValueError:
+        return False
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Return) for s in body for n in ast.walk(s))
+
+
+def _assigned(body: list[ast.stmt]) -> list[str]:
+    """Names that statements assign, in order of first appearance."""
+    seen: dict[str, None] = {}
+    for s in body:
+        for n in ast.walk(s):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+                seen[n.id] = None
+    return list(seen)

@@ -1,0 +1,305 @@
+"""Expressions of a kernel: names, attributes, operators, indexing, calls."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import types as ty
+from .builder import Builder, KernelError, describe, fold
+from .program import Value
+from .words import METHODS, Word, constexpr, unwrap
+
+if TYPE_CHECKING:
+    from ..errors import CompileError
+    from .compiler import Source
+    from .jit import JitFunction
+
+_BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+}
+_PYTHON_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
+_COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+
+
+class Expressions(ABC):
+    """The part of a scope that compiles expressions."""
+
+    b: Builder
+    fn: JitFunction
+    source: Source
+    env: dict[str, Any]
+    loops: int
+
+    @abstractmethod
+    def at(self, node: ast.AST) -> None: ...
+
+    @abstractmethod
+    def error(self, message: str, node: ast.AST) -> CompileError:
+        """The error to raise: the message with file, line, excerpt and caret at `node`."""
+
+    @abstractmethod
+    def call(self, fn: Any, args: list[Any], kwargs: dict[str, Any], node: ast.AST) -> Any: ...
+
+    @abstractmethod
+    def block(self, statements: list[ast.stmt]) -> Any: ...
+
+    @abstractmethod
+    def assign(self, target: ast.expr, value: Any) -> None: ...
+
+    @abstractmethod
+    def ternary(self, node: ast.IfExp) -> Any: ...
+
+    def expr(self, node: ast.expr) -> Any:
+        method = getattr(self, f"ex_{type(node).__name__}", None)
+        if method is None:
+            raise self.error(f"this expression ({type(node).__name__}) is not supported in a kernel", node)
+        self.at(node)
+        return method(node)
+
+    def ex_Constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def ex_Name(self, node: ast.Name) -> Any:
+        from .control import Undefined
+
+        if node.id in self.env:
+            x = unwrap(self.env[node.id])
+            if isinstance(x, Undefined):
+                raise self.error(f"{x.why}; give it a value before", node)
+            return x
+        found = self.fn.lookup(node.id)
+        if found is None:
+            return self.builtin(node)
+        return self.checked_global(found[0], node)
+
+    def builtin(self, node: ast.Name) -> Any:
+        if node.id == "range":
+            from ..language.iterators import range_word
+
+            return range_word
+        if hasattr(builtins, node.id):
+            return getattr(builtins, node.id)
+        raise self.error(f"{node.id!r} is not defined", node)
+
+    def checked_global(self, x: Any, node: ast.Name) -> Any:
+        """A name from outside of the kernel: constants must be simple, since they are frozen at compile time."""
+        from .jit import JitFunction
+
+        x = unwrap(x)
+        simple = x is None or isinstance(
+            x, bool | int | float | str | tuple | ty.DType | Word | JitFunction | type
+        )
+        if simple or callable(x) or hasattr(x, "__dict__"):
+            return x
+        raise self.error(
+            f"{node.id!r} is {describe(x)}; a kernel may use numbers, strings, types and jit functions", node
+        )
+
+    def ex_Attribute(self, node: ast.Attribute) -> Any:
+        owner = self.expr(node.value)
+        if isinstance(owner, Value):
+            return self.value_attribute(owner, node)
+        try:
+            return unwrap(getattr(owner, node.attr))
+        except AttributeError:
+            name = getattr(owner, "__name__", describe(owner))
+            raise self.error(f"{name} has no word {node.attr!r}", node) from None
+
+    def value_attribute(self, v: Value, node: ast.Attribute) -> Any:
+        from .compiler import BoundWord
+
+        if node.attr == "dtype":
+            return v.dtype
+        if node.attr == "type":
+            return v.dtype
+        if node.attr == "shape":
+            return v.shape
+        if node.attr == "numel":
+            return v.numel
+        if node.attr == "T":
+            return self.guard(lambda: self.b.permute(v, tuple(reversed(range(len(v.shape))))), node)
+        if node.attr in METHODS:
+            return BoundWord(METHODS[node.attr], v)
+        raise self.error(f"a tile has no attribute {node.attr!r}", node)
+
+    def guard(self, build: Any, node: ast.AST) -> Any:
+        """Run a builder call; a broken rule becomes an error at this node."""
+        self.at(node)
+        try:
+            return build()
+        except KernelError as e:
+            raise self.error(str(e), node) from None
+
+    def ex_Call(self, node: ast.Call) -> Any:
+        fn = self.expr(node.func)
+        args: list[Any] = []
+        for a in node.args:
+            if isinstance(a, ast.Starred):
+                args.extend(self.expr(a.value))
+            else:
+                args.append(self.expr(a))
+        if any(k.arg is None for k in node.keywords):
+            raise self.error("`**` in a call is not supported in a kernel", node)
+        kwargs = {k.arg: self.expr(k.value) for k in node.keywords if k.arg}
+        return self.call(fn, args, kwargs, node)
+
+    # -- operators ---------------------------------------------------------------------------------------------------
+
+    def ex_BinOp(self, node: ast.BinOp) -> Any:
+        return self.binary(node.op, self.expr(node.left), self.expr(node.right), node)
+
+    def binary(self, op: ast.operator, a: Any, b: Any, node: ast.AST) -> Any:
+        name = _BINARY.get(type(op))
+        if name is None:
+            raise self.error("`@` is not supported; use tl.dot", node)
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            return self.guard(lambda: fold(name, a, b), node)
+        return self.guard(lambda: self.b.binary(name, a, b), node)
+
+    def ex_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        x = self.expr(node.operand)
+        if isinstance(node.op, ast.Not):
+            return self.guard(lambda: self.logical_not(x), node)
+        if not isinstance(x, Value):
+            return _PYTHON_UNARY[type(node.op)](x)
+        if isinstance(node.op, ast.UAdd):
+            return x
+        if isinstance(node.op, ast.Invert):
+            if x.dtype.is_bool():
+                return self.guard(lambda: self.logical_not(x), node)
+            return self.guard(lambda: self.b.binary("xor", x, -1), node)
+        return self.guard(lambda: self.b.unary("neg", x), node)
+
+    def logical_not(self, x: Any) -> Any:
+        if not isinstance(x, Value):
+            return not x
+        return self.b.binary("xor", self.b.to_bool(x), True)
+
+    def ex_BoolOp(self, node: ast.BoolOp) -> Any:
+        """`and` / `or`: elementwise on tiles, with Python's short cut while the left side is a compile-time value."""
+        is_and = isinstance(node.op, ast.And)
+        out = self.expr(node.values[0])
+        for e in node.values[1:]:
+            if not isinstance(out, Value):
+                if bool(out) != is_and:
+                    return out
+                out = self.expr(e)
+                continue
+            right = self.expr(e)
+            if not isinstance(right, Value) and right is None:
+                raise self.error("`and` / `or` of a tile with None has no meaning", e)
+            left = out
+            out = self.guard(
+                lambda left=left, right=right: self.b.binary(
+                    "and" if is_and else "or", self.b.to_bool(left), self.b.to_bool(right)
+                ),
+                node,
+            )
+        return out
+
+    def ex_Compare(self, node: ast.Compare) -> Any:
+        left = self.expr(node.left)
+        out: Any = None
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.expr(right_node)
+            one = self.compare(op, left, right, node)
+            out = (
+                one
+                if out is None
+                else self.guard(lambda out=out, one=one: self.b.binary("and", out, one), node)
+            )
+            left = right
+        return out
+
+    def compare(self, op: ast.cmpop, a: Any, b: Any, node: ast.AST) -> Any:
+        if isinstance(op, ast.Is | ast.IsNot):
+            return (unwrap(a) is unwrap(b)) == isinstance(op, ast.Is)
+        if isinstance(op, ast.In | ast.NotIn):
+            if isinstance(a, Value):
+                raise self.error("`in` needs a compile-time value on its left", node)
+            return (a in b) == isinstance(op, ast.In)
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            return _python_compare(op, a, b)
+        if a is None or b is None or isinstance(a, str) or isinstance(b, str):
+            return isinstance(op, ast.NotEq)
+        return self.guard(lambda: self.b.compare(_COMPARE[type(op)], a, b), node)
+
+    def ex_IfExp(self, node: ast.IfExp) -> Any:
+        return self.ternary(node)
+
+    # -- containers --------------------------------------------------------------------------------------------------
+
+    def ex_Tuple(self, node: ast.Tuple) -> Any:
+        return tuple(self.expr(e) for e in node.elts)
+
+    def ex_List(self, node: ast.List) -> Any:
+        return tuple(self.expr(e) for e in node.elts)
+
+    def ex_JoinedStr(self, node: ast.JoinedStr) -> str:
+        parts = (
+            self.expr(p.value) if isinstance(p, ast.FormattedValue) else self.expr(p) for p in node.values
+        )
+        return "".join(map(str, parts))
+
+    def ex_Slice(self, node: ast.Slice) -> slice:
+        return slice(*(None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)))
+
+    def ex_Subscript(self, node: ast.Subscript) -> Any:
+        owner = self.expr(node.value)
+        index = self.expr(node.slice)
+        if not isinstance(owner, Value):
+            try:
+                return unwrap(owner[index])
+            except (TypeError, IndexError, KeyError) as e:
+                raise self.error(f"cannot index {describe(owner)}: {e}", node) from None
+        return self.guard(lambda: self.index_tile(owner, index), node)
+
+    def index_tile(self, v: Value, index: Any) -> Value:
+        """x[:, None] and the like: `:` keeps an axis, None adds one. Elements cannot be picked."""
+        parts = index if isinstance(index, tuple) else (index,)
+        for axis, p in enumerate(parts):
+            if p is None:
+                v = self.b.splat(v, (1,)) if not v.shape else self.b.expand_dims(v, axis)
+            elif p != slice(None):
+                raise KernelError(
+                    f"a tile is indexed with `:` and None only, got {p!r}; load the element, or use a mask and tl.sum"
+                )
+        if sum(p is not None for p in parts) > len(v.shape):
+            raise KernelError(f"too many indices for a tile of shape {list(v.shape)}")
+        return v
+
+
+def _python_compare(op: ast.cmpop, a: Any, b: Any) -> bool:
+    from .builder import COMPARISON
+
+    return COMPARISON[_COMPARE[type(op)]](a, b)
+
+
+__all__ = ["Expressions", "constexpr"]

@@ -1,0 +1,148 @@
+"""`jit`: a kernel, its signature, its compiled forms."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import UsageError
+from .builder import KernelError
+from .compiler import Source, compile_kernel
+from .program import Program, Value
+from .types import AnyType
+from .words import constexpr, unwrap
+
+MAX_CACHED_PROGRAMS = 256
+Launch = Callable[["JitFunction", Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+class JitFunction:
+    """A kernel. `kernel[grid](args...)` runs it; `kernel.time(grid, args...)` only times it.
+
+    A parameter annotated `tl.constexpr` is a compile-time value and specialises the program.
+    """
+
+    # Filled in by simulator/launch.py: frontend knows neither execution nor timing.
+    run_hook: Launch | None = None
+    time_hook: Launch | None = None
+
+    def __init__(self, fn: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+        self.name = fn.__name__
+        self.options = options or {}
+        self.parameters = list(inspect.signature(fn).parameters.values())
+        for p in self.parameters:
+            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                raise UsageError(f"{self.name}: a kernel cannot take *args or **kwargs ({p})")
+        self.constexprs = {p.name for p in self.parameters if _is_constexpr(p.annotation)}
+        self._programs: dict[Any, Program] = {}
+
+    def __repr__(self) -> str:
+        return f"<jit {self.name}>"
+
+    @functools.cached_property
+    def source(self) -> Source:
+        return Source.of(self.fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise UsageError(
+            f"{self.name} is a kernel: launch it as {self.name}[grid](...), or call it inside a kernel"
+        )
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        hook = type(self).run_hook
+        if hook is None:
+            raise UsageError("no device: import ascendtile.simulator")
+        return lambda *args, **kwargs: hook(self, grid, args, kwargs)
+
+    def time(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
+        """Time only: tensors may be given as `shape((n,), "float16")`, no data is needed or touched."""
+        hook = type(self).time_hook
+        if hook is None:
+            raise UsageError("no device: import ascendtile.simulator")
+        return hook(self, grid, args, kwargs)
+
+    # -- compilation -------------------------------------------------------------------------------------------------
+
+    def arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Every parameter by name, defaults filled in; `UsageError` names what is missing or too much."""
+        names = [p.name for p in self.parameters]
+        if len(args) > len(names):
+            raise UsageError(
+                f"{self.name} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}"
+            )
+        out = dict(zip(names, args, strict=False))
+        for key, x in kwargs.items():
+            if key not in names:
+                raise UsageError(f"{self.name} has no parameter {key!r}; it has {', '.join(names)}")
+            if key in out:
+                raise UsageError(f"{self.name}: {key!r} is given twice")
+            out[key] = x
+        for p in self.parameters:
+            if p.name not in out and p.default is not p.empty:
+                out[p.name] = p.default
+        missing = [n for n in names if n not in out]
+        if missing:
+            raise UsageError(f"{self.name}: missing {', '.join(missing)}; it takes {', '.join(names)}")
+        return {n: unwrap(out[n]) for n in names}
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Arguments of a call inside a kernel."""
+        try:
+            bound = self.arguments(args, kwargs)
+        except UsageError as e:
+            raise KernelError(str(e)) from None
+        for n in self.constexprs:
+            if isinstance(bound[n], Value) and bound[n].shape == ():
+                raise KernelError(f"{self.name}: {n!r} is tl.constexpr but is given a value of the program")
+        return bound
+
+    def program(self, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:
+        """The tile program for these parameter types and compile-time values, compiled once each."""
+        key = (tuple(types.items()), tuple((n, _hashable(x)) for n, x in constants.items()))
+        found = self._programs.get(key)
+        if found is None:
+            found = compile_kernel(self, types, constants)
+            if len(self._programs) >= MAX_CACHED_PROGRAMS:
+                self._programs.pop(next(iter(self._programs)))
+            self._programs[key] = found
+        return found
+
+    def lookup(self, name: str) -> tuple[Any] | None:
+        """A name from the kernel's closure or module, in a tuple; None if there is none."""
+        free = self.fn.__code__.co_freevars
+        if name in free and self.fn.__closure__ is not None:
+            try:
+                return (self.fn.__closure__[free.index(name)].cell_contents,)
+            except ValueError:
+                return None
+        return (self.fn.__globals__[name],) if name in self.fn.__globals__ else None
+
+
+def _is_constexpr(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return annotation.split(".")[-1] == "constexpr"
+    return annotation is constexpr
+
+
+def _hashable(x: Any) -> Any:
+    """A key under which 1, 1.0 and True are three different constants."""
+    try:
+        hash(x)
+    except TypeError:
+        raise UsageError(
+            f"a compile-time argument must be hashable (number, string, tuple, type), got {x!r}"
+        ) from None
+    return (type(x).__name__, x)
+
+
+def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make a kernel of a function, as `triton.jit`: `@jit` or `@jit(do_not_specialize=[...])`."""
+    if fn is None:
+        return lambda f: jit(f, **options)
+    if isinstance(fn, JitFunction):
+        return fn
+    return JitFunction(fn, options)

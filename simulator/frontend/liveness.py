@@ -1,0 +1,54 @@
+"""When each value is used for the last time: execution frees tiles by it, placement assigns buffers by it."""
+
+from __future__ import annotations
+
+from .program import Op, Program, Region
+
+
+def last_uses(program: Program) -> dict[int, tuple[int, ...]]:
+    """For each operation (by id), the values (by id) of its own region that nobody needs after it."""
+    out: dict[int, tuple[int, ...]] = {}
+    _region(program.body, out)
+    return out
+
+
+def _region(region: Region, out: dict[int, tuple[int, ...]]) -> None:
+    owned = {v.id for v in region.args}
+    for op in region.ops:
+        owned.update(r.id for r in op.results)
+    kept = {v.id for v in region.yields}
+    last: dict[int, int] = {}
+    for op in region.ops:
+        for vid in _used(op):
+            last[vid] = op.id
+        for r in op.results:
+            last.setdefault(r.id, op.id)
+        for inner in op.regions:
+            _region(inner, out)
+    by_op: dict[int, list[int]] = {}
+    for vid, op_id in last.items():
+        if vid in owned and vid not in kept:
+            by_op.setdefault(op_id, []).append(vid)
+    out.update((op_id, tuple(vids)) for op_id, vids in by_op.items())
+
+
+def _used(op: Op) -> set[int]:
+    """Values that an operation and everything inside it reads."""
+    used = {v.id for v in op.args if v is not None}
+    for inner in op.regions:
+        used.update(v.id for v in inner.yields)
+        for o in inner.ops:
+            used |= _used(o)
+    return used
+
+
+def mark_atomics(program: Program) -> None:
+    """Note on each atomic whether anybody uses the old values it gives."""
+    used: set[int] = set()
+    for op in program.walk():
+        used.update(v.id for v in op.args if v is not None)
+        for inner in op.regions:
+            used.update(v.id for v in inner.yields)
+    for op in program.walk():
+        if op.kind == "atomic":
+            op.attrs["result_used"] = op.results[0].id in used

@@ -1,0 +1,149 @@
+"""The tile program: what a kernel's source becomes: typed values, operations with their source line, control flow.
+
+A program is a tree: a `Region` holds operations in order; `for`, `while` and `if` operations hold regions. Values are in
+single-assignment form; what a loop carries from turn to turn are arguments of its body and results of the loop.
+
+Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
+
+    const        attrs value
+    program_id, num_programs         attrs axis
+    arange       attrs start, end
+    splat        a scalar to attrs-free shape of the result
+    broadcast, expand_dims(axis), reshape, permute(order)
+    unary(name), binary(name), compare(name), select, cast
+    addptr       pointer + element offset
+    load         pointer, mask or None, other or None
+    store        pointer, value, mask or None
+    atomic(name) pointer, value, mask or None
+    reduce(name) attrs axis, keep_dims
+    for          lower, upper, step, initial values...; one region
+    while        initial values...; regions condition, body
+    if           condition; regions then, else
+    assert, print
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .types import AnyType, PointerType
+
+
+@dataclass(frozen=True)
+class Loc:
+    """Place in a source file: 1-based line, 0-based column."""
+
+    file: str
+    line: int
+    column: int = 0
+
+
+class Value:
+    """One value of the program: a scalar (`shape == ()`), a tile, or a tile of pointers."""
+
+    __slots__ = ("dtype", "id", "loc", "name", "shape", "static")
+
+    def __init__(self, id: int, dtype: AnyType, shape: tuple[int, ...], loc: Loc, name: str = "") -> None:
+        self.id = id
+        self.dtype = dtype
+        self.shape = shape
+        self.loc = loc
+        self.name = name
+        self.static: Any = None  # filled in by affine.classify
+
+    def __repr__(self) -> str:
+        return f"%{self.id}:{self.dtype}{list(self.shape) if self.shape else ''}"
+
+    @property
+    def is_pointer(self) -> bool:
+        return isinstance(self.dtype, PointerType)
+
+    @property
+    def numel(self) -> int:
+        n = 1
+        for s in self.shape:
+            n *= s
+        return n
+
+
+class Region:
+    """Operations in order, the arguments they start from and the values they hand back."""
+
+    __slots__ = ("args", "ops", "yields")
+
+    def __init__(self) -> None:
+        self.args: list[Value] = []
+        self.ops: list[Op] = []
+        self.yields: list[Value] = []
+
+
+class Op:
+    """One operation. `args` may hold None for an absent optional operand."""
+
+    __slots__ = ("args", "attrs", "id", "kind", "loc", "name", "regions", "results")
+
+    def __init__(
+        self,
+        id: int,
+        kind: str,
+        name: str,
+        args: tuple[Value | None, ...],
+        results: tuple[Value, ...],
+        attrs: dict[str, Any],
+        loc: Loc,
+        regions: tuple[Region, ...] = (),
+    ) -> None:
+        self.id = id
+        self.kind = kind
+        self.name = name
+        self.args = args
+        self.results = results
+        self.attrs = attrs
+        self.loc = loc
+        self.regions = regions
+
+    def __repr__(self) -> str:
+        head = f"{self.kind}.{self.name}" if self.name else self.kind
+        out = ", ".join(map(repr, self.results))
+        return f"{out} = {head}({', '.join(map(repr, self.args))}) {self.attrs or ''}".strip()
+
+
+@dataclass
+class Program:
+    """A compiled kernel: its parameters as values (None where a parameter was a compile-time constant) and its body."""
+
+    name: str
+    params: dict[str, Value]
+    constants: dict[str, Any]
+    body: Region
+    value_count: int
+    op_count: int
+    source: dict[Loc, str] = field(default_factory=dict)
+
+    def walk(self) -> Iterator[Op]:
+        """Every operation, outer before inner, in program order."""
+        yield from walk(self.body)
+
+    def text(self) -> str:
+        """Readable dump, one operation a line."""
+        return "\n".join(_dump(self.body, 0))
+
+
+def walk(region: Region) -> Iterator[Op]:
+    """Every operation of a region and of the regions inside it, in program order."""
+    for op in region.ops:
+        yield op
+        for inner in op.regions:
+            yield from walk(inner)
+
+
+def _dump(region: Region, depth: int) -> Iterator[str]:
+    pad = "  " * depth
+    for op in region.ops:
+        yield f"{pad}{op!r}  # line {op.loc.line}"
+        for inner in op.regions:
+            yield f"{pad}  ^({', '.join(map(repr, inner.args))})"
+            yield from _dump(inner, depth + 2)
+            yield f"{pad}  yield {', '.join(map(repr, inner.yields))}"

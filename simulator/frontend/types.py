@@ -1,0 +1,227 @@
+"""Element types of tiles, pointers to them, and Triton's promotion rules.
+
+A `DType` names what is *stored*; `DType.held` says in which numpy dtype the simulator holds its values while a kernel
+runs: FP16 and BF16 values are held in float32 arrays, always on the grid of their own format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type. `bits` is the width in memory; `kind` is one of float, int, uint, bool."""
+
+    name: str
+    kind: str
+    bits: int
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element in memory (a bool takes one byte)."""
+        return max(1, self.bits // 8)
+
+    @property
+    def storage(self) -> np.dtype:
+        """numpy dtype of the element in global memory."""
+        return _STORAGE[self.name]
+
+    @property
+    def held(self) -> np.dtype:
+        """numpy dtype in which a running kernel holds values of this type."""
+        return np.dtype(np.float32) if self.name in ("fp16", "bf16") else _STORAGE[self.name]
+
+    @property
+    def primitive_bitwidth(self) -> int:
+        return self.bits
+
+    @property
+    def scalar(self) -> DType:
+        return self
+
+    def is_floating(self) -> bool:
+        return self.kind == "float"
+
+    def is_int(self) -> bool:
+        return self.kind in ("int", "uint", "bool")
+
+    def is_bool(self) -> bool:
+        return self.kind == "bool"
+
+    def is_int_signed(self) -> bool:
+        return self.kind == "int"
+
+    def is_int_unsigned(self) -> bool:
+        return self.kind == "uint"
+
+    def is_fp16(self) -> bool:
+        return self.name == "fp16"
+
+    def is_bf16(self) -> bool:
+        return self.name == "bf16"
+
+    def is_fp32(self) -> bool:
+        return self.name == "fp32"
+
+    def is_fp64(self) -> bool:
+        return self.name == "fp64"
+
+    def is_ptr(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class PointerType:
+    """Pointer to elements of `element_ty` in global memory."""
+
+    element_ty: DType
+
+    def __repr__(self) -> str:
+        return f"pointer<{self.element_ty}>"
+
+    @property
+    def name(self) -> str:
+        return repr(self)
+
+    @property
+    def scalar(self) -> PointerType:
+        return self
+
+    def is_ptr(self) -> bool:
+        return True
+
+    def is_floating(self) -> bool:
+        return False
+
+    def is_int(self) -> bool:
+        return False
+
+    def is_bool(self) -> bool:
+        return False
+
+
+AnyType = DType | PointerType
+
+int1 = DType("int1", "bool", 1)
+int8 = DType("int8", "int", 8)
+int16 = DType("int16", "int", 16)
+int32 = DType("int32", "int", 32)
+int64 = DType("int64", "int", 64)
+uint8 = DType("uint8", "uint", 8)
+uint16 = DType("uint16", "uint", 16)
+uint32 = DType("uint32", "uint", 32)
+uint64 = DType("uint64", "uint", 64)
+float16 = DType("fp16", "float", 16)
+bfloat16 = DType("bf16", "float", 16)
+float32 = DType("fp32", "float", 32)
+float64 = DType("fp64", "float", 64)
+
+ALL = (
+    int1,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+)
+
+_STORAGE: dict[str, np.dtype] = {
+    "int1": np.dtype(np.bool_),
+    "fp16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "fp32": np.dtype(np.float32),
+    "fp64": np.dtype(np.float64),
+    **{t.name: np.dtype(t.name) for t in ALL if t.kind in ("int", "uint")},
+}
+_FROM_STORAGE = {np_dtype: name for name, np_dtype in _STORAGE.items()}
+_BY_NAME = {t.name: t for t in ALL}
+_ALIASES = {
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float": "fp32",
+    "float64": "fp64",
+    "double": "fp64",
+    "bool": "int1",
+}
+
+
+def from_name(name: str) -> DType | None:
+    """The element type of that name ("float16" and "fp16" are one), or None."""
+    return _BY_NAME.get(_ALIASES.get(name, name))
+
+
+def from_numpy(dtype: np.dtype) -> DType | None:
+    """The element type stored as that numpy dtype, or None."""
+    name = _FROM_STORAGE.get(np.dtype(dtype))
+    return None if name is None else _BY_NAME[name]
+
+
+def of_constant(value: bool | int | float) -> DType:
+    """Type of a Python number in a kernel: int1, int32 (int64, uint64 where it does not fit), fp32."""
+    if isinstance(value, bool):
+        return int1
+    if isinstance(value, float):
+        return float32
+    if -(2**31) <= value < 2**31:
+        return int32
+    return int64 if -(2**63) <= value < 2**63 else uint64
+
+
+def _kind_rank(t: DType) -> int:
+    return {"bool": 0, "int": 1, "uint": 1, "float": 2}[t.kind]
+
+
+def _promote_ints(a: DType, b: DType) -> DType:
+    """Triton's rule: the wider wins; of equal width the unsigned one."""
+    if a.kind == b.kind or a.bits != b.bits:
+        return a if a.bits >= b.bits else b
+    return a if a.kind == "uint" else b
+
+
+def promote(a: DType, b: DType, division: bool = False) -> DType:
+    """Type in which an operation on `a` and `b` is computed (Triton's rules for two tensors).
+
+    `division` is for / and %, which widen halves to fp32.
+    """
+    if float64 in (a, b):
+        return float64
+    if float32 in (a, b):
+        return float32
+    if float16 in (a, b) and bfloat16 not in (a, b):
+        return float32 if division else float16
+    if bfloat16 in (a, b):
+        return float32 if division or float16 in (a, b) else bfloat16
+    return _promote_ints(a, b)
+
+
+def promote_with_constant(tensor: DType, value: bool | int | float, division: bool = False) -> DType:
+    """Type of `tensor op python_number`: the number takes the tensor's type unless its kind is higher."""
+    const = of_constant(value)
+    if _kind_rank(const) > _kind_rank(tensor):
+        return promote(tensor, const, division) if not tensor.is_int() else const
+    if const.is_int() and tensor.is_int() and not _fits(value, tensor):
+        return promote(tensor, const, division)
+    return promote(tensor, tensor, division)
+
+
+def _fits(value: bool | int | float, t: DType) -> bool:
+    if t.kind == "bool":
+        return value in (0, 1)
+    low, high = (-(2 ** (t.bits - 1)), 2 ** (t.bits - 1) - 1) if t.kind == "int" else (0, 2**t.bits - 1)
+    return bool(low <= value <= high)

@@ -1,0 +1,86 @@
+"""What a word of the language is: a documented Python function whose body builds operations.
+
+    @word
+    def exp(b: Builder, x):
+        "Exponential of each element ..."
+        return b.unary("exp", x)
+
+Inside a kernel the compiler calls `exp.build(builder, ...)`; called from ordinary Python a word raises, as in Triton.
+`@word(method=True)` also makes the word a method of tiles: `x.exp()`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, overload
+
+from ..errors import UsageError
+from .builder import Builder
+
+METHODS: dict[str, Word] = {}
+
+
+class Word:
+    """One name of the kernel language."""
+
+    def __init__(self, build: Callable[..., Any], name: str) -> None:
+        functools.update_wrapper(self, build)
+        self.build = build
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<word {self.name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise UsageError(
+            f"{self.name} is a word of the kernel language: it can only be called inside a @jit function"
+        )
+
+
+@overload
+def word(build: Callable[..., Any]) -> Word: ...
+@overload
+def word(*, method: bool = False, name: str | None = None) -> Callable[[Callable[..., Any]], Word]: ...
+
+
+def word(build: Callable[..., Any] | None = None, *, method: bool = False, name: str | None = None) -> Any:
+    """Make a word of a function `(builder, ...)`."""
+
+    def make(f: Callable[..., Any]) -> Word:
+        w = Word(f, name or f.__name__)
+        if method:
+            METHODS[w.name] = w
+        return w
+
+    return make if build is None else make(build)
+
+
+class constexpr:
+    """Marks a kernel parameter or a local as known at compile time; `constexpr(3).value == 3`."""
+
+    def __init__(self, value: Any) -> None:
+        self.value: Any = value.value if isinstance(value, constexpr) else value
+
+    def __repr__(self) -> str:
+        return f"constexpr[{self.value!r}]"
+
+    def __index__(self) -> int:
+        return int(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == unwrap(other))
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def unwrap(x: Any) -> Any:
+    """The Python value behind a `constexpr`."""
+    return x.value if isinstance(x, constexpr) else x
+
+
+__all__ = ["METHODS", "Builder", "Word", "constexpr", "unwrap", "word"]

@@ -1,0 +1,45 @@
+"""Loops: `range` (a loop of the program) and `static_range` (unrolled at compile time)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..frontend.control import DynamicRange, StaticRange
+from ..frontend.words import Builder, word
+
+
+@word(name="range")
+def range_word(
+    b: Builder,
+    arg1: Any,
+    arg2: Any = None,
+    step: Any = None,
+    num_stages: int | None = None,
+    loop_unroll_factor: int | None = None,
+    disallow_acc_multi_buffer: bool | None = None,
+    flatten: bool | None = None,
+    warp_specialize: bool | None = None,
+    disable_licm: bool | None = None,
+) -> DynamicRange:
+    """A loop `for i in range(...)`. Bounds are integer scalars; hints are kept with the loop.
+
+    num_stages: buffers per loaded tile (1 = no overlap with the next turn); without it the launch decides.
+    """
+    bounds = [x for x in (arg1, arg2, step) if x is not None]
+    if arg2 is None and step is not None:
+        bounds = [0, arg1, step]
+    return DynamicRange(
+        *bounds,
+        num_stages=num_stages,
+        loop_unroll_factor=loop_unroll_factor,
+        disallow_acc_multi_buffer=disallow_acc_multi_buffer,
+        flatten=flatten,
+        warp_specialize=warp_specialize,
+        disable_licm=disable_licm,
+    )
+
+
+@word
+def static_range(b: Builder, *bounds: int) -> StaticRange:
+    """A loop that is unrolled: its variable is a compile-time integer in each copy of the body."""
+    return StaticRange(*bounds)

@@ -1,0 +1,223 @@
+"""A launch: arguments to types and tensors, then values and time on the current device."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .device import Device, current_device
+from .errors import UsageError
+from .execution.memory import Shape, Tensor, tensor_argument
+from .execution.order import must_run_one_by_one
+from .execution.run import run_values
+from .execution.walker import DataDependentError
+from .frontend import types as ty
+from .frontend.jit import JitFunction
+from .frontend.program import Program
+from .frontend.types import DType, PointerType
+from .run import Launch, Run
+from .units.vector import Numerics
+
+MAX_PROGRAMS = 65_535 * 65_536
+# Launch keywords of Triton that have no counterpart in this machine: accepted, and named in the record.
+WITHOUT_EFFECT = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One launch, checked: what is compiled, and with what it runs."""
+
+    kernel: JitFunction
+    grid: tuple[int, int, int]
+    arguments: dict[str, Any]
+    constants: dict[str, Any]
+    types: dict[str, Any]
+    device: Device
+    warnings: tuple[str, ...]
+
+    @property
+    def program(self) -> Program:
+        return self.kernel.program(self.types, self.constants)
+
+
+def launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+    """Values (tensors are written in place) and time of one launch on the current device."""
+    call = prepare(kernel, grid, args, kwargs)
+    without = [n for n, x in call.arguments.items() if isinstance(x, Tensor) and x.window is None]
+    if call.device.values and without:
+        raise UsageError(
+            f"{kernel.name}: {without[0]!r} is a shape without data; use {kernel.name}.time(...) for time only"
+        )
+    return run_call(call)
+
+
+def time_launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+    """Time of one launch; no tensor is read, written or allocated."""
+    from dataclasses import replace
+
+    call = prepare(kernel, grid, args, kwargs)
+    return run_call(replace(call, device=replace(call.device, values=False, time=True)))
+
+
+def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> Run:
+    device = call.device
+    launches: tuple[Launch, ...] = ()
+    seconds: dict[str, float | None] = {"time": None, "values": None}
+    computed = False
+    if device.time:  # first, so that a kernel that does not fit has written nothing
+        begin = clock.perf_counter()
+        launch, computed = timed(call)
+        launches = (launch,)
+        seconds["time"] = clock.perf_counter() - begin
+    if device.values and not computed:
+        begin = clock.perf_counter()
+        compute(call, progress)
+        seconds["values"] = clock.perf_counter() - begin
+    return Run(
+        name=call.kernel.name,
+        product=device.product.to_dict(),
+        options=options(device),
+        launches=launches,
+        cube_math_type=device.cube_math_type,
+        tiling={n: x for n, x in call.constants.items() if isinstance(x, bool | int | float | str)},
+        inputs={n: describe_argument(x) for n, x in call.arguments.items()},
+        values_seconds=seconds["values"],
+        time_seconds=seconds["time"],
+    )
+
+
+def timed(call: Call) -> tuple[Launch, bool]:
+    """Time of a launch, and whether its values had to be computed on the way."""
+    from .timing.estimate import estimate, estimate_with_values
+
+    try:
+        return estimate(call), False
+    except DataDependentError as e:
+        if not call.device.values:
+            raise UsageError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
+    return estimate_with_values(call, numerics(call.device)), True
+
+
+def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> None:
+    """Values only."""
+    run_values(
+        call.program,
+        call.grid,
+        call.arguments,
+        numerics(call.device),
+        one_by_one=must_run_one_by_one(call.program, call.grid, call.arguments),
+        step_limit=call.device.step_limit,
+        progress=progress,
+    )
+
+
+def numerics(device: Device) -> Numerics:
+    return Numerics(sum_order=device.product.text("numerics.sum_order"))
+
+
+def options(device: Device) -> dict[str, Any]:
+    """The choices that the numbers of a run depend on."""
+    return {
+        "multibuffer": device.multibuffer,
+        "cube_math_type": device.cube_math_type,
+        "sum_order": device.product.text("numerics.sum_order"),
+        "subnormals": "kept (the flush of FP32 subnormals is not modelled yet)",
+        "elementary_functions": "correctly rounded (assumed: no error figure is published)",
+        "atomic_order": "ascending program number (not defined on the device)",
+    }
+
+
+def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """Check grid and arguments of a launch. Raises `UsageError`."""
+    device = current_device()
+    device, kwargs, warnings = _launch_keywords(kernel, device, dict(kwargs))
+    given = kernel.arguments(args, kwargs)
+    constants, arguments, types = _sort_arguments(kernel, given, device)
+    chosen = grid({**given}) if callable(grid) else grid
+    return Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
+
+
+def _launch_keywords(
+    kernel: JitFunction, device: Device, kwargs: dict[str, Any]
+) -> tuple[Device, dict[str, Any], tuple[str, ...]]:
+    from dataclasses import replace
+
+    names = {p.name for p in kernel.parameters}
+    ignored = [k for k in WITHOUT_EFFECT if k in kwargs and k not in names]
+    for k in ignored:
+        kwargs.pop(k)
+    if "multibuffer" in kwargs and "multibuffer" not in names:
+        copies = kwargs.pop("multibuffer")
+        device = replace(device, multibuffer=(2 if copies else 1) if isinstance(copies, bool) else copies)
+    return device, kwargs, tuple(f"launch keyword {k} has no effect in the model" for k in ignored)
+
+
+def _sort_arguments(
+    kernel: JitFunction, given: dict[str, Any], device: Device
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    constants: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
+    types: dict[str, Any] = {}
+    storage = set(device.product.texts("dtypes.storage"))
+    for name, x in given.items():
+        if name in kernel.constexprs or x is None or isinstance(x, str | tuple | DType):
+            constants[name] = x
+            continue
+        tensor = tensor_argument(name, x)
+        if tensor is not None:
+            _check_dtype(kernel, name, tensor.dtype, storage, device)
+            arguments[name], types[name] = tensor, PointerType(tensor.dtype)
+        else:
+            arguments[name], types[name] = _scalar(kernel, name, x)
+    return constants, arguments, types
+
+
+def _check_dtype(kernel: JitFunction, name: str, dtype: DType, storage: set[str], device: Device) -> None:
+    if dtype.name not in storage and not dtype.is_bool():
+        raise UsageError(
+            f"{kernel.name}: {name!r} is {dtype}, which {device.product.name} does not have; "
+            f"it stores {', '.join(sorted(storage))}"
+        )
+
+
+def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:
+    if isinstance(x, np.generic):
+        x = x.item()
+    if isinstance(x, bool | int | float):
+        return x, ty.of_constant(x)
+    raise UsageError(
+        f"{kernel.name}: {name!r} is a {type(x).__name__}; a kernel takes numpy arrays, torch CPU tensors, "
+        "numbers, and None, strings or tuples as compile-time values"
+    )
+
+
+def _grid(kernel: JitFunction, grid: Any) -> tuple[int, int, int]:
+    axes = (grid,) if isinstance(grid, int | np.integer) else tuple(grid)
+    if not 1 <= len(axes) <= 3 or not all(
+        isinstance(n, int | np.integer) and not isinstance(n, bool) for n in axes
+    ):
+        raise UsageError(f"{kernel.name}: a grid is one to three integers, got {grid!r}")
+    if any(n < 1 for n in axes):
+        raise UsageError(
+            f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}"
+        )
+    x, y, z = (*(int(n) for n in axes), 1, 1)[:3]
+    if x * y * z > MAX_PROGRAMS:
+        raise UsageError(
+            f"{kernel.name}: the grid {(x, y, z)} has {x * y * z} programs, the limit is {MAX_PROGRAMS}"
+        )
+    return x, y, z
+
+
+def describe_argument(x: Any) -> str:
+    """How the record names an argument."""
+    if isinstance(x, Tensor):
+        return f"{x.dtype}{list(x.shape)}"
+    return repr(x)
+
+
+__all__ = ["Call", "Shape", "compute", "launch", "prepare", "run_call", "time_launch"]

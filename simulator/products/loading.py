@@ -1,0 +1,129 @@
+"""`load_product`: a shipped product by name, a user's file by path, with overrides from the command line."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+
+import tomli
+
+from ascendtile.simulator.errors import ProductError
+from ascendtile.simulator.products.figure import Figure
+from ascendtile.simulator.products.product import Product
+from ascendtile.simulator.products.quantity import show
+from ascendtile.simulator.products.reading import override, read_figures, read_sources
+
+FOLDER = Path(__file__).resolve().parent
+LARGEST_FILE = 2**20
+
+
+@lru_cache(maxsize=1)
+def product_names() -> tuple[str, ...]:
+    """Names of the shipped products, sorted."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
+
+
+def load_product(
+    product: str | os.PathLike[str] | Product, overrides: Mapping[str, object] | None = None
+) -> Product:
+    """The product of a shipped name, of a path to a TOML file, or a Product itself, with `overrides` applied.
+
+    overrides: key to value, as typed ({"buffers.ub": "256KiB"}) or as a number in the unit of the figure.
+    Raises ProductError, with file, key, rule, what was got and the way out.
+    """
+    found = product if isinstance(product, Product) else _load(product)
+    return _with_overrides(found, overrides) if overrides else found
+
+
+def _load(product: object) -> Product:
+    if not isinstance(product, str | os.PathLike):
+        raise ProductError(f"a product is a name, a path to a .toml file or a Product, got {show(product)}")
+    name = os.fspath(product)
+    if not isinstance(name, str):
+        raise ProductError(f"a path to a product file must be text, got {show(name)}")
+    if isinstance(product, os.PathLike) or name.endswith(".toml") or "/" in name or os.sep in name:
+        return _user_product(name)
+    return _shipped(name)
+
+
+@lru_cache(maxsize=32)
+def _shipped(name: str) -> Product:
+    if name not in product_names():
+        raise ProductError(_unknown(name))
+    return _build(name, FOLDER / f"{name}.toml", None)
+
+
+def _unknown(name: str) -> str:
+    near = [known for known in product_names() if name and known.startswith(name)]
+    near = near or get_close_matches(name.lower(), product_names(), n=3, cutoff=0.5)
+    hint = (
+        f": did you mean {', '.join(near)}?" if near else "; a path to a file of your own must end in .toml;"
+    )
+    return f"unknown product {show(name)}{hint} `ascendtile products` lists them"
+
+
+def _user_product(name: str) -> Product:
+    path = Path(name)
+    return _build(path.stem, path, f"user file {path.name}")
+
+
+def _build(name: str, path: Path, bare_source: str | None) -> Product:
+    where = path.name or str(path)
+    data = _parse(path)
+    base = _base(data.pop("base", None), where) if bare_source else None
+    sources = read_sources(data.pop("sources", {}), where)
+    figures = read_figures(data, where, bare_source)
+    if base is not None:
+        figures = {**base.figures_by_key, **figures}
+        sources = {**base.sources, **sources}
+    return _checked_product(name, figures, sources, where)
+
+
+def _checked_product(name: str, figures: dict[str, Figure], sources: dict[str, str], where: str) -> Product:
+    try:
+        return Product(name, figures, sources)
+    except ProductError as error:
+        raise ProductError(f"{where}: {str(error).removeprefix(f'{name}: ')}") from None
+
+
+def _base(base: object, where: str) -> Product | None:
+    if base is None:
+        return None
+    if not isinstance(base, str) or base not in product_names():
+        names = ", ".join(product_names())
+        raise ProductError(f"{where}: base must name a shipped product ({names}), got {show(base)}")
+    return _shipped(base)
+
+
+def _parse(path: Path) -> dict[str, object]:
+    text = _text(path)
+    try:
+        return dict(tomli.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise ProductError(f"{path.name}: not valid TOML: {error}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise ProductError(f"{path}: a product must be a regular file")
+        if (size := status.st_size) > LARGEST_FILE:
+            raise ProductError(f"{path}: a product file has at most {LARGEST_FILE} bytes, got {size}")
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ProductError(f"{path.name}: must be UTF-8 text, byte {error.start} is not") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ProductError(f"cannot read product file {show(str(path))}: {reason}") from None
+
+
+def _with_overrides(product: Product, overrides: Mapping[str, object]) -> Product:
+    figures = dict(product.figures_by_key)
+    for key, raw in overrides.items():
+        figures[key] = override(figures.get(key), key, raw, product.name)
+    return _checked_product(product.name, figures, dict(product.sources), f"override of {product.name}")

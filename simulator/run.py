@@ -1,0 +1,215 @@
+"""The Run record: what one run of a kernel (or of an operator of several kernels) found out.
+
+A `Run` holds one `Launch` per kernel launch, in order, and what is known about the whole. Reports only read it. It is plain
+data: numbers, strings, lists, and numpy arrays for the timeline; `record.py` saves and loads it as JSON + npz.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .precision.metrics import ErrorReport
+
+
+@dataclass(frozen=True)
+class LineCost:
+    """Cycles of one source line.
+
+    cycles: exposed cycles, what the line added to the elapsed time of a core (mean over the cores that worked); all
+    lines, `other_cycles` of the launch and idle time add up to the launch's cycles.
+    busy: pipe -> cycles that the line kept the pipe busy (mean over the cores that worked).
+    """
+
+    file: str
+    line: int
+    source: str
+    cycles: float
+    busy: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """busy_cycles: mean over the cores that worked. share: of the launch's cycles. stalls: reason -> cycles, likewise."""
+
+    busy_cycles: float
+    share: float
+    stalls: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LiveValue:
+    """One value that is alive at a buffer's peak: bytes are for one copy."""
+
+    name: str
+    file: str
+    line: int
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    copies: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """peak_bytes: highest address used. peak: the values alive there, largest first. steps: bytes alive after each step of
+    the program, as (line, bytes)."""
+
+    peak_bytes: int
+    capacity_bytes: int
+    peak: tuple[LiveValue, ...] = ()
+    steps: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The first instructions of a launch: parallel arrays; `pipe` indexes `pipes`, `line` indexes `Launch.lines`' order
+    of first use (`files_lines`)."""
+
+    pipes: tuple[str, ...]
+    core: np.ndarray
+    pipe: np.ndarray
+    program: np.ndarray
+    record: np.ndarray
+    line: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    done: np.ndarray
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch. cycles are of the AI Core clock, without the launch overhead; time_us is with it.
+
+    bounds: name -> least time in us that this limit alone would allow. lines: dearest first.
+    resources: "HBM", "L2" -> bytes that passed. warnings: words for the user. notes: cost figures that had to be taken
+    from the nearest documented row, and choices of the model that matter for this launch.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    constants: dict[str, Any]
+    arguments: dict[str, str]
+    cycles: float
+    time_us: float
+    overhead_us: float
+    cores_used: int
+    cores: int
+    programs: int
+    instructions: int
+    pipes: dict[str, Pipe]
+    buffers: dict[str, Buffer]
+    lines: tuple[LineCost, ...]
+    other_cycles: float
+    bounds: dict[str, float]
+    resources: dict[str, float]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    timeline: Timeline | None = None
+
+    @property
+    def bound(self) -> tuple[str, float]:
+        """The largest bound and its time in us."""
+        name = max(self.bounds, key=lambda n: self.bounds[n])
+        return name, self.bounds[name]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. `launches` is empty when only values were asked for; `errors` when only time was.
+
+    product: the product's data (`Product.to_dict()`); options: every choice that the numbers depend on.
+    outputs are not saved.
+    """
+
+    name: str
+    product: dict[str, Any]
+    options: dict[str, Any]
+    launches: tuple[Launch, ...]
+    errors: dict[str, ErrorReport] = field(default_factory=dict)
+    op: str | None = None
+    case: str | None = None
+    dtype: str | None = None
+    cube_math_type: str = "KEEP_DTYPE"
+    tiling: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    values_seconds: float | None = None
+    time_seconds: float | None = None
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of all launches."""
+        return sum(x.cycles for x in self.launches)
+
+    @property
+    def time_us(self) -> float:
+        """Time of all launches with their overheads, in us."""
+        return sum(x.time_us for x in self.launches)
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Bound by bound, the sum over the launches in us."""
+        return _sum(x.bounds for x in self.launches)
+
+    @property
+    def bound(self) -> tuple[str, float]:
+        """The largest bound and its time in us."""
+        bounds = self.bounds
+        name = max(bounds, key=lambda n: bounds[n])
+        return name, bounds[name]
+
+    @property
+    def pipes(self) -> dict[str, Pipe]:
+        """Pipe by pipe, cycles summed over the launches; shares are of `cycles`."""
+        busy = _sum({n: p.busy_cycles for n, p in x.pipes.items()} for x in self.launches)
+        total = self.cycles or 1.0
+        stalls = {n: _sum(x.pipes[n].stalls for x in self.launches if n in x.pipes) for n in busy}
+        return {n: Pipe(b, b / total, stalls[n]) for n, b in busy.items()}
+
+    @property
+    def buffers(self) -> dict[str, Buffer]:
+        """Each buffer at the launch where its peak is highest."""
+        out: dict[str, Buffer] = {}
+        for x in self.launches:
+            for n, b in x.buffers.items():
+                if n not in out or b.peak_bytes > out[n].peak_bytes:
+                    out[n] = b
+        return out
+
+    @property
+    def lines(self) -> tuple[LineCost, ...]:
+        """Source lines of all launches, dearest first."""
+        return tuple(sorted((y for x in self.launches for y in x.lines), key=lambda y: -y.cycles))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(w for x in self.launches for w in x.warnings))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(w for x in self.launches for w in x.notes))
+
+    def save(self, path: str | Path) -> None:
+        """Write the record to `path` (see `record.py`); an existing file is replaced only once the new one is whole."""
+        from .record import save_run
+
+        save_run(self, path)
+
+    def __str__(self) -> str:
+        from ..reports.terminal import run_text
+
+        return run_text(self)
+
+
+def _sum(parts: Any) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for part in parts:
+        for n, x in part.items():
+            out[n] = out.get(n, 0.0) + x
+    return out

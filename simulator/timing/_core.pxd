@@ -1,0 +1,121 @@
+"""One core of the machine: scalar stages issue, queues hold, pipes execute. All times are in cycles.
+
+The rows are what Python lays out (engine_layout.py has the same fields); the state belongs to the loop.
+A core is computed ahead of the clock as far as its inputs are known: only a transfer, whose end depends on
+the other cores, waits for the clock.
+"""
+
+from libc.stdint cimport int8_t, int32_t, int64_t
+
+from ascendtile.simulator.timing._bandwidth cimport Sharing
+from ascendtile.simulator.timing._heap cimport Heap
+
+cdef enum:
+    MAX_PIPES = 16
+    MAX_UNITS = 4
+
+cdef enum Reason:
+    DATA = 0  # the first two are the kinds of a dependency
+    BUFFER = 1
+    ISSUE = 2
+    BANDWIDTH = 3
+    TAIL = 4
+    REASONS = 5
+
+cdef enum:
+    UNKNOWN = -1  # a done time
+
+cdef struct PipeRow:
+    int32_t unit
+    int32_t scalar
+    int32_t depth
+    int32_t first  # where this pipe's queue begins among the queues of its core
+
+cdef struct ChannelRow:
+    double port
+    int64_t uses
+
+cdef struct Record:
+    double occupancy
+    double latency
+    double amount
+    int32_t dep_first
+    int32_t dep_count
+    int32_t column
+    int32_t instructions
+    int32_t line
+    int8_t pipe
+    int8_t channel
+
+cdef struct SkipRow:  # a record that some programs leave out
+    int32_t record
+    int32_t before  # the record before it on the same pipe, -1 if none
+    int32_t column
+
+cdef struct ProgramRow:
+    int64_t first  # of its records
+    int64_t count
+    int64_t skip_first
+    int64_t skip_count
+    int64_t row  # of its values in the table
+
+cdef struct SpanRow:
+    double start
+    double end
+    int32_t core
+
+cdef struct TimelineRow:
+    double start
+    double end
+    double done
+    int32_t core
+    int32_t program
+    int32_t record
+    int32_t pipe
+
+cdef struct Stage:  # the scalar issue stage of one unit
+    double time  # when it has issued everything before `next`
+    int next
+    bint busy  # with a transfer of its scalar pipe
+
+cdef struct Pipe:
+    double free  # when it can take another record
+    int issued, started  # records of this program
+    int head, tail  # places in the queue of the next record to start and to issue
+    double* times  # per place: when the record was issued and, once it has started, when it started
+    int* records
+    bint streaming
+    int record  # the transfer that streams, or waits for the clock to start
+    double start, amount
+
+cdef struct Core:
+    int index, program, count, left
+    const Record* records
+    const double* row
+    double begin
+    double* done  # per record; UNKNOWN, or -2 - q: skipped, done together with record q
+    Stage stages[MAX_UNITS]
+    Pipe pipes[MAX_PIPES]
+    double* busy  # [pipes]
+    double* stalls  # [pipes, REASONS]
+
+cdef struct World:
+    int pipes, units
+    const PipeRow* pipe
+    double cross, issue
+    const int32_t* deps  # record << 2 | crosses pipes << 1 | kind
+    double now
+    Sharing sharing
+    Heap starts  # transfers that start after now
+    Heap frees  # cores that will have finished their program
+    double* line_busy  # [lines, pipes]
+    double* channel_bytes
+    int64_t records_run, instructions_run, late
+    TimelineRow* timeline
+    int64_t timeline_size, timeline_limit
+
+cdef void begin_program(
+    World* world, Core* core, const SkipRow* skips, int64_t skip_count, double start
+) noexcept nogil
+cdef void advance(World* world, Core* core) noexcept nogil
+cdef void end_transfer(World* world, Core* core, int pipe) noexcept nogil

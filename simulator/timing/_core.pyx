@@ -1,0 +1,202 @@
+"""One core of the machine; the contract is _core.pxd."""
+
+from libc.stdint cimport int32_t, int64_t
+
+from ascendtile.simulator.timing._bandwidth cimport join
+from ascendtile.simulator.timing._heap cimport push
+
+cdef void begin_program(
+    World* world, Core* core, const SkipRow* skips, int64_t skip_count, double start
+) noexcept nogil:
+    """Empty queues, all pipes free at `start`, nothing done yet but what this program skips."""
+    cdef int u, p, before
+    cdef int64_t i
+    core.begin = start
+    core.left = core.count
+    for u in range(world.units):
+        core.stages[u] = Stage(start, 0, False)
+    for p in range(world.pipes):
+        core.pipes[p].free = start
+        core.pipes[p].issued = core.pipes[p].started = core.pipes[p].head = core.pipes[p].tail = 0
+    for i in range(core.count):
+        core.done[i] = UNKNOWN
+    for i in range(skip_count):
+        if core.row[skips[i].column] < 0:
+            before = skips[i].before
+            if before < 0:
+                core.done[skips[i].record] = start
+            elif core.done[before] == UNKNOWN:
+                core.done[skips[i].record] = -2.0 - before
+            else:  # the one before is skipped too: share its fate
+                core.done[skips[i].record] = core.done[before]
+
+
+cdef inline bint find_start(
+    const World* world, const Core* core, const Record* record, double* start, int* reason
+) noexcept nogil:
+    """Raise `start` (the issue time) to what the dependencies ask; False if one of them is not known yet."""
+    cdef const int32_t* dep = world.deps + record.dep_first
+    cdef double time
+    cdef int i
+    for i in range(record.dep_count):
+        time = core.done[dep[i] >> 2]
+        if time < 0:
+            if time == UNKNOWN:
+                return False
+            time = core.done[-2 - <int>time]
+            if time == UNKNOWN:
+                return False
+        if dep[i] & 2:
+            time += world.cross
+        if time > start[0]:
+            start[0] = time
+            reason[0] = dep[i] & 1
+    return True
+
+
+cdef inline void finish(World* world, Core* core, int p, int r, double start, double free) noexcept nogil:
+    """The pipe is free and the result on its way: both times are now known."""
+    cdef const Record* record = &core.records[r]
+    cdef double done = free + record.latency
+    cdef TimelineRow* row
+    core.done[r] = done
+    core.pipes[p].free = free
+    core.left -= 1
+    core.busy[p] += free - start
+    world.line_busy[<int64_t>record.line * world.pipes + p] += free - start
+    world.records_run += 1
+    world.instructions_run += record.instructions
+    if world.timeline_size < world.timeline_limit:
+        row = &world.timeline[world.timeline_size]
+        row[0] = TimelineRow(start, free, done, core.index, core.program, r, p)
+        world.timeline_size += 1
+
+
+cdef inline void start_record(
+    World* world, Core* core, int p, int r, double ready, int reason
+) noexcept nogil:
+    """Take the pipe at max(ready, pipe free). A transfer joins the flows when the clock gets there."""
+    cdef const Record* record = &core.records[r]
+    cdef Pipe* pipe = &core.pipes[p]
+    cdef double start = pipe.free
+    cdef double value
+    if ready > start:
+        core.stalls[p * REASONS + reason] += ready - start
+        start = ready
+    if record.channel < 0:
+        value = record.occupancy if record.column < 0 else core.row[record.column]
+        finish(world, core, p, r, start, start + value)
+        return
+    value = record.amount if record.column < 0 else core.row[record.column]
+    if value == 0:
+        finish(world, core, p, r, start, start + record.occupancy)
+        return
+    pipe.streaming = True
+    pipe.record = r
+    pipe.start = start
+    pipe.amount = value
+    world.channel_bytes[record.channel] += value
+    if start > world.now:
+        push(&world.starts, start, core.index * MAX_PIPES + p)
+        return
+    world.late += start < world.now
+    join(&world.sharing, record.channel, world.now, value, core.index * MAX_PIPES + p)
+
+
+cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
+    """The last byte of the pipe's transfer has passed now."""
+    cdef Pipe* pipe = &core.pipes[p]
+    cdef const Record* record = &core.records[pipe.record]
+    cdef double taken = pipe.start + record.occupancy
+    cdef double beyond = world.now - pipe.start - pipe.amount / world.sharing.channel[record.channel].port
+    if beyond > 0:
+        core.stalls[p * REASONS + BANDWIDTH] += beyond
+    pipe.streaming = False
+    finish(world, core, p, pipe.record, pipe.start, taken if taken > world.now else world.now)
+    if world.pipe[p].scalar:
+        core.stages[world.pipe[p].unit].time = pipe.free
+        core.stages[world.pipe[p].unit].busy = False
+
+
+cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int r) noexcept nogil:
+    """A record in line with issue: the stage itself waits and works. False if it cannot start yet."""
+    cdef const Record* record = &core.records[r]
+    cdef double ready = stage.time + world.issue * record.instructions
+    cdef int reason = ISSUE
+    if not find_start(world, core, record, &ready, &reason):
+        return False
+    start_record(world, core, p, r, ready, reason)
+    stage.busy = core.pipes[p].streaming
+    stage.time = core.pipes[p].free
+    return True
+
+
+cdef inline bint issue_queued(World* world, Core* core, Stage* stage, int p, int r) noexcept nogil:
+    """Put a record into its pipe's queue once there is room; False if it is not known when that is."""
+    cdef Pipe* pipe = &core.pipes[p]
+    cdef int depth = world.pipe[p].depth
+    cdef int place = pipe.tail
+    if pipe.issued - pipe.started >= depth:
+        return False
+    stage.time += world.issue * core.records[r].instructions
+    if pipe.issued >= depth and pipe.times[place] > stage.time:
+        stage.time = pipe.times[place]
+    pipe.times[place] = stage.time
+    pipe.records[place] = r
+    pipe.issued += 1
+    pipe.tail = place + 1 if place + 1 < depth else 0
+    return True
+
+
+cdef inline bint issue(World* world, Core* core, int unit) noexcept nogil:
+    """Let the unit's stage go on in program order as far as is known; True if it did anything."""
+    cdef Stage* stage = &core.stages[unit]
+    cdef int first = stage.next, r = stage.next, p
+    cdef bint issued
+    while r < core.count and not stage.busy:
+        p = core.records[r].pipe
+        if world.pipe[p].unit == unit:
+            if core.done[r] != UNKNOWN:  # nothing but a skipped record is known before its issue
+                core.left -= 1
+            else:
+                if world.pipe[p].scalar:
+                    issued = issue_scalar(world, core, stage, p, r)
+                else:
+                    issued = issue_queued(world, core, stage, p, r)
+                if not issued:
+                    break
+        r += 1
+    stage.next = r
+    return r != first
+
+
+cdef inline bint execute(World* world, Core* core, int p) noexcept nogil:
+    """Start the records in the pipe's queue as far as is known; True if any started."""
+    cdef Pipe* pipe = &core.pipes[p]
+    cdef int first = pipe.started, place, reason, r
+    cdef double ready
+    while pipe.started < pipe.issued and not pipe.streaming:
+        place = pipe.head
+        r = pipe.records[place]
+        ready = pipe.times[place]
+        reason = ISSUE
+        if not find_start(world, core, &core.records[r], &ready, &reason):
+            break
+        pipe.times[place] = ready if ready > pipe.free else pipe.free
+        pipe.started += 1
+        pipe.head = place + 1 if place + 1 < world.pipe[p].depth else 0
+        start_record(world, core, p, r, ready, reason)
+    return pipe.started != first
+
+
+cdef void advance(World* world, Core* core) noexcept nogil:
+    """Compute everything about this core that follows from what is known now."""
+    cdef bint moved = True
+    cdef int u, p
+    while moved and core.left:
+        moved = False
+        for u in range(world.units):
+            moved |= issue(world, core, u)
+        for p in range(world.pipes):
+            if core.pipes[p].started < core.pipes[p].issued:
+                moved |= execute(world, core, p)

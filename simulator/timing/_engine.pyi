@@ -1,0 +1,41 @@
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_PIPES: Final[int]
+MAX_UNITS: Final[int]
+MAX_CHANNELS: Final[int]
+MAX_RESOURCES: Final[int]
+
+_Rows = npt.NDArray[Any]
+_Floats = npt.NDArray[np.float64]
+
+def run(
+    pipes: _Rows,
+    units: int,
+    channels: _Rows,
+    capacity: _Floats,
+    dispatch: float,
+    cross: float,
+    issue: float,
+    records: _Rows,
+    deps: npt.NDArray[np.int32],
+    skips: _Rows,
+    table: _Floats,
+    programs: _Rows,
+    done: _Floats,
+    queue_times: _Floats,
+    queue_records: npt.NDArray[np.int32],
+    core_cycles: _Floats,
+    core_dispatch: _Floats,
+    core_programs: npt.NDArray[np.int64],
+    busy: _Floats,
+    stalls: _Floats,
+    line_busy: _Floats,
+    line_exposed: _Floats,
+    channel_bytes: _Floats,
+    spans: _Rows,
+    timeline: _Rows,
+    counters: npt.NDArray[np.int64],
+) -> tuple[int, int, int] | None: ...

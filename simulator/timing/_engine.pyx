@@ -1,0 +1,209 @@
+"""The clock: ends of transfers, starts of transfers and cores that become free, in order of time.
+
+At one time, ends come before starts and starts before free cores, so that every core that is free at that
+time is known when the next program is handed out; then the lowest core takes it.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from ascendtile.simulator.timing._bandwidth cimport MAX_CHANNELS as CHANNELS
+from ascendtile.simulator.timing._bandwidth cimport MAX_RESOURCES as RESOURCES
+from ascendtile.simulator.timing._bandwidth cimport earliest, join, leave, settle
+from ascendtile.simulator.timing._core cimport (
+    MAX_PIPES as PIPES,
+    MAX_UNITS as UNITS,
+    REASONS,
+    TAIL,
+    UNKNOWN,
+    ChannelRow,
+    Core,
+    Pipe,
+    PipeRow,
+    ProgramRow,
+    Record,
+    SkipRow,
+    SpanRow,
+    TimelineRow,
+    World,
+    advance,
+    begin_program,
+    end_transfer,
+)
+from ascendtile.simulator.timing._heap cimport Entry, pop, push
+
+MAX_PIPES = PIPES
+MAX_UNITS = UNITS
+MAX_CHANNELS = CHANNELS
+MAX_RESOURCES = RESOURCES
+
+cdef int64_t SLICE = 1 << 18  # events between two looks at the keyboard
+
+
+cdef struct Launch:  # the programs and what is kept about them
+    const Record* records
+    const SkipRow* skips
+    const double* table
+    const ProgramRow* programs
+    int64_t count, next
+    double dispatch
+    SpanRow* spans
+    double* line_exposed
+    double* cycles  # per core
+    double* dispatched
+    int64_t* taken
+
+
+cdef void close_program(World* world, Launch* launch, Core* core) noexcept nogil:
+    """Charge each line with what it added to the core's horizon, in program order; free the core when all is
+    done."""
+    cdef double horizon = core.begin
+    cdef int r, p
+    for r in range(core.count):
+        if core.done[r] > horizon:
+            launch.line_exposed[core.records[r].line] += core.done[r] - horizon
+            horizon = core.done[r]
+    for p in range(world.pipes):
+        core.stalls[p * REASONS + TAIL] += horizon - core.pipes[p].free
+    launch.spans[core.program].end = horizon
+    push(&world.frees, horizon, core.index)
+
+
+cdef void go_on(World* world, Launch* launch, Core* core) noexcept nogil:
+    advance(world, core)
+    if core.left == 0:
+        close_program(world, launch, core)
+
+
+cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch) noexcept nogil:
+    """Give the next program to a core that is free now."""
+    cdef const ProgramRow* program
+    launch.cycles[core.index] = world.now
+    if launch.next == launch.count:
+        return
+    program = &launch.programs[launch.next]
+    core.program = <int>launch.next
+    core.count = <int>program.count
+    core.records = launch.records + program.first
+    core.row = launch.table + program.row
+    launch.next += 1
+    launch.taken[core.index] += 1
+    launch.dispatched[core.index] += dispatch
+    launch.spans[core.program] = SpanRow(world.now + dispatch, 0.0, core.index)
+    begin_program(world, core, launch.skips + program.skip_first, program.skip_count, world.now + dispatch)
+    go_on(world, launch, core)
+
+
+cdef bint step(World* world, Launch* launch, Core* cores) noexcept nogil:
+    """Handle the next event; False when there is none."""
+    cdef int channel = earliest(&world.sharing)
+    cdef double end = world.sharing.channel[channel].end
+    cdef double start = world.starts.entries[0].key if world.starts.size else INFINITY
+    cdef double idle = world.frees.entries[0].key if world.frees.size else INFINITY
+    cdef double time = min(end, min(start, idle))
+    cdef Core* core
+    cdef Pipe* pipe
+    cdef int item
+    if time > world.now:  # all events of this time are handled: rates hold until the next one
+        settle(&world.sharing, world.now)
+        channel = earliest(&world.sharing)
+        end = world.sharing.channel[channel].end
+        time = min(end, min(start, idle))
+        if time == INFINITY:
+            return False
+        world.now = max(time, world.now)
+    if end <= time:
+        item = leave(&world.sharing, channel)
+        core = &cores[item // PIPES]
+        end_transfer(world, core, item % PIPES)
+        go_on(world, launch, core)
+    elif start <= time:
+        item = pop(&world.starts)
+        core = &cores[item // PIPES]
+        pipe = &core.pipes[item % PIPES]
+        join(&world.sharing, core.records[pipe.record].channel, world.now, pipe.amount, item)
+    else:
+        hand_out(world, launch, &cores[pop(&world.frees)], launch.dispatch)
+    return True
+
+
+cdef bint run_slice(World* world, Launch* launch, Core* cores, int64_t events) noexcept nogil:
+    cdef int64_t _
+    for _ in range(events):
+        if not step(world, launch, cores):
+            return False
+    return True
+
+
+def run(
+    const PipeRow[::1] pipes, int units, const ChannelRow[::1] channels, const double[::1] capacity,
+    double dispatch, double cross, double issue,
+    const Record[::1] records, const int32_t[::1] deps, const SkipRow[::1] skips, const double[::1] table,
+    const ProgramRow[::1] programs,
+    double[:, ::1] done, double[:, ::1] queue_times, int[:, ::1] queue_records,
+    double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
+    double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[::1] line_exposed,
+    double[::1] channel_bytes, SpanRow[::1] spans, TimelineRow[::1] timeline, int64_t[::1] counters,
+):
+    """Fill the output arrays (zeroed by the caller); return core, program, record that are stuck, or None.
+
+    No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
+    in use; the length of `timeline` less one is the limit.
+    """
+    cdef int n_cores = <int>done.shape[0], n_pipes = <int>pipes.shape[0], c, p
+    cdef World world
+    cdef Launch launch
+    cdef Core* cores = <Core*>calloc(n_cores, sizeof(Core))
+    cdef int flows = n_cores * n_pipes
+    cdef Entry* entries = <Entry*>calloc(flows * (channels.shape[0] + 1) + n_cores, sizeof(Entry))
+    if not cores or not entries:
+        free(cores)
+        free(entries)
+        raise MemoryError("no memory for the state of the cores")
+    memset(&world, 0, sizeof(World))
+    world.pipes, world.units, world.pipe = n_pipes, units, &pipes[0]
+    world.cross, world.issue, world.deps = cross, issue, &deps[0]
+    world.sharing.channels, world.sharing.resources = <int>channels.shape[0], <int>capacity.shape[0]
+    for c in range(world.sharing.channels):
+        world.sharing.channel[c].port = channels[c].port
+        world.sharing.channel[c].uses = <unsigned int>channels[c].uses
+        world.sharing.channel[c].end = INFINITY
+        world.sharing.channel[c].flows.entries = entries + n_cores + flows * (c + 1)
+    for c in range(world.sharing.resources):
+        world.sharing.capacity[c] = capacity[c]
+    world.frees.entries, world.starts.entries = entries, entries + n_cores
+    world.line_busy, world.channel_bytes = &line_busy[0, 0], &channel_bytes[0]
+    world.timeline, world.timeline_limit = &timeline[0], timeline.shape[0] - 1
+    launch = Launch(
+        &records[0], &skips[0], &table[0], &programs[0], programs.shape[0], 0, dispatch, &spans[0],
+        &line_exposed[0], &core_cycles[0], &core_dispatch[0], &core_programs[0],
+    )
+    for c in range(n_cores):
+        cores[c].index, cores[c].done = c, &done[c, 0]
+        cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
+        for p in range(n_pipes):
+            cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
+            cores[c].pipes[p].records = &queue_records[c, pipes[p].first]
+    try:
+        with nogil:
+            for c in range(n_cores):
+                hand_out(&world, &launch, &cores[c], 0.0)
+        while True:
+            with nogil:
+                more = run_slice(&world, &launch, cores, SLICE)
+            if not more:
+                break
+            PyErr_CheckSignals()
+        counters[0], counters[1] = world.records_run, world.instructions_run
+        counters[2], counters[3] = world.late, world.timeline_size
+        for c in range(n_cores):
+            for p in range(cores[c].count if cores[c].left else 0):
+                if cores[c].done[p] == UNKNOWN:
+                    return c, cores[c].program, p
+        return None
+    finally:
+        free(cores)
+        free(entries)

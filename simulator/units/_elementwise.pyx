@@ -1,0 +1,197 @@
+"""Elementary functions and tree sums of the Vector unit, with the same bits on every machine.
+
+libm and numpy's SIMD variants differ between machines in the last bit, so exp and log are computed here in double
+precision with plain IEEE operations (no fused multiply-add) to about 2^-52 and rounded once to float32, which is the
+correctly rounded result in all but about one of 10^8 arguments. For a half-precision result the last step is rounding to
+odd, so that the following rounding to 11 or 8 bits is the only one.
+"""
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from ascendtile.simulator.precision._rounding cimport bf16_round_row, f16_round_row
+
+cdef double LOG2_E = 1.4426950408889634
+cdef double LN2_HIGH = 0.693147180369123816490  # 32 bits: k * LN2_HIGH is exact
+cdef double LN2_LOW = 1.90821492927058770002e-10
+cdef double ROUNDER = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
+cdef double SQRT_HALF = 0.70710678118654752440
+
+
+cdef inline double exp_core(double x) noexcept nogil:
+    """e^x for x in [-150, 130]; Taylor to degree 13 on |r| <= ln2/2 leaves 4e-18."""
+    cdef double shifted = x * LOG2_E + ROUNDER
+    cdef double k = shifted - ROUNDER
+    cdef double r = (x - k * LN2_HIGH) - k * LN2_LOW
+    cdef double p
+    cdef uint64_t bits
+    cdef double scale
+    p = 1.6059043836821613e-10
+    p = p * r + 2.08767569878681e-09
+    p = p * r + 2.505210838544172e-08
+    p = p * r + 2.755731922398589e-07
+    p = p * r + 2.7557319223985893e-06
+    p = p * r + 2.48015873015873e-05
+    p = p * r + 1.984126984126984e-04
+    p = p * r + 1.388888888888889e-03
+    p = p * r + 8.333333333333333e-03
+    p = p * r + 4.1666666666666664e-02
+    p = p * r + 1.6666666666666666e-01
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    memcpy(&bits, &shifted, 8)
+    bits = (bits + 1023) << 52
+    memcpy(&scale, &bits, 8)
+    return p * scale
+
+
+cdef inline double log_core(double x) noexcept nogil:
+    """ln x for positive finite normal x: x = 2^k m with m in [sqrt(1/2), sqrt 2), 2 atanh((m-1)/(m+1)) by its series."""
+    cdef uint64_t bits
+    cdef double m, s, z, p, k
+    memcpy(&bits, &x, 8)
+    k = <double> (<int64_t> (bits >> 52) - 1022)
+    bits = (bits & 0x000FFFFFFFFFFFFFULL) | 0x3FE0000000000000ULL
+    memcpy(&m, &bits, 8)
+    if m < SQRT_HALF:
+        m = m + m
+        k = k - 1.0
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    p = 1.0 / 21.0
+    p = p * z + 1.0 / 19.0
+    p = p * z + 1.0 / 17.0
+    p = p * z + 1.0 / 15.0
+    p = p * z + 1.0 / 13.0
+    p = p * z + 1.0 / 11.0
+    p = p * z + 1.0 / 9.0
+    p = p * z + 1.0 / 7.0
+    p = p * z + 1.0 / 5.0
+    p = p * z + 1.0 / 3.0
+    p = p * z * s + s
+    return k * LN2_HIGH + (2.0 * p + k * LN2_LOW)
+
+
+cdef inline float to_odd(double y) noexcept nogil:
+    """float32 of y, rounded to odd: a later rounding to fewer bits is then the only one that counts."""
+    cdef float f = <float> y
+    cdef double back = f
+    cdef uint32_t bits
+    if back == y or y != y:
+        return f
+    memcpy(&bits, &f, 4)
+    if bits & 1:
+        return f
+    # the neighbour of f on the other side of y; bits grow with magnitude
+    if (back < y) == (y > 0):
+        bits += 1
+    else:
+        bits -= 1
+    memcpy(&f, &bits, 4)
+    return f
+
+
+def exp_f32(const float[::1] x, float[::1] out, bint odd):
+    """out = e^x; with `odd` the result is rounded to odd instead of to nearest."""
+    cdef Py_ssize_t i
+    cdef double v, y
+    with nogil:
+        if odd:
+            for i in range(x.shape[0]):
+                v = x[i]
+                v = -150.0 if v < -150.0 else v
+                v = 130.0 if v > 130.0 else v
+                out[i] = to_odd(exp_core(v))
+        else:
+            for i in range(x.shape[0]):
+                v = x[i]
+                v = -150.0 if v < -150.0 else v
+                v = 130.0 if v > 130.0 else v
+                y = exp_core(v)
+                out[i] = <float> y
+
+
+def log_f32(const float[::1] x, float[::1] out, bint odd):
+    """out = ln x, -inf at 0, NaN below; with `odd` rounded to odd."""
+    cdef Py_ssize_t i
+    cdef double v, y
+    cdef double infinity = <double> float("inf")
+    cdef double nan = <double> float("nan")
+    with nogil:
+        for i in range(x.shape[0]):
+            v = x[i]
+            if v > 0 and v < infinity:
+                y = log_core(v)
+                out[i] = to_odd(y) if odd else <float> y
+            elif v == 0:
+                out[i] = <float> -infinity
+            elif v == infinity:
+                out[i] = <float> infinity
+            else:
+                out[i] = <float> nan
+
+
+cdef float pair_tree(const float* x, Py_ssize_t n, float* work, int half) noexcept nogil:
+    """Sum of up to 128 lanes: adjacent pairs, level by level, each addition rounded in the data type."""
+    cdef Py_ssize_t i, m
+    m = n >> 1
+    for i in range(m):
+        work[i] = x[2 * i] + x[2 * i + 1]
+    if n & 1:
+        work[m] = x[n - 1]
+        m += 1
+    n = m
+    if half == 1:
+        f16_round_row(work, n)
+    elif half == 2:
+        bf16_round_row(work, n)
+    while n > 1:
+        m = n >> 1
+        for i in range(m):
+            work[i] = work[2 * i] + work[2 * i + 1]
+        if n & 1:
+            work[m] = work[n - 1]
+            m += 1
+        n = m
+        if half == 1:
+            f16_round_row(work, n)
+        elif half == 2:
+            bf16_round_row(work, n)
+    return work[0]
+
+
+cdef float row_sum(const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, int half, bint sequential) noexcept nogil:
+    cdef float[128] work
+    cdef Py_ssize_t i, count
+    cdef float total
+    count = (n + lanes - 1) // lanes
+    for i in range(count):
+        sums[i] = pair_tree(x + i * lanes, min(lanes, n - i * lanes), work, half)
+    if sequential:
+        total = sums[0]
+        for i in range(1, count):
+            total = total + sums[i]
+            if half == 1:
+                f16_round_row(&total, 1)
+            elif half == 2:
+                bf16_round_row(&total, 1)
+        return total
+    while count > 1:
+        n = count
+        count = (n + lanes - 1) // lanes
+        for i in range(count):
+            sums[i] = pair_tree(sums + i * lanes, min(lanes, n - i * lanes), work, half)
+    return sums[0]
+
+
+def sum_rows(const float[:, ::1] x, float[::1] out, float[::1] sums, int lanes, int half, bint sequential):
+    """Sum of every row in the Vector unit's order. `sums` is scratch for ceil(columns / lanes) values; lanes <= 128.
+
+    half: 0 float32, 1 fp16, 2 bf16 rounding after each addition. sequential: repeats' results are added one after another
+    (tree-sequential) instead of by the same tree again (tree-tree).
+    """
+    cdef Py_ssize_t r
+    with nogil:
+        for r in range(x.shape[0]):
+            out[r] = row_sum(&x[r, 0], x.shape[1], &sums[0], lanes, half, sequential)

@@ -1,0 +1,219 @@
+"""What the Vector unit does to values: elementwise operations, casts and reductions on held arrays.
+
+Arrays are (P, *shape); FP16 and BF16 values are float32 arrays on the grid of their format. Each operation rounds once in
+its own type: float32 has more than twice the significand bits of a half plus two, so computing in float32 and rounding
+to the half gives the correctly rounded result of +, -, *, / and sqrt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+from ..frontend.types import DType
+from ..precision import _rounding
+from ._elementwise import exp_f32, log_f32, sum_rows
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """Choices of the unit that differ between products. `sum_order`: tree_tree or tree_sequential."""
+
+    sum_order: str = "tree_sequential"
+
+
+_GRID = {name: _rounding.TARGETS[name] for name in ("fp16", "bf16")}
+_NEAREST = _rounding.MODES["RINT"]
+
+_FLOAT: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "max": np.fmax,
+    "min": np.fmin,
+    "mod": np.fmod,
+    "pow": np.power,
+}
+_INTEGER: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
+    "mod": np.fmod,
+}
+_COMPARE: dict[str, Callable[..., Any]] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+
+def _shape(*arrays: np.ndarray) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(a.shape for a in arrays))
+
+
+def _rounded(x: np.ndarray, dtype: DType) -> np.ndarray:
+    """Round a contiguous float32 result to the grid of its type, in place."""
+    target = _GRID.get(dtype.name)
+    if target is not None:
+        flat = x.reshape(-1)
+        _rounding.round_float(flat, flat, target, _NEAREST, False, False)
+    return x
+
+
+def binary(name: str, a: np.ndarray, b: np.ndarray, dtype: DType) -> np.ndarray:
+    """`a op b` in `dtype`; both operands are held in it."""
+    out = np.empty(_shape(a, b), dtype.held)
+    with np.errstate(all="ignore"):
+        if dtype.is_floating():
+            _float_op(name)(a, b, out=out)
+            return _rounded(out, dtype)
+        if name == "floordiv":
+            return _truncated_division(a, b).astype(dtype.held)
+        if name not in _INTEGER:
+            raise UsageError(f"{name} of {dtype} elements is not supported")
+        _INTEGER[name](a, b, out=out)
+    return out
+
+
+def _float_op(name: str) -> Callable[..., Any]:
+    if name == "floordiv":
+        return lambda a, b, out: np.floor(np.divide(a, b, out=out), out=out)
+    if name not in _FLOAT:
+        raise UsageError(f"{name} of floating-point elements is not supported; cast to integers first")
+    return _FLOAT[name]
+
+
+def _truncated_division(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Integer quotient toward zero, as C and Triton have it."""
+    wide_a, wide_b = a.astype(np.int64), b.astype(np.int64)
+    q = np.abs(wide_a) // np.where(wide_b == 0, 1, np.abs(wide_b))
+    return np.where((wide_a >= 0) == (wide_b >= 0), q, -q)
+
+
+def compare(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    out = np.empty(_shape(a, b), bool)
+    _COMPARE[name](a, b, out=out)
+    return out
+
+
+def select(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    shape = _shape(condition, a, b)
+    out = np.array(np.broadcast_to(b, shape))
+    np.copyto(out, a, where=condition)
+    return out
+
+
+def unary(name: str, x: np.ndarray, dtype: DType) -> np.ndarray:
+    """An elementary function in `dtype`, correctly rounded (see `_elementwise.pyx`)."""
+    out = np.empty(x.shape, dtype.held)
+    if name in _TRANSCENDENTAL:
+        return _transcendental(name, x, dtype, out)
+    with np.errstate(all="ignore"):
+        _UNARY[name](x, out=out)
+    return _rounded(out, dtype) if dtype.is_floating() else out
+
+
+_UNARY: dict[str, Callable[..., Any]] = {
+    "neg": np.negative,
+    "abs": np.abs,
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+_TRANSCENDENTAL = {"exp": (exp_f32, np.exp), "log": (log_f32, np.log)}
+
+
+def _transcendental(name: str, x: np.ndarray, dtype: DType, out: np.ndarray) -> np.ndarray:
+    single, double = _TRANSCENDENTAL[name]
+    if dtype.bits == 64:
+        with np.errstate(all="ignore"):
+            return np.asarray(double(x, out=out))
+    single(np.ascontiguousarray(x).reshape(-1), out.reshape(-1), dtype.bits == 16)
+    return _rounded(out, dtype)
+
+
+def cast(x: np.ndarray, source: DType, target: DType) -> np.ndarray:
+    """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero."""
+    if target.is_bool():
+        return np.asarray(x != 0)
+    if not target.is_floating():
+        with np.errstate(invalid="ignore"):
+            return x.astype(target.held)
+    if (
+        source.is_floating()
+        and source.bits <= target.bits
+        and source.name != "bf16"
+        and target.name != "bf16"
+    ):
+        return x if x.dtype == target.held else x.astype(target.held)
+    if source.name == "bf16" and target.bits >= 32:
+        return x if x.dtype == target.held else x.astype(target.held)
+    with np.errstate(over="ignore"):
+        return _rounded(np.array(x, target.held, order="C"), target)
+
+
+def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics) -> np.ndarray:
+    """Reduce tile axis `axis` of (P, *shape)."""
+    if name == "sum" and dtype.is_floating() and dtype.bits <= 32:
+        return _sum_last(x, dtype, numerics) if axis == x.ndim - 2 else _sum_fold(x, axis + 1, dtype)
+    if name == "sum":
+        return np.asarray(x.sum(axis=axis + 1, dtype=dtype.held))
+    with np.errstate(all="ignore"):
+        return np.asarray((_FLOAT if dtype.is_floating() else _INTEGER)[name].reduce(x, axis=axis + 1))  # type: ignore[attr-defined]
+
+
+def _sum_last(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
+    lanes = 128 if dtype.bits == 16 else 64
+    flat = np.ascontiguousarray(x).reshape(-1, x.shape[-1])
+    out = np.empty(flat.shape[0], np.float32)
+    scratch = np.empty(-(-flat.shape[1] // lanes), np.float32)
+    half = {"fp16": 1, "bf16": 2}.get(dtype.name, 0)
+    sum_rows(flat, out, scratch, lanes, half, numerics.sum_order == "tree_sequential")
+    return out.reshape(x.shape[:-1])
+
+
+def _sum_fold(x: np.ndarray, axis: int, dtype: DType) -> np.ndarray:
+    """Upper half onto lower half, elementwise, until one is left."""
+    n = x.shape[axis]
+    work = np.moveaxis(x, axis, 1)
+    while n > 1:
+        lower = (n + 1) // 2
+        folded = np.array(work[:, :lower])
+        np.add(folded[:, : n - lower], work[:, lower:n], out=folded[:, : n - lower])
+        work, n = _rounded(folded, dtype), lower
+    return np.ascontiguousarray(work[:, 0])
+
+
+def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
+    """Elements as they lie in memory, in held form."""
+    if dtype.name not in _GRID:
+        return stored.astype(dtype.held, copy=False)
+    bits = np.ascontiguousarray(stored).view(np.uint16)
+    out = np.empty(bits.shape, np.float32)
+    _rounding.decode(bits.reshape(-1), out.reshape(-1), dtype.name == "bf16")
+    return out
+
+
+def encode(held: np.ndarray, dtype: DType) -> np.ndarray:
+    """Held elements as they lie in memory."""
+    if dtype.name not in _GRID:
+        return held.astype(dtype.storage, copy=False)
+    flat = np.ascontiguousarray(held, np.float32)
+    bits = np.empty(flat.shape, np.uint16)
+    _rounding.encode(flat.reshape(-1), bits.reshape(-1), dtype.name == "bf16")
+    return bits.view(dtype.storage)

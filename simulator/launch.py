@@ -14,6 +14,7 @@ from .errors import UsageError
 from .execution.memory import Shape, Tensor, tensor_argument
 from .execution.order import must_run_one_by_one
 from .execution.run import run_values
+from .execution.walker import DataDependentError
 from .frontend import types as ty
 from .frontend.jit import JitFunction
 from .frontend.program import Program
@@ -66,13 +67,13 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
     device = call.device
     launches: tuple[Launch, ...] = ()
     seconds: dict[str, float | None] = {"time": None, "values": None}
+    computed = False
     if device.time:  # first, so that a kernel that does not fit has written nothing
-        from .timing.estimate import estimate
-
         begin = clock.perf_counter()
-        launches = (estimate(call),)
+        launch, computed = timed(call)
+        launches = (launch,)
         seconds["time"] = clock.perf_counter() - begin
-    if device.values:
+    if device.values and not computed:
         begin = clock.perf_counter()
         compute(call, progress)
         seconds["values"] = clock.perf_counter() - begin
@@ -87,6 +88,18 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         values_seconds=seconds["values"],
         time_seconds=seconds["time"],
     )
+
+
+def timed(call: Call) -> tuple[Launch, bool]:
+    """Time of a launch, and whether its values had to be computed on the way."""
+    from .timing.estimate import estimate, estimate_with_values
+
+    try:
+        return estimate(call), False
+    except DataDependentError as e:
+        if not call.device.values:
+            raise UsageError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
+    return estimate_with_values(call, numerics(call.device)), True
 
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> None:

@@ -104,8 +104,11 @@ class Walker:
     def turn(self, op: Op, number: int) -> None:
         """A turn of a loop begins."""
 
-    def loop_ends(self, op: Op) -> None:
-        """A loop is left."""
+    def turn_ends(self, op: Op) -> None:
+        """A turn of a loop ends."""
+
+    def loop_begins(self, op: Op) -> None:
+        """A loop is entered."""
 
     def check_assert(self, op: Op, condition: Any) -> None:
         """An assertion is reached."""
@@ -396,11 +399,11 @@ class Walker:
             raise RunError(f"{place(op)}: the step of the range is zero")
         trips = _trips(lower, upper, step)
         carried = [frame.get(v) for v in op.args[3:] if v is not None]
+        self.loop_begins(op)
         if isinstance(trips, int):
             carried = self.turns(op, frame, lower, step, 0, trips, carried)
         else:
             carried = self.uneven(op, frame, lower, step, trips, carried)
-        self.loop_ends(op)
         for r, x in zip(op.results, carried, strict=True):
             frame.values[r.id] = x
 
@@ -415,6 +418,7 @@ class Walker:
                 inner.values[a.id] = x
             self.region(body, inner)
             carried = [inner.get(y) for y in body.yields]
+            self.turn_ends(op)
         return carried
 
     def uneven(self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]) -> list[Any]:
@@ -456,6 +460,7 @@ class Walker:
 
     def op_while(self, op: Op, frame: Frame) -> None:
         carried = [frame.get(v) for v in op.args if v is not None]
+        self.loop_begins(op)
         count = len(self.active)
         index = np.arange(count)
         finished: list[tuple[np.ndarray, list[Any]]] = []
@@ -480,8 +485,8 @@ class Walker:
                 self.active = all_active[index]
                 inner = Frame(frame, index)
             carried, _ = self.while_part(op, 1, inner, carried)
+            self.turn_ends(op)
         self.active = all_active
-        self.loop_ends(op)
         for k, r in enumerate(op.results):
             frame.values[r.id] = merge([(i, xs[k]) for i, xs in finished], count)
 

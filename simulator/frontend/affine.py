@@ -4,6 +4,7 @@
     affine    an index tile  base + sum_k stride_k * i_k  with scalar base and strides: costs nothing until it is needed
     box       a mask that is a box in the index space: low_k <= i_k < high_k
     pointers  a tile of pointers with affine or dense offsets
+    uniform   a floating tile whose elements are one scalar per program: costs nothing until it is needed
     dense     everything else: real elements, in UB
 
 `Static.axes` are the axes along which an affine tile or a box varies. Whatever leaves these forms is dense, and an access
@@ -16,14 +17,14 @@ from dataclasses import dataclass
 
 from .program import Op, Program, Region, Value
 
-SYMBOLIC = ("affine", "box")
+SYMBOLIC = ("affine", "box", "uniform")
 
 
 @dataclass(frozen=True)
 class Static:
     """Static reading of one value."""
 
-    kind: str  # scalar, affine, box, pointer, dense
+    kind: str  # scalar, affine, box, uniform, pointer, dense
     axes: frozenset[int] = frozenset()
     affine_offsets: bool = True  # for pointers: the offsets stay affine
 
@@ -83,7 +84,7 @@ def _join(a: Static, b: Static) -> Static:
     """The strongest form that both values have."""
     if a == b:
         return a
-    if a.kind != b.kind or a.kind in ("dense", "box"):
+    if a.kind != b.kind or a.kind in ("dense", "box", "uniform"):
         return DENSE
     return Static(a.kind, a.axes | b.axes, a.affine_offsets and b.affine_offsets)
 
@@ -120,7 +121,11 @@ def _splat(op: Op) -> Static:
     v = _arg(op)
     if v.dtype.is_bool():
         return Static("box")
-    return Static("affine") if v.dtype.is_int() else DENSE
+    return Static("affine") if v.dtype.is_int() else Static("uniform")
+
+
+def _reshape(op: Op) -> Static:
+    return _arg(op).static if _arg(op).static.kind == "uniform" else DENSE
 
 
 def _broadcast(op: Op) -> Static:
@@ -187,6 +192,7 @@ _RULES = {
     "broadcast": _broadcast,
     "expand_dims": _expand,
     "permute": _permute,
+    "reshape": _reshape,
     "cast": _cast,
     "binary": _binary,
     "compare": _compare,

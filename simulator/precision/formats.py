@@ -75,8 +75,8 @@ class Format:
         values = np.asarray(x, dtype=np.float64)
         if not self.is_float:
             return np.where(np.isfinite(values), 1.0, np.nan)
-        exponents = np.maximum(np.frexp(values)[1] - 1, self.min_exponent)
-        exponents[values == 0] = self.min_exponent  # frexp gives 0 for 0
+        exponents = np.where(values == 0, self.min_exponent, np.frexp(values)[1] - 1)  # frexp has 0 for 0
+        exponents = np.maximum(exponents, self.min_exponent)
         return np.where(np.isfinite(values), np.ldexp(1.0, exponents - self.mantissa), np.nan)
 
     def __str__(self) -> str:

@@ -138,6 +138,7 @@ TABLE: dict[str, Rule] = {
     "ub_banks.write_delay_repeats": _count("non-negative"),
     "ub_banks.cycles_8_blocks_same_group": _cycles(),
     "ub_banks.cycles_block_stride_8": _cycles(),
+    "sync.pipe_queue_depth": _count(),
     "sync.set_flag_cycles": _cycles("non-negative"),
     "sync.wait_flag_cycles": _cycles("non-negative"),
     "sync.pipe_barrier_v_cycles": _cycles("non-negative"),

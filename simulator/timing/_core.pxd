@@ -22,6 +22,9 @@ cdef enum Reason:
     TAIL = 4
     REASONS = 5
 
+cdef enum:
+    UNKNOWN = -1  # a done time
+
 cdef struct PipeRow:
     int32_t unit
     int32_t scalar

@@ -5,9 +5,6 @@ from libc.stdint cimport int32_t, int64_t
 from ascendtile.simulator.timing._bandwidth cimport join
 from ascendtile.simulator.timing._heap cimport push
 
-cdef double UNKNOWN = -1.0
-
-
 cdef void begin_program(
     World* world, Core* core, const SkipRow* skips, int64_t skip_count, double start
 ) noexcept nogil:

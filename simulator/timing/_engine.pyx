@@ -18,6 +18,7 @@ from ascendtile.simulator.timing._core cimport (
     MAX_UNITS as UNITS,
     REASONS,
     TAIL,
+    UNKNOWN,
     ChannelRow,
     Core,
     Pipe,
@@ -147,8 +148,7 @@ def run(
     double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[::1] line_exposed,
     double[::1] channel_bytes, SpanRow[::1] spans, TimelineRow[::1] timeline, int64_t[::1] counters,
 ):
-    """Fill the output arrays (zeroed by the caller); return the lowest core that is stuck, with what, or
-    None.
+    """Fill the output arrays (zeroed by the caller); return core, program, record that are stuck, or None.
 
     No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
     in use; the length of `timeline` less one is the limit.
@@ -200,8 +200,9 @@ def run(
         counters[0], counters[1] = world.records_run, world.instructions_run
         counters[2], counters[3] = world.late, world.timeline_size
         for c in range(n_cores):
-            if cores[c].left:
-                return c, cores[c].program, min([cores[c].stages[p].next for p in range(units)])
+            for p in range(cores[c].count if cores[c].left else 0):
+                if cores[c].done[p] == UNKNOWN:
+                    return c, cores[c].program, p
         return None
     finally:
         free(cores)

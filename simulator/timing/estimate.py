@@ -1,1 +1,198 @@
-"""Placeholder until lowering lands."""
+"""Time of one launch: placement, lowering, engine, bounds, and the `Launch` record they make."""
+
+from __future__ import annotations
+
+import linecache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import AscendtileError, BufferOverflowError
+from ..execution.order import must_run_one_by_one
+from ..execution.run import chunk_size, runtime_arguments
+from ..frontend.program import Program
+from ..run import Launch, LineCost, Pipe, Timeline
+from ..units.vector import Numerics
+from .access import FirstTouch
+from .bounds import bounds_us
+from .engine import REASONS, EngineResult, Group, Machine, simulate
+from .geometry import Definitions
+from .lower import Lowering, TimeOnly, TimeWithValues
+from .machine import launch_overhead_us, vector_machine, vector_unit
+from .place import Placement, place
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from ..launch import Call
+
+
+def estimate(call: Call) -> Launch:
+    """Time of a launch, without values."""
+    plan = make_plan(call)
+    total = call.grid[0] * call.grid[1] * call.grid[2]
+    walk = TimeOnly(call.program, call.grid, call.device.step_limit)
+    groups = [_lower(walk, call, plan, np.arange(total, dtype=np.int64), FirstTouch())]
+    return _finish(call, plan, groups)
+
+
+def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
+    """Time and values of a kernel whose control flow or addresses depend on data; writes its tensors."""
+    plan = make_plan(call)
+    total = call.grid[0] * call.grid[1] * call.grid[2]
+    one_by_one = must_run_one_by_one(call.program, call.grid, call.arguments)
+    size = 1 if one_by_one else chunk_size(call.program)
+    touch = FirstTouch()
+    groups = []
+    for first in range(0, total, size):
+        walk = TimeWithValues(call.program, call.grid, numerics, call.device.step_limit)
+        numbers = np.arange(first, min(first + size, total), dtype=np.int64)
+        groups.append(_lower(walk, call, plan, numbers, touch))
+    return _finish(call, plan, groups)
+
+
+def make_plan(call: Call) -> Plan:
+    """Buffers and costs. Raises `BufferOverflowError` with the largest block that fits."""
+    program, product = call.program, call.device.product
+    definitions = Definitions(program)
+    try:
+        placement = _place(call, program, definitions)
+    except BufferOverflowError as e:
+        raise BufferOverflowError(f"{e}\n{_advice(call)}") from None
+    return Plan(program, product, definitions, placement)
+
+
+def _place(call: Call, program: Program, definitions: Definitions, copies: int | None = None) -> Placement:
+    product = call.device.product
+    return place(
+        program,
+        definitions,
+        copies or call.device.multibuffer,
+        product.integer("alignment.ub"),
+        product.ub_bytes,
+        product.name,
+    )
+
+
+def _advice(call: Call) -> str:
+    """The largest value of each compile-time size with which the kernel fits, found by trying."""
+    words = []
+    for name, x in call.constants.items():
+        if isinstance(x, bool) or not isinstance(x, int) or x < 2:
+            continue
+        best = _largest(call, name, x)
+        if best:
+            words.append(f"{name} = {best} (now {x})")
+    if call.device.multibuffer > 1 and _fits(call, {}, 1):
+        words.append("multibuffer off (then this size fits)")
+    return f"The largest that fits: {'; or '.join(words)}." if words else "No smaller compile-time size makes it fit."
+
+
+def _largest(call: Call, name: str, now: int) -> int:
+    low, high = 0, now  # low fits (0: none found yet), high does not
+    probe = now // 2
+    while probe > low:
+        if _fits(call, {name: probe}):
+            low = probe
+        else:
+            high = probe
+        probe = (low + high) // 2
+        if high - low <= max(1, now // 256):
+            break
+    return low
+
+
+def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> bool:
+    try:
+        program = call.kernel.program(call.types, {**call.constants, **changed})
+        _place(call, program, Definitions(program), copies)
+    except AscendtileError:
+        return False
+    return True
+
+
+def _lower(walk: Lowering, call: Call, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> Group:
+    walk.prepare(plan, numbers, touch)
+    walk.walk(numbers, runtime_arguments(call.program, call.arguments))
+    walk.flush()
+    trace = walk.recorder.trace(plan.placement.engine_slots)
+    return Group(trace=trace, programs=numbers)
+
+
+def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
+    product = call.device.product
+    machine = vector_machine(product)
+    result = simulate(machine, groups, call.device.timeline)
+    used = int((result.core_programs > 0).sum())
+    unit = vector_unit(product)
+    overhead = launch_overhead_us(product, used)
+    per_us = product.us_to_cycles(1.0)
+    lines = _lines(plan, result, machine, unit, used)
+    return Launch(
+        kernel=call.kernel.name,
+        grid=call.grid,
+        constants={n: x for n, x in call.constants.items() if isinstance(x, bool | int | float | str)},
+        arguments=_argument_words(call),
+        cycles=result.cycles,
+        time_us=result.cycles / per_us + overhead,
+        overhead_us=overhead,
+        cores_used=used,
+        cores=machine.cores,
+        programs=sum(len(g.programs) for g in groups),
+        instructions=result.instructions_run,
+        pipes=_pipes(result, machine, unit, used),
+        buffers={"UB": plan.placement.buffer},
+        lines=lines,
+        other_cycles=result.cycles - sum(x.cycles for x in lines),
+        bounds=bounds_us(machine, groups, result.resource_bytes, unit, overhead, per_us),
+        resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
+        warnings=(*call.warnings, *plan.warnings),
+        notes=plan.notes,
+        timeline=_timeline(result, groups, machine, call.device.timeline),
+    )
+
+
+def _argument_words(call: Call) -> dict[str, str]:
+    from ..launch import describe_argument
+
+    return {n: describe_argument(x) for n, x in call.arguments.items()}
+
+
+def _pipes(result: EngineResult, machine: Machine, unit: str, used: int) -> dict[str, Pipe]:
+    total = result.cycles or 1.0
+    out = {}
+    for p, spec in enumerate(machine.pipes):
+        busy = float(result.busy[:, p].sum()) / used
+        stalls = {r: float(result.stalls[:, p, k].sum()) / used for k, r in enumerate(REASONS)}
+        out[f"{unit}.{spec.name}"] = Pipe(busy, busy / total, stalls)
+    return out
+
+
+def _lines(plan: Plan, result: EngineResult, machine: Machine, unit: str, used: int) -> tuple[LineCost, ...]:
+    out = []
+    for (file, line), k in plan.lines.items():
+        if k >= len(result.line_exposed):
+            continue
+        busy = {
+            f"{unit}.{s.name}": float(result.line_busy[k, p]) / used
+            for p, s in enumerate(machine.pipes)
+            if result.line_busy[k, p]
+        }
+        source = linecache.getline(file, line).strip()
+        out.append(LineCost(file, line, source, float(result.line_exposed[k]) / used, busy))
+    return tuple(sorted(out, key=lambda x: -x.cycles))
+
+
+def _timeline(result: EngineResult, groups: list[Group], machine: Machine, limit: int) -> Timeline | None:
+    t = result.timeline
+    if not limit or not len(t):
+        return None
+    line = np.empty(len(t), np.int32)
+    for g in groups:
+        mine = (t["program"] >= g.programs[0]) & (t["program"] <= g.programs[-1])
+        line[mine] = g.trace.line[t["record"][mine]]
+    fields = {n: np.ascontiguousarray(t[n]) for n in ("core", "pipe", "program", "record", "start", "end", "done")}
+    return Timeline(
+        pipes=tuple(s.name for s in machine.pipes), line=line, complete=len(t) == result.records_run, **fields
+    )
+
+

@@ -1,8 +1,8 @@
 """A slow simulator of the rules in engine.py, written to be believed: it shares no algorithm with the engine.
 
 The engine computes each core ahead of the clock and keeps one rate per channel. This one only ever looks at
-the present: at each moment it lets everything happen that can happen now, until nothing more does, then goes to
-the next moment at which anything changes. Each transfer keeps its own remaining bytes and its own rate.
+the present: at each moment it lets everything happen that can happen now, until nothing more does, then goes
+to the next moment at which anything changes. Each transfer keeps its own remaining bytes and its own rate.
 """
 
 from __future__ import annotations

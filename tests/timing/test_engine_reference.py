@@ -1,4 +1,4 @@
-"""Random programs: the engine agrees with the slow reference, its sums hold, and no closed-form bound is beaten."""
+"""Random programs: the engine agrees with the slow reference, its sums hold, no closed bound is beaten."""
 
 from __future__ import annotations
 
@@ -71,8 +71,7 @@ def test_stalls_and_charges_add_up_to_the_cycles_of_each_core(case: tuple[Machin
 @settings(max_examples=200, deadline=None)
 @given(cases())
 def test_no_run_beats_a_closed_form_bound(case: tuple[Machine, list[Group]]) -> None:
-    """Cycles >= each pipe's busy time, bytes over the rate of each resource, and each transfer at its port's
-    rate."""
+    """Cycles >= busy time of each pipe and bytes / rate of each resource; busy >= bytes / port rate."""
     machine, groups = case
     result = simulate(machine, groups)
     rounding = 1 + 1e-9
@@ -107,8 +106,7 @@ def test_a_deeper_queue_is_never_slower(case: tuple[Machine, list[Group]], more:
 def test_more_bandwidth_is_never_slower_on_an_uncontended_core(
     case: tuple[Machine, list[Group]], more: int
 ) -> None:
-    """Ports alone limit the transfers. (Among transfers that compete an earlier start of one can delay
-    another.)"""
+    """Ports alone limit the transfers: where they compete, an earlier start of one can delay another."""
     machine, groups = case
     slow = tuple(replace(c, resources=()) for c in machine.channels)
     fast = tuple(replace(c, port_bytes_per_cycle=c.port_bytes_per_cycle * more) for c in slow)

@@ -1,0 +1,133 @@
+"""What an instruction costs on a product: cycles its pipe is taken, cycles until the result may be used.
+
+A vector instruction of r repeats takes r * per_repeat cycles (never less than the minimum), and its result may be used
+`fixed_cycles` later: independent instructions in a row pay the first part only, dependent ones both. Every figure comes
+from the product file; where the table has no row for a case, the nearest documented row is taken and named in `notes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..products import Product
+
+# Rows of the product table that stand in for operations it does not list.
+NEAREST = {
+    "neg": "muls",
+    "xor": "or",
+    "shl": "shift",
+    "shr": "shift",
+    "log": "ln",
+    "floor": "cast_f32_s32",
+    "ceil": "cast_f32_s32",
+    "mod": "div",
+    "pow": "exp",
+    "floordiv": "div",
+    "index": "adds",
+}
+EXACT_ALIASES = {"log", "shl", "shr", "neg"}
+CASTS = {
+    ("fp16", "fp32"): "cast_f16_f32",
+    ("fp32", "fp16"): "cast_f32_f16",
+    ("bf16", "fp32"): "cast_bf16_f32",
+    ("fp32", "bf16"): "cast_f32_bf16",
+    ("fp32", "int32"): "cast_f32_s32",
+    ("int32", "fp32"): "cast_s32_f32",
+    ("int8", "fp16"): "cast_s8_f16",
+    ("fp32", "int64"): "cast_f32_s64",
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """occupancy: cycles the pipe is taken. latency: cycles after that until the result may be used."""
+
+    occupancy: float
+    latency: float
+    instructions: int = 1
+
+    def then(self, other: Cost) -> Cost:
+        """This and, dependent on it, another, as one record."""
+        return Cost(self.occupancy + self.latency + other.occupancy, other.latency, self.instructions + other.instructions)
+
+
+class CostModel:
+    """Costs on one product; remembers which rows had to stand in for others."""
+
+    def __init__(self, product: Product) -> None:
+        self.product = product
+        self.notes: dict[str, None] = {}
+        self.minimum = product.number("vector.min_instruction_cycles")
+        self.repeat_bytes = product.integer("vector.bytes_per_repeat")
+        self.repeat_max = product.integer("vector.repeat_times_max")
+        self.scalar_cycles = product.number("scalar.simple_op_cycles")
+        self.scalar_element_cycles = product.number("scalar.ub_half_add_cycles_per_element")
+        self._rows: dict[tuple[str, str], tuple[float, float]] = {}
+
+    def row(self, op: str, dtype: str) -> tuple[float, float]:
+        """(cycles per repeat, fixed cycles) of a vector operation on a dtype."""
+        key = (op, dtype)
+        found = self._rows.get(key)
+        if found is None:
+            found = self._rows[key] = self._look_up(op, dtype)
+        return found
+
+    def _look_up(self, op: str, dtype: str) -> tuple[float, float]:
+        p = self.product
+        name = op
+        if not p.has(f"vector.op.{name}.fixed_cycles"):
+            name = NEAREST.get(op, "adds")
+            if op not in EXACT_ALIASES:
+                self.notes[f"{op}: no figure is published; costed as the nearest documented row, {name}"] = None
+        prefix = f"vector.op.{name}.per_repeat."
+        rows = {k.removeprefix(prefix): p.number(k) for k in p.keys() if k.startswith(prefix)}
+        if dtype in rows or "any" in rows:
+            return rows.get(dtype, rows.get("any", 0.0)), p.number(f"vector.op.{name}.fixed_cycles")
+        nearest = _nearest_dtype(dtype, tuple(rows))
+        self.notes[f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}"] = None
+        return rows[nearest], p.number(f"vector.op.{name}.fixed_cycles")
+
+    def repeats(self, elements: int, bits: int) -> int:
+        return max(1, -(-elements * bits // (8 * self.repeat_bytes)))
+
+    def vector(self, op: str, dtype: str, elements: int, bits: int, groups: int = 1) -> Cost:
+        """`elements` passed over in instructions of at most 255 repeats, or `groups` instructions of one row each."""
+        per_repeat, fixed = self.row(op, dtype)
+        repeats = self.repeats(elements, bits)
+        count = max(groups, -(-repeats // self.repeat_max))
+        return Cost(max(repeats * per_repeat, count * self.minimum), fixed, count)
+
+    def cast(self, source: str, target: str, elements: int, bits: int) -> Cost:
+        """A conversion, counted in the wider type; through FP32 where there is no direct one."""
+        direct = CASTS.get((source, target))
+        if direct is not None:
+            return self.vector(direct, "any", elements, bits)
+        first, second = CASTS.get((source, "fp32")), CASTS.get(("fp32", target))
+        if first and second:
+            return self.vector(first, "any", elements, 32).then(self.vector(second, "any", elements, 32))
+        nearest = first or second or "cast_f32_f16"
+        self.notes[f"cast {source} to {target}: no figure is published; costed as {nearest}"] = None
+        return self.vector(nearest, "any", elements, max(bits, 32))
+
+    def scalar_loop(self, elements: int) -> Cost:
+        """Elements one by one on the scalar unit."""
+        return Cost(elements * self.scalar_element_cycles, 0.0, elements)
+
+
+def _nearest_dtype(dtype: str, have: tuple[str, ...]) -> str:
+    for other in (*_SIMILAR.get(dtype, ()), "fp32", "fp16", "int16", "b16"):
+        if other in have:
+            return other
+    return have[0]
+
+
+_SIMILAR: dict[str, tuple[str, ...]] = {
+    "int32": ("fp32", "int16"),
+    "uint32": ("int32", "fp32", "int16"),
+    "int16": ("fp16", "b16"),
+    "uint16": ("int16", "fp16"),
+    "int8": ("int16", "fp16"),
+    "uint8": ("int16", "fp16"),
+    "int1": ("int16", "fp16"),
+    "fp64": ("fp32",),
+}

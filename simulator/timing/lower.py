@@ -1,0 +1,379 @@
+"""Lowering: a walk over the tile program that records pipe instructions instead of (or besides) computing elements.
+
+`Lowering` holds what is recorded for each operation; `TimeOnly` walks without values, `TimeWithValues` walks over values
+for kernels whose control flow or addresses depend on data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..execution.dense import ValueRun
+from ..execution.values import OPAQUE, Affine, Box, Pointers
+from ..execution.walker import Walker
+from ..frontend.program import Loc, Op, Value
+from ..frontend.types import DType
+from .access import FirstTouch, transfer_bytes
+from .cost import Cost
+from .geometry import SCALAR as SCALAR_FORM
+from .geometry import TILE
+from .machine import MTE2, MTE3, READ_HBM, READ_L2, SCALAR, VECTOR, WRITE_HBM
+from .plan import Plan, Template
+from .recorder import Recorder
+from .vector_cost import falls_back
+
+
+_NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+
+
+class Lowering(Walker):
+    """Records of one walk. `plan` is what all walks of a launch share: costs, buffers, lines."""
+
+    plan: Plan
+    recorder: Recorder
+    first_number: int
+
+    def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
+        self.plan = plan
+        self.recorder = Recorder(len(numbers))
+        self.first_number = int(numbers[0])
+        self.touch = touch
+        self.current: dict[int, int] = {}
+        self.turn_counts: dict[int, int] = {}
+        self.pending = 0
+        self.pending_loc = Loc("", 0)
+        self.last_active = numbers
+        self.last_columns = numbers - numbers[0]
+
+    # -- scalar work -------------------------------------------------------------------------------------------------
+
+    def symbolic_done(self, op: Op) -> None:
+        self.pending += 1
+        self.pending_loc = op.loc
+
+    def flush(self) -> None:
+        """The scalar operations since the last record, as one record."""
+        if self.pending:
+            cycles = self.pending * self.plan.costs.model.scalar_cycles
+            self.pending = 0
+            self._add(SCALAR, self.pending_loc, occupancy=cycles, instructions=0)
+
+    def turn(self, op: Op, number: int) -> None:
+        self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
+        self.symbolic_done(op)
+
+    # -- slots -------------------------------------------------------------------------------------------------------
+
+    def roots_of(self, *values: Value | None) -> tuple[tuple[int, int], ...]:
+        """(value id, slot number before any write) of what an instruction reads."""
+        placed = self.plan.placement.slot_of
+        roots = (self.plan.definitions.root(v) for v in values if v is not None)
+        found = {r.id: placed[r.id].number for r in roots if r is not None and r.id in placed}
+        return tuple(found.items())
+
+    def slots_at(self, roots: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+        """Engine slots that hold those values now."""
+        current = self.current
+        return tuple([current.get(i, number) for i, number in roots])
+
+    def slots_of(self, *values: Value | None) -> tuple[int, ...]:
+        return self.slots_at(self.roots_of(*values))
+
+    def target(self, v: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """(slot, clobbered slots) of a value that is being defined."""
+        slot = self.plan.placement.slot_of.get(v.id)
+        if slot is None:
+            return _NOTHING
+        copy = 0
+        if slot.copies > 1:
+            copy = self.turn_counts.get(self.plan.placement.loop_of.get(v.id, -1), 0) % slot.copies
+        self.current[v.id] = slot.number + copy
+        return slot.targets[copy]
+
+    def _add(self, pipe: int, loc: Loc, **what: Any) -> None:
+        active = self.active_or_none()
+        self.recorder.add(pipe, self.plan.line(loc), active=what.pop("active", active), **what)
+
+    def active_or_none(self) -> np.ndarray | None:
+        active = self.active
+        if len(active) == self.recorder.programs:
+            return None
+        if active is not self.last_active:
+            self.last_active, self.last_columns = active, active - self.first_number
+        return self.last_columns
+
+    # -- elements ----------------------------------------------------------------------------------------------------
+
+    def record_dense(self, op: Op) -> None:
+        if self.pending:
+            self.flush()
+        template = self.plan.templates.get(op.id)
+        if template is None:
+            if not any(v is not None and v.shape for v in (*op.args, *op.results)):
+                self._scalar_op(op)
+                return
+            template = self.plan.templates[op.id] = self._template(op)
+        for v in template.scalars:
+            self._into_register(op, v)
+        writes, clobbers = self.target(op.results[0])
+        self.recorder.add_fixed(
+            template.pipe,
+            template.line,
+            template.occupancy,
+            template.latency,
+            template.instructions,
+            self.slots_at(template.roots),
+            writes,
+            clobbers + template.scratch if template.scratch else clobbers,
+            self.active_or_none(),
+        )
+
+    def _template(self, op: Op) -> Template:
+        """What every execution of a dense operation has in common."""
+        cost = self._with_real_operands(op, self.plan.costs.of(op))
+        why = falls_back(op)
+        if why:
+            self.plan.warn(op.loc, f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles)")
+        return Template(
+            SCALAR if why else VECTOR,
+            self.plan.line(op.loc),
+            cost.occupancy,
+            cost.latency,
+            1 if why else cost.instructions,
+            self.roots_of(*op.args),
+            self._scratch(op),
+            self._vector_scalars(op),
+        )
+
+    def _scalar_op(self, op: Op) -> None:
+        writes, _ = self.target(op.results[0])
+        cycles = self.plan.costs.model.scalar_cycles
+        self._add(SCALAR, op.loc, occupancy=cycles, reads=self.slots_of(*op.args), writes=writes)
+
+    def _vector_scalars(self, op: Op) -> tuple[Value, ...]:
+        """Scalars that the Vector unit computed and that an instruction takes as a scalar operand."""
+        found = []
+        for v in op.args:
+            if v is not None and v.shape and self.plan.definitions.form(v) == SCALAR_FORM:
+                scalar = self.plan.definitions.scalar_source(v)
+                if scalar is not None and self.roots_of(scalar):
+                    found.append(scalar)
+        return tuple(found)
+
+    def _into_register(self, op: Op, scalar: Value) -> None:
+        """The scalar unit reads it from UB before the instruction can be issued."""
+        self._add(SCALAR, op.loc, occupancy=self.plan.costs.model.scalar_cycles, reads=self.slots_of(scalar))
+
+    def _with_real_operands(self, op: Op, cost: Cost) -> Cost:
+        for v in op.args:
+            if v is not None and v.shape and self._needs_writing_out(op, v):
+                cost = self.plan.costs.made_real(v).then(cost)
+        return cost
+
+    def _needs_writing_out(self, op: Op, v: Value) -> bool:
+        form = self.plan.definitions.form(v)
+        if op.kind in ("binary", "compare", "select", "unary"):
+            return v.static.kind == "box" or (v.static.kind == "affine" and form != SCALAR_FORM)
+        return self.plan.definitions.root(v) is None or form != TILE
+
+    def _scratch(self, op: Op) -> tuple[int, ...]:
+        slot = self.plan.placement.scratch_of.get(op.id)
+        return () if slot is None else slot.targets[0][1]
+
+    # -- memory ------------------------------------------------------------------------------------------------------
+
+    def record_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        self.flush()
+        r = op.results[0]
+        if not r.shape:
+            writes, _ = self.target(r)
+            self._add(SCALAR, op.loc, occupancy=self.plan.scalar_read_cycles, writes=writes)
+            return
+        writes, clobbers = self.target(r)
+        if not isinstance(pointer.offsets, Affine) or not _boxed(mask):
+            self._discrete(op, r, MTE2, READ_HBM, "load", writes=writes, clobbers=clobbers)
+            return
+        amount, bursts, elements = transfer_bytes(pointer.offsets, mask, _itemsize(r))
+        self._check_bursts(op, r, bursts, elements)
+        self._fill(op, r, elements, writes, clobbers)
+        first = self.touch.first(pointer.tensor, pointer.offsets.base, len(self.active))
+        what = {"writes": writes, "clobbers": clobbers, "latency": self.plan.read_latency, "occupancy": self.plan.read_interval}
+        self._transfer(op, amount, first, what)
+
+    def _transfer(self, op: Op, amount: Any, first: np.ndarray | bool, what: dict[str, Any]) -> None:
+        if isinstance(first, bool):
+            self._add(MTE2, op.loc, channel=READ_HBM if first else READ_L2, amount=amount, **what)
+            return
+        numbers = self.active - self.first_number
+        for channel, chosen in ((READ_HBM, first), (READ_L2, ~first)):
+            part = np.broadcast_to(np.asarray(amount), len(numbers))[chosen]
+            self._add(MTE2, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
+
+    def _fill(self, op: Op, r: Value, elements: Any, writes: tuple[int, ...], clobbers: tuple[int, ...]) -> None:
+        """Masked-out elements are filled by the Vector unit before a partial load."""
+        cost = self.plan.costs.filled(r)
+        numbers = self.active - self.first_number
+        partial = np.broadcast_to(np.asarray(elements) < r.numel, len(numbers))
+        if partial.any():
+            self._add(
+                VECTOR,
+                op.loc,
+                occupancy=cost.occupancy,
+                latency=cost.latency,
+                instructions=cost.instructions,
+                writes=writes,
+                clobbers=clobbers,
+                active=None if partial.all() and self.active_or_none() is None else numbers[partial],
+            )
+
+    def _check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
+        many, all_elements = int(np.max(bursts)), int(np.max(elements))
+        if many > 1 and many == all_elements and v.numel > 1:
+            self.plan.warn(
+                op.loc, f"{op.kind} of {list(v.shape)} is strided: {many} elements move as {many} blocks of 32 bytes"
+            )
+
+    def _discrete(self, op: Op, v: Value, pipe: int, channel: int, what: str, **slots: Any) -> None:
+        """Addresses that are no regular pattern: one transfer per element."""
+        n = v.numel
+        interval = self.plan.read_interval if pipe == MTE2 else self.plan.write_interval
+        latency = self.plan.read_latency if pipe == MTE2 else self.plan.write_latency
+        self.plan.warn(op.loc, f"discrete {what}: {n} elements, one transfer of 32 bytes each")
+        self._add(
+            pipe,
+            op.loc,
+            occupancy=n * interval,
+            latency=latency,
+            channel=channel,
+            amount=n * 32,
+            instructions=n,
+            **slots,
+        )
+
+    def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        self.flush()
+        v = op.args[1]
+        assert v is not None
+        reads = self.slots_of(v)
+        if v.shape and (self.plan.definitions.root(v) is None or self.plan.definitions.form(v) != TILE):
+            reads = self._written_out(op, v)
+        if v.shape and (not isinstance(pointer.offsets, Affine) or not _boxed(mask)):
+            self._discrete(op, v, MTE3, WRITE_HBM, op.kind, reads=reads)
+            return
+        offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
+        amount, bursts, elements = transfer_bytes(offsets, mask, _itemsize(v))
+        self._check_bursts(op, v, bursts, elements)
+        self._add(
+            MTE3,
+            op.loc,
+            channel=WRITE_HBM,
+            amount=amount,
+            occupancy=self.plan.write_interval,
+            latency=self.plan.write_latency,
+            reads=reads,
+        )
+
+    def _written_out(self, op: Op, v: Value) -> tuple[int, ...]:
+        """A tile that is a view or a formula is written to scratch, from where it is stored."""
+        cost = self.plan.costs.made_real(v)
+        slot = self.plan.placement.scratch_of[op.id]
+        self._add(
+            VECTOR,
+            op.loc,
+            occupancy=cost.occupancy,
+            latency=cost.latency,
+            instructions=cost.instructions,
+            reads=self.slots_of(v),
+            writes=(slot.number,),
+            clobbers=slot.targets[0][1],
+        )
+        return (slot.number,)
+
+    def record_loop_entry(self, op: Op) -> None:
+        """Values that a loop carries start in their own buffer: written or copied there unless they already are."""
+        first = 3 if op.kind == "for" else 0
+        for k, r in enumerate(op.results):
+            self.move_into(op, op.args[first + k], r)
+
+    def record_hand_back(self, op: Op) -> None:
+        """At the end of a turn: what was not computed in its carried buffer is copied there."""
+        for k, r in enumerate(op.results):
+            self.move_into(op, op.regions[-1].yields[k], r)
+
+    def move_into(self, op: Op, v: Value | None, r: Value) -> None:
+        slot = self.plan.placement.slot_of.get(r.id)
+        if v is None or slot is None or not r.shape:
+            return
+        root = self.plan.definitions.root(v)
+        if root is not None and self.plan.placement.slot_of.get(root.id) is slot:
+            return
+        self.flush()
+        cost = self.plan.costs.made_real(v)
+        self._add(
+            VECTOR,
+            v.loc,
+            occupancy=cost.occupancy,
+            latency=cost.latency,
+            instructions=cost.instructions,
+            reads=self.slots_of(v),
+            writes=(slot.number,),
+            clobbers=slot.targets[0][1],
+        )
+
+    def loop_begins(self, op: Op) -> None:
+        self.record_loop_entry(op)
+
+    def turn_ends(self, op: Op) -> None:
+        self.record_hand_back(op)
+
+
+class TimeOnly(Lowering):
+    """A walk that knows no element."""
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        self.record_dense(op)
+        return OPAQUE
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        self.record_load(op, pointer, mask)
+        return OPAQUE
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.record_store(op, pointer, mask)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
+        self.record_store(op, pointer, mask)
+        return OPAQUE
+
+
+class TimeWithValues(Lowering, ValueRun):
+    """A walk that computes elements and records their instructions."""
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        self.record_dense(op)
+        return ValueRun.dense(self, op, args)
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        self.record_load(op, pointer, mask)
+        return ValueRun.load(self, op, pointer, mask, other)
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.record_store(op, pointer, mask)
+        ValueRun.store(self, op, pointer, value, mask)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
+        self.record_store(op, pointer, mask)
+        return ValueRun.atomic(self, op, pointer, value, mask)
+
+
+def _boxed(mask: Any) -> bool:
+    return mask is None or isinstance(mask, Box | bool)
+
+
+def _itemsize(v: Value) -> int:
+    assert isinstance(v.dtype, DType)
+    return v.dtype.itemsize
+
+

@@ -1,0 +1,366 @@
+"""Which bytes of UB each tile value gets, and whether all of them fit.
+
+Each dense value lives from its definition to its last use. A value that a loop carries keeps one buffer through the loop;
+an elementwise result may take over the buffer of an operand that dies there. A tile that is loaded or stored inside a
+loop gets `copies` buffers and keeps them through the loop, so that the next turn's transfer can overlap this turn's
+work. Buffers are packed largest first, each at the lowest offset that is free during its life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..errors import BufferOverflowError
+from ..frontend.program import Op, Program, Region, Value
+from ..run import Buffer, LiveValue
+from .geometry import TILE, Definitions, align, tile_bytes
+from .scratch import scratch_bytes
+
+ELEMENTWISE = ("binary", "unary", "cast", "select")
+
+
+@dataclass
+class Slot:
+    """One buffer: the values that take turns in it, its life in program positions, its bytes and copies."""
+
+    values: list[Value]
+    start: int
+    end: int
+    size: int
+    copies: int = 1
+    offset: int = 0
+    number: int = -1
+    depth: int = 0
+    label: str = ""
+    targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return self.size * self.copies
+
+
+@dataclass(frozen=True)
+class Placement:
+    """slot_of: value id -> its slot. scratch_of: operation id -> slot of its scratch. buffer: peak against capacity."""
+
+    slots: tuple[Slot, ...]
+    slot_of: dict[int, Slot]
+    scratch_of: dict[int, Slot]
+    loop_of: dict[int, int]
+    buffer: Buffer
+    engine_slots: int
+
+
+class Placer:
+    """Assigns buffers for one program."""
+
+    def __init__(self, program: Program, definitions: Definitions, copies: int, alignment: int) -> None:
+        self.program = program
+        self.definitions = definitions
+        self.copies = copies
+        self.alignment = alignment
+        self.position = 0
+        self.slot_of: dict[int, Slot] = {}
+        self.scratch_of: dict[int, Slot] = {}
+        self.slots: list[Slot] = []
+        self.loop_of: dict[int, int] = {}
+        self.at: dict[int, int] = {}
+        self.loops: list[Op] = []
+        self.spans: dict[int, tuple[int, int]] = {}
+        self.last: dict[int, int] = {}
+        self.lines: list[int] = []
+
+    def run(self) -> list[Slot]:
+        self._number(self.program.body)
+        self._last_uses(self.program.body)
+        self._region(self.program.body)
+        self._multibuffer(self.program.body, None)
+        live = [s for s in {id(s): s for s in [*self.slot_of.values(), *self.scratch_of.values()]}.values()]
+        pack(live)
+        return live
+
+    # -- positions and lives -----------------------------------------------------------------------------------------
+
+    def _number(self, region: Region) -> None:
+        for op in region.ops:
+            self.at[op.id] = self.position
+            self.lines.append(op.loc.line)
+            self.position += 1
+            begin = self.at[op.id]
+            for inner in op.regions:
+                self._number(inner)
+            if op.kind in ("for", "while"):
+                self.lines.append(op.loc.line)
+                self.position += 1  # the end of the loop, where carried values are handed back
+                self.spans[op.id] = (begin, self.position - 1)
+
+    def _last_uses(self, region: Region, loop: Op | None = None) -> None:
+        for op in region.ops:
+            for v in op.args:
+                self._use(v, self.at[op.id])
+            for inner in op.regions:
+                self._last_uses(inner, op if op.kind in ("for", "while") else loop)
+                end = self.spans.get(op.id, (0, self._end_of(inner, op)))[1]
+                for y in inner.yields:
+                    self._use(y, end)
+
+    def _end_of(self, region: Region, op: Op) -> int:
+        return max((self.at[o.id] for o in region.ops), default=self.at[op.id])
+
+    def _use(self, v: Value | None, at: int) -> None:
+        root = None if v is None else self.definitions.root(v)
+        if root is not None:
+            self.last[root.id] = max(self.last.get(root.id, -1), self._outside(root, at))
+
+    def _outside(self, v: Value, at: int) -> int:
+        """A value from before a loop that is used inside it stays alive to the loop's end."""
+        born = self._birth(v)
+        for begin, end in self.spans.values():
+            if begin <= at <= end and not begin < born <= end:
+                at = max(at, end)
+        return at
+
+    def _birth(self, v: Value) -> int:
+        op = self.definitions.of(v)
+        if op is not None:
+            return self.spans.get(op.id, (0, self.at[op.id]))[1] if op.kind in ("for", "while") else self.at[op.id]
+        return self._argument_birth(v)
+
+    def _argument_birth(self, v: Value) -> int:
+        for op in self.program.walk():
+            for inner in op.regions:
+                if any(a is v for a in inner.args):
+                    return self.at[op.id] + 1
+        return -1
+
+    # -- slots -------------------------------------------------------------------------------------------------------
+
+    def _region(self, region: Region) -> None:
+        for op in region.ops:
+            if op.kind in ("for", "while"):
+                self._loop(op)
+                continue
+            for inner in op.regions:
+                self._region(inner)
+            self._if_results(op)
+            self._plain(op)
+            self._scratch(op)
+
+    def _plain(self, op: Op) -> None:
+        for r in op.results:
+            self.loop_of[r.id] = self.loops[-1].id if self.loops else -1
+            if r.id in self.slot_of or self.definitions.root(r) is not r:
+                continue
+            slot = self._taken_over(op, r) or self._new(r)
+            slot.values.append(r)
+            slot.end = max(slot.end, self.last.get(r.id, self.at[op.id]))
+            self.slot_of[r.id] = slot
+
+    def _new(self, v: Value) -> Slot:
+        born = self._birth(v)
+        slot = Slot([], born, self.last.get(v.id, born), align(tile_bytes(v), self.alignment), depth=len(self.loops))
+        self.slots.append(slot)
+        return slot
+
+    def _taken_over(self, op: Op, r: Value) -> Slot | None:
+        """The buffer of an operand of the same size that dies at this operation."""
+        if op.kind not in ELEMENTWISE or not r.shape:
+            return None
+        for v in op.args:
+            root = None if v is None else self.definitions.root(v)
+            if root is None or root.id not in self.slot_of or self.definitions.form(v) != TILE:  # type: ignore[arg-type]
+                continue
+            slot = self.slot_of[root.id]
+            dies = self.last.get(root.id) == self.at[op.id] == slot.end
+            produced = self.definitions.of(root)
+            loaded = produced is not None and produced.kind == "load"
+            same = tile_bytes(root) == tile_bytes(r) and root.shape == r.shape
+            if dies and same and not (loaded and self.loops):
+                return slot
+        return None
+
+    def _scratch(self, op: Op) -> None:
+        size = scratch_bytes(op, self.definitions)
+        if size:
+            at = self.at[op.id]
+            slot = Slot([], at, at, align(size, self.alignment), label=f"scratch of {op.name or op.kind}")
+            slot.values = [op.results[0]] if op.results else []
+            self.scratch_of[op.id] = slot
+
+    def _if_results(self, op: Op) -> None:
+        """A result of an `if` and what its branches yield share one buffer."""
+        if op.kind != "if":
+            return
+        for k, r in enumerate(op.results):
+            if self.definitions.root(r) is r:
+                slot = self._new(r)
+                slot.start = self.at[op.id]
+                slot.values.append(r)
+                self.slot_of[r.id] = slot
+
+    def _loop(self, op: Op) -> None:
+        first = 3 if op.kind == "for" else 0
+        begin, end = self.spans[op.id]
+        skip = 1 if op.kind == "for" else 0
+        for k, r in enumerate(op.results):
+            if r.static.kind != "dense" and (r.shape or r.dtype.is_int()):
+                continue
+            if r.is_pointer:
+                continue
+            self._carried(op, k, first, skip, begin, end)
+        self.loops.append(op)
+        for inner in op.regions:
+            self._region(inner)
+        self.loops.pop()
+
+    def _carried(self, op: Op, k: int, first: int, skip: int, begin: int, end: int) -> None:
+        """One buffer for a carried value: its start (if it dies here), the body's argument, what the body hands back."""
+        r, initial = op.results[k], op.args[first + k]
+        args = [inner.args[skip + k] for inner in op.regions if len(inner.args) > skip + k]
+        root = None if initial is None else self.definitions.root(initial)
+        slot = self.slot_of.get(root.id) if root is not None else None
+        if root is None or slot is None or self.last.get(root.id, -1) > end or slot.size != align(tile_bytes(r), self.alignment):
+            slot = Slot([], begin, end, align(tile_bytes(r), self.alignment), depth=len(self.loops))
+            self.slots.append(slot)
+        slot.end = max(slot.end, end, self.last.get(r.id, end))
+        for v in (*args, r):
+            slot.values.append(v)
+            self.slot_of[v.id] = slot
+            self.loop_of[v.id] = self.loops[-1].id if self.loops else -1
+        self._join_yield(op.regions[-1].yields[k], args[-1], slot, op.regions[-1])
+
+    def _join_yield(self, y: Value, arg: Value, slot: Slot, body: Region) -> None:
+        """Let the body write the new value straight into the carried buffer, if the old one is not needed any more."""
+        root = self.definitions.root(y)
+        if root is None or root.id in self.slot_of:
+            return
+        produced = self.definitions.of(root)
+        if produced is None or produced not in body.ops or produced.kind not in ELEMENTWISE:
+            return
+        if self._last_in_body(arg, body) <= self.at[produced.id] and tile_bytes(root) == tile_bytes(arg):
+            slot.values.append(root)
+            self.slot_of[root.id] = slot
+
+    def _last_in_body(self, arg: Value, body: Region) -> int:
+        last = -1
+        for op in body.ops:
+            if any(v is not None and self.definitions.root(v) is arg for v in op.args) or (
+                op.regions and any(v is not None and self.definitions.root(v) is arg for o in op.regions for i in o.ops for v in i.args)
+            ):
+                last = self.at[op.id]
+        return last
+
+    # -- copies ------------------------------------------------------------------------------------------------------
+
+    def _multibuffer(self, region: Region, loop: Op | None) -> None:
+        for op in region.ops:
+            inner_loop = op if op.kind in ("for", "while") else loop
+            for inner in op.regions:
+                self._multibuffer(inner, inner_loop)
+            if loop is None or self._copies(loop) < 2:
+                continue
+            if op.kind == "load":
+                self._copy(op.results[0], loop)
+            elif op.kind == "store":
+                self._copy(op.args[1], loop)
+
+    def _copies(self, loop: Op) -> int:
+        stages = loop.attrs.get("hints", {}).get("num_stages")
+        return max(1, int(stages)) if stages else self.copies
+
+    def _copy(self, v: Value | None, loop: Op) -> None:
+        root = None if v is None or not v.shape else self.definitions.root(v)
+        if root is None:
+            return
+        slot = self.slot_of.get(root.id)
+        begin, end = self.spans[loop.id]
+        if slot is None or slot.start <= begin or any(self.definitions.of(x) is None for x in slot.values):
+            return  # carried, or made before the loop: one buffer
+        slot.copies = self._copies(loop)
+        slot.start, slot.end = begin, end
+
+
+def pack(slots: list[Slot]) -> None:
+    """Offsets: largest first, each at the lowest place that no slot alive at the same time takes."""
+    placed: list[Slot] = []
+    for s in sorted(slots, key=lambda s: (-s.total, s.start, s.end)):
+        s.offset = _lowest(s, [p for p in placed if p.start <= s.end and s.start <= p.end])
+        placed.append(s)
+
+
+def _lowest(s: Slot, others: list[Slot]) -> int:
+    offset = 0
+    for p in sorted(others, key=lambda p: p.offset):
+        if p.offset - offset >= s.total:
+            break
+        offset = max(offset, p.offset + p.total)
+    return offset
+
+
+def place(program: Program, definitions: Definitions, copies: int, alignment: int, capacity: int, device: str) -> Placement:
+    """Buffers of all values. Raises `BufferOverflowError` when they do not fit in `capacity` bytes."""
+    placer = Placer(program, definitions, copies, alignment)
+    live = placer.run()
+    number = 0
+    for s in live:
+        s.number = number
+        number += s.copies
+    _clobbers(live)
+    buffer = _ledger(placer, live, capacity)
+    if buffer.peak_bytes > capacity:
+        raise BufferOverflowError(_overflow(program, buffer, live, device))
+    return Placement(tuple(live), placer.slot_of, placer.scratch_of, placer.loop_of, buffer, number)
+
+
+def _clobbers(slots: list[Slot]) -> None:
+    """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
+    for s in slots:
+        others = [t for t in slots if t is not s and t.offset < s.offset + s.total and s.offset < t.offset + t.total]
+        s.targets = [
+            ((s.number + k,), tuple(t.number + c for t in others for c in range(t.copies) if _share(s, k, t, c)))
+            for k in range(s.copies)
+        ]
+
+
+def _share(s: Slot, k: int, t: Slot, c: int) -> bool:
+    a, b = s.offset + k * s.size, t.offset + c * t.size
+    return a < b + t.size and b < a + s.size
+
+
+def _ledger(placer: Placer, slots: list[Slot], capacity: int) -> Buffer:
+    steps = [0] * (placer.position + 1)
+    for s in slots:
+        steps[max(0, s.start)] += s.total
+        if s.end + 1 < len(steps):
+            steps[s.end + 1] -= s.total
+    alive = []
+    total = 0
+    for delta in steps[: placer.position]:
+        total += delta
+        alive.append(total)
+    at = max(range(len(alive)), key=lambda i: alive[i], default=0)
+    peak = max((s.offset + s.total for s in slots), default=0)
+    values = [_live_value(s) for s in sorted(slots, key=lambda s: -s.total) if s.start <= at <= s.end]
+    return Buffer(peak, capacity, tuple(values), tuple(zip(placer.lines, alive, strict=False)))
+
+
+def _live_value(s: Slot) -> LiveValue:
+    named = [v for v in s.values if v.name] or s.values
+    v = named[-1] if named else None
+    if v is None:
+        return LiveValue(s.label, "", 0, (), "", s.size, s.copies, s.offset)
+    name = s.label or v.name or "(unnamed)"
+    return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset)
+
+
+def _overflow(program: Program, buffer: Buffer, slots: list[Slot], device: str) -> str:
+    need, have = buffer.peak_bytes, buffer.capacity_bytes
+    rows = "\n".join(
+        f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
+        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  line {v.line}"
+        for v in buffer.peak[:6]
+    )
+    return (
+        f"{program.name} on {device}: ub overflow, requires {need * 8} bits while {have * 8} bits available "
+        f"({need} against {have} bytes). Alive at the peak:\n{rows}"
+    )

@@ -1,0 +1,65 @@
+"""Scratch bytes that an operation needs in UB besides its operands and its result."""
+
+from __future__ import annotations
+
+from ..frontend.program import Op, Value
+from ..frontend.types import DType
+from .geometry import BLOCK_BYTES, SCALAR, TILE, Definitions, align, tile_bytes
+
+REPEAT_LANES_FP32 = 64
+
+
+def scratch_bytes(op: Op, definitions: Definitions) -> int:
+    """Bytes for widened operands, reduction partials, made-real symbolic tiles; 0 for most operations."""
+    if op.results and op.results[0].static.kind in ("affine", "box", "scalar", "pointer"):
+        return 0
+    if op.kind in ("binary", "compare", "select", "unary"):
+        return _operands(op, definitions) + _widened(op)
+    if op.kind == "reduce":
+        return _reduction(op) + _made_real(op.args[0], definitions)
+    if op.kind in ("store", "atomic"):
+        return _made_real(op.args[1], definitions)
+    if op.kind == "cast":
+        return _made_real(op.args[0], definitions)
+    return 0
+
+
+def _made_real(v: Value | None, definitions: Definitions) -> int:
+    """A tile that exists only as a view or a formula must be written out before this operation can use it."""
+    if v is None or not v.shape:
+        return 0
+    return 0 if definitions.root(v) is not None and definitions.form(v) == TILE else tile_bytes(v)
+
+
+def _operands(op: Op, definitions: Definitions) -> int:
+    total = 0
+    for i, v in enumerate(op.args):
+        if v is None or not v.shape:
+            continue
+        form = definitions.form(v)
+        if v.static.kind in ("affine", "box") and (form != SCALAR or op.kind == "select"):
+            total += tile_bytes(v)
+        elif form == "column":
+            total += v.numel // v.shape[-1] * BLOCK_BYTES
+        elif form == SCALAR and (op.name == "div" or (op.kind == "select" and i > 0)):
+            total += tile_bytes(v)
+    return total
+
+
+def _widened(op: Op) -> int:
+    """BF16 is computed in FP32: two widened operands."""
+    v = op.args[0] if op.kind != "select" else op.args[1]
+    if v is None or not v.shape or not isinstance(v.dtype, DType) or v.dtype.name != "bf16" or op.kind == "select":
+        return 0
+    return 2 * v.numel * 4
+
+
+def _reduction(op: Op) -> int:
+    v = op.args[0]
+    assert v is not None
+    axis = op.attrs["axis"]
+    if axis == len(v.shape) - 1:
+        rows = v.numel // v.shape[-1]
+        partials = -(-v.shape[-1] // REPEAT_LANES_FP32)
+        return align(rows * partials * 4, BLOCK_BYTES) if partials > 1 else 0
+    return tile_bytes(v) // 2 if v.shape[axis] > 1 else 0

@@ -4,6 +4,7 @@ Sums are taken over blocks and the blocks are added: always in the same order, a
 one long sum. What the figures mean, and every threshold, is in metrics.py.
 """
 
+from libc.float cimport DBL_MAX
 from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
 
@@ -20,7 +21,6 @@ FINE_BINS_PER_OCTAVE = 16
 FINE_LOWEST_EXPONENT = -128
 
 cdef struct Limits:
-    int64_t min_exponent    # biased as FP64 is, of the smallest normal number
     int64_t mantissa
     double min_normal
     double overflow_from    # the smallest magnitude that rounds to infinity
@@ -64,17 +64,14 @@ ctypedef fused Golden:
 
 
 cdef inline bint finite(double x) noexcept nogil:
-    return (bits64(x) >> 52 & 0x7FF) < 0x7FF
+    return fabs(x) <= DBL_MAX
 
 
-cdef inline double in_ulps(
-    double error, double golden, int64_t min_exponent, int64_t mantissa
-) noexcept nogil:
-    """error / 2^(max(floor(log2 abs golden), emin) - mantissa), the division by its exact reciprocal."""
-    cdef int64_t exponent = <int64_t>(bits64(golden) >> 52 & 0x7FF)
-    if exponent < min_exponent:
-        exponent = min_exponent
-    return error * double_of(<uint64_t>(2 * BIAS + mantissa - exponent) << 52)
+cdef inline double in_ulps(double error, double size, const Limits* limits) noexcept nogil:
+    """error / 2^(max(floor(log2 size), emin) - mantissa), the division by its exact reciprocal."""
+    cdef double normal = size if size > limits.min_normal else limits.min_normal
+    cdef uint64_t exponent = bits64(normal) & (<uint64_t>0x7FF << 52)
+    return error * double_of((<uint64_t>(2 * BIAS + limits.mantissa) << 52) - exponent)
 
 
 cdef inline int64_t fine_bin(double ulps) noexcept nogil:
@@ -83,7 +80,7 @@ cdef inline int64_t fine_bin(double ulps) noexcept nogil:
     return FINE_BINS - 1 if index > FINE_BINS - 1 else index
 
 
-cdef void add_special(Totals* t, double actual, double golden, int64_t index) noexcept nogil:
+cdef inline void add_special(Totals* t, double actual, double golden, int64_t index) noexcept nogil:
     """A pair of which one at least is not finite: no error to measure, but the two must agree."""
     cdef bint nan = (actual != actual) != (golden != golden)
     cdef bint infinite = not nan and actual == actual and actual != golden
@@ -167,7 +164,7 @@ cdef void measure_block(
     Totals* out, const Real* actual, const Golden* golden, int64_t first, int64_t last,
     Limits limits, int64_t* bins,
 ) noexcept nogil:
-    cdef Totals t = out[0]  # a local copy, so that sums stay in registers
+    cdef Totals t = out[0]
     cdef int64_t i
     cdef double a, g, size, error, ulps
     for i in range(first, last):
@@ -176,7 +173,7 @@ cdef void measure_block(
             add_special(&t, a, g, i)
             continue
         size, error = fabs(g), fabs(a - g)
-        ulps = in_ulps(error, g, limits.min_exponent, limits.mantissa)
+        ulps = in_ulps(error, size, &limits)
         t.exact += error == 0
         bins[fine_bin(ulps)] += 1
         add_counts(&t, a, size, &limits)
@@ -211,7 +208,7 @@ def collect_bin(
     with nogil:
         for i in range(actual.shape[0]):
             a, g = actual[i], golden[i]
-            ulps = in_ulps(fabs(a - g), g, limits.min_exponent, limits.mantissa)
+            ulps = in_ulps(fabs(a - g), fabs(g), &limits)
             if fine_bin(ulps) == bin and finite(a) and finite(g):
                 out[k] = ulps
                 k += 1

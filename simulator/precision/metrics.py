@@ -181,7 +181,6 @@ def _comparable(fmt: str | Format) -> Format:
 def _limits(fmt: Format, compute: Format) -> dict[str, float]:
     small_below, small_error = SMALL_VALUES.get(compute.name, (0.0, 0.0))
     return {
-        "min_exponent": fmt.min_exponent + 1023,
         "mantissa": fmt.mantissa,
         "min_normal": fmt.min_normal,
         "overflow_from": (2 - fmt.unit_roundoff) * 2.0 ** (1 - fmt.min_exponent),

@@ -1,7 +1,7 @@
 """One kernel on one device: values, errors, cycles and buffer fit.
 
-    import ascendtile.simulator as sim
-    import ascendtile.simulator.language as tl
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
 """
 
 if __name__ == "simulator":

@@ -197,13 +197,19 @@ def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:
 
 def _grid(kernel: JitFunction, grid: Any) -> tuple[int, int, int]:
     axes = (grid,) if isinstance(grid, int | np.integer) else tuple(grid)
-    if not 1 <= len(axes) <= 3 or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in axes):
+    if not 1 <= len(axes) <= 3 or not all(
+        isinstance(n, int | np.integer) and not isinstance(n, bool) for n in axes
+    ):
         raise UsageError(f"{kernel.name}: a grid is one to three integers, got {grid!r}")
     if any(n < 1 for n in axes):
-        raise UsageError(f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}")
+        raise UsageError(
+            f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}"
+        )
     x, y, z = (*(int(n) for n in axes), 1, 1)[:3]
     if x * y * z > MAX_PROGRAMS:
-        raise UsageError(f"{kernel.name}: the grid {(x, y, z)} has {x * y * z} programs, the limit is {MAX_PROGRAMS}")
+        raise UsageError(
+            f"{kernel.name}: the grid {(x, y, z)} has {x * y * z} programs, the limit is {MAX_PROGRAMS}"
+        )
     return x, y, z
 
 

@@ -153,10 +153,16 @@ cdef void add_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize
         bf16_encode_row(&x, <uint16_t*> dst + i * stride, 1, 1)
 
 
-# Order of the kinds in `KINDS` of copy.py.
-cdef row_t[6] READ = [read_8, read_16, read_32, read_64, read_f16, read_bf16]
-cdef row_t[6] WRITE = [write_8, write_16, write_32, write_64, write_f16, write_bf16]
-cdef row_t[6] ADD = [add_f32, add_i32, add_f16, add_bf16, add_i16, add_i8]
+cdef row_t pick_row(int kind, bint reading, bint adding) noexcept nogil:
+    """Row function by number, as `_MOVE` and `_ADD` of copy.py count them."""
+    if adding:
+        return (add_f32 if kind == 0 else add_i32 if kind == 1 else add_f16 if kind == 2 else
+                add_bf16 if kind == 3 else add_i16 if kind == 4 else add_i8)
+    if reading:
+        return (read_8 if kind == 0 else read_16 if kind == 1 else read_32 if kind == 2 else
+                read_64 if kind == 3 else read_f16 if kind == 4 else read_bf16)
+    return (write_8 if kind == 0 else write_16 if kind == 1 else write_32 if kind == 2 else
+            write_64 if kind == 3 else write_f16 if kind == 4 else write_bf16)
 
 
 def find_outside(
@@ -243,7 +249,7 @@ def read_boxes(
     """Tile of every program from its box in memory; elements outside of the box are left as they are."""
     cdef Py_ssize_t p
     cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * held
-    cdef row_t row = READ[kind]
+    cdef row_t row = pick_row(kind, True, False)
     with nogil:
         for p in range(starts.shape[0]):
             walk_box(
@@ -272,7 +278,7 @@ def write_boxes(
     """Write (or add) every program's box of its tile to memory, in program order; `programs` is 1 if all share one tile."""
     cdef Py_ssize_t p
     cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * held
-    cdef row_t row = ADD[kind] if adding else WRITE[kind]
+    cdef row_t row = pick_row(kind, False, adding)
     with nogil:
         for p in range(starts.shape[0]):
             walk_box(

@@ -8,15 +8,25 @@ import numpy as np
 
 from ..errors import OutOfBoundsError, UsageError
 from ..frontend.types import DType
-from . import _copy
+from ._copy import find_outside, read_boxes, write_boxes
 from .memory import Tensor
 from .values import Affine, Box
 
 MAX_RANK = 4
-# Row of READ and WRITE in _copy.pyx by element type, and of ADD.
+# Numbers of `pick_row` in _copy.pyx by element type.
 _MOVE = {"fp16": 4, "bf16": 5, "fp32": 2, "fp64": 3}
 _MOVE_BYTES = {1: 0, 2: 1, 4: 2, 8: 3}
-_ADD = {"fp32": 0, "int32": 1, "uint32": 1, "fp16": 2, "bf16": 3, "int16": 4, "uint16": 4, "int8": 5, "uint8": 5}
+_ADD = {
+    "fp32": 0,
+    "int32": 1,
+    "uint32": 1,
+    "fp16": 2,
+    "bf16": 3,
+    "int16": 4,
+    "uint16": 4,
+    "int8": 5,
+    "uint8": 5,
+}
 
 
 class Region:
@@ -24,15 +34,21 @@ class Region:
 
     __slots__ = ("full", "highs", "lows", "programs", "shape", "starts", "strides")
 
-    def __init__(self, tensor: Tensor, offsets: Any, mask: Box | bool | np.ndarray | None, programs: int) -> None:
+    def __init__(
+        self, tensor: Tensor, offsets: Any, mask: Box | bool | np.ndarray | None, programs: int
+    ) -> None:
         affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
         shape = affine.shape
         if len(shape) > MAX_RANK:
-            raise UsageError(f"{tensor.name}: tiles of rank {len(shape)} cannot be loaded or stored; reshape to 4 axes")
+            raise UsageError(
+                f"{tensor.name}: tiles of rank {len(shape)} cannot be loaded or stored; reshape to 4 axes"
+            )
         pad = MAX_RANK - len(shape)
         self.programs = programs
         self.shape = np.array((1,) * pad + shape, np.int64)
-        self.starts = np.ascontiguousarray(np.broadcast_to(np.asarray(affine.base) + tensor.origin, programs), np.int64)
+        self.starts = np.ascontiguousarray(
+            np.broadcast_to(np.asarray(affine.base) + tensor.origin, programs), np.int64
+        )
         self.strides = _table(affine.strides, pad, 0)
         self.lows, self.highs, self.full = _bounds(mask, shape, pad)
 
@@ -64,13 +80,20 @@ def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np
 
 def check(tensor: Tensor, region: Region, numbers: np.ndarray, what: str, where: str) -> None:
     """Raise `OutOfBoundsError` for the first program whose box leaves the tensor's window."""
-    bad = _copy.find_outside(region.starts, region.strides, region.lows, region.highs, tensor.elements)
+    bad = find_outside(region.starts, region.strides, region.lows, region.highs, tensor.elements)
     if bad < 0:
         return
     pick = [t[min(bad, len(t) - 1)] for t in (region.strides, region.lows, region.highs)]
     stride, low, high = pick
-    corners = region.starts[bad] - tensor.origin + np.array(
-        [sum(s * (low[k] if (s >= 0) == smallest else high[k] - 1) for k, s in enumerate(stride)) for smallest in (True, False)]
+    corners = (
+        region.starts[bad]
+        - tensor.origin
+        + np.array(
+            [
+                sum(s * (low[k] if (s >= 0) == smallest else high[k] - 1) for k, s in enumerate(stride))
+                for smallest in (True, False)
+            ]
+        )
     )
     first = -tensor.origin
     index = int(corners[0]) if corners[0] < first else int(corners[1])
@@ -94,7 +117,7 @@ def read(tensor: Tensor, region: Region, fill: Any, shape: tuple[int, ...]) -> n
     if not region.full:
         out[...] = 0 if fill is None else fill
     if out.size and tensor.elements:
-        _copy.read_boxes(
+        read_boxes(
             _move_kind(dtype),
             _bytes(tensor.window),
             region.starts,
@@ -117,7 +140,7 @@ def write(tensor: Tensor, region: Region, tile: np.ndarray, adding: bool = False
         return
     if adding and dtype.name not in _ADD:
         raise UsageError(f"{tensor.name}: atomic add on {dtype} is not supported; {', '.join(_ADD)} are")
-    _copy.write_boxes(
+    write_boxes(
         _ADD[dtype.name] if adding else _move_kind(dtype),
         adding,
         _bytes(tensor.window),

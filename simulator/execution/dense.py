@@ -46,7 +46,9 @@ class ValueRun(Walker):
     def dense_binary(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         dtype = _dtype(op)
         if op.name in ("floordiv", "mod") and dtype.is_int() and not b.all():
-            raise RunError(f"{place(op)}: integer division by zero in program {self.first_program(b.min(), 0)}")
+            raise RunError(
+                f"{place(op)}: integer division by zero in program {self.first_program(b.min(), 0)}"
+            )
         return vector.binary(op.name, a, b, dtype)
 
     def dense_compare(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -77,14 +79,18 @@ class ValueRun(Walker):
             where = np.argwhere(~truth)[0]
             program = int(self.active[where[0] if truth.shape[0] > 1 else 0])
             element = f", element {[int(k) for k in where[1:]]}" if v.shape else ""
-            raise DeviceAssertionError(f"{place(op)}: assertion failed in program {program}{element}: {op.attrs['text']}")
+            raise DeviceAssertionError(
+                f"{place(op)}: assertion failed in program {program}{element}: {op.attrs['text']}"
+            )
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> np.ndarray:
         r = op.results[0]
         fill = None if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
-        if isinstance(pointer.offsets, np.ndarray) and r.shape or isinstance(mask, np.ndarray) and r.shape:
+        if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
+            isinstance(mask, np.ndarray) and r.shape
+        ):
             return self.gather(op, pointer, mask, fill)
         count = self.programs_of(pointer.offsets, mask)
         region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
@@ -101,11 +107,15 @@ class ValueRun(Walker):
     def write(self, op: Op, pointer: Pointers, value: Any, mask: Any, what: str, adding: bool) -> None:
         tensor = pointer.tensor
         if not tensor.writable:
-            raise RunError(f"{place(op)}: {what} to {tensor.name!r}, which is a read-only array; pass a copy of it")
+            raise RunError(
+                f"{place(op)}: {what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
+            )
         v = op.args[1]
         assert v is not None
         tile = self.element_array(value, v)
-        if isinstance(pointer.offsets, np.ndarray) and v.shape or isinstance(mask, np.ndarray) and v.shape:
+        if (isinstance(pointer.offsets, np.ndarray) and v.shape) or (
+            isinstance(mask, np.ndarray) and v.shape
+        ):
             self.scatter(op, pointer, mask, tile, what, adding)
             return
         region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
@@ -124,7 +134,9 @@ class ValueRun(Walker):
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
-    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def addresses(
+        self, op: Op, pointer: Pointers, mask: Any, what: str
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Window indices (P or 1, *shape) of a discrete access, checked; masked-out ones become 0."""
         tensor = pointer.tensor
         v = op.args[0]
@@ -150,15 +162,15 @@ class ValueRun(Walker):
         at, chosen = self.addresses(op, pointer, mask, "load")
         window = tensor.window
         assert window is not None
-        if not tensor.elements:
-            out = np.zeros(at.shape, tensor.dtype.held)
-        else:
-            out = vector.decode(window[at], tensor.dtype)
+        empty = not tensor.elements
+        out = np.zeros(at.shape, tensor.dtype.held) if empty else vector.decode(window[at], tensor.dtype)
         if chosen is not None:
             out = np.where(chosen, out, 0 if fill is None else fill).astype(tensor.dtype.held)
         return out
 
-    def scatter(self, op: Op, pointer: Pointers, mask: Any, tile: np.ndarray, what: str, adding: bool) -> None:
+    def scatter(
+        self, op: Op, pointer: Pointers, mask: Any, tile: np.ndarray, what: str, adding: bool
+    ) -> None:
         tensor = pointer.tensor
         at, chosen = self.addresses(op, pointer, mask, what)
         shape = (len(self.active), *at.shape[1:])
@@ -167,7 +179,12 @@ class ValueRun(Walker):
             pick = np.broadcast_to(chosen, shape)
             at, tile = at[pick], tile[pick]
         if at.size and adding:
-            copy.write(tensor, copy.Region(tensor, at.reshape(-1) - tensor.origin, None, at.size), tile.reshape(-1), True)
+            copy.write(
+                tensor,
+                copy.Region(tensor, at.reshape(-1) - tensor.origin, None, at.size),
+                tile.reshape(-1),
+                True,
+            )
         elif at.size:
             window = tensor.window
             assert window is not None
@@ -188,9 +205,9 @@ def _uniform(x: Any) -> bool:
     return not isinstance(x, np.ndarray) or x.shape[0] == 1
 
 
-def _together(at: np.ndarray, chosen: np.ndarray | None, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray | None]:
+def _together(
+    at: np.ndarray, chosen: np.ndarray | None, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray | None]:
     count = max(at.shape[0], 1 if chosen is None else chosen.shape[0])
     at = np.broadcast_to(at, (count, *shape))
     return at, None if chosen is None else np.broadcast_to(chosen, (count, *shape))
-
-

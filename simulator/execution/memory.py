@@ -76,8 +76,13 @@ def tensor_argument(name: str, x: Any) -> Tensor | None:
     """The tensor behind a kernel argument: numpy array, torch CPU tensor or `Shape`; None if it is none of these."""
     if isinstance(x, Shape):
         return Tensor(name, x.dtype, x.shape, None, 0, x.size, True, 0)
-    array = x if isinstance(x, np.ndarray) else _from_torch(name, x)
+    array = as_array(name, x)
     return None if array is None else _from_numpy(name, array)
+
+
+def as_array(name: str, x: Any) -> np.ndarray | None:
+    """`x` itself if it is a numpy array, a view of a torch CPU tensor as one, None for anything else."""
+    return x if isinstance(x, np.ndarray) else _from_torch(name, x)
 
 
 def _from_torch(name: str, x: Any) -> np.ndarray | None:
@@ -85,7 +90,9 @@ def _from_torch(name: str, x: Any) -> np.ndarray | None:
     if not (type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "data_ptr")):
         return None
     if x.device.type != "cpu":
-        raise UsageError(f"{name}: the tensor is on {x.device}; only CPU tensors can be simulated (use .cpu())")
+        raise UsageError(
+            f"{name}: the tensor is on {x.device}; only CPU tensors can be simulated (use .cpu())"
+        )
     x = x.detach()
     if str(x.dtype) == "torch.bfloat16":
         import torch
@@ -101,12 +108,18 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
     if a.size == 0:
         return Tensor(name, dtype, a.shape, np.empty(0, a.dtype), 0, 0, a.flags.writeable, 0)
     if any(s % a.itemsize for s in a.strides):
-        raise UsageError(f"{name}: strides {a.strides} bytes are no multiples of the element size {a.itemsize}")
+        raise UsageError(
+            f"{name}: strides {a.strides} bytes are no multiples of the element size {a.itemsize}"
+        )
     strides = [s // a.itemsize for s in a.strides]
     low = sum(min(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
     high = sum(max(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
-    first = np.asarray(a[tuple(slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))])
-    window = np.lib.stride_tricks.as_strided(first, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable)
+    first = np.asarray(
+        a[tuple(slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))]
+    )
+    window = np.lib.stride_tricks.as_strided(
+        first, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable
+    )
     return Tensor(name, dtype, a.shape, window, -low, high - low + 1, a.flags.writeable, window.ctypes.data)
 
 

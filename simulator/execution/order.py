@@ -36,12 +36,17 @@ def _read_and_written(program: Program, arguments: dict[str, Any]) -> set[int]:
     """Addresses of the windows that are both read and written; arguments that overlap count as one."""
     roots = _roots(program)
     read = [t for n in _names(program, roots, ("load",)) if isinstance(t := arguments.get(n), Tensor)]
-    written = [t for n in _names(program, roots, ("store", "atomic")) if isinstance(t := arguments.get(n), Tensor)]
+    written = [
+        t for n in _names(program, roots, ("store", "atomic")) if isinstance(t := arguments.get(n), Tensor)
+    ]
     return {id(x) for a in read for b in written if _overlap(a, b) for x in (a, b)}
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:
-    return a.address < b.address + b.elements * b.dtype.itemsize and b.address < a.address + a.elements * a.dtype.itemsize
+    return (
+        a.address < b.address + b.elements * b.dtype.itemsize
+        and b.address < a.address + a.elements * a.dtype.itemsize
+    )
 
 
 def _roots(program: Program) -> dict[int, set[str]]:
@@ -61,7 +66,8 @@ def _roots(program: Program) -> dict[int, set[str]]:
 def _flow_op(op: Op, flow: Any) -> None:
     first = 3 if op.kind == "for" else 0
     for k, r in enumerate(op.results):
-        flow(r, [inner.yields[k] for inner in op.regions if k < len(inner.yields)] or list(op.args))
+        inner_values: list[Value | None] = [i.yields[k] for i in op.regions if k < len(i.yields)]
+        flow(r, inner_values or list(op.args))
     if op.kind in ("for", "while"):
         for inner in op.regions:
             args = inner.args[1:] if op.kind == "for" else inner.args

@@ -20,7 +20,9 @@ CHUNK_ELEMENTS = 1 << 17
 
 def chunk_size(program: Program) -> int:
     """Programs that are run at once."""
-    largest = max((r.numel for op in program.walk() for r in op.results if r.static.kind == "dense"), default=1)
+    largest = max(
+        (r.numel for op in program.walk() for r in op.results if r.static.kind == "dense"), default=1
+    )
     return max(1, CHUNK_ELEMENTS // largest)
 
 

@@ -89,7 +89,9 @@ def affine_binary(name: str, a: Affine, b: Affine) -> Affine | None:
     """add, sub, and mul by a tile without axes; any operation on two tiles without axes."""
     if name in ("add", "sub"):
         op = INTEGER[name]
-        return Affine(op(a.base, b.base), tuple(op(x, y) for x, y in zip(a.strides, b.strides, strict=True)), a.shape)
+        return Affine(
+            op(a.base, b.base), tuple(op(x, y) for x, y in zip(a.strides, b.strides, strict=True)), a.shape
+        )
     if _flat(a) and _flat(b):
         return Affine(INTEGER[name](a.base, b.base), a.strides, a.shape)
     if name != "mul":
@@ -119,11 +121,20 @@ def affine_compare(name: str, a: Affine, b: Affine) -> Box | None:
     s = strides[k]
     if not isinstance(s, int):
         return None
-    lo, hi = _interval(name, base, s, a.shape[k])
+    lo, hi = _plain_ends(*_interval(name, base, s, a.shape[k]), a.shape[k])
     lows: list[Int] = [0] * rank
     highs: list[Int] = list(a.shape)
     lows[k], highs[k] = lo, hi
     return Box(tuple(lows), tuple(highs), a.shape)
+
+
+def _plain_ends(lo: Int, hi: Int, n: int) -> tuple[Int, Int]:
+    """Ends that cut nothing off in any program become plain numbers: most masks are full nearly everywhere."""
+    if isinstance(lo, np.ndarray) and (lo <= 0).all():
+        lo = 0
+    if isinstance(hi, np.ndarray) and (hi >= n).all():
+        hi = n
+    return lo, hi
 
 
 def _interval(name: str, base: Int, s: int, n: int) -> tuple[Int, Int]:

@@ -1,6 +1,7 @@
 """Walks a tile program for many programs of its grid at once: control flow and symbolic values, exact for each program.
 
-Two readings share it: `ValueRun` (dense.py) computes elements; timing's lowering records instructions. A reading overrides the methods under "what a reading defines".
+Two readings share it: `ValueRun` (dense.py) computes elements; timing's lowering records instructions. A reading
+overrides the methods under "what a reading defines".
 
 Where programs part ways (a branch, different trip counts) the walker goes on with the group that takes the way and
 merges afterwards; `self.active` holds the numbers of the programs being walked.
@@ -8,6 +9,7 @@ merges afterwards; `self.active` holds the numbers of the programs being walked.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -51,10 +53,12 @@ class Frame:
 _MISSING = object()
 
 
-class Walker:
+class Walker(ABC):
     """One walk over a program for the programs numbered `numbers` of a grid."""
 
-    def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT) -> None:
+    def __init__(
+        self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
+    ) -> None:
         self.program = program
         self.grid = grid
         self.last_uses = last_uses(program)
@@ -82,18 +86,21 @@ class Walker:
 
     # -- what a reading defines --------------------------------------------------------------------------------------
 
+    @abstractmethod
     def dense(self, op: Op, args: list[Any]) -> Any:
         """Result of an operation on elements."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        raise NotImplementedError
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
 
+    @abstractmethod
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        raise NotImplementedError
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
 
+    @abstractmethod
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        raise NotImplementedError
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
 
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""
@@ -106,6 +113,9 @@ class Walker:
 
     def turn_ends(self, op: Op) -> None:
         """A turn of a loop ends."""
+
+    def branch_ends(self, op: Op, region: Region) -> None:
+        """A branch of an `if` was walked."""
 
     def loop_begins(self, op: Op) -> None:
         """A loop is entered."""
@@ -123,7 +133,13 @@ class Walker:
     def op_program_id(self, op: Op, frame: Frame) -> None:
         gx, gy, _ = self.grid
         axis = op.attrs["axis"]
-        x = self.active % gx if axis == 0 else self.active // gx % gy if axis == 1 else self.active // (gx * gy)
+        x = (
+            self.active % gx
+            if axis == 0
+            else self.active // gx % gy
+            if axis == 1
+            else self.active // (gx * gy)
+        )
         frame.values[op.results[0].id] = int(x[0]) if len(x) == 1 else x
 
     def op_num_programs(self, op: Op, frame: Frame) -> None:
@@ -151,7 +167,9 @@ class Walker:
         x = self.shaped(op, frame)
         old, new = op.args[0].shape, op.results[0].shape  # type: ignore[union-attr]
         if isinstance(x, Affine):
-            x = Affine(x.base, tuple(0 if o != n else s for s, o, n in zip(x.strides, old, new, strict=True)), new)
+            x = Affine(
+                x.base, tuple(0 if o != n else s for s, o, n in zip(x.strides, old, new, strict=True)), new
+            )
         elif isinstance(x, Box):
             x = _stretch_box(x, old, new)
         elif not isinstance(x, Opaque):
@@ -288,7 +306,13 @@ class Walker:
     def scalar_int_cast(self, x: Any, dtype: DType) -> Any:
         if dtype.is_bool():
             return x != 0
-        x = int(x) if isinstance(x, bool | np.bool_) else x.astype(np.int64) if isinstance(x, np.ndarray) else x
+        x = (
+            int(x)
+            if isinstance(x, bool | np.bool_)
+            else x.astype(np.int64)
+            if isinstance(x, np.ndarray)
+            else x
+        )
         return x if symbolic.fits(x, dtype.bits) else symbolic.wrap(x, dtype.bits, dtype.kind == "int")
 
     def op_unary(self, op: Op, frame: Frame) -> None:
@@ -325,6 +349,7 @@ class Walker:
 
     def op_load(self, op: Op, frame: Frame) -> None:
         p, m, o = (None if v is None else frame.get(v) for v in op.args)
+        assert p is not None
         out = self.load(op, p, m, o)
         r = op.results[0]
         if not r.shape and r.dtype.is_int() and isinstance(out, np.ndarray):
@@ -367,19 +392,21 @@ class Walker:
         if not isinstance(x, np.ndarray):
             taken = then if x else other
             self.region(taken, frame)
+            self.branch_ends(op, taken)
             for r, y in zip(op.results, taken.yields, strict=True):
                 frame.values[r.id] = frame.get(y)
             return
         parts = [(np.flatnonzero(x), then), (np.flatnonzero(~x), other)]
-        results = [(index, self.subset(region, frame, index)) for index, region in parts]
+        results = [(index, self.subset(op, region, frame, index)) for index, region in parts]
         for k, r in enumerate(op.results):
             frame.values[r.id] = merge([(i, y[k]) for i, y in results], len(self.active))
 
-    def subset(self, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
-        """Walk a region for the programs at `index` of the active ones; gives what it yields."""
+    def subset(self, op: Op, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
+        """Walk a branch for the programs at `index` of the active ones; gives what it yields."""
         before, self.active = self.active, self.active[index]
         inner = Frame(frame, index)
         self.region(region, inner)
+        self.branch_ends(op, region)
         self.active = before
         return [inner.get(y) for y in region.yields]
 
@@ -394,7 +421,9 @@ class Walker:
     def op_for(self, op: Op, frame: Frame) -> None:
         lower, upper, step = (frame.get(v) for v in op.args[:3] if v is not None)
         if any(isinstance(x, Opaque) for x in (lower, upper, step)):
-            raise DataDependentError(f"{place(op)}: a loop bound depends on loaded data, which this run does not have")
+            raise DataDependentError(
+                f"{place(op)}: a loop bound depends on loaded data, which this run does not have"
+            )
         if np.any(np.asarray(step) == 0):
             raise RunError(f"{place(op)}: the step of the range is zero")
         trips = _trips(lower, upper, step)
@@ -407,7 +436,9 @@ class Walker:
         for r, x in zip(op.results, carried, strict=True):
             frame.values[r.id] = x
 
-    def turns(self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]) -> list[Any]:
+    def turns(
+        self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
+    ) -> list[Any]:
         body = op.regions[0]
         for k in range(first, last):
             self.step(op)
@@ -421,7 +452,9 @@ class Walker:
             self.turn_ends(op)
         return carried
 
-    def uneven(self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]) -> list[Any]:
+    def uneven(
+        self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
+    ) -> list[Any]:
         """Programs with different trip counts: all go on together, each leaves after its own last turn."""
         count = len(self.active)
         finished: list[tuple[np.ndarray, list[Any]]] = []

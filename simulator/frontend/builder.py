@@ -188,7 +188,8 @@ class Builder:
     def binary(self, name: str, a: Operand, b: Operand) -> Operand:
         """`a op b` with Triton's promotion and broadcasting; folded where both are Python numbers."""
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return fold(name, a, b)
+            folded: Number = fold(name, a, b)
+            return folded
         if _is_pointer(a) or _is_pointer(b):
             return self._pointer_arithmetic(name, a, b)
         dtype = self._common_type(a, b, name)
@@ -409,7 +410,9 @@ def _grid_axis(axis: int) -> int:
 def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
     for s in shape:
         if isinstance(s, bool) or not isinstance(s, int):
-            raise KernelError(f"a shape must be made of compile-time integers, got {describe(s)} in {shape!r}")
+            raise KernelError(
+                f"a shape must be made of compile-time integers, got {describe(s)} in {shape!r}"
+            )
         if s <= 0:
             raise KernelError(f"a shape must be made of positive integers, got {s} in {list(shape)}")
     return tuple(shape)
@@ -418,4 +421,6 @@ def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
 def _check_broadcast(old: tuple[int, ...], new: tuple[int, ...]) -> None:
     for axis, (x, y) in enumerate(zip(old, new, strict=True)):
         if x not in (1, y):
-            raise KernelError(f"cannot broadcast {list(old)} to {list(new)}: axis {axis} is {x}, not 1 or {y}")
+            raise KernelError(
+                f"cannot broadcast {list(old)} to {list(new)}: axis {axis} is {x}, not 1 or {y}"
+            )

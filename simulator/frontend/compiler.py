@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
-from . import affine, liveness
+from . import affine, hoist, liveness
 from .builder import Builder, KernelError, describe
 from .control import Control
 from .errors import compile_error
@@ -52,7 +52,9 @@ class Source:
         tree = ast.parse(text).body[0]
         if not isinstance(tree, ast.FunctionDef):
             raise CompileError(f"{fn.__name__}: only plain functions can be kernels (no lambda, no async)")
-        return Source(inspect.getsourcefile(fn) or "<kernel>", first, [r.rstrip("\n") for r in raw], indent, tree)
+        return Source(
+            inspect.getsourcefile(fn) or "<kernel>", first, [r.rstrip("\n") for r in raw], indent, tree
+        )
 
 
 @dataclass
@@ -119,7 +121,9 @@ class Scope(Control):
     def statement(self, s: ast.stmt) -> None:
         method = getattr(self, f"do_{type(s).__name__}", None)
         if method is None:
-            raise self.error(f"{_statement_name(s)} is not supported in a kernel{_STATEMENT_HINTS.get(type(s), '')}", s)
+            raise self.error(
+                f"{_statement_name(s)} is not supported in a kernel{_STATEMENT_HINTS.get(type(s), '')}", s
+            )
         self.at(s)
         method(s)
 
@@ -162,7 +166,9 @@ class Scope(Control):
         elif isinstance(target, ast.Tuple | ast.List):
             self.unpack(target, value)
         else:
-            raise self.error("assignment to elements is not supported: tiles are values; use tl.where or tl.store", target)
+            raise self.error(
+                "assignment to elements is not supported: tiles are values; use tl.where or tl.store", target
+            )
 
     def unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
         if not isinstance(value, tuple | list) or len(value) != len(target.elts):
@@ -202,9 +208,18 @@ class Scope(Control):
                 out = self.b.binary(fn.__name__, out, a)
             return out
         if fn not in HOST_FUNCTIONS and not getattr(fn, "__ascendtile_host__", False):
-            raise KernelError(f"{describe_function(fn)} cannot be called in a kernel; make it a @jit function")
-        if any(isinstance(a, Value) for a in (*args, *kwargs.values())) and fn not in (len, print, tuple, list):
-            raise KernelError(f"{describe_function(fn)} needs compile-time arguments, got a value of the program")
+            raise KernelError(
+                f"{describe_function(fn)} cannot be called in a kernel; make it a @jit function"
+            )
+        if any(isinstance(a, Value) for a in (*args, *kwargs.values())) and fn not in (
+            len,
+            print,
+            tuple,
+            list,
+        ):
+            raise KernelError(
+                f"{describe_function(fn)} needs compile-time arguments, got a value of the program"
+            )
         return fn(*args, **kwargs)
 
 
@@ -216,7 +231,22 @@ class BoundWord:
     value: Any
 
 
-HOST_FUNCTIONS: tuple[Any, ...] = (len, int, float, bool, abs, min, max, isinstance, tuple, list, range, str, round, divmod)
+HOST_FUNCTIONS: tuple[Any, ...] = (
+    len,
+    int,
+    float,
+    bool,
+    abs,
+    min,
+    max,
+    isinstance,
+    tuple,
+    list,
+    range,
+    str,
+    round,
+    divmod,
+)
 _STATEMENT_HINTS: dict[type[ast.stmt], str] = {
     ast.Break: "; put the condition into a `while`, or mask the work",
     ast.Continue: "; put the rest of the body under an `if`",
@@ -256,6 +286,7 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
         raise compile_error(str(e), b.loc, fn.source.lines, first) from None
     program = Program(fn.name, params, constants, b.region, b.value_count, b.op_count)
     affine.classify(program)
+    hoist.hoist(program)
     liveness.mark_atomics(program)
     return program
 

@@ -57,11 +57,15 @@ class Control(Expressions):
         merged = self.merge(names, then, then_env, other, other_env, s)
         self.env = {**before, **merged[0]}
         for n in set(then_env) ^ set(other_env):
-            self.env[n] = Undefined(f"{n!r} is assigned in one branch of the `if` at line {self.b.loc.line} only")
+            self.env[n] = Undefined(
+                f"{n!r} is assigned in one branch of the `if` at line {self.b.loc.line} only"
+            )
         self.emit_if(condition, then, other, merged[1], s)
         self.env.update(merged[0])
 
-    def branch(self, body: list[ast.stmt], env: dict[str, Any]) -> tuple[Region, dict[str, Any], Return | None]:
+    def branch(
+        self, body: list[ast.stmt], env: dict[str, Any]
+    ) -> tuple[Region, dict[str, Any], Return | None]:
         """Compile statements into a region of their own; gives the names as they are at its end."""
         outer, self.b.region = self.b.region, Region()
         self.env = dict(env)
@@ -70,7 +74,13 @@ class Control(Expressions):
         return region, self.env, ended
 
     def merge(
-        self, names: list[str], then: Region, then_env: dict[str, Any], other: Region, other_env: dict[str, Any], node: ast.AST
+        self,
+        names: list[str],
+        then: Region,
+        then_env: dict[str, Any],
+        other: Region,
+        other_env: dict[str, Any],
+        node: ast.AST,
     ) -> tuple[dict[str, Any], list[Value]]:
         """Results of an `if`: names whose value differs between the branches."""
         out: dict[str, Any] = {}
@@ -87,12 +97,16 @@ class Control(Expressions):
         self, name: str, a: Any, c: Any, then: Region, other: Region, results: list[Value], node: ast.AST
     ) -> Any:
         if isinstance(a, tuple) and isinstance(c, tuple) and len(a) == len(c):
-            return tuple(self.merge_one(name, x, y, then, other, results, node) for x, y in zip(a, c, strict=True))
+            return tuple(
+                self.merge_one(name, x, y, then, other, results, node) for x, y in zip(a, c, strict=True)
+            )
         for x in (a, c):
             if not isinstance(x, Value) and not is_number(x):
                 if _same_constant(a, c):
                     return a
-                raise self.error(f"{name!r} is {describe(a)} in one branch and {describe(c)} in the other", node)
+                raise self.error(
+                    f"{name!r} is {describe(a)} in one branch and {describe(c)} in the other", node
+                )
         dtype = a.dtype if isinstance(a, Value) else c.dtype if isinstance(c, Value) else None
         va, vc = self.in_region(then, a, dtype), self.in_region(other, c, dtype)
         if va.dtype != vc.dtype or va.shape != vc.shape:
@@ -115,7 +129,9 @@ class Control(Expressions):
         self.b.region = outer
         return value
 
-    def emit_if(self, condition: Value, then: Region, other: Region, results: list[Value], node: ast.AST) -> None:
+    def emit_if(
+        self, condition: Value, then: Region, other: Region, results: list[Value], node: ast.AST
+    ) -> None:
         self.at(node)
         self.b.emit("if", (condition,), results, regions=(then, other))
 
@@ -123,7 +139,9 @@ class Control(Expressions):
         from .compiler import Return
 
         if self.loops:
-            raise self.error("`return` inside a loop is not supported; use a flag, or an `if` around the work", s)
+            raise self.error(
+                "`return` inside a loop is not supported; use a flag, or an `if` around the work", s
+            )
         before = dict(self.env)
         then, _, ended_then = self.branch([*s.body, *rest], before)
         other, _, ended_other = self.branch([*s.orelse, *rest], before)
@@ -161,7 +179,8 @@ class Control(Expressions):
             return bool(c)
         if c.shape:
             raise self.error(
-                f"a condition must be one truth value per program, got {describe(c)}; use tl.where for elements", node
+                f"a condition must be one truth value per program, got {describe(c)}; use tl.where for elements",
+                node,
             )
         if c.is_pointer:
             return True  # a pointer that is not None
@@ -178,12 +197,17 @@ class Control(Expressions):
         elif isinstance(turns, DynamicRange):
             self.dynamic_for(s, turns)
         else:
-            raise self.error(f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}", s.iter)
+            raise self.error(
+                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}",
+                s.iter,
+            )
 
     def unrolled(self, s: ast.For, turns: Any) -> None:
         values = turns.values if isinstance(turns, StaticRange) else turns
         if len(values) > MAX_STATIC_TURNS:
-            raise self.error(f"{len(values)} unrolled turns; the limit is {MAX_STATIC_TURNS}. Use range instead", s.iter)
+            raise self.error(
+                f"{len(values)} unrolled turns; the limit is {MAX_STATIC_TURNS}. Use range instead", s.iter
+            )
         self.loops += 1
         for x in values:
             self.assign(s.target, x)
@@ -219,7 +243,9 @@ class Control(Expressions):
         self.loop_body(body, names, initial, s.body, s, {})
         self.finish_loop("while", initial, [condition, body], names, initial, s, {})
 
-    def carried(self, body: list[ast.stmt], targets: set[str], node: ast.AST) -> tuple[list[str], list[Value]]:
+    def carried(
+        self, body: list[ast.stmt], targets: set[str], node: ast.AST
+    ) -> tuple[list[str], list[Value]]:
         """Names the body assigns that are known before it, with their values at the start."""
         names = [n for n in _assigned(body) if n in self.env and n not in targets]
         names = [n for n in names if not isinstance(self.env[n], Undefined)]
@@ -227,7 +253,9 @@ class Control(Expressions):
         for n in names:
             x = unwrap(self.env[n])
             if not isinstance(x, Value) and not is_number(x):
-                raise self.error(f"{n!r} is {describe(x)} and is assigned in a loop; only tiles and numbers can be", node)
+                raise self.error(
+                    f"{n!r} is {describe(x)} and is assigned in a loop; only tiles and numbers can be", node
+                )
             initial.append(self.b.to_value(x))
         return names, initial
 
@@ -261,7 +289,12 @@ class Control(Expressions):
 
     def handed_back(self, name: str, initial: Value, node: ast.AST) -> Value:
         x = unwrap(self.env[name])
-        if not isinstance(x, Value) and is_number(x) and isinstance(initial.dtype, ty.DType) and not initial.shape:
+        if (
+            not isinstance(x, Value)
+            and is_number(x)
+            and isinstance(initial.dtype, ty.DType)
+            and not initial.shape
+        ):
             x = self.b.const(x, initial.dtype if _takes(initial.dtype, x) else None)
         if not isinstance(x, Value) or x.dtype != initial.dtype or x.shape != initial.shape:
             raise self.error(

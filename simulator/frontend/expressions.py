@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import types as ty
@@ -30,6 +33,11 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.BitOr: "or",
     ast.BitXor: "xor",
 }
+_PYTHON_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+}
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt",
     ast.LtE: "le",
@@ -40,7 +48,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }
 
 
-class Expressions:
+class Expressions(ABC):
     """The part of a scope that compiles expressions."""
 
     b: Builder
@@ -49,16 +57,23 @@ class Expressions:
     env: dict[str, Any]
     loops: int
 
+    @abstractmethod
     def at(self, node: ast.AST) -> None: ...
 
-    def error(self, message: str, node: ast.AST) -> CompileError: ...
+    @abstractmethod
+    def error(self, message: str, node: ast.AST) -> CompileError:
+        """The error to raise: the message with file, line, excerpt and caret at `node`."""
 
+    @abstractmethod
     def call(self, fn: Any, args: list[Any], kwargs: dict[str, Any], node: ast.AST) -> Any: ...
 
+    @abstractmethod
     def block(self, statements: list[ast.stmt]) -> Any: ...
 
+    @abstractmethod
     def assign(self, target: ast.expr, value: Any) -> None: ...
 
+    @abstractmethod
     def ternary(self, node: ast.IfExp) -> Any: ...
 
     def expr(self, node: ast.expr) -> Any:
@@ -98,10 +113,14 @@ class Expressions:
         from .jit import JitFunction
 
         x = unwrap(x)
-        simple = x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | Word | JitFunction | type)
+        simple = x is None or isinstance(
+            x, bool | int | float | str | tuple | ty.DType | Word | JitFunction | type
+        )
         if simple or callable(x) or hasattr(x, "__dict__"):
             return x
-        raise self.error(f"{node.id!r} is {describe(x)}; a kernel may use numbers, strings, types and jit functions", node)
+        raise self.error(
+            f"{node.id!r} is {describe(x)}; a kernel may use numbers, strings, types and jit functions", node
+        )
 
     def ex_Attribute(self, node: ast.Attribute) -> Any:
         owner = self.expr(node.value)
@@ -169,7 +188,7 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             return self.guard(lambda: self.logical_not(x), node)
         if not isinstance(x, Value):
-            return {ast.USub: lambda v: -v, ast.UAdd: lambda v: +v, ast.Invert: lambda v: ~v}[type(node.op)](x)
+            return _PYTHON_UNARY[type(node.op)](x)
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.Invert):
@@ -211,7 +230,11 @@ class Expressions:
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.expr(right_node)
             one = self.compare(op, left, right, node)
-            out = one if out is None else self.guard(lambda out=out, one=one: self.b.binary("and", out, one), node)
+            out = (
+                one
+                if out is None
+                else self.guard(lambda out=out, one=one: self.b.binary("and", out, one), node)
+            )
             left = right
         return out
 
@@ -240,10 +263,10 @@ class Expressions:
         return tuple(self.expr(e) for e in node.elts)
 
     def ex_JoinedStr(self, node: ast.JoinedStr) -> str:
-        parts = []
-        for p in node.values:
-            parts.append(str(p.value) if isinstance(p, ast.Constant) else str(self.expr(p.value)))  # type: ignore[attr-defined]
-        return "".join(parts)
+        parts = (
+            self.expr(p.value) if isinstance(p, ast.FormattedValue) else self.expr(p) for p in node.values
+        )
+        return "".join(map(str, parts))
 
     def ex_Slice(self, node: ast.Slice) -> slice:
         return slice(*(None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)))
@@ -261,15 +284,13 @@ class Expressions:
     def index_tile(self, v: Value, index: Any) -> Value:
         """x[:, None] and the like: `:` keeps an axis, None adds one. Elements cannot be picked."""
         parts = index if isinstance(index, tuple) else (index,)
-        axis = 0
-        for p in parts:
+        for axis, p in enumerate(parts):
             if p is None:
                 v = self.b.splat(v, (1,)) if not v.shape else self.b.expand_dims(v, axis)
             elif p != slice(None):
                 raise KernelError(
                     f"a tile is indexed with `:` and None only, got {p!r}; load the element, or use a mask and tl.sum"
                 )
-            axis += 1
         if sum(p is not None for p in parts) > len(v.shape):
             raise KernelError(f"too many indices for a tile of shape {list(v.shape)}")
         return v

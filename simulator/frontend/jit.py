@@ -49,7 +49,9 @@ class JitFunction:
         return Source.of(self.fn)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise UsageError(f"{self.name} is a kernel: launch it as {self.name}[grid](...), or call it inside a kernel")
+        raise UsageError(
+            f"{self.name} is a kernel: launch it as {self.name}[grid](...), or call it inside a kernel"
+        )
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         hook = self._hook("run_hook")
@@ -71,7 +73,9 @@ class JitFunction:
         """Every parameter by name, defaults filled in; `UsageError` names what is missing or too much."""
         names = [p.name for p in self.parameters]
         if len(args) > len(names):
-            raise UsageError(f"{self.name} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}")
+            raise UsageError(
+                f"{self.name} takes {len(names)} arguments ({', '.join(names)}), got {len(args)}"
+            )
         out = dict(zip(names, args, strict=False))
         for key, x in kwargs.items():
             if key not in names:
@@ -131,7 +135,9 @@ def _hashable(x: Any) -> Any:
     try:
         hash(x)
     except TypeError:
-        raise UsageError(f"a compile-time argument must be hashable (number, string, tuple, type), got {x!r}") from None
+        raise UsageError(
+            f"a compile-time argument must be hashable (number, string, tuple, type), got {x!r}"
+        ) from None
     return (type(x).__name__, x)
 
 

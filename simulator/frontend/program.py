@@ -1,4 +1,4 @@
-"""The tile program: what a kernel's source becomes. Typed values, operations with their source line, structured control flow.
+"""The tile program: what a kernel's source becomes: typed values, operations with their source line, control flow.
 
 A program is a tree: a `Region` holds operations in order; `for`, `while` and `if` operations hold regions. Values are in
 single-assignment form; what a loop carries from turn to turn are arguments of its body and results of the loop.

@@ -224,4 +224,4 @@ def _fits(value: bool | int | float, t: DType) -> bool:
     if t.kind == "bool":
         return value in (0, 1)
     low, high = (-(2 ** (t.bits - 1)), 2 ** (t.bits - 1) - 1) if t.kind == "int" else (0, 2**t.bits - 1)
-    return low <= value <= high
+    return bool(low <= value <= high)

@@ -56,11 +56,11 @@ def word(build: Callable[..., Any] | None = None, *, method: bool = False, name:
     return make if build is None else make(build)
 
 
-class constexpr:  # noqa: N801 - Triton's name
+class constexpr:
     """Marks a kernel parameter or a local as known at compile time; `constexpr(3).value == 3`."""
 
     def __init__(self, value: Any) -> None:
-        self.value = value.value if isinstance(value, constexpr) else value
+        self.value: Any = value.value if isinstance(value, constexpr) else value
 
     def __repr__(self) -> str:
         return f"constexpr[{self.value!r}]"

@@ -4,6 +4,10 @@ Each family of words is one file; a word's docstring gives shapes, dtypes and al
 under `@word` in the file of its family, listed here.
 """
 
+from typing import TYPE_CHECKING, Any
+
+from ..frontend.types import DType as dtype
+from ..frontend.types import PointerType as pointer_type
 from ..frontend.types import (
     bfloat16,
     float16,
@@ -19,16 +23,14 @@ from ..frontend.types import (
     uint32,
     uint64,
 )
-from ..frontend.types import DType as dtype  # noqa: N813 - Triton's name
-from ..frontend.types import PointerType as pointer_type  # noqa: N813 - Triton's name
-from ..frontend.words import constexpr
+from ..frontend.words import constexpr as _constexpr
 from .creation import arange, cast, full, zeros, zeros_like
 from .debugging import static_assert, static_print
 from .indexing import where
-from .iterators import range_word as range  # noqa: A004 - Triton's name
+from .iterators import range_word as range
 from .iterators import static_range
 from .mathematics import (
-    abs,  # noqa: A004 - Triton's name
+    abs,
     cdiv,
     div_rn,
     exp,
@@ -43,8 +45,15 @@ from .mathematics import (
 )
 from .memory import atomic_add, load, store
 from .programs import num_programs, program_id
-from .reduction import max, min, sum  # noqa: A004 - Triton's names
+from .reduction import max, min, sum
 from .shapes import broadcast_to, expand_dims, permute, ravel, reshape, trans, view
+
+if TYPE_CHECKING:
+    constexpr = (
+        Any  # in a kernel's source a parameter marked so is the value itself: a number, a string, a tuple
+    )
+else:
+    constexpr = _constexpr
 
 __all__ = [
     "abs",

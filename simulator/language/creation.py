@@ -48,7 +48,7 @@ def cast(b: Builder, input: Operand, dtype: DType) -> Value:
 
 
 def _shape(shape: Sequence[int] | int) -> Sequence[int]:
-    return shape if isinstance(shape, tuple | list) else (shape,)  # type: ignore[return-value]
+    return shape if isinstance(shape, tuple | list) else (shape,)
 
 
 def _dtype(x: Any) -> DType:

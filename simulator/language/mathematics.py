@@ -96,5 +96,3 @@ def fdiv(b: Builder, x: Operand, y: Operand, ieee_rounding: bool = False) -> Ope
 def div_rn(b: Builder, x: Operand, y: Operand) -> Operand:
     """Floating-point division, correctly rounded."""
     return b.binary("div", x, y)
-
-

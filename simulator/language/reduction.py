@@ -15,7 +15,9 @@ from ..frontend.words import Builder, word
 
 
 @word(method=True)
-def sum(b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False, dtype: Any = None) -> Value:
+def sum(
+    b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False, dtype: Any = None
+) -> Value:
     """Sum along `axis` (all axes if None). Integers narrower than 32 bits are summed in int32, as in Triton."""
     v = b.to_value(input)
     if dtype is not None:

@@ -47,7 +47,11 @@ def permute(b: Builder, input: Value, *dims: Any) -> Value:
 @word(method=True)
 def trans(b: Builder, input: Value, *dims: Any) -> Value:
     """Transpose: the last two axes swapped, or the axes in the order `dims`."""
-    order = list(_flat(dims)) if dims else [*range(len(input.shape) - 2), len(input.shape) - 1, len(input.shape) - 2]
+    order = (
+        list(_flat(dims))
+        if dims
+        else [*range(len(input.shape) - 2), len(input.shape) - 1, len(input.shape) - 2]
+    )
     return b.permute(input, order)
 
 

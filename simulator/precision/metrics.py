@@ -249,7 +249,7 @@ _SIZES = (
 def _bits(error: float, size: float) -> float:
     if error == 0:
         return math.inf
-    return -math.log2(error / size) if size else -math.inf
+    return math.log2(size) - math.log2(error) if size else -math.inf
 
 
 def _counts(t: dict[str, float], shape: tuple[int, ...]) -> dict[str, Any]:

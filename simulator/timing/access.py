@@ -19,7 +19,11 @@ def element_counts(affine: Affine, mask: Any) -> tuple[Count, ...]:
         return mask.counts()
     if mask is None or mask is True:
         return affine.shape
-    return (np.asarray(mask).astype(np.int64), *affine.shape[1:]) if affine.shape else (np.asarray(mask).astype(np.int64),)
+    return (
+        (np.asarray(mask).astype(np.int64), *affine.shape[1:])
+        if affine.shape
+        else (np.asarray(mask).astype(np.int64),)
+    )
 
 
 def burst_elements(affine: Affine, counts: tuple[Count, ...]) -> Count:

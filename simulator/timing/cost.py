@@ -48,7 +48,11 @@ class Cost:
 
     def then(self, other: Cost) -> Cost:
         """This and, dependent on it, another, as one record."""
-        return Cost(self.occupancy + self.latency + other.occupancy, other.latency, self.instructions + other.instructions)
+        return Cost(
+            self.occupancy + self.latency + other.occupancy,
+            other.latency,
+            self.instructions + other.instructions,
+        )
 
 
 class CostModel:
@@ -78,9 +82,11 @@ class CostModel:
         if not p.has(f"vector.op.{name}.fixed_cycles"):
             name = NEAREST.get(op, "adds")
             if op not in EXACT_ALIASES:
-                self.notes[f"{op}: no figure is published; costed as the nearest documented row, {name}"] = None
+                self.notes[f"{op}: no figure is published; costed as the nearest documented row, {name}"] = (
+                    None
+                )
         prefix = f"vector.op.{name}.per_repeat."
-        rows = {k.removeprefix(prefix): p.number(k) for k in p.keys() if k.startswith(prefix)}
+        rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
         if dtype in rows or "any" in rows:
             return rows.get(dtype, rows.get("any", 0.0)), p.number(f"vector.op.{name}.fixed_cycles")
         nearest = _nearest_dtype(dtype, tuple(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.timing import _layout
 from ascendtile.simulator.timing.engine_inputs import Array, Group, Machine, Trace
 
 
@@ -57,18 +58,15 @@ def lay_out(machine: Machine, groups: Sequence[Group]) -> Layout:
     """Check the groups against the machine and pack both."""
     for group in groups:
         _check_numbers(machine, group.trace)
-    deps = [_pack_deps(g.trace) for g in groups]
-    _check_size(sum(len(d) for d in deps))
-    dep_first = _offsets([len(d) for d in deps])
+    _check_size(sum(len(g.trace.dep) for g in groups))
+    records, deps = _pack_traces([g.trace for g in groups])
     skips = [_pack_skips(g.trace) for g in groups]
     return Layout(
         pipes=_pack_pipes(machine, groups),
         channels=_pack_channels(machine),
         capacity=_filled([np.array([r.bytes_per_cycle for r in machine.resources])], np.dtype("f8"), 1.0),
-        records=_filled(
-            [_pack_records(g.trace, first) for g, first in zip(groups, dep_first, strict=True)], RECORD
-        ),
-        deps=_filled(deps, np.dtype("i4")),
+        records=records,
+        deps=deps,
         skips=_filled(skips, SKIP),
         table=_filled([g.trace.table.T.ravel() for g in groups], np.dtype("f8")),
         programs=_pack_programs(groups, [len(s) for s in skips]),
@@ -111,19 +109,16 @@ def _pack_channels(machine: Machine) -> Array:
     return rows
 
 
-def _pack_records(trace: Trace, dep_first: int) -> Array:
-    rows = np.zeros(trace.records, RECORD)
-    for name in ("occupancy", "latency", "amount", "column", "instructions", "line", "pipe", "channel"):
-        rows[name] = getattr(trace, name)
-    rows["dep_first"] = trace.dep_start[:-1] + dep_first
-    rows["dep_count"] = np.diff(trace.dep_start)
-    return rows
-
-
-def _pack_deps(trace: Trace) -> npt.NDArray[np.int32]:
-    crosses = trace.pipe[trace.dep] != np.repeat(trace.pipe, np.diff(trace.dep_start))
-    packed = trace.dep << 2 | crosses.astype(np.int32) << 1 | trace.dep_kind
-    return np.asarray(packed, np.int32)
+def _pack_traces(traces: Sequence[Trace]) -> tuple[Array, npt.NDArray[np.int32]]:
+    firsts, dep_firsts = _offsets([t.records for t in traces]), _offsets([len(t.dep) for t in traces])
+    records = np.zeros(max(1, sum(t.records for t in traces)), RECORD)
+    deps = np.zeros(max(1, sum(len(t.dep) for t in traces)), np.int32)
+    for trace, first, dep_first in zip(traces, firsts, dep_firsts, strict=True):
+        columns = {item.name: getattr(trace, item.name) for item in fields(trace) if item.name != "table"}
+        _layout.pack(
+            **columns, records=records[first : first + trace.records], deps=deps, dep_first=dep_first
+        )
+    return records, deps
 
 
 def _pack_skips(trace: Trace) -> Array:

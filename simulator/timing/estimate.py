@@ -84,7 +84,11 @@ def _advice(call: Call) -> str:
             words.append(f"{name} = {best} (now {x})")
     if call.device.multibuffer > 1 and _fits(call, {}, 1):
         words.append("multibuffer off (then this size fits)")
-    return f"The largest that fits: {'; or '.join(words)}." if words else "No smaller compile-time size makes it fit."
+    return (
+        f"The largest that fits: {'; or '.join(words)}."
+        if words
+        else "No smaller compile-time size makes it fit."
+    )
 
 
 def _largest(call: Call, name: str, now: int) -> int:
@@ -96,8 +100,6 @@ def _largest(call: Call, name: str, now: int) -> int:
         else:
             high = probe
         probe = (low + high) // 2
-        if high - low <= max(1, now // 256):
-            break
     return low
 
 
@@ -190,9 +192,9 @@ def _timeline(result: EngineResult, groups: list[Group], machine: Machine, limit
     for g in groups:
         mine = (t["program"] >= g.programs[0]) & (t["program"] <= g.programs[-1])
         line[mine] = g.trace.line[t["record"][mine]]
-    fields = {n: np.ascontiguousarray(t[n]) for n in ("core", "pipe", "program", "record", "start", "end", "done")}
+    fields = {
+        n: np.ascontiguousarray(t[n]) for n in ("core", "pipe", "program", "record", "start", "end", "done")
+    }
     return Timeline(
         pipes=tuple(s.name for s in machine.pipes), line=line, complete=len(t) == result.records_run, **fields
     )
-
-

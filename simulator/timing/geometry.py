@@ -74,7 +74,9 @@ class Definitions:
             op = self.of(v)
         if v.static is not None and v.static.kind in ("affine", "box", "uniform"):
             return None
-        if not v.shape and (v.dtype.is_int() or v.id in self.parameters or (op is not None and op.kind == "const")):
+        if not v.shape and (
+            v.dtype.is_int() or v.id in self.parameters or (op is not None and op.kind == "const")
+        ):
             return None  # lives in a scalar register
         return v
 

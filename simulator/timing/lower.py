@@ -13,7 +13,7 @@ import numpy as np
 from ..execution.dense import ValueRun
 from ..execution.values import OPAQUE, Affine, Box, Pointers
 from ..execution.walker import Walker
-from ..frontend.program import Loc, Op, Value
+from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
 from .cost import Cost
@@ -23,7 +23,6 @@ from .machine import MTE2, MTE3, READ_HBM, READ_L2, SCALAR, VECTOR, WRITE_HBM
 from .plan import Plan, Template
 from .recorder import Recorder
 from .vector_cost import falls_back
-
 
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
@@ -45,7 +44,7 @@ class Lowering(Walker):
         self.pending = 0
         self.pending_loc = Loc("", 0)
         self.last_active = numbers
-        self.last_columns = numbers - numbers[0]
+        self.last_columns: np.ndarray = numbers - numbers[0]
 
     # -- scalar work -------------------------------------------------------------------------------------------------
 
@@ -135,7 +134,9 @@ class Lowering(Walker):
         cost = self._with_real_operands(op, self.plan.costs.of(op))
         why = falls_back(op)
         if why:
-            self.plan.warn(op.loc, f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles)")
+            self.plan.warn(
+                op.loc, f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles)"
+            )
         return Template(
             SCALAR if why else VECTOR,
             self.plan.line(op.loc),
@@ -199,7 +200,12 @@ class Lowering(Walker):
         self._check_bursts(op, r, bursts, elements)
         self._fill(op, r, elements, writes, clobbers)
         first = self.touch.first(pointer.tensor, pointer.offsets.base, len(self.active))
-        what = {"writes": writes, "clobbers": clobbers, "latency": self.plan.read_latency, "occupancy": self.plan.read_interval}
+        what = {
+            "writes": writes,
+            "clobbers": clobbers,
+            "latency": self.plan.read_latency,
+            "occupancy": self.plan.read_interval,
+        }
         self._transfer(op, amount, first, what)
 
     def _transfer(self, op: Op, amount: Any, first: np.ndarray | bool, what: dict[str, Any]) -> None:
@@ -211,8 +217,12 @@ class Lowering(Walker):
             part = np.broadcast_to(np.asarray(amount), len(numbers))[chosen]
             self._add(MTE2, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
 
-    def _fill(self, op: Op, r: Value, elements: Any, writes: tuple[int, ...], clobbers: tuple[int, ...]) -> None:
+    def _fill(
+        self, op: Op, r: Value, elements: Any, writes: tuple[int, ...], clobbers: tuple[int, ...]
+    ) -> None:
         """Masked-out elements are filled by the Vector unit before a partial load."""
+        if isinstance(elements, int) and elements == r.numel:
+            return
         cost = self.plan.costs.filled(r)
         numbers = self.active - self.first_number
         partial = np.broadcast_to(np.asarray(elements) < r.numel, len(numbers))
@@ -232,7 +242,8 @@ class Lowering(Walker):
         many, all_elements = int(np.max(bursts)), int(np.max(elements))
         if many > 1 and many == all_elements and v.numel > 1:
             self.plan.warn(
-                op.loc, f"{op.kind} of {list(v.shape)} is strided: {many} elements move as {many} blocks of 32 bytes"
+                op.loc,
+                f"{op.kind} of {list(v.shape)} is strided: {many} elements move as {many} blocks of 32 bytes",
             )
 
     def _discrete(self, op: Op, v: Value, pipe: int, channel: int, what: str, **slots: Any) -> None:
@@ -325,6 +336,11 @@ class Lowering(Walker):
     def loop_begins(self, op: Op) -> None:
         self.record_loop_entry(op)
 
+    def branch_ends(self, op: Op, region: Region) -> None:
+        """What a branch did not compute in the buffer of the `if` is copied there."""
+        for r, y in zip(op.results, region.yields, strict=True):
+            self.move_into(op, y, r)
+
     def turn_ends(self, op: Op) -> None:
         self.record_hand_back(op)
 
@@ -375,5 +391,3 @@ def _boxed(mask: Any) -> bool:
 def _itemsize(v: Value) -> int:
     assert isinstance(v.dtype, DType)
     return v.dtype.itemsize
-
-

@@ -22,7 +22,10 @@ def vector_machine(product: Product) -> Machine:
     unit = vector_unit(product)
     depth = product.integer("sync.pipe_queue_depth")
     pipes = tuple(PipeSpec(name=n, unit=unit, queue_depth=depth, scalar=n == "S") for n in PIPES)
-    read, write = product.number("path.gm_to_ub.bytes_per_cycle"), product.number("path.ub_to_gm.bytes_per_cycle")
+    read, write = (
+        product.number("path.gm_to_ub.bytes_per_cycle"),
+        product.number("path.ub_to_gm.bytes_per_cycle"),
+    )
     hit = "path.gm_to_ub.l2_hit_bytes_per_cycle"
     channels = (
         Channel(name="GM to UB from HBM", port_bytes_per_cycle=read, resources=(HBM, L2)),
@@ -49,6 +52,9 @@ def vector_machine(product: Product) -> Machine:
 
 def launch_overhead_us(product: Product, cores: int) -> float:
     """Launch cost outside of the cores: published for one core and for all, linear in between."""
-    one, most = product.number("launch.single_core_overhead_us"), product.number("launch.all_cores_overhead_us")
+    one, most = (
+        product.number("launch.single_core_overhead_us"),
+        product.number("launch.all_cores_overhead_us"),
+    )
     span = product.vector_cores - 1
     return one if span <= 0 else one + (most - one) * (cores - 1) / span

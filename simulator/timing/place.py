@@ -79,6 +79,20 @@ class Placer:
         pack(live)
         return live
 
+    def names(self) -> dict[int, str]:
+        """Words for values without a name: what made them, and the named value they go into."""
+        out: dict[int, str] = {}
+        for op in reversed(list(self.program.walk())):
+            target = next((r.name or out.get(r.id, "") for r in op.results), "") or (
+                "what is stored" if op.kind in ("store", "atomic") else ""
+            )
+            for v in op.args:
+                made = None if v is None or v.name else self.definitions.of(v)
+                if made is not None and target:
+                    word = made.name or made.kind
+                    out[v.id] = f"{word} for {target.split(' for ')[-1]}"  # type: ignore[union-attr]
+        return out
+
     # -- positions and lives -----------------------------------------------------------------------------------------
 
     def _number(self, region: Region) -> None:
@@ -123,7 +137,11 @@ class Placer:
     def _birth(self, v: Value) -> int:
         op = self.definitions.of(v)
         if op is not None:
-            return self.spans.get(op.id, (0, self.at[op.id]))[1] if op.kind in ("for", "while") else self.at[op.id]
+            return (
+                self.spans.get(op.id, (0, self.at[op.id]))[1]
+                if op.kind in ("for", "while")
+                else self.at[op.id]
+            )
         return self._argument_birth(v)
 
     def _argument_birth(self, v: Value) -> int:
@@ -140,9 +158,9 @@ class Placer:
             if op.kind in ("for", "while"):
                 self._loop(op)
                 continue
+            self._if_results(op)
             for inner in op.regions:
                 self._region(inner)
-            self._if_results(op)
             self._plain(op)
             self._scratch(op)
 
@@ -158,7 +176,9 @@ class Placer:
 
     def _new(self, v: Value) -> Slot:
         born = self._birth(v)
-        slot = Slot([], born, self.last.get(v.id, born), align(tile_bytes(v), self.alignment), depth=len(self.loops))
+        slot = Slot(
+            [], born, self.last.get(v.id, born), align(tile_bytes(v), self.alignment), depth=len(self.loops)
+        )
         self.slots.append(slot)
         return slot
 
@@ -192,11 +212,25 @@ class Placer:
         if op.kind != "if":
             return
         for k, r in enumerate(op.results):
-            if self.definitions.root(r) is r:
-                slot = self._new(r)
-                slot.start = self.at[op.id]
-                slot.values.append(r)
-                self.slot_of[r.id] = slot
+            if self.definitions.root(r) is not r:
+                continue
+            slot = self._new(r)
+            slot.start = self.at[op.id]
+            slot.values.append(r)
+            self.slot_of[r.id] = slot
+            self.loop_of[r.id] = self.loops[-1].id if self.loops else -1
+            for inner in op.regions:
+                self._join_branch(inner.yields[k], inner, slot)
+
+    def _join_branch(self, y: Value, branch: Region, slot: Slot) -> None:
+        """Let a branch compute its result straight into the buffer of the `if`."""
+        root = self.definitions.root(y)
+        produced = None if root is None else self.definitions.of(root)
+        if root is None or root.id in self.slot_of or produced not in branch.ops:
+            return
+        if align(tile_bytes(root), self.alignment) == slot.size:
+            slot.values.append(root)
+            self.slot_of[root.id] = slot
 
     def _loop(self, op: Op) -> None:
         first = 3 if op.kind == "for" else 0
@@ -219,7 +253,12 @@ class Placer:
         args = [inner.args[skip + k] for inner in op.regions if len(inner.args) > skip + k]
         root = None if initial is None else self.definitions.root(initial)
         slot = self.slot_of.get(root.id) if root is not None else None
-        if root is None or slot is None or self.last.get(root.id, -1) > end or slot.size != align(tile_bytes(r), self.alignment):
+        if (
+            root is None
+            or slot is None
+            or self.last.get(root.id, -1) > end
+            or slot.size != align(tile_bytes(r), self.alignment)
+        ):
             slot = Slot([], begin, end, align(tile_bytes(r), self.alignment), depth=len(self.loops))
             self.slots.append(slot)
         slot.end = max(slot.end, end, self.last.get(r.id, end))
@@ -245,7 +284,13 @@ class Placer:
         last = -1
         for op in body.ops:
             if any(v is not None and self.definitions.root(v) is arg for v in op.args) or (
-                op.regions and any(v is not None and self.definitions.root(v) is arg for o in op.regions for i in o.ops for v in i.args)
+                op.regions
+                and any(
+                    v is not None and self.definitions.root(v) is arg
+                    for o in op.regions
+                    for i in o.ops
+                    for v in i.args
+                )
             ):
                 last = self.at[op.id]
         return last
@@ -297,7 +342,9 @@ def _lowest(s: Slot, others: list[Slot]) -> int:
     return offset
 
 
-def place(program: Program, definitions: Definitions, copies: int, alignment: int, capacity: int, device: str) -> Placement:
+def place(
+    program: Program, definitions: Definitions, copies: int, alignment: int, capacity: int, device: str
+) -> Placement:
     """Buffers of all values. Raises `BufferOverflowError` when they do not fit in `capacity` bytes."""
     placer = Placer(program, definitions, copies, alignment)
     live = placer.run()
@@ -315,9 +362,14 @@ def place(program: Program, definitions: Definitions, copies: int, alignment: in
 def _clobbers(slots: list[Slot]) -> None:
     """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
     for s in slots:
-        others = [t for t in slots if t is not s and t.offset < s.offset + s.total and s.offset < t.offset + t.total]
+        others = [
+            t for t in slots if t is not s and t.offset < s.offset + s.total and s.offset < t.offset + t.total
+        ]
         s.targets = [
-            ((s.number + k,), tuple(t.number + c for t in others for c in range(t.copies) if _share(s, k, t, c)))
+            (
+                (s.number + k,),
+                tuple(t.number + c for t in others for c in range(t.copies) if _share(s, k, t, c)),
+            )
             for k in range(s.copies)
         ]
 
@@ -340,16 +392,20 @@ def _ledger(placer: Placer, slots: list[Slot], capacity: int) -> Buffer:
         alive.append(total)
     at = max(range(len(alive)), key=lambda i: alive[i], default=0)
     peak = max((s.offset + s.total for s in slots), default=0)
-    values = [_live_value(s) for s in sorted(slots, key=lambda s: -s.total) if s.start <= at <= s.end]
+    values = [
+        _live_value(s, placer.names())
+        for s in sorted(slots, key=lambda s: -s.total)
+        if s.start <= at <= s.end
+    ]
     return Buffer(peak, capacity, tuple(values), tuple(zip(placer.lines, alive, strict=False)))
 
 
-def _live_value(s: Slot) -> LiveValue:
+def _live_value(s: Slot, names: dict[int, str]) -> LiveValue:
     named = [v for v in s.values if v.name] or s.values
     v = named[-1] if named else None
     if v is None:
         return LiveValue(s.label, "", 0, (), "", s.size, s.copies, s.offset)
-    name = s.label or v.name or "(unnamed)"
+    name = s.label or v.name or names.get(v.id, "temporary")
     return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset)
 
 

@@ -28,7 +28,9 @@ class Template(NamedTuple):
 class Plan:
     """Static side of lowering one program for one product."""
 
-    def __init__(self, program: Program, product: Product, definitions: Definitions, placement: Placement) -> None:
+    def __init__(
+        self, program: Program, product: Product, definitions: Definitions, placement: Placement
+    ) -> None:
         self.program = program
         self.product = product
         self.definitions = definitions

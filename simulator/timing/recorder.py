@@ -92,7 +92,10 @@ class Recorder:
             self.conditional.append(len(self.rows))
         self.table.append(row)
         if key is not None:
-            self.shared[key] = (len(self.table) - 1, active)  # keeps `active` alive, so that its id stays its own
+            self.shared[key] = (
+                len(self.table) - 1,
+                active,
+            )  # keeps `active` alive, so that its id stays its own
         return len(self.table) - 1
 
     def trace(self, slots: int) -> Trace:

@@ -49,7 +49,13 @@ def _operands(op: Op, definitions: Definitions) -> int:
 def _widened(op: Op) -> int:
     """BF16 is computed in FP32: two widened operands."""
     v = op.args[0] if op.kind != "select" else op.args[1]
-    if v is None or not v.shape or not isinstance(v.dtype, DType) or v.dtype.name != "bf16" or op.kind == "select":
+    if (
+        v is None
+        or not v.shape
+        or not isinstance(v.dtype, DType)
+        or v.dtype.name != "bf16"
+        or op.kind == "select"
+    ):
         return 0
     return 2 * v.numel * 4
 

@@ -183,7 +183,9 @@ class VectorCosts:
         total: Cost | None = None
         while n > 1:
             lower = (n + 1) // 2
-            step = self.model.vector("add" if name == "sum" else name, dtype, max(1, (n - lower) * rest), bits)
+            step = self.model.vector(
+                "add" if name == "sum" else name, dtype, max(1, (n - lower) * rest), bits
+            )
             total = step if total is None else total.then(step)
             n = lower
         return total or self.model.vector("copy", dtype, max(1, rest), bits)

@@ -128,7 +128,13 @@ def unary(name: str, x: np.ndarray, dtype: DType) -> np.ndarray:
     return _rounded(out, dtype) if dtype.is_floating() else out
 
 
-_UNARY: dict[str, Callable[..., Any]] = {"neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil}
+_UNARY: dict[str, Callable[..., Any]] = {
+    "neg": np.negative,
+    "abs": np.abs,
+    "sqrt": np.sqrt,
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
 _TRANSCENDENTAL = {"exp": (exp_f32, np.exp), "log": (log_f32, np.log)}
 
 
@@ -148,7 +154,12 @@ def cast(x: np.ndarray, source: DType, target: DType) -> np.ndarray:
     if not target.is_floating():
         with np.errstate(invalid="ignore"):
             return x.astype(target.held)
-    if source.is_floating() and source.bits <= target.bits and source.name != "bf16" and target.name != "bf16":
+    if (
+        source.is_floating()
+        and source.bits <= target.bits
+        and source.name != "bf16"
+        and target.name != "bf16"
+    ):
         return x if x.dtype == target.held else x.astype(target.held)
     if source.name == "bf16" and target.bits >= 32:
         return x if x.dtype == target.held else x.astype(target.held)

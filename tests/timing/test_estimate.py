@@ -1,0 +1,190 @@
+"""Launch times: exact where they can be worked out from the product's figures, and the laws every estimate must obey."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+
+_spec = importlib.util.spec_from_file_location("timing_kernels", Path(__file__).with_name("kernels.py"))
+kernels = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(kernels)
+
+P = sim.load_product("ascend910b3")
+READ, READ_FIXED = P.number("path.gm_to_ub.bytes_per_cycle"), P.number("path.gm_to_ub.fixed_cycles")
+WRITE, WRITE_FIXED = P.number("path.ub_to_gm.bytes_per_cycle"), P.number("path.ub_to_gm.fixed_cycles")
+FLAGS = P.number("sync.set_flag_cycles") + P.number("sync.wait_flag_cycles")
+ADDS_FIXED = P.number("vector.op.adds.fixed_cycles")
+
+
+def launch_of(kernel, grid, *args, device=None, **kwargs):
+    with sim.device("ascend910b3", **(device or {})):
+        return kernel.time(grid, *args, **kwargs).launches[0]
+
+
+def chain_cycles(length, block=4096):
+    return launch_of(
+        kernels.chain,
+        (1,),
+        sim.shape(block, "float32"),
+        sim.shape(block, "float32"),
+        LENGTH=length,
+        BLOCK=block,
+    ).cycles
+
+
+def test_a_dependent_instruction_pays_its_repeats_and_its_fixed_part():
+    # 4096 float32 are 64 repeats; each further dependent addition adds 64 cycles and the fixed part, nothing else
+    assert chain_cycles(5) - chain_cycles(4) == pytest.approx(64 + ADDS_FIXED, abs=1e-9)
+    assert chain_cycles(9) - chain_cycles(4) == pytest.approx(5 * (64 + ADDS_FIXED), abs=1e-9)
+
+
+def test_one_load_one_addition_one_store_is_the_sum_of_its_parts():
+    # issue of the first scalar work and of three instructions runs ahead of the pipes, except before the first
+    cycles = chain_cycles(1)
+    parts = 16384 / READ + READ_FIXED + FLAGS + 64 + ADDS_FIXED + FLAGS + 16384 / WRITE + WRITE_FIXED
+    scalar = cycles - parts
+    assert 0 < scalar < 10  # the scalar unit's own operations before the load
+
+
+def test_independent_instructions_do_not_pay_the_fixed_part_again():
+    def vector_busy(n):
+        launch = launch_of(
+            kernels.fan,
+            (1,),
+            sim.shape(4096, "float32"),
+            sim.shape(4096 * 8, "float32"),
+            LENGTH=n,
+            BLOCK=4096,
+        )
+        return launch.pipes["AIV.V"].busy_cycles
+
+    assert vector_busy(4) - vector_busy(3) == pytest.approx(64)
+
+
+def copies(multibuffer, turns=32, block=8192):
+    shape = sim.shape(turns * block, "float16")
+    return launch_of(
+        kernels.copy_turns, (1,), shape, shape, turns, BLOCK=block, device={"multibuffer": multibuffer}
+    )
+
+
+def test_double_buffering_overlaps_and_single_buffering_does_not():
+    one, two = copies(1), copies(2)
+    load, work = 16384 / READ, 64  # 8192 float16 are 64 repeats
+    assert one.cycles > 32 * (load + READ_FIXED + work)  # a load waits for the work of the turn before it
+    assert two.cycles < 0.65 * one.cycles
+    assert two.pipes["AIV.MTE2"].stalls["buffer"] < one.pipes["AIV.MTE2"].stalls["buffer"]
+
+
+def test_more_copies_never_hurt_and_reach_the_pipe_bound():
+    times = [copies(n).cycles for n in (1, 2, 3, 4, 6)]
+    assert times == sorted(times, reverse=True)
+    store = 16384 / WRITE  # on the slowest pipe
+    assert copies(6, turns=96).cycles - copies(6, turns=64).cycles == pytest.approx(32 * store, rel=1e-9)
+
+
+def read_cycles(cores, product="ascend910b3"):
+    n = 1 << 23
+    with sim.device(product):
+        args = (sim.shape(n, "float32"), sim.shape(cores * 8192, "float32"), n)
+        return kernels.read_only.time((cores,), *args, BLOCK=8192, multibuffer=4).launches[0]
+
+
+def test_cores_share_the_bandwidth_of_hbm():
+    moved = 4 * (1 << 23)
+    one, few, all_cores = (moved / read_cycles(c).cycles for c in (1, 4, 40))
+    assert one == pytest.approx(READ, rel=0.08)  # alone, a core is limited by its port
+    assert few == pytest.approx(4 * READ, rel=0.10)  # four ports are still less than HBM gives
+    assert all_cores == pytest.approx(P.hbm_bytes_per_cycle, rel=0.08)  # forty are not
+
+
+def test_l2_serves_what_other_programs_have_read():
+    launch = launch_of(
+        kernels.chain, (40,), sim.shape(4096, "float32"), sim.shape(4096, "float32"), LENGTH=1, BLOCK=4096
+    )
+    assert launch.resources["HBM"] == 16384 + 40 * 16384  # one read of the shared tile, forty writes
+    assert launch.resources["L2"] == 80 * 16384
+
+
+def test_programs_beyond_the_cores_run_in_waves_with_dispatch():
+    shape = sim.shape(1 << 20, "float16")
+
+    def cycles(programs):
+        n = programs * 1024
+        return launch_of(kernels.add, (programs,), shape, shape, shape, n, BLOCK=1024).cycles
+
+    assert cycles(80) - cycles(40) > P.number("launch.dispatch_cycles_per_program")
+    assert cycles(40) < 1.5 * cycles(1)
+
+
+def test_launch_overhead_grows_with_the_cores_used():
+    shape = sim.shape(40 * 1024, "float16")
+    one = launch_of(kernels.add, (1,), shape, shape, shape, 1024, BLOCK=1024)
+    full = launch_of(kernels.add, (40,), shape, shape, shape, 40 * 1024, BLOCK=1024)
+    assert one.overhead_us == P.number("launch.single_core_overhead_us")
+    assert full.overhead_us == pytest.approx(P.number("launch.all_cores_overhead_us"))
+    assert full.time_us == pytest.approx(P.cycles_to_us(full.cycles) + full.overhead_us)
+
+
+@pytest.mark.parametrize("product", sim.product_names())
+def test_the_simulated_time_is_never_below_a_bound(product):
+    with sim.device(product):
+        shape = sim.shape(1 << 18, "float16")
+        for block in (256, 2048, 16384):
+            launch = kernels.add.time(
+                (-(-(1 << 18) // block),), shape, shape, shape, 1 << 18, BLOCK=block
+            ).launches[0]
+            assert launch.time_us >= max(launch.bounds.values()) * (1 - 1e-12)
+
+
+def test_lines_and_rest_add_up_to_the_cycles():
+    launch = copies(2)
+    assert sum(x.cycles for x in launch.lines) + launch.other_cycles == pytest.approx(launch.cycles)
+    assert launch.other_cycles == pytest.approx(
+        0, abs=1e-6
+    )  # one core, one program: nothing is dispatched or idle
+    assert launch.lines[0].source.startswith(("x = tl.load", "tl.store"))
+
+
+def test_a_tail_program_moves_only_its_own_bytes():
+    shape = sim.shape(5000, "float16")
+    launch = launch_of(kernels.add, (5,), shape, shape, shape, 5000, BLOCK=1024)
+    per_tensor = 4 * 2048 + -(-(5000 - 4096) * 2 // 32) * 32
+    assert launch.resources["HBM"] == 3 * per_tensor
+
+
+def test_time_needs_no_memory_for_tensors():
+    huge = sim.shape(10**13, "float16")
+    launch = launch_of(kernels.add, (4,), huge, huge, huge, 4096, BLOCK=1024)
+    assert launch.cycles > 0
+
+
+def test_time_with_and_without_values_is_the_same():
+    x = np.ones(40 * 1024, np.float16)
+    shape = sim.shape(x.shape, "float16")
+    with sim.device("ascend910b3"):
+        with_values = kernels.add[(40,)](x, x, np.empty_like(x), x.size, BLOCK=1024)
+        without = kernels.add.time((40,), shape, shape, shape, x.size, BLOCK=1024)
+    assert with_values.cycles == without.cycles
+    assert with_values.launches[0].lines == without.launches[0].lines
+
+
+def test_control_flow_on_data_is_timed_with_values_and_refused_without():
+    x = np.array([1, 6, 27, 97], np.int32)
+    out = np.zeros(4, np.int32)
+    with sim.device("ascend910b3"):
+        run = kernels.collatz[(4,)](x, out)
+        with pytest.raises(
+            sim.UsageError, match=r"kernels\.py:\d+: the `while` depends on loaded data.*collatz\[grid\]"
+        ):
+            kernels.collatz.time((4,), sim.shape(4, "int32"), sim.shape(4, "int32"))
+    assert out.tolist() == [0, 8, 111, 118]
+    assert run.launches[0].programs == 4
+    assert run.cycles > 118 * 3  # the longest program's turns cost scalar work
+
+
+def test_the_same_launch_gives_the_same_cycles_every_time():
+    assert len({copies(2).cycles for _ in range(3)}) == 1

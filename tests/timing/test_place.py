@@ -1,0 +1,111 @@
+"""Buffers: which bytes a kernel needs, worked out by hand, and what an overflow says."""
+
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+
+
+@sim.jit
+def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    for start in range(0, n, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n), mask=offsets < n)
+
+
+@sim.jit
+def widen(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets)
+    wide = x.to(tl.float32)
+    square = wide * wide
+    both = square + wide
+    tl.store(out_ptr + offsets, both.to(tl.float16))
+
+
+@sim.jit
+def accumulate(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        x = tl.load(x_ptr + start + tl.arange(0, BLOCK))
+        total = total + x
+    tl.store(out_ptr + tl.arange(0, BLOCK), total)
+
+
+@sim.jit
+def rows(x_ptr, out_ptr, ROWS: tl.constexpr, COLS: tl.constexpr):
+    offsets = tl.arange(0, ROWS)[:, None] * COLS + tl.arange(0, COLS)[None, :]
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) * 2.0)
+
+
+def ub(kernel, *args, overrides=None, multibuffer=2, **kwargs):
+    with sim.device("ascend910b3", overrides=overrides, multibuffer=multibuffer):
+        return kernel.time((1,), *args, **kwargs).buffers["UB"]
+
+
+def half(n):
+    return sim.shape(n, "float16")
+
+
+def single(n):
+    return sim.shape(n, "float32")
+
+
+def test_a_copy_in_a_loop_needs_its_block_once_per_copy():
+    # 48 000 float32 twice are 3 072 000 bits: the figure Triton-Ascend users are given for this block
+    with pytest.raises(sim.RunError, match=r"requires 3072000 bits while 1572864 bits available"):
+        ub(copy, single(480_000), single(480_000), 480_000, BLOCK=48_000)
+    assert ub(copy, single(48_000), single(48_000), 48_000, multibuffer=1, BLOCK=48_000).peak_bytes == 192_000
+
+
+def test_a_value_lives_from_its_definition_to_its_last_use():
+    # at the peak: wide and square, float32 (x is dead; square + wide takes over square's place)
+    buffer = ub(widen, half(1024), half(1024), BLOCK=1024)
+    assert buffer.peak_bytes == 2 * 4096
+    assert {v.name for v in buffer.peak} <= {"wide", "square", "both"}
+
+
+def test_a_carried_value_has_one_buffer_and_a_load_in_the_loop_two():
+    buffer = ub(accumulate, single(8192), single(1024), 8192, BLOCK=1024)
+    assert buffer.peak_bytes == 4096 + 2 * 4096
+    assert {(v.name, v.copies) for v in buffer.peak} == {("total", 1), ("x", 2)}
+    assert ub(accumulate, single(8192), single(1024), 8192, BLOCK=1024, multibuffer=3).peak_bytes == 4 * 4096
+
+
+def test_rows_are_padded_to_a_block_of_32_bytes():
+    # 5 rows of 17 float16 are 34 bytes each, 64 in UB; x * 2 takes over the loaded tile's place
+    assert ub(rows, half(100), half(100), ROWS=5, COLS=17).peak_bytes == 5 * 64
+
+
+def test_the_ledger_never_says_more_than_the_peak():
+    buffer = ub(accumulate, single(8192), single(1024), 8192, BLOCK=1024)
+    assert max(size for _, size in buffer.steps) <= buffer.peak_bytes <= buffer.capacity_bytes
+
+
+def test_overflow_names_both_numbers_the_culprits_and_the_largest_block_that_fits():
+    with pytest.raises(sim.RunError) as e:
+        ub(accumulate, single(10**6), single(10**6), 10**6, BLOCK=20_000)
+    text = str(e.value)
+    assert "accumulate on ascend910b3: ub overflow" in text
+    assert "requires 1920000 bits while 1572864 bits available (240000 against 196608 bytes)" in text
+    assert "160000 B  x [20000] fp32 x 2 copies  line" in text
+    assert "80000 B  total [20000] fp32  line" in text
+    assert "BLOCK = 16384 (now 20000)" in text
+    assert "multibuffer off (then this size fits)" in text
+    ub(accumulate, single(10**6), single(10**6), 10**6, BLOCK=16384)  # the advice holds
+    with pytest.raises(sim.RunError):
+        ub(accumulate, single(10**6), single(10**6), 10**6, BLOCK=16385)
+
+
+def test_a_smaller_ub_is_a_smaller_limit():
+    with pytest.raises(sim.RunError, match=r"\(49152 against 32768 bytes\)"):
+        ub(accumulate, single(8192), single(4096), 8192, BLOCK=4096, overrides={"buffers.ub": 32768})
+
+
+def test_a_kernel_that_does_not_fit_writes_nothing():
+    import numpy as np
+
+    x, out = np.ones(40_000, np.float32), np.zeros(40_000, np.float32)
+    with sim.device("ascend910b3"), pytest.raises(sim.RunError, match="ub overflow"):
+        accumulate[(1,)](x, out, 40_000, BLOCK=40_000)
+    assert not out.any()

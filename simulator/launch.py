@@ -220,4 +220,7 @@ def describe_argument(x: Any) -> str:
     return repr(x)
 
 
+JitFunction.run_hook = staticmethod(launch)
+JitFunction.time_hook = staticmethod(time_launch)
+
 __all__ = ["Call", "Shape", "compute", "launch", "prepare", "run_call", "time_launch"]

@@ -1,0 +1,65 @@
+"""Views of the demo: a run in a few lines, and the table of all runs. A sample:
+
+@@SAMPLE@@
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ascendtile.reports import facts, sections, words
+from ascendtile.reports.words import clean
+from ascendtile.simulator.run import Run
+
+
+def compact(run: Run, record: str) -> RenderableType:
+    """The page of a run in a few lines."""
+    bound = facts.binding(run)
+    pipes = sorted(run.pipes.items(), key=lambda item: -item[1].busy_cycles)
+    shares = "  ".join(f"{name} {words.percent(pipe.share)}" for name, pipe in pipes if pipe.busy_cycles > 0)
+    ub = run.buffers.get("UB")
+    rows = [
+        sections.title_line(run),
+        sections.fact("time", f"{words.micros(run.time_us)} us, {words.count(run.cycles)} cycles"),
+        sections.fact("bound", sections.bound_words(bound) if bound else "none"),
+        sections.fact("pipes", shares or "none used"),
+        sections.fact("UB", ub_words(ub.peak_bytes, ub.capacity_bytes) if ub else "not used"),
+        *sections.errors(run),
+        *sections.lines(run),
+        *sections.opening(record),
+    ]
+    return Group(*rows)
+
+
+def ub_words(peak: int, capacity: int) -> str:
+    """172.0 of 192.0 KiB (90 %)"""
+    return f"{words.kib(peak)} of {words.kib(capacity)} KiB ({words.percent(facts.share(peak, capacity))})"
+
+
+def summary(runs: Sequence[Run]) -> RenderableType:
+    """All runs, a row each."""
+    table = sections.make_table(
+        ("op", 25), ("dtype", 9), (">us", 7), (">cycles", 9), (">bound", 14), (">UB", 5), (">bits", 5)
+    )
+    for run in runs:
+        sections.add_row(table, *_cells(run))
+    legend = "bound: what binds, and how much of it is reached; bits: effective, of the worst output"
+    return Group(Text("summary", style="bold"), table, Text(legend, style="dim"))
+
+
+def _cells(run: Run) -> tuple[str, ...]:
+    bound = facts.binding(run)
+    ub = run.buffers.get("UB")
+    bits = min((e.effective_bits for e in run.errors.values()), default=None)
+    return (
+        clean(run.op or run.name),
+        run.dtype or "",
+        words.micros(run.time_us),
+        words.count(run.cycles),
+        f"{bound.name} {words.percent(bound.fraction)}" if bound else "",
+        words.percent(facts.share(ub.peak_bytes, ub.capacity_bytes)) if ub else "",
+        "" if bits is None else words.figure(bits),
+    )

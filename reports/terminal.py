@@ -1,0 +1,40 @@
+"""The page of one run."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from ascendtile.reports import sections
+from ascendtile.reports.sections import PAGE_WIDTH
+from ascendtile.simulator.run import Run
+
+
+def run_report(run: Run, record: str | None = None) -> RenderableType:
+    """The page. record: the file that holds the run, if it is saved."""
+    parts = (
+        sections.heading(run),
+        sections.time(run),
+        sections.launches(run),
+        sections.bounds(run),
+        sections.pipes(run),
+        sections.buffers(run),
+        sections.errors(run),
+        sections.lines(run),
+        sections.remarks(run),
+        [Text()],
+        sections.opening(record),
+    )
+    return Group(*(block for part in parts for block in part))
+
+
+def run_text(run: Run) -> str:
+    """The page as plain text, at most 80 columns: what `print(run)` shows."""
+    out = io.StringIO()
+    console = Console(
+        file=out, width=PAGE_WIDTH, color_system=None, force_terminal=False, force_jupyter=False
+    )
+    console.print(run_report(run))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

@@ -328,6 +328,9 @@ class Walker(ABC):
     def op_select(self, op: Op, frame: Frame) -> None:
         self.dense_op(op, frame)
 
+    def op_dot(self, op: Op, frame: Frame) -> None:
+        self.dense_op(op, frame)
+
     def op_reduce(self, op: Op, frame: Frame) -> None:
         self.dense_op(op, frame)
 

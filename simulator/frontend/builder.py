@@ -45,6 +45,7 @@ COMPARISON: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
 }
+DOT_TYPES = ("int8", "fp16", "bf16", "fp32")
 _BITWISE = ("and", "or", "xor", "shl", "shr")
 
 
@@ -317,6 +318,29 @@ class Builder:
                 raise KernelError(f"{what}: the mask has shape {list(m.shape)} but the pointer is a scalar")
             pointer, m = self._same_shape(pointer, m)
         return pointer, m
+
+    # -- matrix products ---------------------------------------------------------------------------------------------
+
+    def dot(self, a: Value, b: Value, acc: Value | None, precision: str) -> Value:
+        """(M, K) x (K, N) [+ acc]; `precision` is ieee, hf32 or device."""
+        for what, v in (("first", a), ("second", b)):
+            if not isinstance(v, Value) or len(v.shape) != 2 or v.is_pointer:
+                raise KernelError(f"dot: the {what} operand must be a tile with two axes, got {describe(v)}")
+        if a.dtype != b.dtype or a.dtype.name not in DOT_TYPES:
+            raise KernelError(
+                f"dot: both operands must have one of the types {', '.join(DOT_TYPES)}, got {_types(a, b)}; "
+                "cast one of them"
+            )
+        if a.shape[1] != b.shape[0]:
+            raise KernelError(
+                f"dot: the inner sizes differ: {list(a.shape)} has {a.shape[1]} columns, "
+                f"{list(b.shape)} has {b.shape[0]} rows"
+            )
+        dtype = ty.int32 if a.dtype.is_int() else ty.float32
+        shape = (a.shape[0], b.shape[1])
+        if acc is not None and (acc.dtype != dtype or acc.shape != shape):
+            raise KernelError(f"dot: the accumulator must be a {dtype} tile of shape {list(shape)}, got {describe(acc)}")
+        return self._one("dot", (a, b, acc), dtype, shape, precision=precision)
 
     # -- reductions --------------------------------------------------------------------------------------------------
 

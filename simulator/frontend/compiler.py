@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
-from . import affine, hoist, liveness
+from . import affine, fuse, hoist, liveness
 from .builder import Builder, KernelError, describe
 from .control import Control
 from .errors import compile_error
@@ -285,6 +285,7 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
     except KernelError as e:
         raise compile_error(str(e), b.loc, fn.source.lines, first) from None
     program = Program(fn.name, params, constants, b.region, b.value_count, b.op_count)
+    fuse.fuse_accumulators(program)
     affine.classify(program)
     hoist.hoist(program)
     liveness.mark_atomics(program)

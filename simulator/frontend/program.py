@@ -15,7 +15,8 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     load         pointer, mask or None, other or None
     store        pointer, value, mask or None
     atomic(name) pointer, value, mask or None
-    reduce(name) attrs axis, keep_dims
+    reduce(name) attrs axis
+    dot          (M, K) tile, (K, N) tile, accumulator or None; attrs precision (ieee, hf32, device)
     for          lower, upper, step, initial values...; one region
     while        initial values...; regions condition, body
     if           condition; regions then, else

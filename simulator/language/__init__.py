@@ -29,6 +29,7 @@ from .debugging import static_assert, static_print
 from .indexing import where
 from .iterators import range_word as range
 from .iterators import static_range
+from .linear import dot
 from .mathematics import (
     abs,
     cdiv,
@@ -65,6 +66,7 @@ __all__ = [
     "cdiv",
     "constexpr",
     "div_rn",
+    "dot",
     "dtype",
     "exp",
     "expand_dims",

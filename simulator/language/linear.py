@@ -1,0 +1,47 @@
+"""Matrix products, on the Cube unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..frontend import types as ty
+from ..frontend.builder import KernelError
+from ..frontend.program import Value
+from ..frontend.words import Builder, word
+
+PRECISIONS = ("ieee", "hf32")
+
+
+@word
+def dot(
+    b: Builder,
+    input: Value,
+    other: Value,
+    acc: Value | None = None,
+    input_precision: str | None = None,
+    allow_tf32: bool | None = None,
+    max_num_imprecise_acc: int | None = None,
+    out_dtype: Any = ty.float32,
+) -> Value:
+    """input (M, K) times other (K, N), plus `acc` (M, N) if given: a float32 tile (int32 for int8 operands).
+
+    input, other: int8, float16, bfloat16 or float32, both alike; any sizes. The Cube adds into a float32 accumulator that
+    stays in L0C over a loop (`acc = tl.dot(a, b, acc)` and `acc += tl.dot(a, b)` are the same).
+    input_precision: for float32 operands, "ieee" or "hf32"; "tf32" and "tf32x3" mean "hf32", as on Ascend. Without it the
+    device's cube_math_type decides. allow_tf32, max_num_imprecise_acc: accepted, without effect, as on Ascend.
+    out_dtype: float32, or float16 / bfloat16 for a cast of the result.
+    """
+    precision = _precision(input_precision)
+    out = b.dot(input, other, acc, precision)
+    return out if out.dtype == out_dtype or out.dtype == ty.int32 else b.cast(out, out_dtype)
+
+
+def _precision(input_precision: str | None) -> str:
+    if input_precision is None:
+        return "device"
+    name = str(input_precision).lower()
+    if name in ("tf32", "tf32x3"):
+        return "hf32"
+    if name not in PRECISIONS:
+        raise KernelError(f"dot: input_precision must be one of {', '.join(PRECISIONS)}, got {input_precision!r}")
+    return name

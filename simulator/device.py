@@ -21,6 +21,7 @@ class Device:
 
     product: the device. cube_math_type: precision mode of the Cube. values, time: which of the two readings a launch does.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between turns).
+    l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
     timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
     """
 
@@ -31,6 +32,7 @@ class Device:
     multibuffer: int = 2
     timeline: int = 20_000
     step_limit: int = 10_000_000
+    l0_tile: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.cube_math_type not in CUBE_MATH_TYPES:

@@ -118,6 +118,9 @@ class Walker(ABC):
     def branch_ends(self, op: Op, region: Region) -> None:
         """A branch of an `if` was walked."""
 
+    def loop_done(self, op: Op) -> None:
+        """A loop is left by all programs that entered it."""
+
     def loop_begins(self, op: Op) -> None:
         """A loop is entered."""
 
@@ -437,6 +440,7 @@ class Walker(ABC):
             carried = self.turns(op, frame, lower, step, 0, trips, carried)
         else:
             carried = self.uneven(op, frame, lower, step, trips, carried)
+        self.loop_done(op)
         for r, x in zip(op.results, carried, strict=True):
             frame.values[r.id] = x
 
@@ -524,6 +528,7 @@ class Walker(ABC):
             carried, _ = self.while_part(op, 1, inner, carried)
             self.turn_ends(op)
         self.active = all_active
+        self.loop_done(op)
         for k, r in enumerate(op.results):
             frame.values[r.id] = merge([(i, xs[k]) for i, xs in finished], count)
 

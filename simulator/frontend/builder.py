@@ -339,7 +339,9 @@ class Builder:
         dtype = ty.int32 if a.dtype.is_int() else ty.float32
         shape = (a.shape[0], b.shape[1])
         if acc is not None and (acc.dtype != dtype or acc.shape != shape):
-            raise KernelError(f"dot: the accumulator must be a {dtype} tile of shape {list(shape)}, got {describe(acc)}")
+            raise KernelError(
+                f"dot: the accumulator must be a {dtype} tile of shape {list(shape)}, got {describe(acc)}"
+            )
         return self._one("dot", (a, b, acc), dtype, shape, precision=precision)
 
     # -- reductions --------------------------------------------------------------------------------------------------

@@ -28,7 +28,13 @@ def _region(region: Region, uses: dict[int, int]) -> None:
         if found is not None:
             product, acc = found
             region.ops[i] = Op(
-                op.id, "dot", "", (product.args[0], product.args[1], acc), op.results, product.attrs, product.loc
+                op.id,
+                "dot",
+                "",
+                (product.args[0], product.args[1], acc),
+                op.results,
+                product.attrs,
+                product.loc,
             )
             gone.add(product.id)
     region.ops = [op for op in region.ops if op.id not in gone]
@@ -42,6 +48,11 @@ def _sum_with_dot(op: Op, dots: dict[int, Op], uses: dict[int, int]) -> tuple[Op
     assert b is not None
     for product, acc in ((b, a), (a, b)):
         dot = dots.get(product.id)
-        if dot is not None and uses[product.id] == 1 and acc.dtype == product.dtype and acc.shape == product.shape:
+        if (
+            dot is not None
+            and uses[product.id] == 1
+            and acc.dtype == product.dtype
+            and acc.shape == product.shape
+        ):
             return dot, acc
     return None

@@ -43,5 +43,7 @@ def _precision(input_precision: str | None) -> str:
     if name in ("tf32", "tf32x3"):
         return "hf32"
     if name not in PRECISIONS:
-        raise KernelError(f"dot: input_precision must be one of {', '.join(PRECISIONS)}, got {input_precision!r}")
+        raise KernelError(
+            f"dot: input_precision must be one of {', '.join(PRECISIONS)}, got {input_precision!r}"
+        )
     return name

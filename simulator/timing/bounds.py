@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .engine import Group, Machine
+from .machine import Wiring
 
 
 def pipe_work(machine: Machine, group: Group) -> np.ndarray:
@@ -34,20 +35,20 @@ def pipe_work(machine: Machine, group: Group) -> np.ndarray:
 
 
 def bounds_us(
-    machine: Machine,
+    wiring: Wiring,
     groups: Sequence[Group],
     resource_bytes: np.ndarray,
-    unit: str,
     overhead_us: float,
     cycles_per_us: float,
 ) -> dict[str, float]:
     """Name -> least time in us."""
+    machine = wiring.machine
     work = np.concatenate([pipe_work(machine, g) for g in groups], axis=1)
     programs = work.shape[1]
     out: dict[str, float] = {}
-    for p, spec in enumerate(machine.pipes):
+    for p in range(len(machine.pipes)):
         cycles = max(work[p].sum() / machine.cores, work[p].max(initial=0.0))
-        out[f"{unit}.{spec.name}"] = float(cycles) / cycles_per_us
+        out[wiring.pipe_name(p)] = float(cycles) / cycles_per_us
     for resource, moved in zip(machine.resources, resource_bytes, strict=True):
         out[resource.name] = float(moved) / resource.bytes_per_cycle / cycles_per_us
     waves = -(-programs // machine.cores)

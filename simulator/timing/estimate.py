@@ -11,14 +11,15 @@ from ..errors import AscendtileError, BufferOverflowError
 from ..execution.order import must_run_one_by_one
 from ..execution.run import chunk_size, runtime_arguments
 from ..frontend.program import Program
-from ..run import Launch, LineCost, Pipe, Timeline
+from ..run import Buffer, Launch, LineCost, Pipe, Timeline
 from ..units.vector import Numerics
 from .access import FirstTouch
 from .bounds import bounds_us
 from .engine import REASONS, EngineResult, Group, Machine, simulate
 from .geometry import Definitions
+from .homes import L0C, L1, UB, Homes
 from .lower import Lowering, TimeOnly, TimeWithValues
-from .machine import launch_overhead_us, vector_machine, vector_unit
+from .machine import Wiring, launch_overhead_us, wire
 from .place import Placement, place
 from .plan import Plan
 
@@ -52,25 +53,38 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
 
 def make_plan(call: Call) -> Plan:
     """Buffers and costs. Raises `BufferOverflowError` with the largest block that fits."""
-    program, product = call.program, call.device.product
-    definitions = Definitions(program)
+    program, device = call.program, call.device
     try:
-        placement = _place(call, program, definitions)
+        homes, placement = _place(call, program)
     except BufferOverflowError as e:
         raise BufferOverflowError(f"{e}\n{_advice(call)}") from None
-    return Plan(program, product, definitions, placement)
+    wiring = wire(device.product, homes.has_dot, has_vector_work(program, homes))
+    hf32 = device.cube_math_type in ("ALLOW_FP32_DOWN_PRECISION", "USE_HF32")
+    return Plan(program, device.product, homes, placement, wiring, hf32, device.l0_tile)
 
 
-def _place(call: Call, program: Program, definitions: Definitions, copies: int | None = None) -> Placement:
+def has_vector_work(program: Program, homes: Homes) -> bool:
+    """Whether any tile has to be in UB."""
+    if not homes.has_dot or homes.copied_to_ub or homes.staged:
+        return True
+    for op in program.walk():
+        if op.kind in ("load", "store", "atomic"):
+            v = op.results[0] if op.kind == "load" else op.args[1]
+            root = None if v is None else homes.definitions.root(v)
+            if v is not None and v.shape and (root is None or homes.home(root) == UB):
+                return True
+    return False
+
+
+def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Homes, Placement]:
     product = call.device.product
-    return place(
-        program,
-        definitions,
-        copies or call.device.multibuffer,
-        product.integer("alignment.ub"),
-        product.ub_bytes,
-        product.name,
-    )
+    homes = Homes(program, Definitions(program), fixpipe=product.core_model == "split")
+    limits = {UB: (product.ub_bytes, product.integer("alignment.ub"))}
+    if homes.has_dot:
+        reserved = product.integer("buffers.l1_reserved")
+        limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
+        limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
+    return homes, place(program, homes, copies or call.device.multibuffer, limits, product.name)
 
 
 def _advice(call: Call) -> str:
@@ -106,7 +120,7 @@ def _largest(call: Call, name: str, now: int) -> int:
 def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> bool:
     try:
         program = call.kernel.program(call.types, {**call.constants, **changed})
-        _place(call, program, Definitions(program), copies)
+        _place(call, program, copies)
     except AscendtileError:
         return False
     return True
@@ -116,19 +130,18 @@ def _lower(walk: Lowering, call: Call, plan: Plan, numbers: np.ndarray, touch: F
     walk.prepare(plan, numbers, touch)
     walk.walk(numbers, runtime_arguments(call.program, call.arguments))
     walk.flush()
-    trace = walk.recorder.trace(plan.placement.engine_slots)
+    trace = walk.recorder.trace(plan.slots)
     return Group(trace=trace, programs=numbers)
 
 
 def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
     product = call.device.product
-    machine = vector_machine(product)
+    machine = plan.wiring.machine
     result = simulate(machine, groups, call.device.timeline)
     used = int((result.core_programs > 0).sum())
-    unit = vector_unit(product)
-    overhead = launch_overhead_us(product, used)
+    overhead = launch_overhead_us(product, used, machine.cores)
     per_us = product.us_to_cycles(1.0)
-    lines = _lines(plan, result, machine, unit, used)
+    lines = _lines(plan, result, used)
     return Launch(
         kernel=call.kernel.name,
         grid=call.grid,
@@ -141,11 +154,11 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
         cores=machine.cores,
         programs=sum(len(g.programs) for g in groups),
         instructions=result.instructions_run,
-        pipes=_pipes(result, machine, unit, used),
-        buffers={"UB": plan.placement.buffer},
+        pipes=_pipes(plan.wiring, result, used),
+        buffers=_buffers(plan),
         lines=lines,
         other_cycles=result.cycles - sum(x.cycles for x in lines),
-        bounds=bounds_us(machine, groups, result.resource_bytes, unit, overhead, per_us),
+        bounds=bounds_us(plan.wiring, groups, result.resource_bytes, overhead, per_us),
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
         warnings=(*call.warnings, *plan.warnings),
         notes=plan.notes,
@@ -159,24 +172,36 @@ def _argument_words(call: Call) -> dict[str, str]:
     return {n: describe_argument(x) for n, x in call.arguments.items()}
 
 
-def _pipes(result: EngineResult, machine: Machine, unit: str, used: int) -> dict[str, Pipe]:
-    total = result.cycles or 1.0
-    out = {}
-    for p, spec in enumerate(machine.pipes):
-        busy = float(result.busy[:, p].sum()) / used
-        stalls = {r: float(result.stalls[:, p, k].sum()) / used for k, r in enumerate(REASONS)}
-        out[f"{unit}.{spec.name}"] = Pipe(busy, busy / total, stalls)
+def _buffers(plan: Plan) -> dict[str, Buffer]:
+    out = dict(plan.placement.buffers)
+    if plan.homes.has_dot:
+        product = plan.product
+        for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
+            out[name] = Buffer(plan.l0_peak[name], capacity)
+        if not out[UB].peak_bytes:
+            del out[UB]
     return out
 
 
-def _lines(plan: Plan, result: EngineResult, machine: Machine, unit: str, used: int) -> tuple[LineCost, ...]:
+def _pipes(wiring: Wiring, result: EngineResult, used: int) -> dict[str, Pipe]:
+    total = result.cycles or 1.0
+    out = {}
+    for p in range(len(wiring.machine.pipes)):
+        busy = float(result.busy[:, p].sum()) / used
+        stalls = {r: float(result.stalls[:, p, k].sum()) / used for k, r in enumerate(REASONS)}
+        out[wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls)
+    return out
+
+
+def _lines(plan: Plan, result: EngineResult, used: int) -> tuple[LineCost, ...]:
     out = []
+    wiring = plan.wiring
     for (file, line), k in plan.lines.items():
         if k >= len(result.line_exposed):
             continue
         busy = {
-            f"{unit}.{s.name}": float(result.line_busy[k, p]) / used
-            for p, s in enumerate(machine.pipes)
+            wiring.pipe_name(p): float(result.line_busy[k, p]) / used
+            for p in range(len(wiring.machine.pipes))
             if result.line_busy[k, p]
         }
         source = linecache.getline(file, line).strip()
@@ -196,5 +221,8 @@ def _timeline(result: EngineResult, groups: list[Group], machine: Machine, limit
         n: np.ascontiguousarray(t[n]) for n in ("core", "pipe", "program", "record", "start", "end", "done")
     }
     return Timeline(
-        pipes=tuple(s.name for s in machine.pipes), line=line, complete=len(t) == result.records_run, **fields
+        pipes=tuple(f"{s.unit}.{s.name}" for s in machine.pipes),
+        line=line,
+        complete=len(t) == result.records_run,
+        **fields,
     )

@@ -38,6 +38,18 @@ def tile_bytes(v: Value) -> int:
     return packed if v.shape[-1] == 1 or rows == 1 else rows * row
 
 
+def fractal_bytes(v: Value) -> int:
+    """Bytes of a matrix in L1, L0A or L0B: fractals of 16 rows by 32 bytes."""
+    rows, columns = (1, *v.shape)[-2:]
+    return v.numel // (rows * columns) * align(rows, 16) * align(columns * element_bits(v) // 8, BLOCK_BYTES)
+
+
+def accumulator_bytes(v: Value) -> int:
+    """Bytes of a matrix in L0C: fractals of 16 x 16 elements of four bytes."""
+    rows, columns = (1, *v.shape)[-2:]
+    return align(rows, 16) * align(columns, 16) * 4
+
+
 def padded_elements(v: Value, bits: int) -> int:
     """Elements that an instruction has to pass over, padding included, when an element takes `bits`."""
     if not v.shape or v.shape[-1] == 1:
@@ -60,6 +72,7 @@ class Definitions:
     def __init__(self, program: Program) -> None:
         self.by_value: dict[int, Op] = {r.id: op for op in program.walk() for r in op.results}
         self.parameters = {v.id for v in program.params.values()}
+        self.folded: set[int] = set()  # results that cost nothing where they are used (homes.py)
 
     def of(self, v: Value) -> Op | None:
         return self.by_value.get(v.id)
@@ -69,7 +82,7 @@ class Definitions:
         op = self.of(v)
         if v.is_pointer or (v.static is not None and v.static.kind in ("affine", "box")):
             return None
-        while op is not None and op.kind in VIEWS:
+        while op is not None and (op.kind in VIEWS or v.id in self.folded):
             v = op.args[0]  # type: ignore[assignment]
             op = self.of(v)
         if v.static is not None and v.static.kind in ("affine", "box", "uniform"):

@@ -12,14 +12,14 @@ import numpy as np
 
 from ..execution.dense import ValueRun
 from ..execution.values import OPAQUE, Affine, Box, Pointers
-from ..execution.walker import Walker
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
 from .cost import Cost
+from .cube_lower import CubeLowering
 from .geometry import SCALAR as SCALAR_FORM
 from .geometry import TILE
-from .machine import MTE2, MTE3, READ_HBM, READ_L2, SCALAR, VECTOR, WRITE_HBM
+from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan, Template
 from .recorder import Recorder
 from .vector_cost import falls_back
@@ -27,7 +27,7 @@ from .vector_cost import falls_back
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
-class Lowering(Walker):
+class Lowering(CubeLowering):
     """Records of one walk. `plan` is what all walks of a launch share: costs, buffers, lines."""
 
     plan: Plan
@@ -41,6 +41,7 @@ class Lowering(Walker):
         self.touch = touch
         self.current: dict[int, int] = {}
         self.turn_counts: dict[int, int] = {}
+        self.products = 0
         self.pending = 0
         self.pending_loc = Loc("", 0)
         self.last_active = numbers
@@ -52,12 +53,17 @@ class Lowering(Walker):
         self.pending += 1
         self.pending_loc = op.loc
 
-    def flush(self) -> None:
-        """The scalar operations since the last record, as one record."""
+    def flush(self, cube: bool = False) -> None:
+        """The scalar operations since the last record, as one record on the unit of the next record."""
         if self.pending:
+            pipe = (
+                self.plan.wiring.cube_scalar
+                if cube or self.plan.wiring.scalar < 0
+                else self.plan.wiring.scalar
+            )
             cycles = self.pending * self.plan.costs.model.scalar_cycles
             self.pending = 0
-            self._add(SCALAR, self.pending_loc, occupancy=cycles, instructions=0)
+            self._add(pipe, self.pending_loc, occupancy=cycles, instructions=0)
 
     def turn(self, op: Op, number: int) -> None:
         self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
@@ -106,6 +112,8 @@ class Lowering(Walker):
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def record_dense(self, op: Op) -> None:
+        if self.plan.homes.has_dot and self._on_cube(op):
+            return
         if self.pending:
             self.flush()
         template = self.plan.templates.get(op.id)
@@ -129,6 +137,13 @@ class Lowering(Walker):
             self.active_or_none(),
         )
 
+    def _on_cube(self, op: Op) -> bool:
+        """Record an operation of the Cube's side; True if this was one."""
+        if op.kind == "dot":
+            self.record_dot(op)
+            return True
+        return self.plan.homes.home(op.results[0]) in (VIEW, FIXP)
+
     def _template(self, op: Op) -> Template:
         """What every execution of a dense operation has in common."""
         cost = self._with_real_operands(op, self.plan.costs.of(op))
@@ -138,7 +153,7 @@ class Lowering(Walker):
                 op.loc, f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles)"
             )
         return Template(
-            SCALAR if why else VECTOR,
+            self.plan.wiring.scalar if why else self.plan.wiring.vector,
             self.plan.line(op.loc),
             cost.occupancy,
             cost.latency,
@@ -151,7 +166,7 @@ class Lowering(Walker):
     def _scalar_op(self, op: Op) -> None:
         writes, _ = self.target(op.results[0])
         cycles = self.plan.costs.model.scalar_cycles
-        self._add(SCALAR, op.loc, occupancy=cycles, reads=self.slots_of(*op.args), writes=writes)
+        self._add(self.plan.scalar, op.loc, occupancy=cycles, reads=self.slots_of(*op.args), writes=writes)
 
     def _vector_scalars(self, op: Op) -> tuple[Value, ...]:
         """Scalars that the Vector unit computed and that an instruction takes as a scalar operand."""
@@ -165,7 +180,8 @@ class Lowering(Walker):
 
     def _into_register(self, op: Op, scalar: Value) -> None:
         """The scalar unit reads it from UB before the instruction can be issued."""
-        self._add(SCALAR, op.loc, occupancy=self.plan.costs.model.scalar_cycles, reads=self.slots_of(scalar))
+        cycles = self.plan.costs.model.scalar_cycles
+        self._add(self.plan.scalar, op.loc, occupancy=cycles, reads=self.slots_of(scalar))
 
     def _with_real_operands(self, op: Op, cost: Cost) -> Cost:
         for v in op.args:
@@ -186,15 +202,18 @@ class Lowering(Walker):
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def record_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        if self.plan.homes.home(op.results[0]) == L1:
+            self.cube_load(op, pointer, mask)
+            return
         self.flush()
         r = op.results[0]
         if not r.shape:
             writes, _ = self.target(r)
-            self._add(SCALAR, op.loc, occupancy=self.plan.scalar_read_cycles, writes=writes)
+            self._add(self.plan.scalar, op.loc, occupancy=self.plan.scalar_read_cycles, writes=writes)
             return
         writes, clobbers = self.target(r)
-        if not isinstance(pointer.offsets, Affine) or not _boxed(mask):
-            self._discrete(op, r, MTE2, READ_HBM, "load", writes=writes, clobbers=clobbers)
+        if not isinstance(pointer.offsets, Affine) or not boxed(mask):
+            self._discrete(op, r, True, "load", writes=writes, clobbers=clobbers)
             return
         amount, bursts, elements = transfer_bytes(pointer.offsets, mask, _itemsize(r))
         self._check_bursts(op, r, bursts, elements)
@@ -206,16 +225,25 @@ class Lowering(Walker):
             "latency": self.plan.read_latency,
             "occupancy": self.plan.read_interval,
         }
-        self._transfer(op, amount, first, what)
+        self._transfer(op, self.plan.wiring.mte2, self.plan.wiring.read, amount, first, what)
 
-    def _transfer(self, op: Op, amount: Any, first: np.ndarray | bool, what: dict[str, Any]) -> None:
+    def _transfer(
+        self,
+        op: Op,
+        pipe: int,
+        channels: tuple[int, int],
+        amount: Any,
+        first: np.ndarray | bool,
+        what: dict[str, Any],
+    ) -> None:
+        """A read from HBM for programs that are the first at their address, from L2 for the others."""
         if isinstance(first, bool):
-            self._add(MTE2, op.loc, channel=READ_HBM if first else READ_L2, amount=amount, **what)
+            self._add(pipe, op.loc, channel=channels[0 if first else 1], amount=amount, **what)
             return
         numbers = self.active - self.first_number
-        for channel, chosen in ((READ_HBM, first), (READ_L2, ~first)):
+        for channel, chosen in zip(channels, (first, ~first), strict=True):
             part = np.broadcast_to(np.asarray(amount), len(numbers))[chosen]
-            self._add(MTE2, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
+            self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
 
     def _fill(
         self, op: Op, r: Value, elements: Any, writes: tuple[int, ...], clobbers: tuple[int, ...]
@@ -228,7 +256,7 @@ class Lowering(Walker):
         partial = np.broadcast_to(np.asarray(elements) < r.numel, len(numbers))
         if partial.any():
             self._add(
-                VECTOR,
+                self.plan.wiring.vector,
                 op.loc,
                 occupancy=cost.occupancy,
                 latency=cost.latency,
@@ -246,40 +274,49 @@ class Lowering(Walker):
                 f"{op.kind} of {list(v.shape)} is strided: {many} elements move as {many} blocks of 32 bytes",
             )
 
-    def _discrete(self, op: Op, v: Value, pipe: int, channel: int, what: str, **slots: Any) -> None:
+    def _discrete(self, op: Op, v: Value, reading: bool, what: str, **slots: Any) -> None:
         """Addresses that are no regular pattern: one transfer per element."""
         n = v.numel
-        interval = self.plan.read_interval if pipe == MTE2 else self.plan.write_interval
-        latency = self.plan.read_latency if pipe == MTE2 else self.plan.write_latency
+        wiring = self.plan.wiring
+        interval = self.plan.read_interval if reading else self.plan.write_interval
+        latency = self.plan.read_latency if reading else self.plan.write_latency
         self.plan.warn(op.loc, f"discrete {what}: {n} elements, one transfer of 32 bytes each")
         self._add(
-            pipe,
+            wiring.mte2 if reading else wiring.mte3,
             op.loc,
             occupancy=n * interval,
             latency=latency,
-            channel=channel,
+            channel=wiring.read[0] if reading else wiring.write,
             amount=n * 32,
             instructions=n,
             **slots,
         )
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
-        self.flush()
         v = op.args[1]
         assert v is not None
+        root = self.plan.definitions.root(v)
+        if (
+            root is not None
+            and self.plan.homes.home(root) == L0C
+            and root.id not in self.plan.homes.copied_to_ub
+        ):
+            self.cube_store(op, pointer, mask)
+            return
+        self.flush()
         reads = self.slots_of(v)
         if v.shape and (self.plan.definitions.root(v) is None or self.plan.definitions.form(v) != TILE):
             reads = self._written_out(op, v)
-        if v.shape and (not isinstance(pointer.offsets, Affine) or not _boxed(mask)):
-            self._discrete(op, v, MTE3, WRITE_HBM, op.kind, reads=reads)
+        if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
+            self._discrete(op, v, False, op.kind, reads=reads)
             return
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = transfer_bytes(offsets, mask, _itemsize(v))
         self._check_bursts(op, v, bursts, elements)
         self._add(
-            MTE3,
+            self.plan.wiring.mte3,
             op.loc,
-            channel=WRITE_HBM,
+            channel=self.plan.wiring.write,
             amount=amount,
             occupancy=self.plan.write_interval,
             latency=self.plan.write_latency,
@@ -291,7 +328,7 @@ class Lowering(Walker):
         cost = self.plan.costs.made_real(v)
         slot = self.plan.placement.scratch_of[op.id]
         self._add(
-            VECTOR,
+            self.plan.wiring.vector,
             op.loc,
             occupancy=cost.occupancy,
             latency=cost.latency,
@@ -317,13 +354,15 @@ class Lowering(Walker):
         slot = self.plan.placement.slot_of.get(r.id)
         if v is None or slot is None or not r.shape:
             return
+        if slot.space == L0C and self.plan.definitions.root(v) is None:
+            return  # the first Mmad starts from zero
         root = self.plan.definitions.root(v)
         if root is not None and self.plan.placement.slot_of.get(root.id) is slot:
             return
         self.flush()
         cost = self.plan.costs.made_real(v)
         self._add(
-            VECTOR,
+            self.plan.wiring.vector,
             v.loc,
             occupancy=cost.occupancy,
             latency=cost.latency,
@@ -335,6 +374,11 @@ class Lowering(Walker):
 
     def loop_begins(self, op: Op) -> None:
         self.record_loop_entry(op)
+
+    def loop_done(self, op: Op) -> None:
+        for r in op.results:
+            if r.id in self.plan.placement.ub_copy:
+                self.to_ub(op, r)
 
     def branch_ends(self, op: Op, region: Region) -> None:
         """What a branch did not compute in the buffer of the `if` is copied there."""
@@ -384,7 +428,7 @@ class TimeWithValues(Lowering, ValueRun):
         return ValueRun.atomic(self, op, pointer, value, mask)
 
 
-def _boxed(mask: Any) -> bool:
+def boxed(mask: Any) -> bool:
     return mask is None or isinstance(mask, Box | bool)
 
 

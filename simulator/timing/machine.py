@@ -1,45 +1,59 @@
-"""The cores of a product as the engine sees them: pipes, shared bandwidth, ways to global memory."""
+"""The cores of a product as the engine sees them: pipes, shared bandwidth, ways to global memory.
+
+A kernel without matrix products runs on Vector cores. One with them runs on Cube cores; where Cube and Vector are apart
+(AIC and AIV), each Cube core brings its Vector cores along, and what passes between them goes through global memory.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from ..products import Product
 from .engine import Channel, Machine, PipeSpec, Resource
 
-SCALAR, VECTOR, MTE2, MTE3 = 0, 1, 2, 3
-PIPES = ("S", "V", "MTE2", "MTE3")
 HBM, L2 = 0, 1
-RESOURCES = ("HBM", "L2")
-READ_HBM, READ_L2, WRITE_HBM = 0, 1, 2
 
 
-def vector_unit(product: Product) -> str:
-    """Name of the unit that runs vector kernels: AIV where Cube and Vector are apart, AICORE where one core has both."""
-    return "AIV" if product.core_model == "split" else "AICORE"
+@dataclass(frozen=True)
+class Wiring:
+    """An engine machine, and which of its pipes and channels plays which part (-1: it has none)."""
+
+    machine: Machine
+    scalar: int
+    vector: int
+    mte2: int
+    mte3: int
+    cube_scalar: int
+    cube_mte2: int
+    mte1: int
+    mmad: int
+    fixp: int
+    read: tuple[int, int]  # GM to UB: from HBM, from L2
+    write: int
+    cube_read: tuple[int, int]  # GM to L1
+    cube_write: int  # L0C to GM
+
+    def pipe_name(self, pipe: int) -> str:
+        """ "AIV.V" and the like."""
+        spec = self.machine.pipes[pipe]
+        return f"{spec.unit}.{spec.name}"
 
 
-def vector_machine(product: Product) -> Machine:
-    """Vector cores of the product, for kernels without matrix products."""
-    unit = vector_unit(product)
-    depth = product.integer("sync.pipe_queue_depth")
-    pipes = tuple(PipeSpec(name=n, unit=unit, queue_depth=depth, scalar=n == "S") for n in PIPES)
-    read, write = (
-        product.number("path.gm_to_ub.bytes_per_cycle"),
-        product.number("path.ub_to_gm.bytes_per_cycle"),
-    )
-    hit = "path.gm_to_ub.l2_hit_bytes_per_cycle"
-    channels = (
-        Channel(name="GM to UB from HBM", port_bytes_per_cycle=read, resources=(HBM, L2)),
-        Channel(
-            name="GM to UB from L2",
-            port_bytes_per_cycle=product.number(hit) if product.has(hit) else read,
-            resources=(L2,),
-        ),
-        Channel(name="UB to GM", port_bytes_per_cycle=write, resources=(HBM, L2)),
-    )
-    return Machine(
+def wire(product: Product, has_dot: bool, has_vector: bool) -> Wiring:
+    """The machine for a kernel that has matrix products or not, and vector work or not."""
+    split = product.core_model == "split"
+    units = _units(split, has_dot, has_vector)
+    pipes = _pipes(product, units)
+    index = {(p.unit, p.name): i for i, p in enumerate(pipes)}
+    vector_unit, cube_unit = ("AIV", "AIC") if split else ("AICORE", "AICORE")
+
+    def pipe(unit: str, name: str) -> int:
+        return index.get((unit, name), -1)
+
+    machine = Machine(
         pipes=pipes,
-        cores=product.vector_cores,
-        channels=channels,
+        cores=product.cube_cores if has_dot else product.vector_cores,
+        channels=_channels(product),
         resources=(
             Resource(name="HBM", bytes_per_cycle=product.hbm_bytes_per_cycle),
             Resource(name="L2", bytes_per_cycle=product.l2_bytes_per_cycle),
@@ -48,13 +62,75 @@ def vector_machine(product: Product) -> Machine:
         cross_pipe_cycles=product.number("sync.set_flag_cycles") + product.number("sync.wait_flag_cycles"),
         issue_cycles=product.number("scalar.issue_cycles_per_instruction"),
     )
+    return Wiring(
+        machine=machine,
+        scalar=pipe(vector_unit, "S"),
+        vector=pipe(vector_unit, "V"),
+        mte2=pipe(vector_unit, "MTE2"),
+        mte3=pipe(vector_unit, "MTE3"),
+        cube_scalar=pipe(cube_unit, "S"),
+        cube_mte2=pipe(cube_unit, "MTE2"),
+        mte1=pipe(cube_unit, "MTE1"),
+        mmad=pipe(cube_unit, "M"),
+        fixp=pipe(cube_unit, "FIXP"),
+        read=(0, 1),
+        write=2,
+        cube_read=(3, 4),
+        cube_write=5,
+    )
 
 
-def launch_overhead_us(product: Product, cores: int) -> float:
+def _units(split: bool, has_dot: bool, has_vector: bool) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    vector = ("S", "V", "MTE2", "MTE3")
+    cube = ("S", "MTE2", "MTE1", "M", "FIXP")
+    if not split:
+        return (("AICORE", ("S", "V", "MTE2", "MTE3", *(("MTE1", "M") if has_dot else ()))),)
+    if not has_dot:
+        return (("AIV", vector),)
+    return (("AIC", cube), ("AIV", vector)) if has_vector else (("AIC", cube),)
+
+
+def _pipes(product: Product, units: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[PipeSpec, ...]:
+    depth = product.integer("sync.pipe_queue_depth")
+    return tuple(
+        PipeSpec(name=n, unit=unit, queue_depth=depth, scalar=n == "S")
+        for unit, names in units
+        for n in names
+    )
+
+
+def _channels(product: Product) -> tuple[Channel, ...]:
+    """Ways between global memory and the core: each has a port rate and the shared resources it draws on."""
+    to_l1 = "gm_to_l1_nd2nz"
+    return (
+        _channel("GM to UB from HBM", _rate(product, "gm_to_ub", hit=False), (HBM, L2)),
+        _channel("GM to UB from L2", _rate(product, "gm_to_ub", hit=True), (L2,)),
+        _channel("UB to GM", _rate(product, "ub_to_gm", hit=False), (HBM, L2)),
+        _channel("GM to L1 from HBM", _rate(product, to_l1, hit=False), (HBM, L2)),
+        _channel("GM to L1 from L2", _rate(product, to_l1, hit=True), (L2,)),
+        _channel("L0C to GM", _out_rate(product), (HBM, L2)),
+    )
+
+
+def _channel(name: str, rate: float, resources: tuple[int, ...]) -> Channel:
+    return Channel(name=name, port_bytes_per_cycle=rate, resources=resources)
+
+
+def _rate(product: Product, path: str, hit: bool) -> float:
+    fast = f"path.{path}.l2_hit_bytes_per_cycle"
+    return product.number(fast if hit and product.has(fast) else f"path.{path}.bytes_per_cycle")
+
+
+def _out_rate(product: Product) -> float:
+    nd = "path.l0c_to_gm.nz2nd_bytes_per_cycle"
+    return product.number(nd if product.has(nd) else "path.l0c_to_gm.bytes_per_cycle")
+
+
+def launch_overhead_us(product: Product, cores: int, most_cores: int) -> float:
     """Launch cost outside of the cores: published for one core and for all, linear in between."""
     one, most = (
         product.number("launch.single_core_overhead_us"),
         product.number("launch.all_cores_overhead_us"),
     )
-    span = product.vector_cores - 1
+    span = most_cores - 1
     return one if span <= 0 else one + (most - one) * (cores - 1) / span

@@ -1,4 +1,4 @@
-"""Which bytes of UB each tile value gets, and whether all of them fit.
+"""Which bytes of UB, L1 and L0C each tile value gets, and whether all of them fit.
 
 Each dense value lives from its definition to its last use. A value that a loop carries keeps one buffer through the loop;
 an elementwise result may take over the buffer of an operand that dies there. A tile that is loaded or stored inside a
@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from ..errors import BufferOverflowError
 from ..frontend.program import Op, Program, Region, Value
 from ..run import Buffer, LiveValue
-from .geometry import TILE, Definitions, align, tile_bytes
+from .geometry import TILE, accumulator_bytes, align, fractal_bytes, tile_bytes
+from .homes import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
 
 ELEMENTWISE = ("binary", "unary", "cast", "select")
@@ -32,6 +33,7 @@ class Slot:
     number: int = -1
     depth: int = 0
     label: str = ""
+    space: str = UB
     targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
 
     @property
@@ -46,19 +48,24 @@ class Placement:
     slots: tuple[Slot, ...]
     slot_of: dict[int, Slot]
     scratch_of: dict[int, Slot]
+    ub_copy: dict[int, Slot]
+    l1_copy: dict[tuple[int, int], Slot]
     loop_of: dict[int, int]
-    buffer: Buffer
+    buffers: dict[str, Buffer]
     engine_slots: int
 
 
 class Placer:
     """Assigns buffers for one program."""
 
-    def __init__(self, program: Program, definitions: Definitions, copies: int, alignment: int) -> None:
+    def __init__(self, program: Program, homes: Homes, copies: int, alignment: dict[str, int]) -> None:
         self.program = program
-        self.definitions = definitions
+        self.homes = homes
+        self.definitions = homes.definitions
         self.copies = copies
         self.alignment = alignment
+        self.ub_copy: dict[int, Slot] = {}
+        self.l1_copy: dict[tuple[int, int], Slot] = {}
         self.position = 0
         self.slot_of: dict[int, Slot] = {}
         self.scratch_of: dict[int, Slot] = {}
@@ -75,9 +82,21 @@ class Placer:
         self._last_uses(self.program.body)
         self._region(self.program.body)
         self._multibuffer(self.program.body, None)
-        live = [s for s in {id(s): s for s in [*self.slot_of.values(), *self.scratch_of.values()]}.values()]
-        pack(live)
+        every = [
+            *self.slot_of.values(),
+            *self.scratch_of.values(),
+            *self.ub_copy.values(),
+            *self.l1_copy.values(),
+        ]
+        live = list({id(s): s for s in every}.values())
+        for space in (UB, L1, L0C):
+            pack([s for s in live if s.space == space])
         return live
+
+    def size(self, v: Value, space: str) -> int:
+        """Bytes of one copy of a value in a buffer, aligned."""
+        measure = {UB: tile_bytes, L1: fractal_bytes, L0C: accumulator_bytes}[space]
+        return align(measure(v), self.alignment[space])
 
     def names(self) -> dict[int, str]:
         """Words for values without a name: what made them, and the named value they go into."""
@@ -163,11 +182,16 @@ class Placer:
                 self._region(inner)
             self._plain(op)
             self._scratch(op)
+            self._crossings(op)
 
     def _plain(self, op: Op) -> None:
         for r in op.results:
             self.loop_of[r.id] = self.loops[-1].id if self.loops else -1
-            if r.id in self.slot_of or self.definitions.root(r) is not r:
+            if (
+                r.id in self.slot_of
+                or self.definitions.root(r) is not r
+                or self.homes.home(r) in (FIXP, VIEW)
+            ):
                 continue
             slot = self._taken_over(op, r) or self._new(r)
             slot.values.append(r)
@@ -176,21 +200,43 @@ class Placer:
 
     def _new(self, v: Value) -> Slot:
         born = self._birth(v)
+        space = self.homes.home(v)
         slot = Slot(
-            [], born, self.last.get(v.id, born), align(tile_bytes(v), self.alignment), depth=len(self.loops)
+            [], born, self.last.get(v.id, born), self.size(v, space), depth=len(self.loops), space=space
         )
         self.slots.append(slot)
         return slot
 
+    def _crossings(self, op: Op) -> None:
+        """Places for values that pass between the Cube's buffers and UB."""
+        for r in op.results:
+            if r.id in self.homes.copied_to_ub:
+                at = self.spans.get(op.id, (0, self.at[op.id]))[1]
+                end = max(at, self.last.get(r.id, at))
+                self.ub_copy[r.id] = Slot(
+                    [r], at, end, self.size(r, UB), label=f"{r.name or 'product'} in UB"
+                )
+        if op.kind == "dot":
+            for i, v in enumerate(op.args[:2]):
+                source = self.homes.source(v)  # type: ignore[arg-type]
+                if source.id in self.homes.staged:
+                    at = self.at[op.id]
+                    name = f"{source.name or 'operand'} in L1"
+                    self.l1_copy[(op.id, i)] = Slot(
+                        [source], at, at, self.size(source, L1), label=name, space=L1
+                    )
+
     def _taken_over(self, op: Op, r: Value) -> Slot | None:
         """The buffer of an operand of the same size that dies at this operation."""
-        if op.kind not in ELEMENTWISE or not r.shape:
+        if op.kind not in ELEMENTWISE or not r.shape or self.homes.home(r) != UB:
             return None
         for v in op.args:
             root = None if v is None else self.definitions.root(v)
             if root is None or root.id not in self.slot_of or self.definitions.form(v) != TILE:  # type: ignore[arg-type]
                 continue
             slot = self.slot_of[root.id]
+            if slot.space != UB:
+                continue
             dies = self.last.get(root.id) == self.at[op.id] == slot.end
             produced = self.definitions.of(root)
             loaded = produced is not None and produced.kind == "load"
@@ -203,7 +249,7 @@ class Placer:
         size = scratch_bytes(op, self.definitions)
         if size:
             at = self.at[op.id]
-            slot = Slot([], at, at, align(size, self.alignment), label=f"scratch of {op.name or op.kind}")
+            slot = Slot([], at, at, align(size, self.alignment[UB]), label=f"scratch of {op.name or op.kind}")
             slot.values = [op.results[0]] if op.results else []
             self.scratch_of[op.id] = slot
 
@@ -228,7 +274,7 @@ class Placer:
         produced = None if root is None else self.definitions.of(root)
         if root is None or root.id in self.slot_of or produced not in branch.ops:
             return
-        if align(tile_bytes(root), self.alignment) == slot.size:
+        if self.size(root, slot.space) == slot.size:
             slot.values.append(root)
             self.slot_of[root.id] = slot
 
@@ -246,6 +292,7 @@ class Placer:
         for inner in op.regions:
             self._region(inner)
         self.loops.pop()
+        self._crossings(op)
 
     def _carried(self, op: Op, k: int, first: int, skip: int, begin: int, end: int) -> None:
         """One buffer for a carried value: its start (if it dies here), the body's argument, what the body hands back."""
@@ -253,13 +300,11 @@ class Placer:
         args = [inner.args[skip + k] for inner in op.regions if len(inner.args) > skip + k]
         root = None if initial is None else self.definitions.root(initial)
         slot = self.slot_of.get(root.id) if root is not None else None
-        if (
-            root is None
-            or slot is None
-            or self.last.get(root.id, -1) > end
-            or slot.size != align(tile_bytes(r), self.alignment)
-        ):
-            slot = Slot([], begin, end, align(tile_bytes(r), self.alignment), depth=len(self.loops))
+        space = self.homes.home(r)
+        size = self.size(r, space)
+        alive = root is not None and self.last.get(root.id, -1) > end
+        if slot is None or alive or slot.size != size or slot.space != space:
+            slot = Slot([], begin, end, size, depth=len(self.loops), space=space)
             self.slots.append(slot)
         slot.end = max(slot.end, end, self.last.get(r.id, end))
         for v in (*args, r):
@@ -274,7 +319,13 @@ class Placer:
         if root is None or root.id in self.slot_of:
             return
         produced = self.definitions.of(root)
-        if produced is None or produced not in body.ops or produced.kind not in ELEMENTWISE:
+        if produced is None or produced not in body.ops:
+            return
+        if slot.space == L0C:  # the product is added into the accumulator where it lies
+            slot.values.append(root)
+            self.slot_of[root.id] = slot
+            return
+        if produced.kind not in ELEMENTWISE or self.homes.home(root) != UB:
             return
         if self._last_in_body(arg, body) <= self.at[produced.id] and tile_bytes(root) == tile_bytes(arg):
             slot.values.append(root)
@@ -343,20 +394,37 @@ def _lowest(s: Slot, others: list[Slot]) -> int:
 
 
 def place(
-    program: Program, definitions: Definitions, copies: int, alignment: int, capacity: int, device: str
+    program: Program, homes: Homes, copies: int, limits: dict[str, tuple[int, int]], device: str
 ) -> Placement:
-    """Buffers of all values. Raises `BufferOverflowError` when they do not fit in `capacity` bytes."""
-    placer = Placer(program, definitions, copies, alignment)
+    """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes).
+
+    Raises `BufferOverflowError` when the values do not fit.
+    """
+    placer = Placer(program, homes, copies, {space: alignment for space, (_, alignment) in limits.items()})
     live = placer.run()
     number = 0
     for s in live:
         s.number = number
         number += s.copies
-    _clobbers(live)
-    buffer = _ledger(placer, live, capacity)
-    if buffer.peak_bytes > capacity:
-        raise BufferOverflowError(_overflow(program, buffer, live, device))
-    return Placement(tuple(live), placer.slot_of, placer.scratch_of, placer.loop_of, buffer, number)
+    buffers = {}
+    for space, (capacity, _) in limits.items():
+        mine = [s for s in live if s.space == space]
+        _clobbers(mine)
+        if not mine and space != UB:
+            continue
+        buffers[space] = _ledger(placer, mine, capacity)
+        if buffers[space].peak_bytes > capacity:
+            raise BufferOverflowError(_overflow(program, space, buffers[space], device))
+    return Placement(
+        tuple(live),
+        placer.slot_of,
+        placer.scratch_of,
+        placer.ub_copy,
+        placer.l1_copy,
+        placer.loop_of,
+        buffers,
+        number,
+    )
 
 
 def _clobbers(slots: list[Slot]) -> None:
@@ -409,7 +477,7 @@ def _live_value(s: Slot, names: dict[int, str]) -> LiveValue:
     return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset)
 
 
-def _overflow(program: Program, buffer: Buffer, slots: list[Slot], device: str) -> str:
+def _overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
     need, have = buffer.peak_bytes, buffer.capacity_bytes
     rows = "\n".join(
         f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
@@ -417,6 +485,6 @@ def _overflow(program: Program, buffer: Buffer, slots: list[Slot], device: str) 
         for v in buffer.peak[:6]
     )
     return (
-        f"{program.name} on {device}: ub overflow, requires {need * 8} bits while {have * 8} bits available "
+        f"{program.name} on {device}: {space.lower()} overflow, requires {need * 8} bits while {have * 8} bits available "
         f"({need} against {have} bytes). Alive at the peak:\n{rows}"
     )

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..frontend.program import Loc, Program, Value
+from ..execution.values import Affine
+from ..frontend.program import Loc, Op, Program, Value
+from ..frontend.types import DType
 from ..products import Product
 from .cost import CostModel
-from .geometry import Definitions
+from .cube_cost import ITEM_BYTES, CubeCosts
+from .geometry import align
+from .homes import Homes
+from .machine import Wiring
 from .place import Placement
 from .vector_cost import VectorCosts
 
@@ -25,17 +30,39 @@ class Template(NamedTuple):
     scalars: tuple[Value, ...]
 
 
+class Part(NamedTuple):
+    """One L0 tile of a product: cycles of its loads to L0A and L0B and of its Mmad."""
+
+    a_cycles: float
+    b_cycles: float
+    m_cycles: float
+
+
 class Plan:
-    """Static side of lowering one program for one product."""
+    """Static side of lowering one program for one product.
+
+    hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
+    """
 
     def __init__(
-        self, program: Program, product: Product, definitions: Definitions, placement: Placement
+        self,
+        program: Program,
+        product: Product,
+        homes: Homes,
+        placement: Placement,
+        wiring: Wiring,
+        hf32: bool = False,
+        l0_tile: tuple[int, int, int] | None = None,
     ) -> None:
         self.program = program
         self.product = product
-        self.definitions = definitions
+        self.homes = homes
+        self.definitions = homes.definitions
         self.placement = placement
-        self.costs = VectorCosts(CostModel(product), definitions)
+        self.wiring = wiring
+        self.hf32 = hf32
+        self.l0_tile = l0_tile
+        self.costs = VectorCosts(CostModel(product), self.definitions)
         self.lines: dict[tuple[str, int], int] = {}
         self.warnings: dict[str, None] = {}
         self.templates: dict[int, Template] = {}
@@ -44,6 +71,85 @@ class Plan:
         self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
         self.write_interval = product.number("path.ub_to_gm.issue_interval_cycles")
         self.scalar_read_cycles = product.number("l2.read_latency_cycles")
+        if homes.has_dot:
+            self._cube_side(product)
+
+    def _cube_side(self, product: Product) -> None:
+        self.cube = CubeCosts(product)
+        self.l1_latency = product.number("path.gm_to_l1_nd2nz.fixed_cycles")
+        self.l1_interval = product.number("path.gm_to_l1_nd2nz.issue_interval_cycles")
+        slow = "path.gm_to_l1_nd2nz.unaligned_slowdown"
+        self.unaligned_slowdown = product.number(slow) if product.has(slow) else 1.0
+        nd = "path.l0c_to_gm.nz2nd_fixed_cycles"
+        self.fixp_latency = product.number(nd if product.has(nd) else "path.l0c_to_gm.fixed_cycles")
+        least = "path.l0c_to_gm.min_cycles"
+        self.fixp_min = product.number(
+            least if product.has(least) else "path.l0c_to_gm.issue_interval_cycles"
+        )
+        self.cross_core_cycles = product.number("sync.cross_core_model_cycles")
+        self.ub_to_l1 = _way(product, "ub_to_l1")
+        self.l0c_to_ub = _way(product, "l0c_to_ub")
+        first = self.placement.engine_slots
+        self.l0_slots = ((first, first + 1), (first + 2, first + 3))
+        self.workspace_slot = first + 4
+        self._parts: dict[int, list[Part]] = {}
+        self.l0_peak = {"L0A": 0, "L0B": 0}
+
+    @property
+    def slots(self) -> int:
+        """Engine slots in all."""
+        return self.placement.engine_slots + (5 if self.homes.has_dot else 0)
+
+    @property
+    def scalar(self) -> int:
+        """Pipe of scalar work that belongs to no unit in particular."""
+        return self.wiring.scalar if self.wiring.scalar >= 0 else self.wiring.cube_scalar
+
+    def operand(self, op: Op) -> str:
+        """Type in which the Cube reads the operands of a product."""
+        a = op.args[0]
+        assert a is not None
+        if a.dtype.name != "fp32":
+            return a.dtype.name
+        asked = op.attrs["precision"]
+        return "hf32" if asked == "hf32" or (asked == "device" and self.hf32) else "fp32"
+
+    def product_parts(self, op: Op) -> list[Part]:
+        """L0 tiles of a product, k innermost."""
+        found = self._parts.get(op.id)
+        if found is None:
+            found = self._parts[op.id] = self._cut(op)
+        return found
+
+    def _cut(self, op: Op) -> list[Part]:
+        a, b = op.args[0], op.args[1]
+        assert a is not None
+        assert b is not None
+        (m, k), n = a.shape, b.shape[1]
+        operand = self.operand(op)
+        tile = self.cube.l0_tile(m, n, k, operand, self.l0_tile)
+        for name, size in (("L0A", tile.l0a_bytes), ("L0B", tile.l0b_bytes)):
+            self.l0_peak[name] = max(self.l0_peak[name], 2 * size)
+        return [
+            self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand)
+            for i in range(0, m, tile.m)
+            for j in range(0, n, tile.n)
+            for q in range(0, k, tile.k)
+        ]
+
+    def _part(self, m: int, n: int, k: int, operand: str) -> Part:
+        cube, size = self.cube, ITEM_BYTES[operand]
+        (a_fixed, a_rate), (b_fixed, b_rate) = cube.to_l0a, cube.to_l0b
+        depth = align(k * size, 32)
+        cycles = cube.startup + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
+        return Part(a_fixed + align(m, 16) * depth / a_rate, b_fixed + align(n, 16) * depth / b_rate, cycles)
+
+    def unaligned_factor(self, offsets: Affine, v: Value) -> float:
+        """Rows that do not start on a 32-byte block slow the ND-to-NZ transfer down."""
+        assert isinstance(v.dtype, DType)
+        pitches = [s for s in offsets.strides if not isinstance(s, int) or abs(s) > 1]
+        aligned = all(isinstance(s, int) and s * v.dtype.itemsize % 32 == 0 for s in pitches)
+        return 1.0 if aligned else self.unaligned_slowdown
 
     def line(self, loc: Loc) -> int:
         """Number of a source line in the trace."""
@@ -55,3 +161,10 @@ class Plan:
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(self.costs.model.notes)
+
+
+def _way(product: Product, name: str) -> tuple[float, float]:
+    """(fixed cycles, bytes per cycle) of a way that only coupled cores have."""
+    if not product.has(f"path.{name}.bytes_per_cycle"):
+        return 0.0, 1.0
+    return product.number(f"path.{name}.fixed_cycles"), product.number(f"path.{name}.bytes_per_cycle")

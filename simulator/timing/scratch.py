@@ -11,6 +11,8 @@ REPEAT_LANES_FP32 = 64
 
 def scratch_bytes(op: Op, definitions: Definitions) -> int:
     """Bytes for widened operands, reduction partials, made-real symbolic tiles; 0 for most operations."""
+    if op.results and op.results[0].id in definitions.folded:
+        return 0
     if op.results and op.results[0].static.kind in ("affine", "box", "scalar", "pointer"):
         return 0
     if op.kind in ("binary", "compare", "select", "unary"):

@@ -1,0 +1,91 @@
+"""Cost of a matrix product on the Cube: how it is cut into L0 tiles, and the cycles of each part.
+
+Cycles of one Mmad = start-up + ceil(m/16) ceil(n/16) ceil(k/k0) (k0 / k per cycle)   (DOC Cube appendix; PTO).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import BufferOverflowError, UsageError
+from ..products import Product
+from .geometry import align
+
+ITEM_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "hf32": 4, "int8": 1}
+
+
+@dataclass(frozen=True)
+class L0Tile:
+    """baseM, baseN, baseK of a product, and the bytes of one L0A and one L0B tile."""
+
+    m: int
+    n: int
+    k: int
+    l0a_bytes: int
+    l0b_bytes: int
+
+
+class CubeCosts:
+    """Costs of matrix products on one product."""
+
+    def __init__(self, product: Product) -> None:
+        self.product = product
+        self.rows, self.columns = product.integer("cube.m"), product.integer("cube.n")
+        self.startup = product.number("cube.startup_cycles")
+        self.barrier_tiles = product.integer("cube.accumulate_barrier_tiles")
+        self.drain = product.number("sync.pipe_barrier_v_cycles")
+        self.to_l0a = _path(product, "l1_to_l0a")
+        self.to_l0b = _path(product, "l1_to_l0b")
+
+    def k_block(self, operand: str) -> tuple[int, int]:
+        """(k0: elements of 32 bytes, k per cycle) of an operand type."""
+        key = f"cube.k_per_cycle.{operand}"
+        if not self.product.has(key):
+            have = ", ".join(self.product.texts("dtypes.cube_inputs"))
+            raise UsageError(f"the Cube of {self.product.name} takes no {operand} operands; it takes {have}")
+        k0_key = f"cube.k0.{operand}"
+        k0 = self.product.integer(k0_key) if self.product.has(k0_key) else 32 // ITEM_BYTES[operand]
+        return k0, self.product.integer(key)
+
+    def mmad_cycles(self, m: int, n: int, k: int, operand: str) -> float:
+        """Cycles of one Mmad, without the start-up."""
+        k0, per_cycle = self.k_block(operand)
+        return -(-m // self.rows) * -(-n // self.columns) * -(-k // k0) * max(1.0, k0 / per_cycle)
+
+    def barrier_cycles(self, m: int, n: int) -> float:
+        """An accumulation that is too short to hide the drain waits for it."""
+        return self.drain if -(-m // 16) * -(-n // 16) < self.barrier_tiles else 0.0
+
+    def l0_tile(
+        self, m: int, n: int, k: int, operand: str, given: tuple[int, int, int] | None = None
+    ) -> L0Tile:
+        """The largest L0 tile of which two fit in L0A and in L0B: as wide as possible, then as deep as possible."""
+        size = ITEM_BYTES[operand]
+        k0, _ = self.k_block(operand)
+        half_a, half_b = self.product.l0a_bytes // 2, self.product.l0b_bytes // 2
+        if given is not None:
+            return self._checked(L0Tile(*given, *_l0_bytes(*given, size)), half_a, half_b)
+        base_m, base_n = align(m, 16), align(n, 16)
+        base_m = min(base_m, max(16, half_a // (k0 * size) // 16 * 16))
+        base_n = min(base_n, max(16, half_b // (k0 * size) // 16 * 16))
+        deep = min(half_a // (base_m * size), half_b // (base_n * size)) // k0 * k0
+        base_k = min(align(k, k0), max(k0, deep))
+        return L0Tile(base_m, base_n, base_k, *_l0_bytes(base_m, base_n, base_k, size))
+
+    def _checked(self, tile: L0Tile, half_a: int, half_b: int) -> L0Tile:
+        for name, need, have in (("L0A", tile.l0a_bytes, half_a), ("L0B", tile.l0b_bytes, half_b)):
+            if need > have:
+                raise BufferOverflowError(
+                    f"{name.lower()} overflow: an L0 tile of {tile.m} x {tile.n} x {tile.k} needs {need} bytes of {name}, "
+                    f"half of it ({have} bytes) is there for each of two tiles; make baseM, baseN or baseK smaller"
+                )
+        return tile
+
+
+def _l0_bytes(m: int, n: int, k: int, size: int) -> tuple[int, int]:
+    return align(m, 16) * align(k * size, 32), align(n, 16) * align(k * size, 32)
+
+
+def _path(product: Product, name: str) -> tuple[float, float]:
+    """(fixed cycles, bytes per cycle) of a way."""
+    return product.number(f"path.{name}.fixed_cycles"), product.number(f"path.{name}.bytes_per_cycle")

@@ -1,0 +1,209 @@
+"""Records of the Cube's side: GM to L1, L1 to L0A and L0B, Mmad, L0C to GM or on to UB, and the hand-overs with AIV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..execution.values import Affine, Pointers
+from ..execution.walker import Walker
+from ..frontend.program import Op, Value
+from ..frontend.types import DType
+from .access import transfer_bytes
+from .homes import FIXP, L0C, L1, VIEW
+from .plan import Plan
+from .recorder import Recorder
+
+
+class CubeLowering(Walker):
+    """The part of lowering that knows the Cube."""
+
+    plan: Plan
+    recorder: Recorder
+    current: dict[int, int]
+    products: int
+
+    def cube_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        """A tile that is loaded to be an operand: GM to L1, ND to NZ on the way."""
+        plan, r = self.plan, op.results[0]
+        self.flush(cube=True)  # type: ignore[attr-defined]
+        writes, clobbers = self.target(r)  # type: ignore[attr-defined]
+        slots = {"writes": writes, "clobbers": clobbers}
+        wiring = plan.wiring
+        if not isinstance(pointer.offsets, Affine) or not _boxed(mask):
+            n = r.numel
+            plan.warn(op.loc, f"discrete load: {n} elements, one transfer of 32 bytes each")
+            amount: Any = n * 32
+            what = {**slots, "occupancy": n * plan.l1_interval, "latency": plan.l1_latency, "instructions": n}
+            self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, True, what)  # type: ignore[attr-defined]
+            return
+        assert isinstance(r.dtype, DType)
+        amount, bursts, elements = transfer_bytes(pointer.offsets, mask, r.dtype.itemsize)
+        self._check_bursts(op, r, bursts, elements)  # type: ignore[attr-defined]
+        amount = amount * plan.unaligned_factor(pointer.offsets, r)
+        first = self.touch.first(pointer.tensor, pointer.offsets.base, len(self.active))  # type: ignore[attr-defined]
+        what = {**slots, "latency": plan.l1_latency, "occupancy": plan.l1_interval}
+        self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, first, what)  # type: ignore[attr-defined]
+
+    def record_dot(self, op: Op) -> None:
+        """One product: its L0 tiles, each loaded to L0A and L0B (in ping-pong) and multiplied into L0C."""
+        self.flush(cube=True)  # type: ignore[attr-defined]
+        plan, r = self.plan, op.results[0]
+        a, b = (self._operand_slots(op, i) for i in (0, 1))
+        writes, clobbers = self.target(r)  # type: ignore[attr-defined]
+        acc = op.args[2]
+        adds = acc is not None and bool(plan.placement.slot_of) and self._in_place(acc, r)
+        for part in plan.product_parts(op):
+            pair = plan.l0_slots[self.products % 2]
+            self.products += 1
+            self._fixed(op, plan.wiring.mte1, part.a_cycles, 0.0, a, (pair[0],), ())
+            self._fixed(op, plan.wiring.mte1, part.b_cycles, 0.0, b, (pair[1],), ())
+            self._fixed(op, plan.wiring.mmad, part.m_cycles, 0.0, pair, writes, clobbers)
+        if acc is not None and not adds:
+            self._add_in_ub(op, acc, r)
+        elif r.id in plan.homes.copied_to_ub:
+            self.to_ub(op, r)
+
+    def _in_place(self, acc: Value, r: Value) -> bool:
+        """Whether the accumulator lies where the product is added to it (or starts as zero)."""
+        root = self.plan.definitions.root(acc)
+        slots = self.plan.placement.slot_of
+        return root is None or (root.id in slots and slots[root.id] is slots.get(r.id))
+
+    def _add_in_ub(self, op: Op, acc: Value, r: Value) -> None:
+        """An accumulator that lives in UB: the product goes there and the Vector unit adds."""
+        if r.id in self.plan.placement.ub_copy:
+            self.to_ub(op, r)
+        cost = self.plan.costs.model.vector("add", "fp32", r.numel, 32)
+        reads = (*self.slots_of(acc), *self.slots_of(r))  # type: ignore[attr-defined]
+        writes = (self.current.get(r.id, self.plan.placement.slot_of[r.id].number),)
+        self._fixed(op, self.plan.wiring.vector, cost.occupancy, cost.latency, reads, writes, ())
+
+    def _operand_slots(self, op: Op, i: int) -> tuple[int, ...]:
+        v = op.args[i]
+        assert v is not None
+        source = self.plan.homes.source(v)
+        slot = self.plan.placement.l1_copy.get((op.id, i))
+        if slot is None:
+            return self.slots_of(source)  # type: ignore[attr-defined,no-any-return]
+        self._stage(op, source, slot.number, slot.targets[0][1])
+        return (slot.number,)
+
+    def _stage(self, op: Op, source: Value, slot: int, clobbers: tuple[int, ...]) -> None:
+        """A tile of UB on its way to L1: through global memory where Cube and Vector are apart."""
+        plan, size = self.plan, plan_bytes(source)
+        reads = self.slots_of(source)  # type: ignore[attr-defined]
+        if plan.wiring.fixp < 0:
+            fixed, rate = plan.ub_to_l1
+            self._fixed(op, plan.wiring.mte3, fixed + size / rate, 0.0, reads, (slot,), clobbers)
+            return
+        hop = plan.workspace_slot
+        latency = plan.write_latency + plan.cross_core_cycles
+        self._moved(
+            op, plan.wiring.mte3, plan.wiring.write, size, plan.write_interval, latency, reads, (hop,), ()
+        )
+        read = plan.wiring.cube_read[1]
+        self._moved(
+            op,
+            plan.wiring.cube_mte2,
+            read,
+            size,
+            plan.l1_interval,
+            plan.l1_latency,
+            (hop,),
+            (slot,),
+            clobbers,
+        )
+
+    def to_ub(self, op: Op, r: Value) -> None:
+        """A product on its way to UB: through global memory where Cube and Vector are apart."""
+        plan = self.plan
+        slot = plan.placement.ub_copy[r.id]
+        reads = self.slots_of(r)  # type: ignore[attr-defined]
+        size = r.numel * 4
+        if plan.wiring.fixp < 0:
+            fixed, rate = plan.l0c_to_ub
+            self._fixed(
+                op, plan.wiring.vector, fixed + size / rate, 0.0, reads, (slot.number,), slot.targets[0][1]
+            )
+        else:
+            hop, wiring = plan.workspace_slot, plan.wiring
+            latency = plan.fixp_latency + plan.cross_core_cycles
+            self._moved(op, wiring.fixp, wiring.cube_write, size, plan.fixp_min, latency, reads, (hop,), ())
+            self._moved(
+                op, wiring.mte2, wiring.read[1], size, plan.read_interval, plan.read_latency, (hop,), (slot.number,),
+                slot.targets[0][1],
+            )  # fmt: skip
+        self.current[r.id] = slot.number
+
+    def cube_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        """A product stored from L0C by the fixpipe, which casts and turns NZ into ND on the way."""
+        self.flush(cube=True)  # type: ignore[attr-defined]
+        v = op.args[1]
+        assert v is not None
+        assert isinstance(v.dtype, DType)
+        plan = self.plan
+        offsets = (
+            pointer.offsets
+            if isinstance(pointer.offsets, Affine)
+            else Affine(0, (0,) * len(v.shape), v.shape)
+        )
+        amount, bursts, elements = transfer_bytes(offsets, mask if _boxed(mask) else None, v.dtype.itemsize)
+        self._check_bursts(op, v, bursts, elements)  # type: ignore[attr-defined]
+        reads = self.slots_of(v)  # type: ignore[attr-defined]
+        self._moved(
+            op,
+            plan.wiring.fixp,
+            plan.wiring.cube_write,
+            amount,
+            plan.fixp_min,
+            plan.fixp_latency,
+            reads,
+            (),
+            (),
+        )
+
+    def _fixed(
+        self, op: Op, pipe: int, cycles: float, latency: float, reads: Any, writes: Any, clobbers: Any
+    ) -> None:
+        self.recorder.add_fixed(
+            pipe,
+            self.plan.line(op.loc),
+            cycles,
+            latency,
+            1,
+            reads,
+            writes,
+            clobbers,
+            self.active_or_none(),  # type: ignore[attr-defined]
+        )
+
+    def _moved(
+        self, op: Op, pipe: int, channel: int, amount: Any, occupancy: float, latency: float, reads: Any, writes: Any,
+        clobbers: Any,
+    ) -> None:  # fmt: skip
+        self._add(  # type: ignore[attr-defined]
+            pipe,
+            op.loc,
+            channel=channel,
+            amount=amount,
+            occupancy=occupancy,
+            latency=latency,
+            reads=reads,
+            writes=writes,
+            clobbers=clobbers,
+        )
+
+    def on_cube_side(self, v: Value) -> bool:
+        """Whether a value lives in the Cube's buffers or leaves them through the fixpipe."""
+        return self.plan.homes.home(v) in (L0C, L1, FIXP, VIEW)
+
+
+def plan_bytes(v: Value) -> int:
+    assert isinstance(v.dtype, DType)
+    return v.numel * v.dtype.itemsize
+
+
+def _boxed(mask: Any) -> bool:
+    from .lower import boxed
+
+    return boxed(mask)

@@ -487,7 +487,7 @@ def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
     for s in shape:
         if isinstance(s, bool) or not isinstance(s, int):
             raise KernelError(
-                f"a shape must be made of compile-time integers, got {describe(s)} in {shape!r}"
+                f"a shape must be made of compile-time integers, got {describe(s)}"
             )
         if s <= 0:
             raise KernelError(f"a shape must be made of positive integers, got {s} in {list(shape)}")

@@ -159,7 +159,7 @@ class Expressions(ABC):
         self.at(node)
         try:
             return build()
-        except KernelError as e:
+        except (KernelError, OverflowError) as e:
             raise self.error(str(e), node) from None
 
     def ex_Call(self, node: ast.Call) -> Any:

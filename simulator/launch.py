@@ -165,7 +165,7 @@ def _sort_arguments(
     storage = set(device.product.texts("dtypes.storage"))
     for name, x in given.items():
         if name in kernel.constexprs or x is None or isinstance(x, str | tuple | DType):
-            constants[name] = x
+            constants[name] = x.item() if isinstance(x, np.generic) else x
             continue
         tensor = tensor_argument(name, x)
         if tensor is not None:
@@ -188,7 +188,10 @@ def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, bool | int | float):
-        return x, ty.of_constant(x)
+        try:
+            return x, ty.of_argument(x)
+        except OverflowError as e:
+            raise UsageError(f"{kernel.name}: {name!r}: {e}") from None
     raise UsageError(
         f"{kernel.name}: {name!r} is a {type(x).__name__}; a kernel takes numpy arrays, torch CPU tensors, "
         "numbers, and None, strings or tuples as compile-time values"
@@ -196,7 +199,7 @@ def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:
 
 
 def _grid(kernel: JitFunction, grid: Any) -> tuple[int, int, int]:
-    axes = (grid,) if isinstance(grid, int | np.integer) else tuple(grid)
+    axes = tuple(grid) if isinstance(grid, tuple | list | np.ndarray) else (grid,)
     if not 1 <= len(axes) <= 3 or not all(
         isinstance(n, int | np.integer) and not isinstance(n, bool) for n in axes
     ):

@@ -102,7 +102,7 @@ def _from_torch(name: str, x: Any) -> np.ndarray | None:
 
 
 def _from_numpy(name: str, a: np.ndarray) -> Tensor:
-    dtype = ty.from_numpy(a.dtype)
+    shape, dtype = a.shape, ty.from_numpy(a.dtype)
     if dtype is None:
         raise UsageError(f"{name}: arrays of {a.dtype} cannot be kernel arguments; known are {_known()}")
     if a.size == 0:
@@ -111,6 +111,7 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
         raise UsageError(
             f"{name}: strides {a.strides} bytes are no multiples of the element size {a.itemsize}"
         )
+    a = a.reshape(1) if a.ndim == 0 else a
     strides = [s // a.itemsize for s in a.strides]
     low = sum(min(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
     high = sum(max(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
@@ -120,7 +121,7 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
     window = np.lib.stride_tricks.as_strided(
         first, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable
     )
-    return Tensor(name, dtype, a.shape, window, -low, high - low + 1, a.flags.writeable, window.ctypes.data)
+    return Tensor(name, dtype, shape, window, -low, high - low + 1, a.flags.writeable, window.ctypes.data)
 
 
 def _known() -> str:

@@ -121,6 +121,7 @@ class Program:
     value_count: int
     op_count: int
     source: dict[Loc, str] = field(default_factory=dict)
+    captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
 
     def walk(self) -> Iterator[Op]:
         """Every operation, outer before inner, in program order."""

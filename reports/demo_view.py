@@ -46,7 +46,7 @@ def summary(runs: Sequence[Run]) -> RenderableType:
     )
     for run in runs:
         sections.add_row(table, *_cells(run))
-    legend = "bound: what binds, and how much of it is reached; bits: effective, of the worst output"
+    legend = "bound: what binds, and how near it is; bits: effective bits of the worst output"
     return Group(Text("summary", style="bold"), table, Text(legend, style="dim"))
 
 

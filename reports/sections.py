@@ -5,8 +5,10 @@ Every line is at most 80 columns wide. `terminal.py` puts the sections together 
 
 from __future__ import annotations
 
+import math
 import shlex
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +26,8 @@ MOST_LINES = 3
 MOST_LAUNCHES = 10
 MOST_REMARKS = 8
 SMALLEST_SHARE = 0.005
+MENTIONED_SHARE = 0.01
+LONGEST_TEXT = 8 * PAGE_WIDTH  # of one remark; records may hold anything
 
 
 def title_line(run: Run) -> Text:
@@ -69,7 +73,7 @@ def time(run: Run) -> Block:
 def bound_words(bound: facts.Bound) -> str:
     """HBM bandwidth allows 28.8 us; the run reaches 74 % of it"""
     name = words.meaning(bound.name)
-    allows = f"{name[0].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
+    allows = f"{name[:1].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
     return f"{allows}; the run reaches {words.percent(bound.fraction)} of it"
 
 
@@ -174,8 +178,7 @@ def errors(run: Run) -> Block:
     table = error_table("error against float64")
     for name, e in run.errors.items():
         add_row(table, name, *(words.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse)), *_bits(e))
-    wrong = [Text(line, style="red") for line in _mismatches(run)]
-    return [Text(), table, *wrong]
+    return [Text(), table, *_losses(run)]
 
 
 def error_table(title: str) -> Table:
@@ -188,12 +191,23 @@ def _bits(e: object) -> tuple[str, str]:
     return words.figure(getattr(e, "max_ulp", 0.0)), words.figure(getattr(e, "effective_bits", 0.0))
 
 
-def _mismatches(run: Run) -> list[str]:
-    out = []
+def _losses(run: Run) -> Block:
+    """What the figures do not say: elements that are NaN, infinite, zero or subnormal and should not be."""
+    out: Block = []
     for name, e in run.errors.items():
-        if e.nan_mismatch or e.inf_mismatch:
-            found = f"{e.nan_mismatch} elements differ in NaN, {e.inf_mismatch} in infinity"
-            out.append(clean(f"  {clean(name, 20)}: {found}", PAGE_WIDTH))
+        counts = {
+            "NaN on one side only": e.nan_mismatch,
+            "infinite on one side only": e.inf_mismatch,
+            "too large for the type": e.overflow,
+            "lost to zero": e.underflow,
+            "subnormal": e.subnormal
+            if facts.share(e.subnormal, math.prod(e.shape)) >= MENTIONED_SHARE
+            else 0,
+        }
+        found = ", ".join(f"{words.count(n)} {what}" for what, n in counts.items() if n)
+        if found:
+            of = words.count(math.prod(e.shape))
+            out.append(_hanging(f"{clean(name, 30)}: {found}, of {of} elements", "yellow"))
     return out
 
 
@@ -223,10 +237,16 @@ def remarks(run: Run) -> Block:
 
 
 def opening(record: str | None) -> Block:
-    """How to look at this run again."""
+    """How to look at this run again: a command that can be copied, on one line where it fits."""
     if record is None:
         return [Text('keep    run.save("x.run") or --save x.run; then: ascendtile report x.run', style="dim")]
-    return [Text(f"open    ascendtile report {clean(shlex.quote(record))}", style="dim", overflow="fold")]
+    file = clean(shlex.quote(record))
+    command = f"ascendtile report {file}"
+    if cell_len(command) <= PAGE_WIDTH - 8:
+        return [fact("open", command)]
+    if cell_len(command) <= PAGE_WIDTH:
+        return [Text(command)]
+    return [Text("ascendtile report \\"), Text(file, overflow="fold")]
 
 
 # ---- shapes of lines ----
@@ -237,7 +257,7 @@ def fact(name: str, text: str, style: str = "") -> Table:
     table = Table.grid()
     table.add_column(width=8)
     table.add_column(width=PAGE_WIDTH - 8, overflow="fold")
-    table.add_row(Text(name, style="dim"), Text(clean(text), style=style))
+    table.add_row(Text(name, style="dim"), Text(clean(text, LONGEST_TEXT), style=style))
     return table
 
 
@@ -267,7 +287,7 @@ def _hanging(text: str, style: str) -> Table:
     table = Table.grid()
     table.add_column(width=2)
     table.add_column(width=PAGE_WIDTH - 2, overflow="fold")
-    table.add_row(Text("- "), Text(clean(text), style=style))
+    table.add_row(Text("- "), Text(clean(text, LONGEST_TEXT), style=style))
     return table
 
 

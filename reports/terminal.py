@@ -30,9 +30,15 @@ def run_report(run: Run, record: str | None = None) -> RenderableType:
     return Group(*(block for part in parts for block in part))
 
 
+class _Ascii(io.StringIO):
+    """What is printed may go anywhere, so bars are # and dots."""
+
+    encoding = "ascii"
+
+
 def run_text(run: Run) -> str:
     """The page as plain text, at most 80 columns: what `print(run)` shows."""
-    out = io.StringIO()
+    out = _Ascii()
     console = Console(
         file=out, width=PAGE_WIDTH, color_system=None, force_terminal=False, force_jupyter=False
     )

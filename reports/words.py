@@ -52,8 +52,8 @@ def count(x: float) -> str:
 
 
 def micros(x: float) -> str:
-    """28.8, 0.0114, 1,234: three figures or all before the point."""
-    return f"{x:,.0f}" if 1000 <= abs(x) < LARGEST_SHOWN else f"{x:.3g}"
+    """28.8, 64.0, 0.0114, 1,234: three figures or all before the point."""
+    return f"{x:,.0f}" if 1000 <= abs(x) < LARGEST_SHOWN else f"{x:#.3g}".rstrip(".")
 
 
 def percent(x: float) -> str:

@@ -60,7 +60,7 @@ class Request:
 @set_option()
 @click.option(
     "--cube-math-type",
-    type=click.Choice(CUBE_MATH_TYPES, case_sensitive=False),
+    type=click.Choice(CUBE_MATH_TYPES),
     default=CUBE_MATH_TYPES[0],
     show_default=True,
     help="Precision mode of the Cube.",
@@ -88,7 +88,9 @@ class Request:
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, /, **asked: Any) -> None:
-    """Run operator OP and show its page: time, bounds, pipes, buffers, errors.
+    """Run an operator and show its page.
+
+    The page has time and bounds, pipes, buffers, errors against float64 and the lines that cost most.
 
     Example: ascendtile run RmsNormGrad --dtype bfloat16 --tiling rows=2 --save x.run
     """

@@ -202,9 +202,9 @@ class Run:
         save_run(self, path)
 
     def __str__(self) -> str:
-        from ..reports.terminal import run_text
+        from .views import show
 
-        return run_text(self)
+        return show("text", self)
 
 
 def _sum(parts: Any) -> dict[str, float]:

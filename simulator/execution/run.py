@@ -58,8 +58,8 @@ def run_values(
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
+    run = ValueRun(program, grid, numerics, step_limit)
     for first in range(0, total, size):
-        run = ValueRun(program, grid, numerics, step_limit)
         run.walk(np.arange(first, min(first + size, total), dtype=np.int64), values)
         if progress is not None:
             progress(min(first + size, total), total)

@@ -84,6 +84,7 @@ cdef struct Pipe:
     int head, tail  # places in the queue of the next record to start and to issue
     double* times  # per place: when the record was issued and, once it has started, when it started
     int* records
+    int waits  # the record whose unknown done time the next one in the queue waits for; -1 if none is known
     bint streaming
     int record  # the transfer that streams, or waits for the clock to start
     double start, amount

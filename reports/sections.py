@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ascendtile.reports import facts, words
+from ascendtile.reports.console import PAGE_WIDTH
 from ascendtile.reports.words import Bar, clean
 from ascendtile.simulator.run import Buffer, LiveValue, Run
 
 Block = list[RenderableType]
 
-PAGE_WIDTH = 80
 MOST_BOUNDS = 6
 MOST_VALUES = 5
 MOST_LINES = 3

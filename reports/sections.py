@@ -16,7 +16,8 @@ from rich.text import Text
 from ascendtile.reports import facts, words
 from ascendtile.reports.console import PAGE_WIDTH
 from ascendtile.reports.words import Bar, clean
-from ascendtile.simulator.run import Buffer, LiveValue, Run
+from ascendtile.simulator.precision.metrics import ErrorReport
+from ascendtile.simulator.run import Buffer, LiveValue, Pipe, Run
 
 Block = list[RenderableType]
 
@@ -107,10 +108,8 @@ def bounds(run: Run) -> Block:
         part = facts.share(us, run.time_us)
         add_row(table, words.meaning(name), words.micros(us), words.percent(part), Bar(part, style="cyan"))
     rest = ordered[MOST_BOUNDS:]
-    below = (
-        Text(f"  {len(rest)} more, none above {words.micros(rest[0][1])} us", style="dim") if rest else None
-    )
-    return [Text(), table, *([below] if below else [])]
+    below = [f"  {len(rest)} more, none above {words.micros(us)} us" for _, us in rest[:1]]
+    return [Text(), table, *(Text(text, style="dim") for text in below)]
 
 
 def pipes(run: Run) -> Block:
@@ -123,20 +122,15 @@ def pipes(run: Run) -> Block:
         if pipe.busy_cycles <= 0:
             idle.append(clean(name, 12))
             continue
-        cells = (
-            name,
-            words.count(pipe.busy_cycles),
-            words.percent(pipe.share),
-            Bar(pipe.share, style="green"),
-        )
-        add_row(table, *cells, _stall(run, name))
+        cells = (name, words.count(pipe.busy_cycles), words.percent(pipe.share))
+        add_row(table, *cells, Bar(pipe.share, style="green"), _stall(pipe, run.cycles))
     last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
     return [Text(), table, *last]
 
 
-def _stall(run: Run, name: str) -> str:
-    found = facts.main_stall(run.pipes[name])
-    part = facts.share(found[1], run.cycles) if found else 0.0
+def _stall(pipe: Pipe, cycles: float) -> str:
+    found = facts.main_stall(pipe)
+    part = facts.share(found[1], cycles) if found else 0.0
     if found is None or part < SMALLEST_SHARE:
         return ""
     return f"{words.STALLS.get(found[0], found[0])} ({words.percent(part)})"
@@ -150,10 +144,12 @@ def buffers(run: Run) -> Block:
     table = make_table(("buffers at their peak", 36), (">KiB", 9), (">of", 8), ("", 20))
     for name, buffer in sorted(used.items(), key=lambda item: -_fill(item[1])):
         fill = _fill(buffer)
-        cells = (words.kib(buffer.peak_bytes), words.kib(buffer.capacity_bytes))
-        add_row(
-            table, f"{name}  {words.percent(fill)}", *cells, Bar(fill, style="red" if fill > 1 else "magenta")
+        cells = (
+            f"{name}  {words.percent(fill)}",
+            words.kib(buffer.peak_bytes),
+            words.kib(buffer.capacity_bytes),
         )
+        add_row(table, *cells, Bar(fill, style="red" if fill > 1 else "magenta"))
         for value in buffer.peak[:MOST_VALUES]:
             add_row(table, *_alive(value), words.place(value.file, value.line, 20), style="dim")
         if len(buffer.peak) > MOST_VALUES:
@@ -175,40 +171,27 @@ def errors(run: Run) -> Block:
     """Errors of every output against float64."""
     if not run.errors:
         return []
-    table = error_table("error against float64")
+    figures = ((n, 9) for n in (">max abs", ">max rel", ">mean rel", ">rmse"))
+    table = make_table(("error against float64", 22), *figures, (">max ulp", 9), (">bits", 6))
     for name, e in run.errors.items():
-        add_row(table, name, *(words.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse)), *_bits(e))
-    return [Text(), table, *_losses(run)]
+        sizes = (words.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
+        add_row(table, name, *sizes, words.figure(e.max_ulp), words.figure(e.effective_bits))
+    return [Text(), table, *(loss for name, e in run.errors.items() for loss in _losses(name, e))]
 
 
-def error_table(title: str) -> Table:
-    """The header of a table of errors."""
-    figures = (">max abs", ">max rel", ">mean rel", ">rmse")
-    return make_table((title, 22), *((n, 9) for n in figures), (">max ulp", 9), (">bits", 6))
-
-
-def _bits(e: object) -> tuple[str, str]:
-    return words.figure(getattr(e, "max_ulp", 0.0)), words.figure(getattr(e, "effective_bits", 0.0))
-
-
-def _losses(run: Run) -> Block:
+def _losses(name: str, e: ErrorReport) -> Block:
     """What the figures do not say: elements that are NaN, infinite, zero or subnormal and should not be."""
-    out: Block = []
-    for name, e in run.errors.items():
-        counts = {
-            "NaN on one side only": e.nan_mismatch,
-            "infinite on one side only": e.inf_mismatch,
-            "too large for the type": e.overflow,
-            "lost to zero": e.underflow,
-            "subnormal": e.subnormal
-            if facts.share(e.subnormal, math.prod(e.shape)) >= MENTIONED_SHARE
-            else 0,
-        }
-        found = ", ".join(f"{words.count(n)} {what}" for what, n in counts.items() if n)
-        if found:
-            of = words.count(math.prod(e.shape))
-            out.append(_hanging(f"{clean(name, 30)}: {found}, of {of} elements", "yellow"))
-    return out
+    elements = math.prod(e.shape)
+    counts = {
+        "NaN on one side only": e.nan_mismatch,
+        "infinite on one side only": e.inf_mismatch,
+        "too large for the type": e.overflow,
+        "lost to zero": e.underflow,
+        "subnormal": e.subnormal if facts.share(e.subnormal, elements) >= MENTIONED_SHARE else 0,
+    }
+    found = ", ".join(f"{words.count(n)} {what}" for what, n in counts.items() if n)
+    text = f"{clean(name, 30)}: {found}, of {words.count(elements)} elements"
+    return [_hanging(text, "yellow")] if found else []
 
 
 def lines(run: Run) -> Block:

@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 KIB = 1024
+LARGEST_INT = 10**300  # as a float; a product of dimensions may be more
 LARGEST_SHOWN = 1e15  # beyond that, a count of digits is less readable than an exponent
 
 # What a bound or a pipe stands for, by the last part of its name ("AIV.V" is the pipe V of the core AIV).
@@ -48,7 +49,9 @@ def _escape(c: str) -> str:
 
 def count(x: float) -> str:
     """65,538; no digits after the point."""
-    return f"{x:,.0f}" if abs(x) < LARGEST_SHOWN else f"{x:.3g}"
+    if abs(x) < LARGEST_SHOWN:
+        return f"{x:,.0f}"
+    return f"{x if isinstance(x, float) else max(-LARGEST_INT, min(x, LARGEST_INT)):.3g}"
 
 
 def micros(x: float) -> str:

@@ -20,7 +20,7 @@ from .errors import UsageError
 from .products.quantity import show
 
 MAX_DEPTH = 32
-LARGEST = {int: 2**63, float: 2**1023, bool: 2}  # what views can calculate with
+LARGEST = {int: 2**63, float: 2**100, bool: 2}  # what views can calculate with
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 SCALARS: dict[Any, tuple[type, ...]] = {
     bool: (bool,),

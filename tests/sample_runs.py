@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -135,7 +135,18 @@ def hostile_runs(draw: st.DrawFn) -> Run:
         st.sampled_from([{}, {"name": text}, {"figures": words}, {"figures": {"product.name": words}}])
     )
     launches = tuple([one] * draw(st.integers(0, 3)))
-    return run(name=text, op=draw(st.none() | ANY_TEXT), product=product, tiling=words, launches=launches)
+    shape = tuple(draw(st.lists(WHOLE, max_size=40)))
+    wrong = replace(
+        error_report(), shape=shape, max_abs=busy, max_ulp=least, effective_bits=cycles, subnormal=7
+    )
+    return run(
+        name=text,
+        op=draw(st.none() | ANY_TEXT),
+        product=product,
+        tiling=words,
+        launches=launches,
+        errors={text: wrong},
+    )
 
 
 _ANYTHING = st.recursive(

@@ -79,7 +79,7 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         seconds["values"] = clock.perf_counter() - begin
     return Run(
         name=call.kernel.name,
-        product=device.product.to_dict(),
+        product=device.product.record,
         options=options(device),
         launches=launches,
         cube_math_type=device.cube_math_type,

@@ -219,7 +219,7 @@ class Control(Expressions):
         if not isinstance(s.target, ast.Name):
             raise self.error("a `for` over a range needs one plain name", s.target)
         bounds = [self.bound(x, s.iter) for x in (turns.start, turns.stop, turns.step)]
-        wide = any(b.dtype.bits == 64 or b.dtype == ty.uint32 for b in bounds)
+        wide = any(b.dtype in (ty.int64, ty.uint64, ty.uint32) for b in bounds)
         dtype = ty.int64 if wide else ty.int32
         bounds = [self.b.cast(x, dtype) for x in bounds]
         names, initial = self.carried(s.body, {s.target.id}, s)

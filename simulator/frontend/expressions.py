@@ -283,9 +283,10 @@ class Expressions(ABC):
         x = self.expr(node.value)
         if isinstance(x, Value):
             raise self.error("an f-string takes compile-time values only", node)
-        x = {-1: lambda v: v, 97: ascii, 114: repr, 115: str}[node.conversion](x)
+        conversions: dict[int, Callable[[Any], Any]] = {97: ascii, 114: repr, 115: str}
+        x = conversions.get(node.conversion, lambda v: v)(x)
         spec = "" if node.format_spec is None else self.expr(node.format_spec)
-        return self.guard(lambda: _formatted(x, spec), node)
+        return str(self.guard(lambda: _formatted(x, spec), node))
 
     def ex_Slice(self, node: ast.Slice) -> slice:
         return slice(*(None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)))

@@ -69,8 +69,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The first instructions of a launch: parallel arrays; `pipe` indexes `pipes`, `line` indexes `Launch.lines`' order
-    of first use (`files_lines`)."""
+    """The first instructions of a launch, in the order in which they were computed: parallel arrays.
+
+    pipe indexes `pipes`, line indexes `Launch.lines`. start, end: when the pipe is taken; done: when the result can be used.
+    complete: whether these are all instructions of the launch.
+    """
 
     pipes: tuple[str, ...]
     core: np.ndarray

@@ -27,6 +27,8 @@ def pipe_work(machine: Machine, group: Group) -> np.ndarray:
     for p in range(len(machine.pipes)):
         out[p] += constant[fixed & (trace.pipe == p)].sum()
     varying = np.flatnonzero(~fixed)
+    if not len(varying):
+        return out
     rows = trace.table[trace.column[varying]]
     least = np.where(transfer[varying], trace.occupancy[varying], 0.0)[:, None]
     cycles = np.where(rows < 0, 0.0, np.maximum(least, rows / rate[varying, None]))

@@ -15,7 +15,6 @@ from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
 from .values import OPAQUE, Affine, Opaque, Pointers
 from .walker import DataDependentError, Walker
 
-
 # Atomics whose effect does not depend on the order in which programs come.
 COMMUTATIVE = ("and", "or", "xor", "max", "min")
 
@@ -195,4 +194,6 @@ class _Touched(Walker):
             return True
         if len(self.atomics) > 1 or (self.floating and meet_each_other(add)):
             return True  # rounding makes the order of additions matter
-        return bool(atomic.batches and load.batches) and (meet_each_other(atomic) or meet_others(load, atomic))
+        return bool(atomic.batches and load.batches) and (
+            meet_each_other(atomic) or meet_others(load, atomic)
+        )

@@ -88,7 +88,9 @@ def test_divergent_programs_give_what_each_gives_alone(chunk: int) -> None:
     st.integers(1, 5),
 )
 @settings(max_examples=40, deadline=None)
-def test_any_chunk_of_any_data_gives_the_same_bits(data: list[int], size: int, chunk: int, other: int) -> None:
+def test_any_chunk_of_any_data_gives_the_same_bits(
+    data: list[int], size: int, chunk: int, other: int
+) -> None:
     x = np.array(data, f32)
     a, _ = run(divergent, (PROGRAMS,), np.zeros((PROGRAMS, size), f32), x, B=size, chunk=chunk)
     b, _ = run(divergent, (PROGRAMS,), np.zeros((PROGRAMS, size), f32), x, B=size, chunk=other)

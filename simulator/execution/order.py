@@ -15,7 +15,6 @@ from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
 from .values import OPAQUE, Affine, Opaque, Pointers
 from .walker import DataDependentError, Walker
 
-
 # Atomics whose effect does not depend on the order in which programs come.
 COMMUTATIVE = ("and", "or", "xor", "max", "min")
 
@@ -49,7 +48,7 @@ def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
     uses = _uses(program)
     tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor)}
     out: set[int] = set()
-    for a, x in tensors.items():
+    for x in tensors.values():
         together: dict[str, int] = {}
         for b, y in tensors.items():
             if x is y or _overlap(x, y):
@@ -195,4 +194,6 @@ class _Touched(Walker):
             return True
         if len(self.atomics) > 1 or (self.floating and meet_each_other(add)):
             return True  # rounding makes the order of additions matter
-        return bool(atomic.batches and load.batches) and (meet_each_other(atomic) or meet_others(load, atomic))
+        return bool(atomic.batches and load.batches) and (
+            meet_each_other(atomic) or meet_others(load, atomic)
+        )

@@ -82,7 +82,9 @@ class Expressions(ABC):
     def expr(self, node: ast.expr) -> Any:
         method = getattr(self, f"ex_{type(node).__name__}", None)
         if method is None:
-            raise self.error(f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node)
+            raise self.error(
+                f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node
+            )
         self.at(node)
         return method(node)
 
@@ -257,7 +259,9 @@ class Expressions(ABC):
             return (a in b) == isinstance(op, ast.In)
         if not isinstance(a, Value) and not isinstance(b, Value):
             return self.guard(lambda: _python_compare(op, a, b), node)
-        if isinstance(op, ast.Eq | ast.NotEq) and (a is None or b is None or isinstance(a, str) or isinstance(b, str)):
+        if isinstance(op, ast.Eq | ast.NotEq) and (
+            a is None or b is None or isinstance(a, str) or isinstance(b, str)
+        ):
             return isinstance(op, ast.NotEq)
         return self.guard(lambda: self.b.compare(_COMPARE[type(op)], a, b), node)
 

@@ -44,9 +44,7 @@ def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     if not is_host(fn):
         raise KernelError(f"{describe_function(fn)} cannot be called in a kernel; {_instead(fn)}")
     if values and fn not in (tuple, list, isinstance):
-        raise KernelError(
-            f"{describe_function(fn)} needs compile-time arguments, got a value of the program"
-        )
+        raise KernelError(f"{describe_function(fn)} needs compile-time arguments, got a value of the program")
     return unwrap(fn(*args, **kwargs))
 
 

@@ -88,7 +88,9 @@ def test_divergent_programs_give_what_each_gives_alone(chunk: int) -> None:
     st.integers(1, 5),
 )
 @settings(max_examples=40, deadline=None)
-def test_any_chunk_of_any_data_gives_the_same_bits(data: list[int], size: int, chunk: int, other: int) -> None:
+def test_any_chunk_of_any_data_gives_the_same_bits(
+    data: list[int], size: int, chunk: int, other: int
+) -> None:
     x = np.array(data, f32)
     a, _ = run(divergent, (PROGRAMS,), np.zeros((PROGRAMS, size), f32), x, B=size, chunk=chunk)
     b, _ = run(divergent, (PROGRAMS,), np.zeros((PROGRAMS, size), f32), x, B=size, chunk=other)
@@ -161,7 +163,7 @@ def two_tensors(out, a, b):
 def test_one_name_into_two_tensors_is_refused_where_programs_differ() -> None:
     args = np.zeros(2, f32), np.ones(1, f32), np.ones(1, f32)
     assert run(two_tensors, (1,), *args)[0].tolist() == [1, 0]
-    with pytest.raises(sim.UsageError, match="points into 'a' and 'b'|points into 'b' and 'a'"):
+    with pytest.raises(sim.UsageError, match=r"points into 'a' and 'b'|points into 'b' and 'a'"):
         run(two_tensors, (2,), *args)
 
 

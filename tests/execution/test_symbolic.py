@@ -26,7 +26,9 @@ def per_program(numbers: st.SearchStrategy[int]) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def affines(draw: Callable[[Any], Any], shape: tuple[int, ...], numbers: Any = small, flat: bool = False) -> Affine:
+def affines(
+    draw: Callable[[Any], Any], shape: tuple[int, ...], numbers: Any = small, flat: bool = False
+) -> Affine:
     strides = tuple(0 if flat else draw(per_program(numbers)) for _ in shape)
     return Affine(draw(per_program(numbers)), strides, shape)
 
@@ -76,7 +78,9 @@ def test_comparison_gives_the_box_of_the_true_elements(data: Any, shape: Any, na
         same(out, symbolic.COMPARE[name](full(a.elements()), full(b.elements())))
 
 
-@given(st.data(), st.integers(1, 9), small, per_program(small), st.sampled_from(["lt", "le", "gt", "ge", "eq"]))
+@given(
+    st.data(), st.integers(1, 9), small, per_program(small), st.sampled_from(["lt", "le", "gt", "ge", "eq"])
+)
 def test_an_index_against_a_number_is_always_a_box(data: Any, n: int, s: int, base: Any, name: str) -> None:
     a, b = Affine(base, (s,), (n,)), data.draw(affines((n,), flat=True))
     out = symbolic.affine_compare(name, a, b)
@@ -178,7 +182,13 @@ SCALAR_OPERATIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@given(st.data(), st.sampled_from(TYPES), st.sampled_from(sorted(SCALAR_OPERATIONS)), st.booleans(), st.booleans())
+@given(
+    st.data(),
+    st.sampled_from(TYPES),
+    st.sampled_from(sorted(SCALAR_OPERATIONS)),
+    st.booleans(),
+    st.booleans(),
+)
 @settings(max_examples=600)
 def test_scalars_wrap_as_the_register_of_their_type(
     data: Any, dtype: Any, name: str, uniform_a: bool, uniform_b: bool
@@ -186,8 +196,12 @@ def test_scalars_wrap_as_the_register_of_their_type(
     info = np.iinfo(dtype)
     special = st.sampled_from([int(info.min), int(info.max), 0, 1, int(info.max) // 2])
     numbers = st.integers(int(info.min), int(info.max)) | special
-    a = np.array([data.draw(numbers)] * PROGRAMS if uniform_a else [data.draw(numbers) for _ in range(PROGRAMS)])
-    b = np.array([data.draw(numbers)] * PROGRAMS if uniform_b else [data.draw(numbers) for _ in range(PROGRAMS)])
+    a = np.array(
+        [data.draw(numbers)] * PROGRAMS if uniform_a else [data.draw(numbers) for _ in range(PROGRAMS)]
+    )
+    b = np.array(
+        [data.draw(numbers)] * PROGRAMS if uniform_b else [data.draw(numbers) for _ in range(PROGRAMS)]
+    )
     if name in ("floordiv", "mod"):
         b = np.where(b == 0, 1, b)
     if name in ("shl", "shr"):

@@ -33,16 +33,15 @@ def make_kernel(scale: int) -> Any:
         B: tl.constexpr = 4,
     ):
         """A text
-less indented than the code.
+        less indented than the code.
         """
         # a comment
-    # a comment indented less
+        # a comment indented less
         i = tl.arange(0, B)
 
         tl.store(
             out + i,
-            i * scale
-            + offset,
+            i * scale + offset,
             mask=i < n,
         )
 
@@ -52,7 +51,7 @@ less indented than the code.
 class Holder:
     @staticmethod
     @sim.jit(do_not_specialize=["n"])
-    def method(out, n, B: "tl.constexpr"):
+    def method(out, n, B: "tl.constexpr"):  # noqa: UP037
         i = tl.arange(0, B)
         tl.store(out + i, i, mask=i < n)
 

@@ -88,7 +88,9 @@ def test_arrays_without_axes_and_empty_arrays() -> None:
     ids=lambda a: a.dtype.str.strip("|<"),
 )
 def test_types_that_no_product_has_are_refused(array: Any) -> None:
-    with pytest.raises(UsageError, match=r"'?x'?: arrays of .* cannot be|'x' is fp64, which ascend910b3 does not"):
+    with pytest.raises(
+        UsageError, match=r"'?x'?: arrays of .* cannot be|'x' is fp64, which ascend910b3 does not"
+    ):
         double[(1,)](array, np.zeros(3, np.float32), 3, B=4)
 
 
@@ -103,7 +105,9 @@ def test_read_only_outputs_are_refused_and_inputs_are_fine() -> None:
     x.flags.writeable = False
     double[(1,)](x, out, 4, B=4)
     assert out.tolist() == [2] * 4
-    with pytest.raises(sim.RunError, match=r"test_launch\.py:\d+: store to 'out', which is a read-only array"):
+    with pytest.raises(
+        sim.RunError, match=r"test_launch\.py:\d+: store to 'out', which is a read-only array"
+    ):
         double[(1,)](out, x, 4, B=4)
     double[(1,)](np.broadcast_to(np.float32(3), 4), out, 1, B=4)
     assert out[0] == 6
@@ -187,20 +191,20 @@ def access(x, out, at, n, B: tl.constexpr, WHAT: tl.constexpr):
     i = at + tl.arange(0, B) * (tl.program_id(0) + 1)
     m = tl.arange(0, B) < n
     if WHAT == "load":
-        v = tl.load(x + i, mask=m)
+        tl.load(x + i, mask=m)
     if WHAT == "store":
         tl.store(x + i, 1.0, mask=m)
     if WHAT == "atomic_add":
         tl.atomic_add(x + i, 1.0, mask=m)
     j = tl.load(out + tl.arange(0, B)) + i
     if WHAT == "discrete load":
-        v = tl.load(x + j, mask=m)
+        tl.load(x + j, mask=m)
     if WHAT == "discrete store":
         tl.store(x + j, 1.0, mask=m)
     if WHAT == "discrete atomic_add":
         tl.atomic_add(x + j, 1.0, mask=m)
     if WHAT == "scalar load":
-        v = tl.load(x + at + n)
+        tl.load(x + at + n)
     if WHAT == "scalar store":
         tl.store(x + at + n, 1.0)
 
@@ -213,7 +217,9 @@ def test_out_of_bounds_names_tensor_index_program_and_line(what: str) -> None:
     x, zeros = np.zeros(10, np.float32), np.zeros(4, np.int32)
     access[(3,)](x, zeros, 0, 4, B=4, WHAT=what)  # program 2 ends at 9, the last element
     says = rf"test_launch\.py:\d+: {what.split()[-1]} of element 10 of 'x' in program 2 is out of bounds: "
-    with pytest.raises(OutOfBoundsError, match=says + r"the tensor has shape \[10\], legal elements are 0 to 9"):
+    with pytest.raises(
+        OutOfBoundsError, match=says + r"the tensor has shape \[10\], legal elements are 0 to 9"
+    ):
         access[(3,)](x, zeros, 1, 4, B=4, WHAT=what)
     with pytest.raises(OutOfBoundsError, match="of element -1 of 'x' in program 0"):
         access[(3,)](x, zeros, -1, 4, B=4, WHAT=what)
@@ -233,7 +239,7 @@ def test_out_of_bounds_of_a_scalar(what: str) -> None:
 def test_a_view_may_be_left_only_within_its_own_memory() -> None:
     base, zeros = np.zeros(20, np.float32), np.zeros(4, np.int32)
     access[(1,)](base[5:15][::-1], zeros, -3, 4, B=4, WHAT="load")
-    with pytest.raises(OutOfBoundsError, match="element 1 of 'x' in program 0.*legal elements are -9 to 0"):
+    with pytest.raises(OutOfBoundsError, match=r"element 1 of 'x' in program 0.*legal elements are -9 to 0"):
         access[(1,)](base[5:15][::-1], zeros, -2, 4, B=4, WHAT="load")
     with pytest.raises(OutOfBoundsError, match="legal elements are 0 to 9"):
         access[(1,)](base[5:15], zeros, 10, 1, B=4, WHAT="store")

@@ -25,7 +25,9 @@ def double(x, out, n, step, B: tl.constexpr):
     tl.store(out + i * step, v + v, mask=i < n)
 
 
-@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "int8", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize(
+    "kind", ["float16", "bfloat16", "float32", "int8", "int32", "int64", "uint8", "bool"]
+)
 def test_tensors_of_every_type(kind: str) -> None:
     x = torch.arange(7).to(getattr(torch, kind))
     out = torch.zeros(7, dtype=x.dtype)

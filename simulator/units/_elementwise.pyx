@@ -1,8 +1,8 @@
 """Elementary functions and tree sums of the Vector unit, with the same bits on every machine.
 
 libm and numpy's SIMD variants differ between machines in the last bit, so exp and log are computed here in
-double precision with plain IEEE operations (no fused multiply-add) to about 2^-52 and rounded once to float32,
-which is the correctly rounded result in all but about one of 10^8 arguments. For a half-precision result the
+double precision with plain IEEE operations (no fused multiply-add) to about 2^-52 and rounded once to
+float32, which is the correctly rounded result in all but about one of 10^8 arguments. For a half-precision result the
 last step is rounding to odd, so that the following rounding to 11 or 8 bits is the only one.
 """
 
@@ -193,9 +193,9 @@ cdef float row_sum(
 def sum_rows(const float[:, ::1] x, float[::1] out, float[::1] sums, int lanes, int half, bint sequential):
     """Sum of every row in the Vector unit's order.
 
-    sums: scratch for ceil(columns / lanes) values; lanes <= 128. half: 0 float32, 1 fp16, 2 bf16 rounding after
-    each addition. sequential: repeats' results are added one after another (tree-sequential) instead of by the
-    same tree again (tree-tree).
+    sums: scratch for ceil(columns / lanes) values; lanes <= 128. half: 0 float32, 1 fp16, 2 bf16 rounding
+    after each addition. sequential: repeats' results are added one after another (tree-sequential) instead of
+    by the same tree again (tree-tree).
     """
     cdef Py_ssize_t r
     with nogil:

@@ -17,7 +17,7 @@ REFUSED = {
     "for i in range(n):\n    pass\ny = i": "'i' is a variable of the loop at line 6",
     "i = 5\nfor i in range(n):\n    pass\ny = i": "'i' is a variable of the loop at line 7",
     "j = 5\nwhile n > 0:\n    n -= 1\n    for j in range(n):\n        pass\ny = j": "is a variable of the loop",
-    "x = 0\nfor i in range(n):\n    x = 0.5": "changes its type in the loop: a int32 scalar before it, a scalar after a turn",
+    "x = 0\nfor i in range(n):\n    x = 0.5": "changes its type in the loop: a int32 scalar before it",
     "x = 0\nfor i in range(n):\n    x = x + 0.5": "a fp32 scalar after a turn",
     "x = tl.zeros((8,), tl.float32)\nfor i in range(n):\n    x = tl.sum(x, 0)": "a fp32 scalar after a turn",
     "x = 0\nwhile n > 0:\n    x = tl.arange(0, 8)": "a int32 tile of shape [8] after a turn",

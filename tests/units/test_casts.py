@@ -44,13 +44,13 @@ def nearest(x: Fraction, name: str) -> float:
 def test_single_to_half_on_and_around_every_boundary(target: str) -> None:
     grid = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16).view(FLOATS[target]).astype(np.float32)
     grid = np.sort(grid[np.isfinite(grid)])
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         middles = ((grid[1:].astype(np.float64) + grid[:-1]) / 2).astype(np.float32)
     around = [np.nextafter(middles, np.float32(s), dtype=np.float32) for s in (-np.inf, np.inf)]
     x = np.concatenate(
         [grid, middles, *around, np.array([np.inf, -np.inf, np.nan, 65520, 65519.996], np.float32)]
     )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         want = x.astype(FLOATS[target]).astype(np.float32)
     np.testing.assert_array_equal(cast(x, "fp32", target), want)
 
@@ -59,7 +59,7 @@ def test_single_to_half_on_and_around_every_boundary(target: str) -> None:
 @pytest.mark.parametrize("target", ["fp16", "bf16", "fp32", "fp64"])
 def test_every_half_to_other_floats(source: str, target: str) -> None:
     x = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16).view(FLOATS[source]).astype(np.float32)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         want = x.astype(FLOATS[target]).astype(np.float32) if target in FLOATS else x.astype(np.float64)
     np.testing.assert_array_equal(cast(x, source, target), want)
 
@@ -110,7 +110,7 @@ def test_floats_to_integers_go_toward_zero_and_stop_at_the_limits(source: str, t
         np.inf,
     ]
     x = np.r_[bits, np.array([*known, *(-k for k in known), np.nan], np.float32)]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         x = x.astype(FLOATS[source]).astype(np.float32)
     info = np.iinfo(target)
     want = [0 if np.isnan(v) else int(info.max if v > 0 else info.min) if np.isinf(v) else

@@ -7,29 +7,50 @@ import ascendtile.simulator.language as tl
 if __name__ == "simulator":
     raise ImportError("import ascendtile.simulator: the folder simulator/ is only the source of that package")
 
+from typing import TYPE_CHECKING, Any
+
 from .device import Device, current_device, device
 from .errors import AscendtileError, RunError, UsageError
-from .execution.memory import Shape, shape
-from .frontend.jit import JitFunction, jit
-from .frontend.words import constexpr
-from .launch import launch, time_launch
 from .products import Product, load_product, product_names
-from .run import Launch, Run
 
-JitFunction.run_hook = staticmethod(launch)
-JitFunction.time_hook = staticmethod(time_launch)
+if TYPE_CHECKING:
+    from .execution.memory import Shape, shape
+    from .frontend.jit import JitFunction, jit
+    from .frontend.words import constexpr
+    from .record import load_run
+    from .run import Launch, Run
+
+# Imported when first asked for: they bring numpy and the compiled modules, which cost more than half a second on a slow
+# machine, and nobody who lists products should wait for them. No name here may be that of a module of this folder.
+_LATER = {
+    "JitFunction": ".frontend.jit",
+    "Launch": ".run",
+    "Run": ".run",
+    "Shape": ".execution.memory",
+    "constexpr": ".frontend.words",
+    "jit": ".frontend.jit",
+    "load_run": ".record",
+    "shape": ".execution.memory",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_LATER[name], __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def cdiv(x: int, y: int) -> int:
     """Ceiling division, for grids."""
     return -(-x // y)
-
-
-def load_run(path: str) -> Run:
-    """The record saved at `path` by `run.save`; `UsageError` if it is damaged or no record."""
-    from .record import load_run
-
-    return load_run(path)
 
 
 __all__ = [
@@ -47,10 +68,8 @@ __all__ = [
     "current_device",
     "device",
     "jit",
-    "launch",
     "load_product",
     "load_run",
     "product_names",
     "shape",
-    "time_launch",
 ]

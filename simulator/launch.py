@@ -79,7 +79,7 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         seconds["values"] = clock.perf_counter() - begin
     return Run(
         name=call.kernel.name,
-        product=device.product.to_dict(),
+        product=device.product.record,
         options=options(device),
         launches=launches,
         cube_math_type=device.cube_math_type,
@@ -235,5 +235,8 @@ def describe_argument(x: Any) -> str:
         return f"{x.dtype}{list(x.shape)}"
     return repr(x)
 
+
+JitFunction.run_hook = staticmethod(launch)
+JitFunction.time_hook = staticmethod(time_launch)
 
 __all__ = ["Call", "Shape", "compute", "launch", "prepare", "run_call", "time_launch"]

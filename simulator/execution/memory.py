@@ -118,9 +118,8 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
     strides = [s // a.itemsize for s in a.strides]
     low = sum(min(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
     high = sum(max(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
-    first = np.asarray(
-        a[tuple(slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))]
-    )
+    at = (slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))
+    first = a[(*at, ...)]  # the ellipsis makes it a view of an array without axes, too
     window = np.lib.stride_tricks.as_strided(
         first, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable
     )

@@ -65,7 +65,6 @@ def run_values(
     values = runtime_arguments(program, arguments)
     run = ValueRun(program, grid, numerics, step_limit)
     for first in range(0, total, size):
-        run.steps_left = step_limit
         run.walk(np.arange(first, min(first + size, total), dtype=np.int64), values)
         if progress is not None:
             progress(min(first + size, total), total)

@@ -72,6 +72,7 @@ class Walker(ABC):
     def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers` with the runtime values of the parameters."""
         self.active = numbers
+        self.steps_left = self.step_limit
         frame = Frame()
         for name, v in self.program.params.items():
             frame.values[v.id] = arguments[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,7 +25,7 @@ class JitFunction:
     A parameter annotated `tl.constexpr` is a compile-time value and specialises the program.
     """
 
-    # Filled in by simulator/launch.py: frontend knows neither execution nor timing.
+    # Filled in by simulator/launch.py, which the first launch imports: frontend knows neither execution nor timing.
     run_hook: Launch | None = None
     time_hook: Launch | None = None
 
@@ -55,17 +56,18 @@ class JitFunction:
         )
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        hook = type(self).run_hook
-        if hook is None:
-            raise UsageError("no device: import ascendtile.simulator")
+        hook = self._hook("run_hook")
         return lambda *args, **kwargs: hook(self, grid, args, kwargs)
 
     def time(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
         """Time only: tensors may be given as `shape((n,), "float16")`, no data is needed or touched."""
-        hook = type(self).time_hook
-        if hook is None:
-            raise UsageError("no device: import ascendtile.simulator")
-        return hook(self, grid, args, kwargs)
+        return self._hook("time_hook")(self, grid, args, kwargs)
+
+    def _hook(self, name: str) -> Launch:
+        if getattr(type(self), name) is None:
+            importlib.import_module("ascendtile.simulator.launch")
+        hook: Launch = getattr(type(self), name)
+        return hook
 
     # -- compilation -------------------------------------------------------------------------------------------------
 

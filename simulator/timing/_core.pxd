@@ -84,6 +84,7 @@ cdef struct Pipe:
     int head, tail  # places in the queue of the next record to start and to issue
     double* times  # per place: when the record was issued and, once it has started, when it started
     int* records
+    int waits  # the record whose unknown done time the next one in the queue waits for; -1 if none is known
     bint streaming
     int record  # the transfer that streams, or waits for the clock to start
     double start, amount
@@ -93,6 +94,8 @@ cdef struct Core:
     const Record* records
     const double* row
     double begin
+    double* begun  # per record: when its pipe began and ended; UNKNOWN if it was skipped
+    double* freed
     double* done  # per record; UNKNOWN, or -2 - q: skipped, done together with record q
     Stage stages[MAX_UNITS]
     Pipe pipes[MAX_PIPES]

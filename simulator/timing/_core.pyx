@@ -17,9 +17,10 @@ cdef void begin_program(
         core.stages[u] = Stage(start, 0, False)
     for p in range(world.pipes):
         core.pipes[p].free = start
+        core.pipes[p].waits = -1
         core.pipes[p].issued = core.pipes[p].started = core.pipes[p].head = core.pipes[p].tail = 0
     for i in range(core.count):
-        core.done[i] = UNKNOWN
+        core.done[i] = core.begun[i] = UNKNOWN
     for i in range(skip_count):
         if core.row[skips[i].column] < 0:
             before = skips[i].before
@@ -31,27 +32,28 @@ cdef void begin_program(
                 core.done[skips[i].record] = core.done[before]
 
 
-cdef inline bint find_start(
+cdef inline int find_start(
     const World* world, const Core* core, const Record* record, double* start, int* reason
 ) noexcept nogil:
-    """Raise `start` (the issue time) to what the dependencies ask; False if one of them is not known yet."""
+    """Raise `start` (the issue time) to what the dependencies ask; return one that is not known, or -1."""
     cdef const int32_t* dep = world.deps + record.dep_first
     cdef double time
-    cdef int i
+    cdef int i, before
     for i in range(record.dep_count):
         time = core.done[dep[i] >> 2]
         if time < 0:
             if time == UNKNOWN:
-                return False
-            time = core.done[-2 - <int>time]
+                return dep[i] >> 2
+            before = -2 - <int>time
+            time = core.done[before]
             if time == UNKNOWN:
-                return False
+                return before
         if dep[i] & 2:
             time += world.cross
         if time > start[0]:
             start[0] = time
             reason[0] = dep[i] & 1
-    return True
+    return -1
 
 
 cdef inline void finish(World* world, Core* core, int p, int r, double start, double free) noexcept nogil:
@@ -59,7 +61,7 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
     cdef const Record* record = &core.records[r]
     cdef double done = free + record.latency
     cdef TimelineRow* row
-    core.done[r] = done
+    core.done[r], core.begun[r], core.freed[r] = done, start, free
     core.pipes[p].free = free
     core.left -= 1
     core.busy[p] += free - start
@@ -123,7 +125,7 @@ cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int
     cdef const Record* record = &core.records[r]
     cdef double ready = stage.time + world.issue * record.instructions
     cdef int reason = ISSUE
-    if not find_start(world, core, record, &ready, &reason):
+    if find_start(world, core, record, &ready, &reason) >= 0:
         return False
     start_record(world, core, p, r, ready, reason)
     stage.busy = core.pipes[p].streaming
@@ -180,7 +182,8 @@ cdef inline bint execute(World* world, Core* core, int p) noexcept nogil:
         r = pipe.records[place]
         ready = pipe.times[place]
         reason = ISSUE
-        if not find_start(world, core, &core.records[r], &ready, &reason):
+        pipe.waits = find_start(world, core, &core.records[r], &ready, &reason)
+        if pipe.waits >= 0:
             break
         pipe.times[place] = ready if ready > pipe.free else pipe.free
         pipe.started += 1
@@ -192,11 +195,14 @@ cdef inline bint execute(World* world, Core* core, int p) noexcept nogil:
 cdef void advance(World* world, Core* core) noexcept nogil:
     """Compute everything about this core that follows from what is known now."""
     cdef bint moved = True
+    cdef Pipe* pipe
     cdef int u, p
     while moved and core.left:
         moved = False
         for u in range(world.units):
             moved |= issue(world, core, u)
         for p in range(world.pipes):
-            if core.pipes[p].started < core.pipes[p].issued:
-                moved |= execute(world, core, p)
+            pipe = &core.pipes[p]
+            if pipe.started < pipe.issued and not pipe.streaming:
+                if pipe.waits < 0 or core.done[pipe.waits] != UNKNOWN:
+                    moved |= execute(world, core, p)

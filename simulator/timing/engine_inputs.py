@@ -112,7 +112,11 @@ class Machine:
     def _check_channels(self) -> None:
         for channel in self.channels:
             for number in channel.resources:
-                _within(f"channel {channel.name}: resource", number, 0, len(self.resources) - 1)
+                if not 0 <= number < len(self.resources):
+                    count = len(self.resources)
+                    raise UsageError(
+                        f"channel {channel.name}: resource {number}, the machine has {count} of them"
+                    )
             if len(set(channel.resources)) < len(channel.resources):
                 raise UsageError(f"channel {channel.name}: resources {channel.resources} has one twice")
 
@@ -152,9 +156,9 @@ class Trace:
 
     def __post_init__(self) -> None:
         if self.column is None:
-            object.__setattr__(self, "column", np.full(len(self.pipe), -1, np.int32))
+            object.__setattr__(self, "column", np.full(np.size(self.pipe), -1, np.int32))
         for item in fields(self):
-            object.__setattr__(self, item.name, _convert(item.name, getattr(self, item.name)))
+            object.__setattr__(self, item.name, _convert("trace", item.name, getattr(self, item.name)))
         _check_shapes(self)
         for name in ("occupancy", "latency", "amount"):
             values = getattr(self, name)
@@ -186,7 +190,9 @@ class Group:
     programs: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "programs", np.ascontiguousarray(self.programs, np.int64))
+        object.__setattr__(self, "programs", _convert("group", "programs", self.programs))
+        if self.programs.ndim != 1:
+            raise UsageError(f"group: programs has {self.programs.ndim} dimensions, not 1")
         values, columns = self.trace.table.shape
         if values and columns != len(self.programs):
             raise UsageError(f"group: the table has {columns} columns for {len(self.programs)} programs")
@@ -196,21 +202,21 @@ _TYPES: dict[str, type[np.generic]] = {
     **dict.fromkeys(("occupancy", "latency", "amount", "table"), np.float64),
     **dict.fromkeys(("pipe", "channel", "dep_kind"), np.int8),
     **dict.fromkeys(("column", "instructions", "line", "dep"), np.int32),
-    "dep_start": np.int64,
+    **dict.fromkeys(("dep_start", "programs"), np.int64),
 }
 
 
-def _convert(name: str, values: Any) -> Array:
+def _convert(owner: str, name: str, values: Any) -> Array:
     given = np.asarray(values)
     wanted = np.dtype(_TYPES[name])
     if given.dtype == wanted:
         return np.ascontiguousarray(given)
-    if given.dtype.kind not in ("iub" if wanted.kind == "i" else "iubf"):
-        raise UsageError(f"trace: {name} has type {given.dtype}, {wanted} is needed")
+    if given.size and given.dtype.kind not in ("iub" if wanted.kind == "i" else "iubf"):
+        raise UsageError(f"{owner}: {name} has type {given.dtype}, {wanted} is needed")
     if wanted.kind == "i" and given.size:
         limits = np.iinfo(wanted)
         outside = (given < limits.min) | (given > limits.max)
-        _refuse(f"trace: {name}", given, outside, f"{limits.min} to {limits.max} is allowed")
+        _refuse(f"{owner}: {name}", given, outside, f"{limits.min} to {limits.max} is allowed")
     return np.ascontiguousarray(given, wanted)
 
 
@@ -258,7 +264,7 @@ def _check_dependencies(trace: Trace) -> None:
 def _refuse(name: str, values: Array, bad: npt.NDArray[np.bool_], rule: str) -> None:
     if bad.any():
         i = int(bad.argmax())
-        raise UsageError(f"{name}[{i}] is {values[i]}: {rule}")
+        raise UsageError(f"{name}[{i}] is {values.ravel()[i]}: {rule}")
 
 
 def _positive(name: str, value: float) -> None:

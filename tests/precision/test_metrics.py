@@ -134,6 +134,18 @@ def test_indices_are_those_of_the_shape() -> None:
     assert not report.agrees
 
 
+def test_the_first_mismatch_is_named_even_at_the_front() -> None:
+    assert compare([np.nan, 1.0, np.inf], [1.0, 1.0, 1.0], "fp16").mismatch_index == (0,)
+
+
+@pytest.mark.parametrize("fmt", SMALL_VALUES)
+def test_the_small_value_domain_ends_before_its_threshold(fmt: str) -> None:
+    below, error = SMALL_VALUES[fmt]
+    golden = np.array([below, below * 0.75, below * 0.75])
+    report = compare(golden + np.array([0, error, 1.01 * error]), golden, "fp32", compute=fmt)
+    assert (report.small_share, report.small_errors) == (2 / 3, 1)
+
+
 def test_agreement_on_special_values() -> None:
     special = np.array([np.nan, np.inf, -np.inf, 1.0])
     assert compare(special, special, "fp16").agrees

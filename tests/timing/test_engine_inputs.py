@@ -92,7 +92,7 @@ def test_a_trace_refuses(changed: dict[str, Any], text: str) -> None:
             lambda: Machine(
                 pipes=(PIPE,), cores=1, channels=(Channel(name="C", port_bytes_per_cycle=1, resources=(1,)),)
             ),
-            r"channel C: resource is 1, it must be 0 to -1",
+            r"channel C: resource 1, the machine has 0 of them",
         ),
         (
             lambda: Machine(
@@ -130,6 +130,13 @@ def test_a_group_refuses_a_table_of_another_width() -> None:
     b.fixed(V, programs=[1, 2, 3])
     with pytest.raises(UsageError, match=r"the table has 3 columns for 2 programs"):
         b.group(2)
+
+
+def test_a_group_refuses_programs_that_are_no_list_of_numbers() -> None:
+    with pytest.raises(UsageError, match=r"group: programs has type float64, int64 is needed"):
+        Group(trace=Trace(**fields()), programs=np.array([0.0]))
+    with pytest.raises(UsageError, match=r"group: programs has 2 dimensions, not 1"):
+        Group(trace=Trace(**fields()), programs=np.zeros((1, 1), int))
 
 
 def test_a_run_refuses_a_negative_timeline_limit() -> None:

@@ -1,0 +1,175 @@
+"""`ascendtile run`: one operator on one product, its page, and its record if it is to be kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ascendtile.reports.options import (
+    AssignmentCommand,
+    AssignmentOption,
+    find_operator,
+    json_option,
+    product_option,
+    set_option,
+)
+
+if TYPE_CHECKING:
+    from ascendtile.kernels.running import OpResult
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line."""
+
+    op: str
+    case: str | None
+    size: dict[str, str]
+    dtype: str | None
+    product: str | None
+    overrides: dict[str, str]
+    cube_math_type: str
+    tiling: dict[str, str]
+    option: dict[str, str]
+    input_file: str | None
+    seed: int
+    distribution: str
+    no_values: bool
+    no_time: bool
+    save: str | None
+    as_json: bool
+
+
+@click.command(cls=AssignmentCommand)
+@click.argument("op")
+@click.option(
+    "--case", metavar="NAME", help="A case of `ascendtile ops OP`; without, the first one listed there."
+)
+@click.option(
+    "--size", cls=AssignmentOption, help="Sizes of your own instead of a case: --size rows=64 cols=512."
+)
+@click.option(
+    "--dtype", metavar="D", help="Data type of the inputs; without, the first that the product takes."
+)
+@product_option()
+@set_option()
+@click.option(
+    "--cube-math-type",
+    metavar="M",
+    default="KEEP_DTYPE",
+    show_default=True,
+    help="Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16 or USE_HF32.",
+)
+@click.option(
+    "--tiling", cls=AssignmentOption, help="Knobs: --tiling rows=2 cols=1024. The op chooses the others."
+)
+@click.option("--option", cls=AssignmentOption, help="Arguments of the op itself: --option reduction=sum.")
+@click.option(
+    "--input", "input_file", metavar="FILE.npz", help="Inputs by name instead of a case (.npy for one)."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs."
+)
+@click.option(
+    "--distribution",
+    metavar="D",
+    default="normal",
+    show_default=True,
+    help="Of the random inputs: normal, or heavy, which has the tails of real gradients.",
+)
+@click.option("--no-values", is_flag=True, help="Time only: no tensor is made.")
+@click.option("--no-time", is_flag=True, help="Values and errors only.")
+@click.option("--save", metavar="F", help="Keep the run as a record for `ascendtile report`.")
+@json_option()
+@click.pass_context
+def command(ctx: click.Context, /, **asked: Any) -> None:
+    """Run an operator and show its page.
+
+    The page has time and bounds, pipes, buffers, errors against float64 and the lines that cost most.
+
+    Example: ascendtile run RmsNormGrad --dtype bfloat16 --tiling rows=2 --save x.run
+    """
+    request = Request(**asked)
+    _check(ctx, request)
+    result = _run(request)
+    if request.save:
+        result.run.save(request.save)
+    _show(request, result)
+
+
+def _check(ctx: click.Context, request: Request) -> None:
+    """Refuse what contradicts itself, and a record that could not be written, before anything is computed."""
+    if request.no_values and request.no_time:
+        raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
+    sources = {"--case": request.case, "--size": request.size, "--input": request.input_file}
+    given = [flag for flag, value in sources.items() if value]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} each say what to run on; give one of them", ctx)
+    for name in ("seed", "distribution"):
+        if request.input_file and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name} is for random inputs, --input brings its own; give one of them", ctx
+            )
+    if request.save:
+        from ascendtile.simulator.files import check_target
+
+        check_target(request.save)
+
+
+def _run(request: Request) -> OpResult:
+    from ascendtile.kernels import run_op
+    from ascendtile.reports.inputs import read_inputs
+    from ascendtile.reports.progress import shown
+
+    op = find_operator(request.op)
+    inputs = read_inputs(request.input_file, op) if request.input_file else None
+    with shown(f"{op.name} {request.case or ''}".strip()) as progress:
+        return run_op(
+            op,
+            case=_sizes(request.size) or request.case,
+            dtype=request.dtype,
+            product=request.product,
+            overrides=request.overrides,
+            cube_math_type=request.cube_math_type,
+            tiling=request.tiling,
+            options=request.option,
+            inputs=inputs,
+            seed=request.seed,
+            distribution=request.distribution,
+            values=not request.no_values,
+            time=not request.no_time,
+            progress=progress,
+        )
+
+
+def _sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:
+    """rows=64 is a number, shape=8x3x5 is dimensions."""
+    return {name: _size(name, text) for name, text in given.items()}
+
+
+def _size(name: str, text: str) -> int | tuple[int, ...]:
+    parts = text.replace(",", "x").split("x")
+    if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
+        raise click.BadParameter(
+            f"{name} must be a number such as 64, or dimensions such as 8x3x5, got {text!r}"
+        )
+    numbers = tuple(int(part) for part in parts)
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _show(request: Request, result: OpResult) -> None:
+    from ascendtile.reports.console import note, show, show_json
+
+    if request.as_json:
+        from ascendtile.reports.json_view import run_json
+
+        show_json(run_json(result.run, request.save, result.warnings))
+        return
+    from ascendtile.reports.terminal import run_report
+
+    for warning in () if result.run.launches else result.warnings:  # with launches the page has them
+        note(f"warning: {warning}")
+    show(run_report(result.run, request.save))

@@ -1,0 +1,56 @@
+"""Where output goes: pages to standard output, everything else to standard error.
+
+A page is at most 80 columns wide, on any terminal. Colours and styles are for terminals only, and not with NO_COLOR.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+PAGE_WIDTH = 80
+
+
+def make_console(file: IO[str]) -> Console:
+    """A console on `file`, as wide as a page or the terminal, whichever is less."""
+    from rich.console import Console
+
+    terminal = file.isatty()
+    coloured = terminal and not os.environ.get("NO_COLOR")
+    console = Console(
+        file=file,
+        color_system="auto" if coloured else None,
+        force_terminal=None if terminal else False,
+        force_jupyter=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    width = min(PAGE_WIDTH, console.width) if terminal else PAGE_WIDTH
+    console.width = width
+    return console
+
+
+def show(page: RenderableType) -> None:
+    """Print a page on standard output; no line ends in spaces."""
+    console = make_console(sys.stdout)
+    with console.capture() as captured:
+        console.print(page)
+    for line in captured.get().splitlines():
+        sys.stdout.write(f"{line.rstrip()}\n")
+
+
+def show_json(data: dict[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    sys.stdout.write(json.dumps(data, indent=2, allow_nan=False))
+    sys.stdout.write("\n")
+
+
+def note(text: str) -> None:
+    """A word about what is going on, on standard error."""
+    sys.stderr.write(f"{text}\n")

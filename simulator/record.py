@@ -1,0 +1,135 @@
+"""Run records as files: `save_run`, `load_run`.
+
+One file, a zip with `run.json` and one .npy member per array of the timelines, so `np.load(path)` opens it too. Files
+come from anywhere: `load_run` checks every claim before it believes it and every field against its annotation
+(`record_archive.py`, `record_codec.py`), and answers what is wrong with a `UsageError`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .errors import UsageError
+from .files import read_whole, write_whole
+from .precision.metrics import ErrorReport
+from .products.quantity import show
+from .record_archive import MAX_FILE_BYTES, MAX_JSON_BYTES, TEXT, array_of, pack, unpack
+from .record_codec import Decoder, Encoder
+from .run import Run, Timeline
+
+FORMAT = "ascendtile-run"
+VERSION = 1
+NAMES = {"ErrorReport": ErrorReport}
+ARRAYS = ("core", "pipe", "program", "record", "line", "start", "end", "done")
+INTEGERS = ("core", "pipe", "program", "record", "line")
+WAY_OUT = "records are written by run.save(...) and `ascendtile run --save`"
+
+
+def save_run(run: Run, path: str | Path) -> None:
+    """Write `run` to `path`: whole, or not at all; a file that was there survives any failure."""
+    write_whole(path, run_bytes(run))
+
+
+def load_run(path: str | Path) -> Run:
+    """The run that `save_run` wrote to `path`. `UsageError` if there is none, or it is damaged or foreign."""
+    try:
+        raw = read_whole(path, MAX_FILE_BYTES, "a run record")
+    except UsageError as error:
+        raise UsageError(f"{error}; {WAY_OUT}") from None
+    try:
+        return run_from_bytes(raw)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}; {WAY_OUT}") from None
+
+
+def run_bytes(run: Run) -> bytes:
+    """The content of the file of `run`."""
+    encoder = Encoder(NAMES)
+    head = {"format": FORMAT, "version": VERSION, "ascendtile": _ascendtile_version()}
+    data = json.dumps({**head, "run": encoder.encode(run, Run)}, allow_nan=False).encode("ascii")
+    raw = pack(data, encoder.arrays)
+    if len(data) > MAX_JSON_BYTES or len(raw) > MAX_FILE_BYTES:
+        raise UsageError(
+            f"this run is too large for a record: {len(data)} bytes of text (limit {MAX_JSON_BYTES}), "
+            f"{len(raw)} in all (limit {MAX_FILE_BYTES}); keep a shorter timeline (device option timeline)"
+        )
+    return raw
+
+
+def run_from_bytes(raw: bytes) -> Run:
+    """The run of a file's content."""
+    members = unpack(raw)
+    data = _run_data(members.pop(TEXT))
+
+    def array(name: str) -> np.ndarray:
+        member = members.pop(f"{name}.npy", None)
+        if member is None:
+            raise UsageError(f"is not whole: the array {show(name)} is missing or used twice")
+        try:
+            return array_of(member)
+        except UsageError as error:
+            raise UsageError(f"has an array {show(name)} that {error}") from None
+
+    try:
+        run: Run = Decoder(NAMES, array).decode(data, Run)
+    except RecursionError:
+        _too_deep()
+    if members:
+        raise UsageError(f"has a member {show(min(members))} that nothing in it refers to")
+    for k, launch in enumerate(run.launches):
+        if launch.timeline is not None:
+            _check_timeline(launch.timeline, f"launches.{k}.timeline")
+    return run
+
+
+def _run_data(text: bytes) -> Any:
+    try:
+        data = json.loads(text.decode("ascii"), parse_constant=_no_literal)
+    except RecursionError:
+        _too_deep()
+    except ValueError as error:
+        raise UsageError(f"is damaged: {TEXT} is not JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UsageError(f"is not a run record: {TEXT} does not say format {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise UsageError(
+            f"has version {show(data.get('version'))}, written by ascendtile {show(data.get('ascendtile'))}; "
+            f"this is ascendtile {_ascendtile_version()}, which reads version {VERSION}"
+        )
+    return data.get("run")
+
+
+def _no_literal(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _too_deep() -> NoReturn:
+    raise UsageError(f"is not a run record: {TEXT} is nested too deep")
+
+
+def _check_timeline(t: Timeline, where: str) -> None:
+    """The arrays are parallel, of the right kind, and point to pipes that there are."""
+    arrays = {n: getattr(t, n) for n in ARRAYS}
+    lengths = {n: len(a) for n, a in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        raise UsageError(f"{where}: its arrays must have one length, they have {lengths}")
+    for n in INTEGERS:
+        if arrays[n].dtype.kind not in "iu":
+            raise UsageError(f"{where}.{n} must be of integers, it is {arrays[n].dtype}")
+    if len(t.pipe) and not 0 <= int(t.pipe.min()) <= int(t.pipe.max()) < len(t.pipes):
+        raise UsageError(
+            f"{where}.pipe must count the {len(t.pipes)} pipes from 0, it has {int(t.pipe.max())}"
+        )
+
+
+def _ascendtile_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("ascendtile")
+    except PackageNotFoundError:
+        return "unknown"

@@ -48,7 +48,7 @@ def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
     uses = _uses(program)
     tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor)}
     out: set[int] = set()
-    for a, x in tensors.items():
+    for x in tensors.values():
         together: dict[str, int] = {}
         for b, y in tensors.items():
             if x is y or _overlap(x, y):

@@ -163,7 +163,7 @@ def two_tensors(out, a, b):
 def test_one_name_into_two_tensors_is_refused_where_programs_differ() -> None:
     args = np.zeros(2, f32), np.ones(1, f32), np.ones(1, f32)
     assert run(two_tensors, (1,), *args)[0].tolist() == [1, 0]
-    with pytest.raises(sim.UsageError, match="points into 'a' and 'b'|points into 'b' and 'a'"):
+    with pytest.raises(sim.UsageError, match=r"points into 'a' and 'b'|points into 'b' and 'a'"):
         run(two_tensors, (2,), *args)
 
 

@@ -191,20 +191,20 @@ def access(x, out, at, n, B: tl.constexpr, WHAT: tl.constexpr):
     i = at + tl.arange(0, B) * (tl.program_id(0) + 1)
     m = tl.arange(0, B) < n
     if WHAT == "load":
-        v = tl.load(x + i, mask=m)
+        tl.load(x + i, mask=m)
     if WHAT == "store":
         tl.store(x + i, 1.0, mask=m)
     if WHAT == "atomic_add":
         tl.atomic_add(x + i, 1.0, mask=m)
     j = tl.load(out + tl.arange(0, B)) + i
     if WHAT == "discrete load":
-        v = tl.load(x + j, mask=m)
+        tl.load(x + j, mask=m)
     if WHAT == "discrete store":
         tl.store(x + j, 1.0, mask=m)
     if WHAT == "discrete atomic_add":
         tl.atomic_add(x + j, 1.0, mask=m)
     if WHAT == "scalar load":
-        v = tl.load(x + at + n)
+        tl.load(x + at + n)
     if WHAT == "scalar store":
         tl.store(x + at + n, 1.0)
 
@@ -239,7 +239,7 @@ def test_out_of_bounds_of_a_scalar(what: str) -> None:
 def test_a_view_may_be_left_only_within_its_own_memory() -> None:
     base, zeros = np.zeros(20, np.float32), np.zeros(4, np.int32)
     access[(1,)](base[5:15][::-1], zeros, -3, 4, B=4, WHAT="load")
-    with pytest.raises(OutOfBoundsError, match="element 1 of 'x' in program 0.*legal elements are -9 to 0"):
+    with pytest.raises(OutOfBoundsError, match=r"element 1 of 'x' in program 0.*legal elements are -9 to 0"):
         access[(1,)](base[5:15][::-1], zeros, -2, 4, B=4, WHAT="load")
     with pytest.raises(OutOfBoundsError, match="legal elements are 0 to 9"):
         access[(1,)](base[5:15], zeros, 10, 1, B=4, WHAT="store")

@@ -1,10 +1,12 @@
-"""The Cube's order of summation: a block of exact products and the accumulator, summed in double, rounded once.
+"""The Cube's order of summation: exact products of a block and the accumulator, added up, rounded once.
 
-Loops only; formats, defaults and checks are in cube.py. A product of two 24-bit significands is exact in double and
-cannot overflow or underflow there, so the only roundings are those of the additions (2^-53) and the one of the model.
+Loops only; formats, defaults and checks are in cube.py. Sums are doubles. A product of two 24-bit
+significands is exact there and cannot overflow or underflow, so the only roundings are those of the
+additions (2^-53) and the one of the model.
 
-The same loop exists in several vector widths, chosen at run time. All give the same bits: each element has its own
-chain of additions in ascending k whatever the width is, and -ffp-contract=off keeps multiply and add apart.
+The same loop exists in several vector widths, chosen at run time. All give the same bits: each element has
+its own chain of additions in ascending k whatever the width is. (A fused multiply-add would change nothing
+either, as the product is exact.)
 """
 
 from libc.math cimport NAN
@@ -52,52 +54,53 @@ cdef extern from *:
     }
 
     #if defined(__GNUC__)
-    /* Four rows of two vectors: eight chains of additions hide the latency of one. A macro, because the vector type
-       and the target cannot be parameters of a function. Comparisons give all ones or zero in each lane. */
-    #define CUBE_BLOCKS(NAME, ATTRIBUTE, BYTES)                                                                   \\
-    ATTRIBUTE static void NAME(                                                                                   \\
-        const double *a, const double *b, double *acc, Py_ssize_t k, Py_ssize_t kb, int settle)                   \\
-    {                                                                                                             \\
-        typedef double V __attribute__((vector_size(BYTES)));                                                     \\
-        typedef double U __attribute__((vector_size(BYTES), aligned(8)));                                         \\
-        typedef float F __attribute__((vector_size(BYTES / 2)));                                                  \\
-        typedef long long I __attribute__((vector_size(BYTES)));                                                  \\
-        enum { LANES = BYTES / 8 };                                                                               \\
-        const I zero = {0};                                                                                       \\
-        const I magnitude = zero + 0x7FFFFFFFFFFFFFFFLL;                                                          \\
-        const V most = (V)zero + (double)FLT_MAX, least = (V)zero + (double)FLT_MIN;                              \\
-        for (int j = 0; j < CUBE_NR; j += 2 * LANES) {                                                            \\
-            V s[CUBE_MR][2];                                                                                      \\
-            for (int i = 0; i < CUBE_MR; i++)                                                                     \\
-                for (int h = 0; h < 2; h++) s[i][h] = *(const U *)(acc + i * CUBE_NR + j + h * LANES);            \\
-            for (Py_ssize_t k0 = 0; k0 < k; k0 += kb) {                                                           \\
-                Py_ssize_t end = k - k0 < kb ? k : k0 + kb;                                                       \\
-                for (Py_ssize_t l = k0; l < end; l++) {                                                           \\
-                    const V b0 = *(const U *)(b + l * CUBE_NR + j);                                               \\
-                    const V b1 = *(const U *)(b + l * CUBE_NR + j + LANES);                                       \\
-                    for (int i = 0; i < CUBE_MR; i++) {                                                           \\
-                        s[i][0] += a[l * CUBE_MR + i] * b0;                                                       \\
-                        s[i][1] += a[l * CUBE_MR + i] * b1;                                                       \\
-                    }                                                                                             \\
-                }                                                                                                 \\
-                if (!settle) continue;                                                                            \\
-                for (int i = 0; i < CUBE_MR; i++) for (int h = 0; h < 2; h++) {                                   \\
-                    V x = s[i][h];                                                                                \\
-                    if (settle & CUBE_SATURATE) {                                                                 \\
-                        I over = (V)((I)x & magnitude) > most;                                                    \\
-                        x = (V)(((I)x & ~(over & magnitude)) | ((I)most & over));                                 \\
-                    }                                                                                             \\
-                    if (settle & CUBE_NEAREST) x = __builtin_convertvector(__builtin_convertvector(x, F), V);     \\
-                    if (settle & CUBE_FLUSH) {                                                                    \\
-                        I tiny = (V)((I)x & magnitude) < least;                                                   \\
-                        x = (V)((I)x & ~(tiny & magnitude));                                                      \\
-                    }                                                                                             \\
-                    s[i][h] = x;                                                                                  \\
-                }                                                                                                 \\
-            }                                                                                                     \\
-            for (int i = 0; i < CUBE_MR; i++)                                                                     \\
-                for (int h = 0; h < 2; h++) *(U *)(acc + i * CUBE_NR + j + h * LANES) = s[i][h];                  \\
-        }                                                                                                         \\
+    /* Four rows of two vectors: eight chains of additions hide the latency of one. A macro, because the
+       vector type and the target cannot be parameters of a function. A comparison gives all ones or zero. */
+    #define CUBE_BLOCKS(NAME, ATTRIBUTE, BYTES)                                                             \\
+    ATTRIBUTE static void NAME(                                                                             \\
+        const double *a, const double *b, double *acc, Py_ssize_t k, Py_ssize_t kb, int settle)             \\
+    {                                                                                                       \\
+        typedef double V __attribute__((vector_size(BYTES)));                                               \\
+        typedef double U __attribute__((vector_size(BYTES), aligned(8)));                                   \\
+        typedef float F __attribute__((vector_size(BYTES / 2)));                                            \\
+        typedef long long I __attribute__((vector_size(BYTES)));                                            \\
+        enum { LANES = BYTES / 8 };                                                                         \\
+        const I zero = {0};                                                                                 \\
+        const I magnitude = zero + 0x7FFFFFFFFFFFFFFFLL;                                                    \\
+        const V most = (V)zero + (double)FLT_MAX, least = (V)zero + (double)FLT_MIN;                        \\
+        for (int j = 0; j < CUBE_NR; j += 2 * LANES) {                                                      \\
+            V s[CUBE_MR][2];                                                                                \\
+            for (int i = 0; i < CUBE_MR; i++)                                                               \\
+                for (int h = 0; h < 2; h++) s[i][h] = *(const U *)(acc + i * CUBE_NR + j + h * LANES);      \\
+            for (Py_ssize_t k0 = 0; k0 < k; k0 += kb) {                                                     \\
+                Py_ssize_t end = k - k0 < kb ? k : k0 + kb;                                                 \\
+                for (Py_ssize_t t = k0; t < end; t++) {                                                     \\
+                    const V b0 = *(const U *)(b + t * CUBE_NR + j);                                         \\
+                    const V b1 = *(const U *)(b + t * CUBE_NR + j + LANES);                                 \\
+                    for (int i = 0; i < CUBE_MR; i++) {                                                     \\
+                        s[i][0] += a[t * CUBE_MR + i] * b0;                                                 \\
+                        s[i][1] += a[t * CUBE_MR + i] * b1;                                                 \\
+                    }                                                                                       \\
+                }                                                                                           \\
+                if (!settle) continue;                                                                      \\
+                for (int i = 0; i < CUBE_MR; i++) for (int h = 0; h < 2; h++) {                             \\
+                    V x = s[i][h];                                                                          \\
+                    if (settle & CUBE_SATURATE) {                                                           \\
+                        I over = (V)((I)x & magnitude) > most;                                              \\
+                        x = (V)(((I)x & ~(over & magnitude)) | ((I)most & over));                           \\
+                    }                                                                                       \\
+                    if (settle & CUBE_NEAREST)                                                              \\
+                        x = __builtin_convertvector(__builtin_convertvector(x, F), V);                      \\
+                    if (settle & CUBE_FLUSH) {                                                              \\
+                        I tiny = (V)((I)x & magnitude) < least;                                             \\
+                        x = (V)((I)x & ~(tiny & magnitude));                                                \\
+                    }                                                                                       \\
+                    s[i][h] = x;                                                                            \\
+                }                                                                                           \\
+            }                                                                                               \\
+            for (int i = 0; i < CUBE_MR; i++)                                                               \\
+                for (int h = 0; h < 2; h++) *(U *)(acc + i * CUBE_NR + j + h * LANES) = s[i][h];            \\
+        }                                                                                                   \\
     }
     CUBE_BLOCKS(cube_vector16, , 16)
     #else
@@ -121,9 +124,8 @@ cdef extern from *:
     """
     Blocks cube_path(int path) noexcept nogil
 
-PATHS = tuple([
-    name for path, name in enumerate(("scalar", "vector16", "vector32", "vector64")) if cube_path(path) != NULL
-])
+_WIDTHS = ("scalar", "vector16", "vector32", "vector64")  # bytes of a vector
+PATHS = tuple([name for path, name in enumerate(_WIDTHS) if cube_path(path) != NULL])
 
 
 cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcept nogil:
@@ -140,22 +142,22 @@ cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcep
 
 cdef void pack_a(const float* a, Py_ssize_t lda, Py_ssize_t rows, Py_ssize_t k, double* dst) noexcept nogil:
     """MR rows of `a` as doubles, (k, MR); rows that are not there are zero."""
-    cdef Py_ssize_t i, l
+    cdef Py_ssize_t i, t
     for i in range(MR):
-        for l in range(k):
-            dst[l * MR + i] = a[i * lda + l] if i < rows else 0.0
+        for t in range(k):
+            dst[t * MR + i] = a[i * lda + t] if i < rows else 0.0
 
 
 cdef void pack_b(const float* b, Py_ssize_t ldb, Py_ssize_t cols, Py_ssize_t k, double* dst) noexcept nogil:
     """Columns of `b` as doubles in panels of (k, NR); columns that are not there are zero."""
-    cdef Py_ssize_t j, l, width
+    cdef Py_ssize_t j, t, width
     while cols > 0:
         width = min(cols, <Py_ssize_t>NR)
-        for l in range(k):
+        for t in range(k):
             for j in range(width):
-                dst[l * NR + j] = b[l * ldb + j]
+                dst[t * NR + j] = b[t * ldb + j]
             for j in range(width, NR):
-                dst[l * NR + j] = 0.0
+                dst[t * NR + j] = 0.0
         dst += k * NR
         b += NR
         cols -= NR
@@ -187,14 +189,18 @@ cdef void tile_blocks(
         start += size
 
 
-cdef void load_tile(const float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, double* acc) noexcept nogil:
+cdef void load_tile(
+    const float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, double* acc
+) noexcept nogil:
     cdef Py_ssize_t i, j
     for i in range(MR):
         for j in range(NR):
             acc[i * NR + j] = c[i * ldc + j] if i < rows and j < cols else 0.0
 
 
-cdef void store_tile(const double* acc, float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols) noexcept nogil:
+cdef void store_tile(
+    const double* acc, float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols
+) noexcept nogil:
     """Back to float32, exactly. One NaN stands for all: which payload wins depends on the compiler."""
     cdef Py_ssize_t i, j
     cdef double x
@@ -230,20 +236,20 @@ cdef void matrix_product(
 ) noexcept nogil:
     cdef double* panels = scratch + MR * NR + MR * chunk
     cdef Py_ssize_t n = 0
-    cdef Py_ssize_t l, depth, width
+    cdef Py_ssize_t t, depth, width
     while n < cols:
         width = min(cols - n, <Py_ssize_t>NC)
-        l = 0
-        while l < k:
-            depth = min(k - l, chunk)
-            pack_b(b + l * cols + n, cols, width, depth, panels)
-            panel_product(blocks, a + l, k, panels, c + n, cols, rows, width, depth, kb, rule, scratch)
-            l += chunk
+        t = 0
+        while t < k:
+            depth = min(k - t, chunk)
+            pack_b(b + t * cols + n, cols, width, depth, panels)
+            panel_product(blocks, a + t, k, panels, c + n, cols, rows, width, depth, kb, rule, scratch)
+            t += chunk
         n += NC
 
 
 def chunk_of(Py_ssize_t kb):
-    """k of a packed panel: whole blocks, so that an accumulator meets memory only where it is rounded anyway."""
+    """k of a packed panel: whole blocks, so that an accumulator leaves the registers only when rounded."""
     return max(<Py_ssize_t>1, KC // kb) * kb
 
 
@@ -253,8 +259,8 @@ def scratch_doubles(Py_ssize_t kb):
 
 
 def multiply(
-    const float[:, :, ::1] a, const float[:, :, ::1] b, float[:, :, ::1] c, double[::1] scratch, Py_ssize_t kb,
-    Target target, Mode mode, bint saturate, bint flush, int path
+    const float[:, :, ::1] a, const float[:, :, ::1] b, float[:, :, ::1] c, double[::1] scratch,
+    Py_ssize_t kb, Target target, Mode mode, bint saturate, bint flush, int path
 ):
     """c[p] += a[p] @ b[p] in place, blocks of kb in ascending k, each rounded once to `target` by `mode`.
 

@@ -72,7 +72,7 @@ def exact_product(x: Float32, y: Float32, start: Float32, rules: CubeRules, path
         c,
         np.empty(scratch_doubles(kb)),
         kb,
-        _rounding.TARGETS[str(rules.accumulator)],
+        _rounding.TARGETS[rules.accumulates_in],
         _rounding.MODES[rules.block_round],
         rules.overflow == "saturate",
         rules.flushes_results,
@@ -117,7 +117,7 @@ def _start(acc: Array | None, bias: Array | None, shape: tuple[int, ...], dtype:
         raise UsageError(
             f"mmad: {name} is {values.dtype} {values.shape}, but accumulators are {np.dtype(dtype)} {shape}"
         )
-    start = np.empty(shape, dtype)
+    start: Array = np.empty(shape, dtype)
     start[...] = values
     return start
 
@@ -136,8 +136,8 @@ def _rounded_start(start: Float32, rules: CubeRules, *, fresh: bool) -> Float32:
 
 def _settled(values: Float32, rules: CubeRules) -> Float32:
     """Float32 values as the accumulator would hold them, in place."""
-    if rules.accumulator != "fp32" or rules.overflow == "saturate":
-        round_to(values, str(rules.accumulator), rules.block_round, rules.overflow, out=values)
+    if rules.accumulates_in != "fp32" or rules.overflow == "saturate":
+        round_to(values, rules.accumulates_in, rules.block_round, rules.overflow, out=values)
     return flush_subnormals(values, out=values) if rules.flushes_results else values
 
 

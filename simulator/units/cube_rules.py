@@ -60,10 +60,8 @@ class CubeRules:
         for name in ("block_round", "hf32_round"):
             value = getattr(self, name)
             object.__setattr__(self, name, _ALIASES.get(value, value))
-        if self.accumulator is None:
-            object.__setattr__(self, "accumulator", "int32" if self.operand == "int8" else "fp32")
         for name, known in _ALLOWED.items():
-            if getattr(self, name) not in known:
+            if getattr(self, name) not in known and (name, getattr(self, name)) != ("accumulator", None):
                 raise UsageError(f"Cube: {name} {getattr(self, name)!r}: known are {', '.join(known)}")
         self._check_accumulator()
         if self.block_k is not None and self.block_k < 1:
@@ -71,7 +69,7 @@ class CubeRules:
 
     def _check_accumulator(self) -> None:
         ok = {"int8": ("int32",), "fp16": ("fp32", "fp16")}.get(self.operand, ("fp32",))
-        if self.accumulator not in ok:
+        if self.accumulates_in not in ok:
             raise UsageError(
                 f"Cube: {self.operand} operands do not accumulate in {self.accumulator}, but in {' or '.join(ok)}"
             )
@@ -83,6 +81,11 @@ class CubeRules:
         if unknown:
             raise UsageError(f"Cube: no switch {', '.join(unknown)}; there are {', '.join(known)}")
         return replace(self, **switches) if switches else self
+
+    @property
+    def accumulates_in(self) -> str:
+        """fp32, fp16 or int32."""
+        return self.accumulator or ("int32" if self.operand == "int8" else "fp32")
 
     @property
     def products_per_step(self) -> int:
@@ -104,4 +107,4 @@ class CubeRules:
     @property
     def flushes_results(self) -> bool:
         """Whether accumulators below 2^-126 become zero; an FP16 accumulator keeps its subnormals."""
-        return self.accumulator == "fp32" and self.fp32_subnormals == "flush"
+        return self.accumulates_in == "fp32" and self.fp32_subnormals == "flush"

@@ -22,6 +22,8 @@ class Device:
     product: the device. cube_math_type: precision mode of the Cube. values, time: which of the two readings a launch does.
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between turns).
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
+    accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
+    hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
     timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
     """
 
@@ -33,6 +35,8 @@ class Device:
     timeline: int = 20_000
     step_limit: int = 10_000_000
     l0_tile: tuple[int, int, int] | None = None
+    accumulate: str = "exact"
+    hf32_round: str = "RINT"
 
     def __post_init__(self) -> None:
         if self.cube_math_type not in CUBE_MATH_TYPES:
@@ -41,6 +45,11 @@ class Device:
             )
         if isinstance(self.multibuffer, bool) or not 1 <= self.multibuffer <= 16:
             raise UsageError(f"multibuffer must be a number of copies from 1 to 16, got {self.multibuffer!r}")
+
+    @property
+    def hf32(self) -> bool:
+        """Whether float32 products that say nothing of their precision run in HF32."""
+        return self.cube_math_type in ("ALLOW_FP32_DOWN_PRECISION", "USE_HF32")
 
 
 _current: ContextVar[Device | None] = ContextVar("ascendtile_device", default=None)

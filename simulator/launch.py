@@ -20,6 +20,7 @@ from .frontend.jit import JitFunction
 from .frontend.program import Program
 from .frontend.types import DType, PointerType
 from .run import Launch, Run
+from .units.cube_rules import CubeRules
 from .units.vector import Numerics
 
 MAX_PROGRAMS = 65_535 * 65_536
@@ -116,7 +117,15 @@ def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> N
 
 
 def numerics(device: Device) -> Numerics:
-    return Numerics(sum_order=device.product.text("numerics.sum_order"))
+    product = device.product
+    cube = CubeRules(
+        accumulate=device.accumulate,
+        overflow=product.text("numerics.overflow_mode"),
+        hf32_round=device.hf32_round,
+        fp32_subnormals=product.text("numerics.fp32_subnormals"),
+        fp16_subnormals=product.text("numerics.fp16_subnormals"),
+    )
+    return Numerics(sum_order=product.text("numerics.sum_order"), cube=cube, hf32=device.hf32)
 
 
 def options(device: Device) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from ..errors import DeviceAssertionError, RunError
 from ..frontend.program import Op, Program, Value
 from ..frontend.types import DType
 from ..units import vector
+from ..units.cube import mmad
+from ..units.cube_rules import operand_format
 from . import copy
 from .memory import Tensor
 from .values import Affine, Box, Pointers
@@ -68,6 +70,13 @@ class ValueRun(Walker):
 
     def dense_reduce(self, op: Op, x: np.ndarray) -> np.ndarray:
         return vector.reduce(op.name, x, op.attrs["axis"], _dtype(op), self.numerics)
+
+    def dense_dot(self, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | None = None) -> np.ndarray:
+        stored = op.args[0].dtype.name  # type: ignore[union-attr]
+        operand = operand_format(stored, op.attrs["precision"], self.numerics.hf32)
+        if acc is not None:
+            acc = np.broadcast_to(acc, (max(x.shape[0] for x in (a, b, acc)), *acc.shape[1:]))
+        return mmad(a, b, acc, rules=self.numerics.cube, operand=operand)
 
     def dense_permute(self, op: Op, x: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(x.transpose(0, *(k + 1 for k in op.attrs["order"])))

@@ -59,8 +59,7 @@ def make_plan(call: Call) -> Plan:
     except BufferOverflowError as e:
         raise BufferOverflowError(f"{e}\n{_advice(call)}") from None
     wiring = wire(device.product, homes.has_dot, has_vector_work(program, homes))
-    hf32 = device.cube_math_type in ("ALLOW_FP32_DOWN_PRECISION", "USE_HF32")
-    return Plan(program, device.product, homes, placement, wiring, hf32, device.l0_tile)
+    return Plan(program, device.product, homes, placement, wiring, device.hf32, device.l0_tile)
 
 
 def has_vector_work(program: Program, homes: Homes) -> bool:

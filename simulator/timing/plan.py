@@ -8,6 +8,7 @@ from ..execution.values import Affine
 from ..frontend.program import Loc, Op, Program, Value
 from ..frontend.types import DType
 from ..products import Product
+from ..units.cube_rules import operand_format
 from .cost import CostModel
 from .cube_cost import ITEM_BYTES, CubeCosts
 from .geometry import align
@@ -109,10 +110,7 @@ class Plan:
         """Type in which the Cube reads the operands of a product."""
         a = op.args[0]
         assert a is not None
-        if a.dtype.name != "fp32":
-            return a.dtype.name
-        asked = op.attrs["precision"]
-        return "hf32" if asked == "hf32" or (asked == "device" and self.hf32) else "fp32"
+        return operand_format(a.dtype.name, op.attrs["precision"], self.hf32)
 
     def product_parts(self, op: Op) -> list[Part]:
         """L0 tiles of a product, k innermost."""

@@ -108,3 +108,14 @@ class CubeRules:
     def flushes_results(self) -> bool:
         """Whether accumulators below 2^-126 become zero; an FP16 accumulator keeps its subnormals."""
         return self.accumulates_in == "fp32" and self.fp32_subnormals == "flush"
+
+
+def operand_format(stored: str, asked: str, hf32: bool) -> str:
+    """Format in which the Cube reads operands stored as `stored`.
+
+    asked: what a product says of itself: "ieee", "hf32", or "device" for what the run chose (`hf32`). Only FP32 has a
+    choice; FP16 and BF16 ignore the setting (Ascend C SetHF32Mode).
+    """
+    if stored != "fp32":
+        return stored
+    return "hf32" if asked == "hf32" or (asked == "device" and hf32) else "fp32"

@@ -8,7 +8,7 @@ to the half gives the correctly rounded result of +, -, *, / and sqrt.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,21 @@ from ..errors import UsageError
 from ..frontend.types import DType
 from ..precision import _rounding
 from ..precision.rounding import round_to, to_integer
+from .cube_rules import CubeRules
 from ._elementwise import exp_f32, log_f32, sum_rows
 
 
 @dataclass(frozen=True)
 class Numerics:
-    """Choices of the unit that differ between products. `sum_order`: tree_tree or tree_sequential."""
+    """Choices of the units that differ between products and runs.
+
+    sum_order: tree_tree or tree_sequential. cube: how matrix products are computed. hf32: whether FP32 products that say
+    nothing of their precision run in HF32.
+    """
 
     sum_order: str = "tree_sequential"
+    cube: CubeRules = field(default_factory=CubeRules)
+    hf32: bool = False
 
 
 _GRID = {name: _rounding.TARGETS[name] for name in ("fp16", "bf16")}

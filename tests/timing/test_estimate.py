@@ -195,7 +195,9 @@ def test_the_timeline_names_the_line_of_each_instruction():
     t = launch.timeline
     assert t.complete
     assert len(t.start) == len(t.line)
-    sources = {launch.lines[k].source for k, p in zip(t.line, t.pipe, strict=True) if t.pipes[p] == "MTE2"}
+    sources = {
+        launch.lines[k].source for k, p in zip(t.line, t.pipe, strict=True) if t.pipes[p] == "AIV.MTE2"
+    }
     assert sources == {"x = tl.load(x_ptr + offsets)"}
-    busy = sum(e - s for s, e, p in zip(t.start, t.end, t.pipe, strict=True) if t.pipes[p] == "V")
+    busy = sum(e - s for s, e, p in zip(t.start, t.end, t.pipe, strict=True) if t.pipes[p] == "AIV.V")
     assert busy == pytest.approx(launch.pipes["AIV.V"].busy_cycles)

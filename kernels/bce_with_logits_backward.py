@@ -170,7 +170,8 @@ def _gradient(x: np.ndarray, t: np.ndarray, p: np.ndarray | None) -> np.ndarray:
     e = np.exp(np.negative(x, out=x), out=x)  # exp(-|x|)
     larger = 1 / (1 + e)
     smaller = np.multiply(e, larger, out=e)
-    s, rest = np.where(positive, larger, smaller), np.where(positive, smaller, larger)
+    s: np.ndarray = np.where(positive, larger, smaller)
+    rest: np.ndarray = np.where(positive, smaller, larger)
     s *= 1 - t
     rest *= t if p is None else np.multiply(t, p, out=t)
     s -= rest

@@ -1,8 +1,8 @@
 """Charges every cycle of a program on its core to source lines; the contract is _charge.pxd.
 
-While pipes are busy, their lines share the time evenly: of two transfers and an addition that overlap, each is
-charged a third. While none is busy, the core waits for a latency, and the line of the record that was the last to
-be busy is charged (before the first one: the line of the first one).
+While pipes are busy, their lines share the time evenly: of two transfers and an addition that overlap, each
+is charged a third. While none is busy, the core waits for a latency, and the line of the record that was the
+last to be busy is charged (before the first one: the line of the first one).
 """
 
 from libc.math cimport INFINITY

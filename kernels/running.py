@@ -19,7 +19,19 @@ from ..simulator.precision.rounding import encode
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
 from .layout import copy_step
-from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Workshop, dtype_name, dtype_of
+from .operator import (
+    DTYPE_NAMES,
+    Arrays,
+    Case,
+    Operator,
+    Plan,
+    Sizes,
+    Step,
+    Tensor,
+    Workshop,
+    dtype_name,
+    dtype_of,
+)
 from .registry import get_operator
 from .words import listed, near
 
@@ -163,8 +175,12 @@ def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
         raise UsageError(
             f"{op.name}: {name!r} is a {type(x).__name__}; give a numpy array or a torch CPU tensor"
         )
-    if array.dtype.kind in "iub" or ty.from_numpy(array.dtype.newbyteorder("=")) is None:
-        raise UsageError(f"{op.name}: {name!r} holds {array.dtype}; it must hold {listed(op.dtypes, 'or')}")
+    found = ty.from_numpy(array.dtype.newbyteorder("="))
+    if found is None or not found.is_floating() or (target is None and found.name not in DTYPE_NAMES):
+        raise UsageError(
+            f"{op.name}: {name!r} holds {array.dtype}; it must hold {listed(op.dtypes, 'or')}"
+            + ("; give a dtype to have it converted" if found is not None and found.is_floating() else "")
+        )
     if target is not None and array.dtype != target.storage:
         return encode(array, target.name)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
@@ -187,6 +203,11 @@ def _run(
     progress: Progress | None,
 ) -> OpResult:
     op.dtypes_on(machine.product)
+    empty = [n for n, x in problem.tensors.items() if isinstance(x, Shape)] if machine.values else []
+    if empty:
+        raise UsageError(
+            f"{op.name}: {empty[0]!r} is a shape without data; give arrays, or ask for time only"
+        )
     warnings = op.check(problem.tensors, problem.options, machine.product)
     workshop = Workshop(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, workshop)

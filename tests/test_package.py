@@ -31,7 +31,8 @@ def test_imports_point_down_only():
         f"{path.relative_to(ROOT)} imports {name}"
         for path in PYTHON
         for name in imported(path)
-        if name.startswith("ascendtile.") and order[name.split(".")[1]] < order[path.relative_to(ROOT).parts[0]]
+        if name.startswith("ascendtile.")
+        and order[name.split(".")[1]] < order[path.relative_to(ROOT).parts[0]]
     ]
     assert not wrong
 
@@ -50,14 +51,16 @@ def test_parts_of_the_simulator_do_not_know_what_they_need_not(folder, knows_not
     for path in (ROOT / "simulator" / folder).rglob("*.py"):
         for name in imported(path):
             parts = name.split(".")
-            assert not (parts[:2] == ["ascendtile", "simulator"] and len(parts) > 2 and parts[2] in knows_nothing_of), (
-                f"{path.relative_to(ROOT)} imports {name}"
-            )
+            assert not (
+                parts[:2] == ["ascendtile", "simulator"] and len(parts) > 2 and parts[2] in knows_nothing_of
+            ), f"{path.relative_to(ROOT)} imports {name}"
 
 
 def test_the_engine_knows_neither_kernels_nor_products():
     for path in (ROOT / "simulator" / "timing").glob("engine*.py"):
-        assert not any(part in name for name in imported(path) for part in ("products", "kernels", "frontend"))
+        assert not any(
+            part in name for name in imported(path) for part in ("products", "kernels", "frontend")
+        )
 
 
 def test_no_code_contains_a_product_name():
@@ -91,7 +94,9 @@ def test_declared_functions_are_exported_to_other_native_modules():
     """A module's own .pxd is ignored in silence when Cython cannot see the mapped name: then this list is empty."""
     from ascendtile.simulator.precision import _rounding
 
-    assert {"f16_decode_row", "f16_encode_row", "f16_round_row", "bf16_round_row"} <= set(_rounding.__pyx_capi__)
+    assert {"f16_decode_row", "f16_encode_row", "f16_round_row", "bf16_round_row"} <= set(
+        _rounding.__pyx_capi__
+    )
 
 
 def test_every_package_has_its_files_in_the_distribution():
@@ -105,5 +110,9 @@ def test_nothing_parses_untrusted_data_with_pickle_or_eval():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
-                assert name not in ("eval", "exec", "pickle.load", "pickle.loads", "yaml.load"), f"{path}: {name}"
-                assert not any(k.arg == "allow_pickle" and ast.unparse(k.value) == "True" for k in node.keywords)
+                assert name not in ("eval", "exec", "pickle.load", "pickle.loads", "yaml.load"), (
+                    f"{path}: {name}"
+                )
+                assert not any(
+                    k.arg == "allow_pickle" and ast.unparse(k.value) == "True" for k in node.keywords
+                )

@@ -33,16 +33,15 @@ def make_kernel(scale: int) -> Any:
         B: tl.constexpr = 4,
     ):
         """A text
-less indented than the code.
+        less indented than the code.
         """
         # a comment
-    # a comment indented less
+        # a comment indented less
         i = tl.arange(0, B)
 
         tl.store(
             out + i,
-            i * scale
-            + offset,
+            i * scale + offset,
             mask=i < n,
         )
 

@@ -48,6 +48,20 @@ def test_options_are_in_the_record():
     assert run_op("bce_with_logits_backward", "tiny", values=False).run.options["reduction"] == "mean"
 
 
+def test_a_precision_mode_of_the_cube_is_answered_with_a_note():
+    result = run_op(RMS, "tiny", cube_math_type="USE_HF32", values=False)
+    assert result.notes == ("cube_math_type USE_HF32 has no effect: rms_norm_grad does not use the Cube",)
+    assert result.notes[0] in result.run.notes
+    assert run_op(RMS, "tiny", values=False).notes == ()
+
+
+def test_what_the_inputs_were_made_from_is_in_the_record():
+    options = run_op(RMS, "tiny", seed=5, distribution="heavy", time=False).run.options
+    assert (options["seed"], options["distribution"]) == (5, "heavy")
+    with pytest.raises(sim.UsageError, match="seed must be an integer from 0, got -1"):
+        run_op(RMS, "tiny", seed=-1, values=False)
+
+
 def test_values_only_and_time_only():
     values = run_op(RMS, "tiny", time=False)
     assert values.launches == ()

@@ -207,7 +207,7 @@ def _record(
         launches[0] = replace(first, warnings=(*warnings, *first.warnings), notes=(*notes, *first.notes))
     return Run(
         name=op.name,
-        product=machine.product.to_dict(),
+        product=machine.product.record,
         options={
             **numeric_options(machine),
             "multibuffer": plan.tiling.get("buffers"),

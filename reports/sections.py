@@ -21,6 +21,7 @@ from ascendtile.simulator.run import Buffer, LiveValue, Pipe, Run
 
 Block = list[RenderableType]
 
+PLACE_WIDTH = 25
 MOST_BOUNDS = 6
 MOST_VALUES = 5
 MOST_LINES = 3
@@ -103,7 +104,7 @@ def bounds(run: Run) -> Block:
     ordered = sorted(run.bounds.items(), key=lambda item: -item[1])
     if not ordered:
         return []
-    table = make_table(("lower bounds", 36), (">us", 9), (">of run", 8), ("", 20))
+    table = make_table(("lower bounds", 35), (">us", 9), (">of run", 8), ("", 20))
     for name, us in ordered[:MOST_BOUNDS]:
         part = facts.share(us, run.time_us)
         add_row(table, words.meaning(name), words.micros(us), words.percent(part), Bar(part, style="cyan"))
@@ -141,7 +142,7 @@ def buffers(run: Run) -> Block:
     used = {n: b for n, b in run.buffers.items() if b.peak_bytes}
     if not used:
         return []
-    table = make_table(("buffers at their peak", 36), (">KiB", 9), (">of", 8), ("", 20))
+    table = make_table(("buffers at their peak", 35), (">KiB", 9), (">of", 8), ("", PLACE_WIDTH))
     for name, buffer in sorted(used.items(), key=lambda item: -_fill(item[1])):
         fill = _fill(buffer)
         cells = (
@@ -151,7 +152,7 @@ def buffers(run: Run) -> Block:
         )
         add_row(table, *cells, Bar(fill, style="red" if fill > 1 else "magenta"))
         for value in buffer.peak[:MOST_VALUES]:
-            add_row(table, *_alive(value), words.place(value.file, value.line, 20), style="dim")
+            add_row(table, *_alive(value), words.place(value.file, value.line, PLACE_WIDTH), style="dim")
         if len(buffer.peak) > MOST_VALUES:
             add_row(table, f"  and {len(buffer.peak) - MOST_VALUES} smaller", "", "", "", style="dim")
     return [Text(), table]

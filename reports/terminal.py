@@ -12,13 +12,13 @@
     zero_fill                      (1, 1, 1)            0.706          371        1
     full_row                       (40, 1, 1)            39.8       63,051       40
 
-    lower bounds                                us   of run
-    HBM bandwidth                             29.2     72 % ██████████████░░░░░░
-    Vector unit (AIV.V)                       27.6     68 % ██████████████░░░░░░
-    L2 bandwidth                              6.61     16 % ███░░░░░░░░░░░░░░░░░
-    launch overhead                           5.25     13 % ███░░░░░░░░░░░░░░░░░
-    loading (AIV.MTE2)                        4.34     11 % ██░░░░░░░░░░░░░░░░░░
-    storing (AIV.MTE3)                        2.35      6 % █░░░░░░░░░░░░░░░░░░░
+    lower bounds                               us   of run
+    HBM bandwidth                            29.2     72 % ██████████████░░░░░░
+    Vector unit (AIV.V)                      27.6     68 % ██████████████░░░░░░
+    L2 bandwidth                             6.61     16 % ███░░░░░░░░░░░░░░░░░
+    launch overhead                          5.25     13 % ███░░░░░░░░░░░░░░░░░
+    loading (AIV.MTE2)                       4.34     11 % ██░░░░░░░░░░░░░░░░░░
+    storing (AIV.MTE3)                       2.35      6 % █░░░░░░░░░░░░░░░░░░░
       1 more, none above 0.149 us
 
     pipes          busy cycles  share                      waits most for
@@ -27,13 +27,13 @@
     AIV.MTE3            34,131   54 % ███████████░░░░░░░░░ shared bandwidth (47 %)
     AIV.S                  265    0 % ░░░░░░░░░░░░░░░░░░░░ the scalar issue (90 %)
 
-    buffers at their peak                      KiB       of
-    UB  75 %                                 144.1    192.0 ███████████████░░░░░
-      gamma  4096 fp32                        16.0          rms_norm_grad.py:77
-      dgamma  4096 fp32                       16.0          rms_norm_grad.py:90
-      load for x  1x4096 fp16                 16.0 2 copies rms_norm_grad.py:84
-      xh  1x4096 fp32                         16.0          rms_norm_grad.py:86
-      load for dy  1x4096 fp16                16.0 2 copies rms_norm_grad.py:85
+    buffers at their peak                     KiB       of
+    UB  75 %                                144.1    192.0 ███████████████░░░░░
+      gamma  4096 fp32                       16.0          rms_norm_grad_tiles.py:54
+      dgamma  4096 fp32                      16.0          rms_norm_grad_tiles.py:67
+      load for x  1x4096 fp16                16.0 2 copies rms_norm_grad_tiles.py:61
+      xh  1x4096 fp32                        16.0          rms_norm_grad_tiles.py:63
+      load for dy  1x4096 fp16               16.0 2 copies rms_norm_grad_tiles.py:62
       and 5 smaller
 
     error against float64    max abs   max rel  mean rel      rmse   max ulp   bits
@@ -41,11 +41,11 @@
     dgamma                  3.83e-05  4.62e-04  1.05e-06  8.07e-06  6.08e+03   22.5
 
     the lines that cost most
-      70 %     44,440 cycles  rms_norm_grad.py:93
+      70 %     44,440 cycles  rms_norm_grad_tiles.py:70
             tl.store(dx_ptr + offsets, dx.to(dx_ptr.dtype.element_ty), mask=alive)
-      23 %     14,618 cycles  rms_norm_grad.py:92
+      23 %     14,618 cycles  rms_norm_grad_tiles.py:69
             dx = (t - xh * c[:, None]) * rstd
-       1 %        650 cycles  rms_norm_grad.py:97
+       1 %        650 cycles  rms_norm_grad_tiles.py:74
             tl.atomic_add(dgamma_ptr + cols, dgamma)
 
     keep    run.save("x.run") or --save x.run; then: ascendtile report x.run

@@ -88,8 +88,10 @@ def meaning(name: str) -> str:
 
 
 def place(file: str, line: int, width: int | None = None) -> str:
-    """rms_norm_grad.py:42"""
-    return clean(f"{PurePath(file).name}:{line}", width)
+    """rms_norm_grad.py:42; where that is too wide, the name is cut and not the number."""
+    number = f":{line}"
+    room = None if width is None else max(2, width - len(number))
+    return clean(f"{clean(PurePath(file).name, room)}{number}", width)
 
 
 class Bar:

@@ -79,7 +79,7 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         seconds["values"] = clock.perf_counter() - begin
     return Run(
         name=call.kernel.name,
-        product=device.product.to_dict(),
+        product=device.product.record,
         options=options(device),
         launches=launches,
         cube_math_type=device.cube_math_type,
@@ -138,7 +138,9 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
     given = kernel.arguments(args, kwargs)
     constants, arguments, types = _sort_arguments(kernel, given, device)
     chosen = grid({**given}) if callable(grid) else grid
-    return Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
+    call = Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
+    _check_floats(call)
+    return call
 
 
 def _launch_keywords(
@@ -182,6 +184,17 @@ def _check_dtype(kernel: JitFunction, name: str, dtype: DType, storage: set[str]
             f"{kernel.name}: {name!r} is {dtype}, which {device.product.name} does not have; "
             f"it stores {', '.join(sorted(storage))}"
         )
+
+
+def _check_floats(call: Call) -> None:
+    """A floating type that the product lacks cannot be made inside a kernel either."""
+    storage = call.device.product.texts("dtypes.storage")
+    for name, loc in call.program.floats.items():
+        if name not in storage:
+            raise UsageError(
+                f"{loc.file}:{loc.line}: {call.kernel.name} makes a value of {name}, which {call.device.product.name} "
+                f"does not have; it has {', '.join(x for x in storage if ty.is_floating(x))}"
+            )
 
 
 def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:

@@ -94,11 +94,14 @@ def _from_torch(name: str, x: Any) -> np.ndarray | None:
             f"{name}: the tensor is on {x.device}; only CPU tensors can be simulated (use .cpu())"
         )
     x = x.detach()
-    if str(x.dtype) == "torch.bfloat16":
-        import torch
+    try:
+        if str(x.dtype) == "torch.bfloat16":
+            import torch
 
-        return np.asarray(x.view(torch.int16).numpy()).view(ty.bfloat16.storage)
-    return np.asarray(x.numpy())
+            return np.asarray(x.view(torch.int16).numpy()).view(ty.bfloat16.storage)
+        return np.asarray(x.numpy())
+    except (TypeError, RuntimeError) as e:  # sparse, quantised, a type that numpy lacks
+        raise UsageError(f"{name}: a torch tensor of {x.dtype}, {x.layout} cannot be read: {e}") from None
 
 
 def _from_numpy(name: str, a: np.ndarray) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .values import Affine, Box, Int
 
+
 def _floordiv(a: Int, b: Int) -> Int:
     """Quotient toward zero, as C and Triton have it."""
     if isinstance(a, int) and isinstance(b, int):

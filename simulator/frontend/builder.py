@@ -50,7 +50,16 @@ COMPARISON: dict[str, Callable[[Any, Any], bool]] = {
     "ne": lambda a, b: a != b,
 }
 _BITWISE = ("and", "or", "xor", "shl", "shr")
-_MODULO_2 = {"add": "xor", "sub": "xor", "mul": "and", "max": "or", "min": "and", "and": "and", "or": "or", "xor": "xor"}
+_MODULO_2 = {
+    "add": "xor",
+    "sub": "xor",
+    "mul": "and",
+    "max": "or",
+    "min": "and",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
 
 
 def is_number(x: object) -> bool:
@@ -65,7 +74,9 @@ class Builder:
         self.loc = Loc("<kernel>", 0)
         self._values = 0
         self._ops = 0
-        self.captured: list[tuple[Any, str, Any]] = []  # (function, name, value) read from outside of the kernel
+        self.captured: list[
+            tuple[Any, str, Any]
+        ] = []  # (function, name, value) read from outside of the kernel
 
     # -- values and operations ---------------------------------------------------------------------------------------
 
@@ -208,7 +219,9 @@ class Builder:
             what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
             raise KernelError(f"'{name}' needs {what}, got {_types(a, b)}")
         if name == "pow":
-            raise KernelError("`**` of tiles or scalars of the program is not supported; multiply, or use tl.exp")
+            raise KernelError(
+                "`**` of tiles or scalars of the program is not supported; multiply, or use tl.exp"
+            )
         if dtype.is_bool():
             name = self._boolean(name)
         a, b = self._same_shape(self._operand(a, dtype), self._operand(b, dtype))
@@ -230,7 +243,9 @@ class Builder:
         if not isinstance(a, Value) and not isinstance(b, Value):
             return COMPARISON[name](a, b)
         if _is_pointer(a) or _is_pointer(b):
-            raise KernelError(f"pointers cannot be compared, got {_types(a, b)}; compare offsets, or use `is None`")
+            raise KernelError(
+                f"pointers cannot be compared, got {_types(a, b)}; compare offsets, or use `is None`"
+            )
         dtype = self._common_type(a, b, name)
         a, b = self._same_shape(self._operand(a, dtype), self._operand(b, dtype))
         return self._one("compare", (a, b), ty.int1, a.shape, name=name)
@@ -486,9 +501,7 @@ def _grid_axis(axis: int) -> int:
 def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
     for s in shape:
         if isinstance(s, bool) or not isinstance(s, int):
-            raise KernelError(
-                f"a shape must be made of compile-time integers, got {describe(s)}"
-            )
+            raise KernelError(f"a shape must be made of compile-time integers, got {describe(s)}")
         if s <= 0:
             raise KernelError(f"a shape must be made of positive integers, got {s} in {list(shape)}")
     return tuple(shape)

@@ -95,9 +95,7 @@ class Scope(Control):
     def statement(self, s: ast.stmt) -> None:
         method = getattr(self, f"do_{type(s).__name__}", None)
         if method is None:
-            raise self.error(
-                f"{syntax.statement(s)} is not supported in a kernel{syntax.hint(s)}", s
-            )
+            raise self.error(f"{syntax.statement(s)} is not supported in a kernel{syntax.hint(s)}", s)
         self.at(s)
         method(s)
 
@@ -188,6 +186,7 @@ class Scope(Control):
             return Scope(self.b, fn, dict(bound), self.depth + 1).run()
         except CompileError as e:
             raise CompileError(f"{e}\n  {fn.name} is called at {caller.file}:{caller.line}") from None
+
 
 @dataclass(frozen=True)
 class BoundWord:

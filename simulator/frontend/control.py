@@ -55,7 +55,9 @@ class Control(Expressions):
         other, other_env, _ = self.branch(s.orelse, before)
         undefined = _undefined(then_env, other_env, self.source.loc(s).line)
         body = [*s.body, *s.orelse]
-        names = [n for n in (*_assigned(body), *_loop_variables(body)) if n in then_env and n not in undefined]
+        names = [
+            n for n in (*_assigned(body), *_loop_variables(body)) if n in then_env and n not in undefined
+        ]
         merged, results = self.merge(names, then, then_env, other, other_env, s)
         self.emit_if(condition, then, other, results, s)
         self.env = {**before, **merged, **undefined}
@@ -217,7 +219,7 @@ class Control(Expressions):
         if not isinstance(s.target, ast.Name):
             raise self.error("a `for` over a range needs one plain name", s.target)
         bounds = [self.bound(x, s.iter) for x in (turns.start, turns.stop, turns.step)]
-        wide = any(b.dtype.bits == 64 or b.dtype == ty.uint32 for b in bounds)
+        wide = any(b.dtype in (ty.int64, ty.uint64, ty.uint32) for b in bounds)
         dtype = ty.int64 if wide else ty.int32
         bounds = [self.b.cast(x, dtype) for x in bounds]
         names, initial = self.carried(s.body, {s.target.id}, s)
@@ -293,7 +295,9 @@ class Control(Expressions):
         """Names that a loop used as its variable have no value after it."""
         line = self.source.loc(node).line
         for n in names:
-            self.env[n] = Undefined(f"{n!r} is a variable of the loop at line {line} and has no value after it")
+            self.env[n] = Undefined(
+                f"{n!r} is a variable of the loop at line {line} and has no value after it"
+            )
 
     def handed_back(self, name: str, initial: Value, node: ast.AST) -> Value:
         x = unwrap(self.env[name])

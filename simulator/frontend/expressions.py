@@ -82,7 +82,9 @@ class Expressions(ABC):
     def expr(self, node: ast.expr) -> Any:
         method = getattr(self, f"ex_{type(node).__name__}", None)
         if method is None:
-            raise self.error(f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node)
+            raise self.error(
+                f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node
+            )
         self.at(node)
         return method(node)
 
@@ -257,7 +259,9 @@ class Expressions(ABC):
             return (a in b) == isinstance(op, ast.In)
         if not isinstance(a, Value) and not isinstance(b, Value):
             return self.guard(lambda: _python_compare(op, a, b), node)
-        if isinstance(op, ast.Eq | ast.NotEq) and (a is None or b is None or isinstance(a, str) or isinstance(b, str)):
+        if isinstance(op, ast.Eq | ast.NotEq) and (
+            a is None or b is None or isinstance(a, str) or isinstance(b, str)
+        ):
             return isinstance(op, ast.NotEq)
         return self.guard(lambda: self.b.compare(_COMPARE[type(op)], a, b), node)
 
@@ -279,9 +283,10 @@ class Expressions(ABC):
         x = self.expr(node.value)
         if isinstance(x, Value):
             raise self.error("an f-string takes compile-time values only", node)
-        x = {-1: lambda v: v, 97: ascii, 114: repr, 115: str}[node.conversion](x)
+        conversions: dict[int, Callable[[Any], Any]] = {97: ascii, 114: repr, 115: str}
+        x = conversions.get(node.conversion, lambda v: v)(x)
         spec = "" if node.format_spec is None else self.expr(node.format_spec)
-        return self.guard(lambda: _formatted(x, spec), node)
+        return str(self.guard(lambda: _formatted(x, spec), node))
 
     def ex_Slice(self, node: ast.Slice) -> slice:
         return slice(*(None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)))

@@ -7,6 +7,7 @@ from typing import Any
 
 from .builder import Builder, KernelError
 from .program import Value
+from .types import DType, PointerType
 from .words import constexpr, unwrap
 
 # Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
@@ -44,14 +45,14 @@ def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     if not is_host(fn):
         raise KernelError(f"{describe_function(fn)} cannot be called in a kernel; {_instead(fn)}")
     if values and fn not in (tuple, list, isinstance):
-        raise KernelError(
-            f"{describe_function(fn)} needs compile-time arguments, got a value of the program"
-        )
+        raise KernelError(f"{describe_function(fn)} needs compile-time arguments, got a value of the program")
     return unwrap(fn(*args, **kwargs))
 
 
 def is_host(fn: Any) -> bool:
     """Whether a kernel may call `fn` at compile time."""
+    if isinstance(getattr(fn, "__self__", None), DType | PointerType | str | tuple):
+        return True  # x.dtype.is_floating() and the like
     return any(fn is f for f in HOST_FUNCTIONS) or getattr(fn, "__ascendtile_host__", False) is True
 
 

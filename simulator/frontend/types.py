@@ -166,6 +166,12 @@ def from_name(name: str) -> DType | None:
     return _BY_NAME.get(_ALIASES.get(name, name))
 
 
+def is_floating(name: str) -> bool:
+    """Whether that name is one of a floating type."""
+    t = from_name(name)
+    return t is not None and t.is_floating()
+
+
 def from_numpy(dtype: np.dtype) -> DType | None:
     """The element type stored as that numpy dtype, or None."""
     name = _FROM_STORAGE.get(np.dtype(dtype))

@@ -98,7 +98,7 @@ def _float_op(name: str) -> Callable[..., Any]:
 
 def _truncated_division(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Integer quotient toward zero, as C and Triton have it."""
-    q = np.floor_divide(a, b)
+    q: np.ndarray = np.floor_divide(a, b)
     if q.dtype.kind == "i":
         q += (q * b != a) & ((a < 0) != (b < 0))
     return q
@@ -147,24 +147,22 @@ def _transcendental(name: str, x: np.ndarray, dtype: DType, out: np.ndarray) -> 
 
 
 def cast(x: np.ndarray, source: DType, target: DType) -> np.ndarray:
-    """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero."""
+    """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero up to the limits."""
     if target.is_bool():
         return np.asarray(x != 0)
     if not target.is_floating():
         return to_integer(x, target.name) if source.is_floating() else x.astype(target.held)
     if target.bits == 16 and (source.bits == 64 or (source.bits == 32 and source.is_int())):
         return np.asarray(round_to(x, target.name))  # more bits than float32 has: rounded once, not twice
-    if (
-        source.is_floating()
-        and source.bits <= target.bits
-        and source.name != "bf16"
-        and target.name != "bf16"
-    ):
-        return x if x.dtype == target.held else x.astype(target.held)
-    if source.name == "bf16" and target.bits >= 32:
-        return x if x.dtype == target.held else x.astype(target.held)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        if _exact(source, target):
+            return np.asarray(x if x.dtype == target.held else x.astype(target.held))
         return _rounded(np.array(x, target.held, order="C"), target)
+
+
+def _exact(source: DType, target: DType) -> bool:
+    """Whether every value of a floating type is one of the other."""
+    return source.is_floating() and (source == target or source.bits < target.bits)
 
 
 def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics) -> np.ndarray:

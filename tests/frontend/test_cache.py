@@ -40,7 +40,7 @@ def uses_globals(out):
 
 
 @sim.jit
-def aliased(out, n: ALIAS, m: "ALIAS", o: "tl.constexpr"):
+def aliased(out, n: ALIAS, m: "ALIAS", o: "tl.constexpr"):  # noqa: UP037
     tl.store(out, tl.sum(tl.arange(0, n) * m + o, 0))
 
 

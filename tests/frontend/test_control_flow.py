@@ -155,7 +155,7 @@ def collatz(out):
     x = pid + 1
     n = 0
     while x != 1 and n < 200:
-        if x % 2 == 0:
+        if x % 2 == 0:  # noqa: SIM108
             x = x // 2
         else:
             x = 3 * x + 1

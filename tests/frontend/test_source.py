@@ -51,7 +51,7 @@ def make_kernel(scale: int) -> Any:
 class Holder:
     @staticmethod
     @sim.jit(do_not_specialize=["n"])
-    def method(out, n, B: "tl.constexpr"):
+    def method(out, n, B: "tl.constexpr"):  # noqa: UP037
         i = tl.arange(0, B)
         tl.store(out + i, i, mask=i < n)
 

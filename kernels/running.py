@@ -23,6 +23,7 @@ from .problem import Problem, problem_of_case, problem_of_inputs
 from .registry import get_operator
 
 Progress = Callable[[int, int], None]
+MAX_ELEMENTS = 2**31 - 1  # offsets are 32-bit integers
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,7 @@ def _run(
     progress: Progress | None,
 ) -> OpResult:
     op.dtypes_on(machine.product)
-    empty = [n for n, x in problem.tensors.items() if isinstance(x, Shape)] if machine.values else []
-    if empty:
-        raise UsageError(
-            f"{op.name}: {empty[0]!r} is a shape without data; give arrays, or ask for time only"
-        )
+    _check_tensors(op, problem, machine)
     warnings = op.check(problem.tensors, problem.options, machine.product)
     workshop = Workshop(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, workshop)
@@ -141,6 +138,17 @@ def _run(
     return OpResult(
         outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words
     )
+
+
+def _check_tensors(op: Operator, problem: Problem, machine: Device) -> None:
+    """What holds for every operator: data where values are asked for, and sizes that 32-bit offsets reach."""
+    for n, x in problem.tensors.items():
+        if machine.values and isinstance(x, Shape):
+            raise UsageError(f"{op.name}: {n!r} is a shape without data; give arrays, or ask for time only")
+        if x.size > MAX_ELEMENTS:
+            raise UsageError(
+                f"{op.name}: {n!r} has {x.size} elements; the kernels reach at most {MAX_ELEMENTS}"
+            )
 
 
 def _without_cube(op: Operator, machine: Device) -> list[str]:

@@ -58,6 +58,7 @@ setup(
     ],
     package_dir={f"{PACKAGE}.{folder}": folder for folder in FOLDERS},
     package_data={"": ["*.pxd", "*.pyx", "*.toml", "py.typed"]},
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         extensions(),
         include_path=[make_alias_tree()],

@@ -136,10 +136,11 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
 # -- reference -------------------------------------------------------------------------------------------------------
 
 CHUNK = 1 << 15  # elements: 256 KiB in float64
+LARGEST_EXPONENT = 700.0  # its exponential is still finite, and sigmoid(-700) is 1e-304
 
 
 def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
-    """out in float64, without cancellation: sigmoid(x) and sigmoid(-x) are both made from exp(-|x|)."""
+    """out in float64, without cancellation: b = (1 - t) * sigmoid(x) - p * t * sigmoid(-x)."""
     shape = inputs["x"].shape
     x, t = (inputs[n].reshape(-1) for n in ("x", "target"))
     factors = {n: _spread(inputs[n], shape) for n in STRETCHED if n in inputs}
@@ -149,10 +150,9 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     def one(start: int, stop: int) -> None:
         here = {n: float64(f if f.size == 1 else f[start:stop]) for n, f in factors.items()}
         result = _gradient(float64(x[start:stop]), float64(t[start:stop]), here.get("pos_weight"))
-        result *= here["grad_output"] * scale
         if "weight" in here:
             result *= here["weight"]
-        out[start:stop] = result
+        np.multiply(result, here["grad_output"] * scale, out=out[start:stop])
 
     in_chunks(x.size, CHUNK, one)
     return {"out": out.reshape(shape)}
@@ -164,15 +164,15 @@ def _spread(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _gradient(x: np.ndarray, t: np.ndarray, p: np.ndarray | None) -> np.ndarray:
-    """(1 - t) * sigmoid(x) - p * t * sigmoid(-x); works on x and t in place."""
-    positive = x >= 0
-    np.abs(x, out=x)
-    e = np.exp(np.negative(x, out=x), out=x)  # exp(-|x|)
-    larger = 1 / (1 + e)
-    smaller = np.multiply(e, larger, out=e)
-    s, rest = np.where(positive, larger, smaller), np.where(positive, smaller, larger)
-    s *= 1 - t
-    rest *= t if p is None else np.multiply(t, p, out=t)
+    """b, with sigmoid(-x) as exp(-x) * sigmoid(x); x and t are used up."""
+    np.minimum(np.negative(x, out=x), LARGEST_EXPONENT, out=x)
+    e = np.exp(x, out=x)
+    s: np.ndarray = 1 / (1 + e)
+    rest = np.multiply(e, s, out=e)
+    rest *= t
+    if p is not None:
+        rest *= p
+    s *= np.subtract(1, t, out=t)
     s -= rest
     return s
 

@@ -113,6 +113,7 @@ class Operator:
     check: Callable[[Tensors, Mapping[str, Any], Product], tuple[str, ...]]
     plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], Workshop], Plan]
     formula: Callable[[Arrays, Mapping[str, Any]], Arrays]
+    uses_cube: bool = False
 
     def inputs(
         self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"

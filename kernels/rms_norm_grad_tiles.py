@@ -51,15 +51,16 @@ def full_row(
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
     cols = tl.arange(0, COLS)
+    row = tl.arange(0, ROWS)[:, None]
+    tile = row * COLS + cols[None, :]
     gamma = tl.load(gamma_ptr + cols).to(tl.float32)
     dgamma = tl.zeros((COLS,), tl.float32)
     for first in range(pid * rows_per_core, stop, ROWS):
-        rows = first + tl.arange(0, ROWS)
-        alive = (rows < stop)[:, None]
-        offsets = rows[:, None] * COLS + cols[None, :]
-        rstd = tl.load(rstd_ptr + rows[:, None], mask=alive, other=0.0)
-        x = tl.load(x_ptr + offsets, mask=alive, other=0.0).to(tl.float32)
-        dy = tl.load(dy_ptr + offsets, mask=alive, other=0.0).to(tl.float32)
+        alive = row < stop - first
+        at = first * COLS
+        rstd = tl.load(rstd_ptr + first + row, mask=alive, other=0.0)
+        x = tl.load(x_ptr + at + tile, mask=alive, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + at + tile, mask=alive, other=0.0).to(tl.float32)
         xh = x * rstd
         t = dy * gamma[None, :]
         part = dy * xh
@@ -67,7 +68,7 @@ def full_row(
         dgamma += column_sums(part)
         c = row_sums(weighted) * (1.0 / COLS)
         dx = (t - xh * c[:, None]) * rstd
-        tl.store(dx_ptr + offsets, dx.to(dx_ptr.dtype.element_ty), mask=alive)
+        tl.store(dx_ptr + at + tile, dx.to(dx_ptr.dtype.element_ty), mask=alive)
     if TWO_PHASE:
         tl.store(dgamma_ptr + pid * COLS + cols, dgamma)
     else:
@@ -93,37 +94,36 @@ def split_row(
     """As full_row, in chunks of COLS columns. Core `pid` adds to dgamma + pid * part_stride (0: all to the same)."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
+    row, col = tl.arange(0, ROWS)[:, None], tl.arange(0, COLS)
+    tile = row * row_length + col[None, :]
+    part_ptr = dgamma_ptr + pid * part_stride
     for first in range(pid * rows_per_core, stop, ROWS):
-        rows = first + tl.arange(0, ROWS)
-        alive = (rows < stop)[:, None]
-        rstd = tl.load(rstd_ptr + rows[:, None], mask=alive, other=0.0)
+        alive = row < stop - first
+        rstd = tl.load(rstd_ptr + first + row, mask=alive, other=0.0)
         c = tl.zeros((ROWS,), tl.float32)
         for begin in range(0, row_length, COLS):
-            cols = begin + tl.arange(0, COLS)
-            inside = cols < row_length
+            inside = col < row_length - begin
             mask = alive & inside[None, :]
-            offsets = rows[:, None] * row_length + cols[None, :]
-            x = tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+            at = first * row_length + begin
+            x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
             xh = x * rstd
-            dy = tl.load(dy_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
-            gamma = tl.load(gamma_ptr + cols, mask=inside, other=0.0).to(tl.float32)
-            part = column_sums(dy * xh)
-            tl.atomic_add(dgamma_ptr + pid * part_stride + cols, part, mask=inside)
+            dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
+            gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
+            tl.atomic_add(part_ptr + begin + col, column_sums(dy * xh), mask=inside)
             t = dy * gamma[None, :]
             c += row_sums(t * xh)
         c = c * inverse_length
         for begin in range(0, row_length, COLS):
-            cols = begin + tl.arange(0, COLS)
-            inside = cols < row_length
+            inside = col < row_length - begin
             mask = alive & inside[None, :]
-            offsets = rows[:, None] * row_length + cols[None, :]
-            x = tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
-            dy = tl.load(dy_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
-            gamma = tl.load(gamma_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+            at = first * row_length + begin
+            x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
+            dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
+            gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
             xh = x * rstd
             t = dy * gamma[None, :]
             dx = (t - xh * c[:, None]) * rstd
-            tl.store(dx_ptr + offsets, dx.to(dx_ptr.dtype.element_ty), mask=mask)
+            tl.store(dx_ptr + at + tile, dx.to(dx_ptr.dtype.element_ty), mask=mask)
 
 
 # -- what fits -------------------------------------------------------------------------------------------------------

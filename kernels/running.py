@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..simulator.device import Device, device
+from ..simulator.device import CUBE_MATH_TYPES, Device, device
 from ..simulator.errors import UsageError
-from ..simulator.execution.memory import Shape, as_array
-from ..simulator.frontend import types as ty
+from ..simulator.execution.memory import Shape
+from ..simulator.launch import compute, prepare, timed
 from ..simulator.launch import options as numeric_options
-from ..simulator.launch import prepare, run_call
 from ..simulator.precision.metrics import ErrorReport, compare
-from ..simulator.precision.rounding import encode
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
 from .layout import copy_step
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Workshop, dtype_name, dtype_of
+from .problem import Problem, problem_of_case, problem_of_inputs
 from .registry import get_operator
-from .words import listed, near
 
 Progress = Callable[[int, int], None]
+MAX_ELEMENTS = 2**31 - 1  # offsets are 32-bit integers
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,18 @@ class OpResult:
         return self.run.errors
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What is to be run: tensors by name, options, and how the record names it."""
+@dataclass
+class Launched:
+    """What the launches gave, and the seconds of this machine that it took."""
 
-    tensors: Mapping[str, Tensor]
-    options: dict[str, Any]
-    dtype: str
-    case: str | None
+    launches: list[Launch] = field(default_factory=list)
+    time_seconds: float = 0.0
+    values_seconds: float = 0.0
+
+    def add(self, launch: Launch | None, time_seconds: float, values_seconds: float) -> None:
+        self.launches += [] if launch is None else [launch]
+        self.time_seconds += time_seconds
+        self.values_seconds += values_seconds
 
 
 def run_op(
@@ -105,77 +109,12 @@ def run_op(
         knobs = op.read_tiling(tiling or {})
         given = options or {}
         if inputs is None:
-            problem = _of_case(op, op.case(case), dtype, machine, seed, distribution, given)
+            problem = problem_of_case(op, op.case(case), dtype, machine, seed, distribution, given)
         elif case is not None:
             raise UsageError(f"{op.name}: give a case or inputs, not both")
         else:
-            problem = _of_inputs(op, inputs, dtype, given)
+            problem = problem_of_inputs(op, inputs, dtype, given)
         return _run(op, problem, knobs, machine, errors, progress)
-
-
-# -- what is to be run -----------------------------------------------------------------------------------------------
-
-
-def _of_case(
-    op: Operator,
-    case: Case,
-    dtype: str | None,
-    machine: Device,
-    seed: int,
-    distribution: str,
-    options: Mapping[str, Any],
-) -> Problem:
-    here = op.dtypes_on(machine.product)
-    name = op.dtype(dtype or here[0])
-    op.require(machine.product, name)
-    tensors: Mapping[str, Tensor]
-    tensors = op.inputs(case, name, seed, distribution) if machine.values else op.shapes(case, name)
-    return Problem(tensors, op.read_options({**case.options, **options}), name, case.name)
-
-
-def _of_inputs(
-    op: Operator, inputs: Mapping[str, Any], dtype: str | None, options: Mapping[str, Any]
-) -> Problem:
-    present = {n: x for n, x in inputs.items() if x is not None}
-    _check_names(op, present)
-    name = None if dtype is None else op.dtype(dtype)
-    tensors = {n: _tensor(op, n, present[n], name) for n in (*op.required, *op.optional) if n in present}
-    return Problem(tensors, op.read_options(options), name or dtype_name(tensors[op.main]), None)
-
-
-def _check_names(op: Operator, present: Mapping[str, Any]) -> None:
-    known = (*op.required, *op.optional)
-    for n in present:
-        if n not in known:
-            raise UsageError(f"{op.name} has no input {n!r}{near(n, known)}")
-    missing = [n for n in op.required if n not in present]
-    if missing:
-        raise UsageError(f"{op.name}: input {listed(missing)} missing; it takes {listed(known)}")
-
-
-def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
-    """An input as array or shape; converted if `dtype` is given, except where the operator fixes the type."""
-    target = None if dtype is None else ty.from_name(op.fixed_dtypes.get(name, dtype))
-    if isinstance(x, Shape):
-        return Shape(x.shape, target) if target else x
-    array = _scalar(x) if isinstance(x, int | float | np.generic) else as_array(f"{op.name}: {name}", x)
-    if array is None:
-        raise UsageError(
-            f"{op.name}: {name!r} is a {type(x).__name__}; give a numpy array or a torch CPU tensor"
-        )
-    if array.dtype.kind in "iub" or ty.from_numpy(array.dtype.newbyteorder("=")) is None:
-        raise UsageError(f"{op.name}: {name!r} holds {array.dtype}; it must hold {listed(op.dtypes, 'or')}")
-    if target is not None and array.dtype != target.storage:
-        return encode(array, target.name)
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def _scalar(x: Any) -> np.ndarray:
-    """A Python number is fp32; a numpy number keeps its type."""
-    return np.asarray(x if isinstance(x, np.generic) else np.float32(x))
-
-
-# -- running it ------------------------------------------------------------------------------------------------------
 
 
 def _run(
@@ -187,16 +126,37 @@ def _run(
     progress: Progress | None,
 ) -> OpResult:
     op.dtypes_on(machine.product)
+    _check_tensors(op, problem, machine)
     warnings = op.check(problem.tensors, problem.options, machine.product)
     workshop = Workshop(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, workshop)
     plan = op.plan(tensors, problem.options, knobs, workshop)
-    runs = _launch((*copies, *plan.steps), progress if machine.values else None)
+    launched = _launch((*copies, *plan.steps), machine, progress)
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray)}
     reports = _errors(op, problem, outputs) if errors and machine.values else {}
-    words = (*notes, *plan.notes)
+    words = (*notes, *plan.notes, *_without_cube(op, machine))
     return OpResult(
-        outputs, _record(op, problem, plan, machine, runs, reports, warnings, words), warnings, words
+        outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words
+    )
+
+
+def _check_tensors(op: Operator, problem: Problem, machine: Device) -> None:
+    """What holds for every operator: data where values are asked for, and sizes that 32-bit offsets reach."""
+    for n, x in problem.tensors.items():
+        if machine.values and isinstance(x, Shape):
+            raise UsageError(f"{op.name}: {n!r} is a shape without data; give arrays, or ask for time only")
+        if x.size > MAX_ELEMENTS:
+            raise UsageError(
+                f"{op.name}: {n!r} has {x.size} elements; the kernels reach at most {MAX_ELEMENTS}"
+            )
+
+
+def _without_cube(op: Operator, machine: Device) -> list[str]:
+    idle = not op.uses_cube and machine.cube_math_type != CUBE_MATH_TYPES[0]
+    return (
+        [f"cube_math_type {machine.cube_math_type} has no effect: {op.name} does not use the Cube"]
+        if idle
+        else []
     )
 
 
@@ -213,15 +173,20 @@ def _contiguous(
     return steps, out, notes
 
 
-def _launch(steps: tuple[Step, ...], progress: Progress | None) -> list[Run]:
-    total = sum(s.grid for s in steps)
-    runs: list[Run] = []
-    before = 0
+def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None) -> Launched:
+    """The launches one after another, each timed before its values are computed."""
+    found = Launched()
+    before, total = 0, sum(step.grid for step in steps)
     for step in steps:
         call = prepare(step.kernel, step.grid, (), step.arguments)
-        runs.append(run_call(call, _shifted(progress, before, total)))
+        begin = clock.perf_counter()
+        launch, computed = timed(call) if machine.time else (None, False)
+        middle = clock.perf_counter()
+        if machine.values and not computed:
+            compute(call, _shifted(progress, before, total))
+        found.add(launch, middle - begin, clock.perf_counter() - middle)
         before += step.grid
-    return runs
+    return found
 
 
 def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
@@ -239,19 +204,24 @@ def _record(
     problem: Problem,
     plan: Plan,
     machine: Device,
-    runs: list[Run],
+    launched: Launched,
     errors: dict[str, ErrorReport],
     warnings: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Run:
-    launches = [x for r in runs for x in r.launches]
+    launches = list(launched.launches)
     if launches:
         first = launches[0]
         launches[0] = replace(first, warnings=(*warnings, *first.warnings), notes=(*notes, *first.notes))
     return Run(
         name=op.name,
         product=machine.product.record,
-        options={**numeric_options(machine), "multibuffer": plan.tiling.get("buffers"), **problem.options},
+        options={
+            **numeric_options(machine),
+            "multibuffer": plan.tiling.get("buffers"),
+            **problem.options,
+            **problem.made,
+        },
         launches=tuple(launches),
         errors=errors,
         op=op.name,
@@ -260,11 +230,6 @@ def _record(
         cube_math_type=machine.cube_math_type,
         tiling=plan.tiling,
         inputs={n: f"{dtype_name(x)} {list(x.shape)}" for n, x in problem.tensors.items()},
-        values_seconds=_seconds([r.values_seconds for r in runs]),
-        time_seconds=_seconds([r.time_seconds for r in runs]),
+        values_seconds=launched.values_seconds if machine.values else None,
+        time_seconds=launched.time_seconds if machine.time else None,
     )
-
-
-def _seconds(parts: list[float | None]) -> float | None:
-    known = [s for s in parts if s is not None]
-    return sum(known) if known else None

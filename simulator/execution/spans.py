@@ -64,24 +64,35 @@ def meet_others(a: Spans, b: Spans) -> bool:
 def runs_of(affine: Affine, box: Any, programs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(program, first, last + 1) in elements of an affine access, one run for each row along its densest axis."""
     count = len(programs)
-    base = np.broadcast_to(affine.base, count).astype(np.int64)
+    base = _each(affine.base, count)
     lows, highs = _ends(affine, box, count)
     alive = np.all(lows < highs, axis=0) if len(lows) else np.ones(count, bool)
     if isinstance(box, bool | np.bool_) and not box:
         alive[:] = False
-    strides = [np.broadcast_to(s, count) for s in affine.strides]
-    low, high = base[alive], base[alive]
-    program = programs[alive]
+    strides = [_each(s, count) for s in affine.strides]
+    if not alive.all():
+        base, program, strides = base[alive], programs[alive], [s[alive] for s in strides]
+        lows, highs = lows[:, alive], highs[:, alive]
+    else:
+        program = programs
+    low, high = base, base
+    if not len(program):
+        return program, low, high
     axes = sorted(range(len(strides)), key=lambda k: int(np.abs(strides[k]).min()))
     for n, k in enumerate(axes):
-        s, first, last = strides[k][alive], lows[k][alive], highs[k][alive] - 1
+        s, first, last = strides[k], lows[k], highs[k] - 1
         rows = len(program) * math.prod(affine.shape[j] for j in axes[n:])
         if affine.shape[k] == 1 or rows > MAX_RUNS or (np.abs(s) <= high - low + 1).all():
             ends = s * first, s * last  # rows that touch each other are one run
             low, high = low + np.minimum(*ends), high + np.maximum(*ends)
             continue
-        return _rows(affine, axes[n:], strides, (lows, highs), alive, (program, low, high))
+        return _rows(affine, axes[n:], strides, (lows, highs), (program, low, high))
     return program, low, high + 1
+
+
+def _each(x: Any, count: int) -> np.ndarray:
+    """A number for every program."""
+    return x if isinstance(x, np.ndarray) and len(x) == count else np.full(count, x, np.int64)
 
 
 def _ends(affine: Affine, box: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +111,6 @@ def _rows(
     axes: list[int],
     strides: list[np.ndarray],
     ends: tuple[np.ndarray, np.ndarray],
-    alive: np.ndarray,
     run: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The run of every index along the outer axes."""
@@ -108,8 +118,8 @@ def _rows(
     chosen = np.ones((len(program), 1), bool)
     for k in axes:
         i = np.arange(affine.shape[k])
-        inside = (i >= ends[0][k][alive][:, None]) & (i < ends[1][k][alive][:, None])
-        step = (strides[k][alive][:, None] * i)[:, None, :]
+        inside = (i >= ends[0][k][:, None]) & (i < ends[1][k][:, None])
+        step = (strides[k][:, None] * i)[:, None, :]
         low, high = ((x[:, :, None] + step).reshape(len(x), -1) for x in (low, high))
         chosen = (chosen[:, :, None] & inside[:, None, :]).reshape(len(chosen), -1)
     return np.broadcast_to(program, low.shape)[chosen], low[chosen], high[chosen] + 1

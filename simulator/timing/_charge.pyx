@@ -1,13 +1,13 @@
 """Charges every cycle of a program on its core to source lines; the contract is _charge.pxd.
 
-While pipes are busy, their lines share the time evenly: of two transfers and an addition that overlap, each is charged a
-third. While none is busy, the core waits for a latency, and the line of the record that was the last to be busy is charged
-(before the first one: the line of the first one).
+While pipes are busy, their lines share the time evenly: of two transfers and an addition that overlap, each
+is charged a third. While none is busy, the core waits for a latency, and the line of the record that was the
+last to be busy is charged (before the first one: the line of the first one).
 """
 
 from libc.math cimport INFINITY
 
-from ascendtile.simulator.timing._core cimport MAX_PIPES, UNKNOWN, Core, Record, World
+from ascendtile.simulator.timing._core cimport MAX_PIPES, UNKNOWN, Core, World
 
 
 cdef struct Lane:  # one pipe while its records are gone through in order
@@ -20,7 +20,9 @@ cdef struct Lane:  # one pipe while its records are gone through in order
 cdef inline void next_record(const Core* core, Lane* lane, int p) noexcept nogil:
     """Go on to the pipe's next record that took time."""
     cdef int r = lane.record + 1
-    while r < core.count and (core.records[r].pipe != p or core.begun[r] == UNKNOWN or core.begun[r] == core.freed[r]):
+    while r < core.count and (
+        core.records[r].pipe != p or core.begun[r] == UNKNOWN or core.begun[r] == core.freed[r]
+    ):
         r += 1
     lane.record = r
     lane.busy = False
@@ -67,6 +69,6 @@ cdef double charge_lines(const World* world, const Core* core, double* lines) no
         else:
             lanes[p].busy, lanes[p].time, lanes[p].since = True, core.freed[r], shared
             busy += 1
-    if final >= 0:  # no pipe is busy any more; with no busy record at all, the one that was done last is charged
+    if final >= 0:  # no pipe is busy any more; if none ever was, the record that was done last is charged
         lines[core.records[last if last >= 0 else final].line] += horizon - now
     return horizon

@@ -178,7 +178,8 @@ def run(
         &line_exposed[0], &core_cycles[0], &core_dispatch[0], &core_programs[0],
     )
     for c in range(n_cores):
-        cores[c].index, cores[c].done, cores[c].begun, cores[c].freed = c, &done[0, c, 0], &done[1, c, 0], &done[2, c, 0]
+        cores[c].index, cores[c].done = c, &done[0, c, 0]
+        cores[c].begun, cores[c].freed = &done[1, c, 0], &done[2, c, 0]
         cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
         for p in range(n_pipes):
             cores[c].pipes[p].times = &queue_times[c, pipes[p].first]

@@ -460,8 +460,9 @@ def _ledger(placer: Placer, slots: list[Slot], capacity: int) -> Buffer:
         alive.append(total)
     at = max(range(len(alive)), key=lambda i: alive[i], default=0)
     peak = max((s.offset + s.total for s in slots), default=0)
+    names = placer.names()
     values = [
-        _live_value(s, placer.names())
+        _live_value(s, names)
         for s in sorted(slots, key=lambda s: -s.total)
         if s.start <= at <= s.end
     ]

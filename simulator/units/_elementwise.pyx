@@ -2,8 +2,8 @@
 
 libm and numpy's SIMD variants differ between machines in the last bit, so exp and log are computed here in
 double precision with plain IEEE operations (no fused multiply-add) to about 2^-52 and rounded once to
-float32, which is the correctly rounded result in all but about one of 10^8 arguments. For a half-precision result the
-last step is rounding to odd, so that the following rounding to 11 or 8 bits is the only one.
+float32, which is the correctly rounded result in all but about one of 10^8 arguments. For a half-precision
+result the last step is rounding to odd, so that the following rounding to 11 or 8 bits is the only one.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t

@@ -65,8 +65,8 @@ def test_int32_to_fp16_saturates_in_either_mode(overflow: str) -> None:
 
 
 def test_dequantisation_rounds_once() -> None:
-    """(2^24 + 1) * 2^-14 is just above a tie of FP16 spacing 1; by way of float32 it would be the tie itself."""
-    acc = np.array([[2**25 + 2**13 + 1]], np.int32)
+    """2049 + 2^-14 is just above a tie of FP16, whose spacing is 2 there; float32 would make it the tie itself."""
+    acc = np.array([[2049 * 2**14 + 1]], np.int32)
     assert fixpipe(acc, "fp16", scale=2.0**-14)[0, 0] == 2050
     assert fixpipe(acc - 1, "fp16", scale=2.0**-14)[0, 0] == 2048
 

@@ -107,14 +107,14 @@ def _operand(values: Array, rules: CubeRules) -> Float32:
             f"mmad: {rules.operand} operands are floats, not {array.dtype}; cast them, or use operand='int8'"
         )
     subnormals = rules.operand_subnormals
-    if array.dtype == np.float32 and subnormals == "flush" and rules.operand != "fp16":
-        array, subnormals = (
-            _flushed(np.array(array, order="C")),
-            "keep",
-        )  # quicker apart, and the same for FP32's range
-        if rules.operand == "fp32" and rules.overflow == "inf_nan":
-            return array
-    return round_to(array, rules.operand, rules.operand_round, rules.overflow, subnormals)
+    how = (rules.operand, rules.operand_round, rules.overflow)
+    if array.dtype != np.float32 or subnormals == "keep" or rules.operand == "fp16":
+        return round_to(array, *how, subnormals)
+    copy = _flushed(
+        np.array(array, order="C")
+    )  # the range is that of FP32: flushing apart is the same, and quicker
+    plain = rules.operand == "fp32" and rules.overflow == "inf_nan"
+    return copy if plain else round_to(copy, *how, out=copy)
 
 
 def _flushed(values: Float32) -> Float32:

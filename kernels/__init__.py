@@ -1,4 +1,29 @@
-"""The operators, one file each, as tile kernels with their float64 references."""
+"""The operators, one file each, as tile kernels with their float64 references.
+
+    from ascendtile.kernels import run_op, rms_norm_grad
+    result = run_op("rms_norm_grad", "llama3-8b", "float16", product="ascend910b3", tiling={"rows": 2})
+
+An operator is one file with an `OPERATOR` (see `operator.py`); `operators()` finds it.
+"""
 
 if __name__ == "kernels":
     raise ImportError("import ascendtile.kernels: the folder kernels/ is only the source of that package")
+
+from .bce_with_logits_backward import bce_with_logits_backward
+from .operator import Case, Operator
+from .parameter import Parameter
+from .registry import get_operator, operators
+from .rms_norm_grad import rms_norm_grad
+from .running import OpResult, run_op
+
+__all__ = [
+    "Case",
+    "OpResult",
+    "Operator",
+    "Parameter",
+    "bce_with_logits_backward",
+    "get_operator",
+    "operators",
+    "rms_norm_grad",
+    "run_op",
+]

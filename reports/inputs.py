@@ -28,12 +28,10 @@ def read_inputs(path: str, op: Operator) -> dict[str, np.ndarray]:
     with naming(path, "read"):
         try:
             return _read(path, op)
-        except UsageError:
+        except (UsageError, OSError):
             raise
         except DAMAGE as error:
-            raise UsageError(
-                f"is damaged or cannot be read: {getattr(error, 'strerror', None) or error}"
-            ) from None
+            raise UsageError(f"is damaged: {error}") from None
 
 
 def _read(path: str, op: Operator) -> dict[str, np.ndarray]:

@@ -18,8 +18,6 @@ from ascendtile.kernels.operator import Case, Operator
 from ascendtile.kernels.parameter import Parameter
 from ascendtile.reports.words import clean
 
-PAGE_WIDTH = 80
-
 
 def ops_json(operators: Iterable[Operator]) -> dict[str, Any]:
     """Operators as plain data, by name."""

@@ -10,7 +10,6 @@ import click
 if TYPE_CHECKING:
     from ascendtile.kernels.operator import Operator
 
-DEFAULT_PRODUCT = "ascend910b3"
 Decorator = Callable[[Any], Any]
 
 
@@ -67,8 +66,8 @@ def json_option() -> Decorator:
 
 def product_option() -> Decorator:
     """`--product`."""
-    text = "A product of `ascendtile products`, or a path to a TOML file."
-    return click.option("--product", default=DEFAULT_PRODUCT, show_default=True, metavar="P", help=text)
+    text = "A product of `ascendtile products`, or a path to a TOML file; without, ascend910b3."
+    return click.option("--product", metavar="P", help=text)
 
 
 def set_option() -> Decorator:

@@ -16,10 +16,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ascendtile.reports.console import PAGE_WIDTH
 from ascendtile.simulator.products import Figure, Product
 
 COLUMNS = ("name", "product", "cores", "MHz", "UB/L1\nKiB", "HBM\nTB/s", "fp16\nTFLOPS", "assumed")
-PAGE_WIDTH = 80
 
 
 def cube_fp16_tflops(product: Product) -> float:

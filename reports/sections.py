@@ -5,25 +5,31 @@ Every line is at most 80 columns wide. `terminal.py` puts the sections together 
 
 from __future__ import annotations
 
+import math
 import shlex
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ascendtile.reports import facts, words
+from ascendtile.reports.console import PAGE_WIDTH
 from ascendtile.reports.words import Bar, clean
-from ascendtile.simulator.run import Buffer, LiveValue, Run
+from ascendtile.simulator.precision.metrics import ErrorReport
+from ascendtile.simulator.run import Buffer, LiveValue, Pipe, Run
 
 Block = list[RenderableType]
 
-PAGE_WIDTH = 80
+PLACE_WIDTH = 25
 MOST_BOUNDS = 6
 MOST_VALUES = 5
 MOST_LINES = 3
 MOST_LAUNCHES = 10
 MOST_REMARKS = 8
 SMALLEST_SHARE = 0.005
+MENTIONED_SHARE = 0.01
+LONGEST_TEXT = 8 * PAGE_WIDTH  # of one remark; records may hold anything
 
 
 def title_line(run: Run) -> Text:
@@ -69,7 +75,7 @@ def time(run: Run) -> Block:
 def bound_words(bound: facts.Bound) -> str:
     """HBM bandwidth allows 28.8 us; the run reaches 74 % of it"""
     name = words.meaning(bound.name)
-    allows = f"{name[0].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
+    allows = f"{name[:1].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
     return f"{allows}; the run reaches {words.percent(bound.fraction)} of it"
 
 
@@ -98,15 +104,13 @@ def bounds(run: Run) -> Block:
     ordered = sorted(run.bounds.items(), key=lambda item: -item[1])
     if not ordered:
         return []
-    table = make_table(("lower bounds", 36), (">us", 9), (">of run", 8), ("", 20))
+    table = make_table(("lower bounds", 35), (">us", 9), (">of run", 8), ("", 20))
     for name, us in ordered[:MOST_BOUNDS]:
         part = facts.share(us, run.time_us)
         add_row(table, words.meaning(name), words.micros(us), words.percent(part), Bar(part, style="cyan"))
     rest = ordered[MOST_BOUNDS:]
-    below = (
-        Text(f"  {len(rest)} more, none above {words.micros(rest[0][1])} us", style="dim") if rest else None
-    )
-    return [Text(), table, *([below] if below else [])]
+    below = [f"  {len(rest)} more, none above {words.micros(us)} us" for _, us in rest[:1]]
+    return [Text(), table, *(Text(text, style="dim") for text in below)]
 
 
 def pipes(run: Run) -> Block:
@@ -119,20 +123,15 @@ def pipes(run: Run) -> Block:
         if pipe.busy_cycles <= 0:
             idle.append(clean(name, 12))
             continue
-        cells = (
-            name,
-            words.count(pipe.busy_cycles),
-            words.percent(pipe.share),
-            Bar(pipe.share, style="green"),
-        )
-        add_row(table, *cells, _stall(run, name))
+        cells = (name, words.count(pipe.busy_cycles), words.percent(pipe.share))
+        add_row(table, *cells, Bar(pipe.share, style="green"), _stall(pipe, run.cycles))
     last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
     return [Text(), table, *last]
 
 
-def _stall(run: Run, name: str) -> str:
-    found = facts.main_stall(run.pipes[name])
-    part = facts.share(found[1], run.cycles) if found else 0.0
+def _stall(pipe: Pipe, cycles: float) -> str:
+    found = facts.main_stall(pipe)
+    part = facts.share(found[1], cycles) if found else 0.0
     if found is None or part < SMALLEST_SHARE:
         return ""
     return f"{words.STALLS.get(found[0], found[0])} ({words.percent(part)})"
@@ -143,15 +142,17 @@ def buffers(run: Run) -> Block:
     used = {n: b for n, b in run.buffers.items() if b.peak_bytes}
     if not used:
         return []
-    table = make_table(("buffers at their peak", 36), (">KiB", 9), (">of", 8), ("", 20))
+    table = make_table(("buffers at their peak", 35), (">KiB", 9), (">of", 8), ("", PLACE_WIDTH))
     for name, buffer in sorted(used.items(), key=lambda item: -_fill(item[1])):
         fill = _fill(buffer)
-        cells = (words.kib(buffer.peak_bytes), words.kib(buffer.capacity_bytes))
-        add_row(
-            table, f"{name}  {words.percent(fill)}", *cells, Bar(fill, style="red" if fill > 1 else "magenta")
+        cells = (
+            f"{name}  {words.percent(fill)}",
+            words.kib(buffer.peak_bytes),
+            words.kib(buffer.capacity_bytes),
         )
+        add_row(table, *cells, Bar(fill, style="red" if fill > 1 else "magenta"))
         for value in buffer.peak[:MOST_VALUES]:
-            add_row(table, *_alive(value), words.place(value.file, value.line, 20), style="dim")
+            add_row(table, *_alive(value), words.place(value.file, value.line, PLACE_WIDTH), style="dim")
         if len(buffer.peak) > MOST_VALUES:
             add_row(table, f"  and {len(buffer.peak) - MOST_VALUES} smaller", "", "", "", style="dim")
     return [Text(), table]
@@ -171,30 +172,27 @@ def errors(run: Run) -> Block:
     """Errors of every output against float64."""
     if not run.errors:
         return []
-    table = error_table("error against float64")
+    figures = ((n, 9) for n in (">max abs", ">max rel", ">mean rel", ">rmse"))
+    table = make_table(("error against float64", 22), *figures, (">max ulp", 9), (">bits", 6))
     for name, e in run.errors.items():
-        add_row(table, name, *(words.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse)), *_bits(e))
-    wrong = [Text(line, style="red") for line in _mismatches(run)]
-    return [Text(), table, *wrong]
+        sizes = (words.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
+        add_row(table, name, *sizes, words.figure(e.max_ulp), words.figure(e.effective_bits))
+    return [Text(), table, *(loss for name, e in run.errors.items() for loss in _losses(name, e))]
 
 
-def error_table(title: str) -> Table:
-    """The header of a table of errors."""
-    figures = (">max abs", ">max rel", ">mean rel", ">rmse")
-    return make_table((title, 22), *((n, 9) for n in figures), (">max ulp", 9), (">bits", 6))
-
-
-def _bits(e: object) -> tuple[str, str]:
-    return words.figure(getattr(e, "max_ulp", 0.0)), words.figure(getattr(e, "effective_bits", 0.0))
-
-
-def _mismatches(run: Run) -> list[str]:
-    out = []
-    for name, e in run.errors.items():
-        if e.nan_mismatch or e.inf_mismatch:
-            found = f"{e.nan_mismatch} elements differ in NaN, {e.inf_mismatch} in infinity"
-            out.append(clean(f"  {clean(name, 20)}: {found}", PAGE_WIDTH))
-    return out
+def _losses(name: str, e: ErrorReport) -> Block:
+    """What the figures do not say: elements that are NaN, infinite, zero or subnormal and should not be."""
+    elements = math.prod(e.shape)
+    counts = {
+        "NaN on one side only": e.nan_mismatch,
+        "infinite on one side only": e.inf_mismatch,
+        "too large for the type": e.overflow,
+        "lost to zero": e.underflow,
+        "subnormal": e.subnormal if facts.share(e.subnormal, elements) >= MENTIONED_SHARE else 0,
+    }
+    found = ", ".join(f"{words.count(n)} {what}" for what, n in counts.items() if n)
+    text = f"{clean(name, 30)}: {found}, of {words.count(elements)} elements"
+    return [_hanging(text, "yellow")] if found else []
 
 
 def lines(run: Run) -> Block:
@@ -223,10 +221,16 @@ def remarks(run: Run) -> Block:
 
 
 def opening(record: str | None) -> Block:
-    """How to look at this run again."""
+    """How to look at this run again: a command that can be copied, on one line where it fits."""
     if record is None:
         return [Text('keep    run.save("x.run") or --save x.run; then: ascendtile report x.run', style="dim")]
-    return [Text(f"open    ascendtile report {clean(shlex.quote(record))}", style="dim", overflow="fold")]
+    file = clean(shlex.quote(record))
+    command = f"ascendtile report {file}"
+    if cell_len(command) <= PAGE_WIDTH - 8:
+        return [fact("open", command)]
+    if cell_len(command) <= PAGE_WIDTH:
+        return [Text(command)]
+    return [Text("ascendtile report \\"), Text(file, overflow="fold")]
 
 
 # ---- shapes of lines ----
@@ -237,7 +241,7 @@ def fact(name: str, text: str, style: str = "") -> Table:
     table = Table.grid()
     table.add_column(width=8)
     table.add_column(width=PAGE_WIDTH - 8, overflow="fold")
-    table.add_row(Text(name, style="dim"), Text(clean(text), style=style))
+    table.add_row(Text(name, style="dim"), Text(clean(text, LONGEST_TEXT), style=style))
     return table
 
 
@@ -267,7 +271,7 @@ def _hanging(text: str, style: str) -> Table:
     table = Table.grid()
     table.add_column(width=2)
     table.add_column(width=PAGE_WIDTH - 2, overflow="fold")
-    table.add_row(Text("- "), Text(clean(text), style=style))
+    table.add_row(Text("- "), Text(clean(text, LONGEST_TEXT), style=style))
     return table
 
 

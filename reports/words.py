@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 KIB = 1024
+LARGEST_INT = 10**300  # as a float; a product of dimensions may be more
 LARGEST_SHOWN = 1e15  # beyond that, a count of digits is less readable than an exponent
 
 # What a bound or a pipe stands for, by the last part of its name ("AIV.V" is the pipe V of the core AIV).
@@ -48,12 +49,14 @@ def _escape(c: str) -> str:
 
 def count(x: float) -> str:
     """65,538; no digits after the point."""
-    return f"{x:,.0f}" if abs(x) < LARGEST_SHOWN else f"{x:.3g}"
+    if abs(x) < LARGEST_SHOWN:
+        return f"{x:,.0f}"
+    return f"{x if isinstance(x, float) else max(-LARGEST_INT, min(x, LARGEST_INT)):.3g}"
 
 
 def micros(x: float) -> str:
-    """28.8, 0.0114, 1,234: three figures or all before the point."""
-    return f"{x:,.0f}" if 1000 <= abs(x) < LARGEST_SHOWN else f"{x:.3g}"
+    """28.8, 64.0, 0.0114, 1,234: three figures or all before the point."""
+    return f"{x:,.0f}" if 1000 <= abs(x) < LARGEST_SHOWN else f"{x:#.3g}".rstrip(".")
 
 
 def percent(x: float) -> str:
@@ -85,8 +88,10 @@ def meaning(name: str) -> str:
 
 
 def place(file: str, line: int, width: int | None = None) -> str:
-    """rms_norm_grad.py:42"""
-    return clean(f"{PurePath(file).name}:{line}", width)
+    """rms_norm_grad.py:42; where that is too wide, the name is cut and not the number."""
+    number = f":{line}"
+    room = None if width is None else max(2, width - len(number))
+    return clean(f"{clean(PurePath(file).name, room)}{number}", width)
 
 
 class Bar:

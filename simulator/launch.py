@@ -79,7 +79,7 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         seconds["values"] = clock.perf_counter() - begin
     return Run(
         name=call.kernel.name,
-        product=device.product.to_dict(),
+        product=device.product.record,
         options=options(device),
         launches=launches,
         cube_math_type=device.cube_math_type,
@@ -138,7 +138,9 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
     given = kernel.arguments(args, kwargs)
     constants, arguments, types = _sort_arguments(kernel, given, device)
     chosen = grid({**given}) if callable(grid) else grid
-    return Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
+    call = Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
+    _check_floats(call)
+    return call
 
 
 def _launch_keywords(
@@ -165,7 +167,7 @@ def _sort_arguments(
     storage = set(device.product.texts("dtypes.storage"))
     for name, x in given.items():
         if name in kernel.constexprs or x is None or isinstance(x, str | tuple | DType):
-            constants[name] = x
+            constants[name] = x.item() if isinstance(x, np.generic) else x
             continue
         tensor = tensor_argument(name, x)
         if tensor is not None:
@@ -184,11 +186,25 @@ def _check_dtype(kernel: JitFunction, name: str, dtype: DType, storage: set[str]
         )
 
 
+def _check_floats(call: Call) -> None:
+    """A floating type that the product lacks cannot be made inside a kernel either."""
+    storage = call.device.product.texts("dtypes.storage")
+    for name, loc in call.program.floats.items():
+        if name not in storage:
+            raise UsageError(
+                f"{loc.file}:{loc.line}: {call.kernel.name} makes a value of {name}, which {call.device.product.name} "
+                f"does not have; it has {', '.join(x for x in storage if ty.is_floating(x))}"
+            )
+
+
 def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, bool | int | float):
-        return x, ty.of_constant(x)
+        try:
+            return x, ty.of_argument(x)
+        except OverflowError as e:
+            raise UsageError(f"{kernel.name}: {name!r}: {e}") from None
     raise UsageError(
         f"{kernel.name}: {name!r} is a {type(x).__name__}; a kernel takes numpy arrays, torch CPU tensors, "
         "numbers, and None, strings or tuples as compile-time values"
@@ -196,7 +212,7 @@ def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:
 
 
 def _grid(kernel: JitFunction, grid: Any) -> tuple[int, int, int]:
-    axes = (grid,) if isinstance(grid, int | np.integer) else tuple(grid)
+    axes = tuple(grid) if isinstance(grid, tuple | list | np.ndarray) else (grid,)
     if not 1 <= len(axes) <= 3 or not all(
         isinstance(n, int | np.integer) and not isinstance(n, bool) for n in axes
     ):

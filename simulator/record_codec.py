@@ -20,6 +20,7 @@ from .errors import UsageError
 from .products.quantity import show
 
 MAX_DEPTH = 32
+LARGEST = {int: 2**63, float: 2**100, bool: 2}  # what views can calculate with
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 SCALARS: dict[Any, tuple[type, ...]] = {
     bool: (bool,),
@@ -186,6 +187,8 @@ def _checked_scalar(data: Any, hint: Any, where: str) -> Any:
         return WORDS[data]
     if not isinstance(data, SCALARS[hint]) or (isinstance(data, bool) and hint is not bool):
         raise UsageError(f"{where[:60]} must be {hint.__name__}, got {show(data)}")
+    if isinstance(data, int) and abs(data) >= LARGEST[hint]:
+        raise UsageError(f"{where[:60]} is {show(data)}, which no {hint.__name__} of a run is")
     return data
 
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class LineCost:
     """Cycles of one source line.
 
-    cycles: exposed cycles, what the line added to the elapsed time of a core (mean over the cores that worked); all
-    lines, `other_cycles` of the launch and idle time add up to the launch's cycles.
+    cycles: the line's part of a core's elapsed time (mean over the cores that worked): busy pipes share the time evenly,
+    while none is busy the last one that was is charged. All lines and `other_cycles` of the launch (dispatch, idle at
+    the end) add up to the launch's cycles.
     busy: pipe -> cycles that the line kept the pipe busy (mean over the cores that worked).
     """
 
@@ -68,8 +69,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The first instructions of a launch: parallel arrays; `pipe` indexes `pipes`, `line` indexes `Launch.lines`' order
-    of first use (`files_lines`)."""
+    """The first instructions of a launch, in the order in which they were computed: parallel arrays.
+
+    pipe indexes `pipes`, line indexes `Launch.lines`. start, end: when the pipe is taken; done: when the result can be used.
+    complete: whether these are all instructions of the launch.
+    """
 
     pipes: tuple[str, ...]
     core: np.ndarray
@@ -202,9 +206,9 @@ class Run:
         save_run(self, path)
 
     def __str__(self) -> str:
-        from ..reports.terminal import run_text
+        from .views import show
 
-        return run_text(self)
+        return show("text", self)
 
 
 def _sum(parts: Any) -> dict[str, float]:

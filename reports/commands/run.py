@@ -20,8 +20,6 @@ from ascendtile.reports.options import (
 if TYPE_CHECKING:
     from ascendtile.kernels.running import OpResult
 
-CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32")
-
 
 @dataclass(frozen=True)
 class Request:
@@ -31,7 +29,7 @@ class Request:
     case: str | None
     size: dict[str, str]
     dtype: str | None
-    product: str
+    product: str | None
     overrides: dict[str, str]
     cube_math_type: str
     tiling: dict[str, str]
@@ -60,10 +58,10 @@ class Request:
 @set_option()
 @click.option(
     "--cube-math-type",
-    type=click.Choice(CUBE_MATH_TYPES, case_sensitive=False),
-    default=CUBE_MATH_TYPES[0],
+    metavar="M",
+    default="KEEP_DTYPE",
     show_default=True,
-    help="Precision mode of the Cube.",
+    help="Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16 or USE_HF32.",
 )
 @click.option(
     "--tiling", cls=AssignmentOption, help="Knobs: --tiling rows=2 cols=1024. The op chooses the others."
@@ -77,10 +75,10 @@ class Request:
 )
 @click.option(
     "--distribution",
-    type=click.Choice(("normal", "heavy")),
+    metavar="D",
     default="normal",
     show_default=True,
-    help="Of the random inputs; heavy has the tails of real gradients.",
+    help="Of the random inputs: normal, or heavy, which has the tails of real gradients.",
 )
 @click.option("--no-values", is_flag=True, help="Time only: no tensor is made.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")
@@ -88,7 +86,9 @@ class Request:
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, /, **asked: Any) -> None:
-    """Run operator OP and show its page: time, bounds, pipes, buffers, errors.
+    """Run an operator and show its page.
+
+    The page has time and bounds, pipes, buffers, errors against float64 and the lines that cost most.
 
     Example: ascendtile run RmsNormGrad --dtype bfloat16 --tiling rows=2 --save x.run
     """

@@ -1,7 +1,7 @@
 """Copies between global memory and tiles: boxes of strided rows, decoded and encoded on the way.
 
-Memory is a window of bytes; a tile is (programs, d0, d1, d2, d3), contiguous. Rows are the last axis. The callers
-validate shapes and allocate; here is the loop and the bounds test.
+Memory is a window of bytes; a tile is (programs, d0, d1, d2, d3), contiguous. Rows are the last axis. The
+callers validate shapes and allocate; here is the loop and the bounds test.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -226,7 +226,9 @@ cdef void walk_box(
     for a in range(low[0], high[0]):
         for b in range(low[1], high[1]):
             for c in range(low[2], high[2]):
-                m = memory + (start + a * stride[0] + b * stride[1] + c * stride[2] + low[3] * stride[3]) * itemsize
+                m = memory + itemsize * (
+                    start + a * stride[0] + b * stride[1] + c * stride[2] + low[3] * stride[3]
+                )
                 t = tile + ((((a * shape[1] + b) * shape[2] + c) * shape[3]) + low[3]) * held
                 if reading:
                     row(m, stride[3], t, n)
@@ -275,7 +277,10 @@ def write_boxes(
     Py_ssize_t itemsize,
     Py_ssize_t held,
 ):
-    """Write (or add) every program's box of its tile to memory, in program order; `programs` is 1 if all share one tile."""
+    """Write (or add) every program's box of its tile to memory, in program order.
+
+    `programs` is 1 if all share one tile.
+    """
     cdef Py_ssize_t p
     cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * held
     cdef row_t row = pick_row(kind, False, adding)

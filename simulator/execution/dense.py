@@ -47,7 +47,8 @@ class ValueRun(Walker):
         dtype = _dtype(op)
         if op.name in ("floordiv", "mod") and dtype.is_int() and not b.all():
             raise RunError(
-                f"{place(op)}: integer division by zero in program {self.first_program(b.min(), 0)}"
+                f"{place(op)}: integer division by zero in program {self.first_program(b, 0)}; "
+                "give masked-out elements another value (other=1, or tl.where)"
             )
         return vector.binary(op.name, a, b, dtype)
 
@@ -92,7 +93,7 @@ class ValueRun(Walker):
             isinstance(mask, np.ndarray) and r.shape
         ):
             return self.gather(op, pointer, mask, fill)
-        count = self.programs_of(pointer.offsets, mask)
+        count = self.programs_of(pointer.offsets, mask, fill)
         region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
         copy.check(pointer.tensor, region, self.active, "load", place(op))
         return copy.read(pointer.tensor, region, fill, r.shape)

@@ -94,15 +94,18 @@ def _from_torch(name: str, x: Any) -> np.ndarray | None:
             f"{name}: the tensor is on {x.device}; only CPU tensors can be simulated (use .cpu())"
         )
     x = x.detach()
-    if str(x.dtype) == "torch.bfloat16":
-        import torch
+    try:
+        if str(x.dtype) == "torch.bfloat16":
+            import torch
 
-        return np.asarray(x.view(torch.int16).numpy()).view(ty.bfloat16.storage)
-    return np.asarray(x.numpy())
+            return np.asarray(x.view(torch.int16).numpy()).view(ty.bfloat16.storage)
+        return np.asarray(x.numpy())
+    except (TypeError, RuntimeError) as e:  # sparse, quantised, a type that numpy lacks
+        raise UsageError(f"{name}: a torch tensor of {x.dtype}, {x.layout} cannot be read: {e}") from None
 
 
 def _from_numpy(name: str, a: np.ndarray) -> Tensor:
-    dtype = ty.from_numpy(a.dtype)
+    shape, dtype = a.shape, ty.from_numpy(a.dtype)
     if dtype is None:
         raise UsageError(f"{name}: arrays of {a.dtype} cannot be kernel arguments; known are {_known()}")
     if a.size == 0:
@@ -111,16 +114,16 @@ def _from_numpy(name: str, a: np.ndarray) -> Tensor:
         raise UsageError(
             f"{name}: strides {a.strides} bytes are no multiples of the element size {a.itemsize}"
         )
+    a = a.reshape(1) if a.ndim == 0 else a
     strides = [s // a.itemsize for s in a.strides]
     low = sum(min(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
     high = sum(max(0, s * (n - 1)) for s, n in zip(strides, a.shape, strict=True))
-    first = np.asarray(
-        a[tuple(slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))]
-    )
+    at = (slice(n - 1, n) if s < 0 else slice(0, 1) for s, n in zip(strides, a.shape, strict=True))
+    first = a[(*at, ...)]  # the ellipsis makes it a view of an array without axes, too
     window = np.lib.stride_tricks.as_strided(
         first, (high - low + 1,), (a.itemsize,), writeable=a.flags.writeable
     )
-    return Tensor(name, dtype, a.shape, window, -low, high - low + 1, a.flags.writeable, window.ctypes.data)
+    return Tensor(name, dtype, shape, window, -low, high - low + 1, a.flags.writeable, window.ctypes.data)
 
 
 def _known() -> str:

@@ -2,44 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ..frontend.program import Op, Program, Value
+from ..frontend.program import Op, Program, Region, Value
+from ..frontend.types import DType
 from .memory import Tensor
 from .run import runtime_arguments
-from .values import OPAQUE, Affine, Box, Pointers
+from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
+from .values import OPAQUE, Affine, Opaque, Pointers
 from .walker import DataDependentError, Walker
+
+# Atomics whose effect does not depend on the order in which programs come.
+COMMUTATIVE = ("and", "or", "xor", "max", "min")
 
 
 def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> bool:
-    """True if a program may read what another program writes, or uses the result of an atomic.
+    """True if the result depends on the order of the programs, or a program uses the result of an atomic.
 
     Programs that read and write the same memory, each in a part of its own (an update in place), may run together: the
     parts are found by a walk without values.
     """
     if any(op.kind == "atomic" and op.attrs["result_used"] for op in program.walk()):
         return True
-    shared = _read_and_written(program, arguments)
-    if not shared or grid == (1, 1, 1):
+    if grid == (1, 1, 1):
         return False
-    spans = _Spans(program, grid, shared)
+    shared = _shared(program, arguments)
+    if not shared:
+        return False
+    touched = _Touched(program, grid, shared)
     try:
-        spans.walk(np.arange(grid[0] * grid[1] * grid[2]), runtime_arguments(program, arguments))
+        touched.walk(np.arange(grid[0] * grid[1] * grid[2]), runtime_arguments(program, arguments))
     except DataDependentError:
         return True
-    return spans.unknown or spans.meet()
+    return touched.unknown or touched.meet()
 
 
-def _read_and_written(program: Program, arguments: dict[str, Any]) -> set[int]:
-    """Addresses of the windows that are both read and written; arguments that overlap count as one."""
+def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
+    """Tensors (by id) in which programs could see each other: read and written, or written more than once.
+
+    Arguments that overlap count as one tensor.
+    """
+    uses = _uses(program)
+    tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor)}
+    out: set[int] = set()
+    for x in tensors.values():
+        together: dict[str, int] = {}
+        for b, y in tensors.items():
+            if x is y or _overlap(x, y):
+                for what, times in uses[b].items():
+                    together[what] = together.get(what, 0) + times
+        if _may_see(together, x.dtype):
+            out.add(id(x))
+    return out
+
+
+def _may_see(uses: dict[str, int], dtype: DType) -> bool:
+    reads, writes, adds = (uses.get(x, 0) for x in ("load", "store", "add"))
+    commuting = uses.get("commutative", 0)
+    atomics = adds + commuting
+    return bool(
+        (reads and (writes or atomics))
+        or (writes and atomics)
+        or writes > 1
+        or commuting > 1
+        or (commuting and adds)
+        or (adds > 1 and dtype.is_floating())
+    )
+
+
+def _uses(program: Program) -> dict[str, dict[str, int]]:
+    """How often each parameter is loaded from, stored to, added to; twice for what happens in a loop."""
     roots = _roots(program)
-    read = [t for n in _names(program, roots, ("load",)) if isinstance(t := arguments.get(n), Tensor)]
-    written = [
-        t for n in _names(program, roots, ("store", "atomic")) if isinstance(t := arguments.get(n), Tensor)
-    ]
-    return {id(x) for a in read for b in written if _overlap(a, b) for x in (a, b)}
+    out: dict[str, dict[str, int]] = {}
+    for op, times in _accesses(program.body, 1):
+        assert op.args[0] is not None
+        for name in roots.get(op.args[0].id, set()):
+            uses = out.setdefault(name, {})
+            uses[_what(op)] = uses.get(_what(op), 0) + times
+    return out
+
+
+def _accesses(region: Region, times: int) -> Iterator[tuple[Op, int]]:
+    for op in region.ops:
+        if op.kind in ("load", "store", "atomic"):
+            yield op, times
+        for inner in op.regions:
+            yield from _accesses(inner, 2 if op.kind in ("for", "while") else times)
+
+
+def _what(op: Op) -> str:
+    if op.kind != "atomic":
+        return op.kind
+    return "add" if op.name == "add" else "commutative" if op.name in COMMUTATIVE else "store"
 
 
 def _overlap(a: Tensor, b: Tensor) -> bool:
@@ -57,7 +114,8 @@ def _roots(program: Program) -> dict[int, set[str]]:
         if target.is_pointer:
             out.setdefault(target.id, set()).update(*(out.get(s.id, set()) for s in sources if s is not None))
 
-    for _ in range(3):  # loops hand pointers back: a few passes reach the end of any chain in practice
+    known = -1
+    while known != (known := sum(map(len, out.values()))):  # loops hand pointers back: until nothing is added
         for op in program.walk():
             _flow_op(op, flow)
     return out
@@ -75,72 +133,67 @@ def _flow_op(op: Op, flow: Any) -> None:
                 flow(a, [op.args[first + k], op.regions[-1].yields[k]])
 
 
-def _names(program: Program, roots: dict[int, set[str]], kinds: tuple[str, ...]) -> set[str]:
-    ops = (op for op in program.walk() if op.kind in kinds)
-    return set().union(*(roots.get(op.args[0].id, set()) for op in ops if op.args[0] is not None), set())
-
-
-class _Spans(Walker):
-    """Walks without values and keeps, per program, the span of addresses it reads and writes in the shared tensors."""
+class _Touched(Walker):
+    """Walks without values and keeps what memory each program reads, stores to and adds to, in the shared tensors."""
 
     def __init__(self, program: Program, grid: tuple[int, int, int], shared: set[int]) -> None:
         super().__init__(program, grid)
-        count = grid[0] * grid[1] * grid[2]
         self.shared = shared
         self.unknown = False
-        self.low = {w: np.full(count, np.iinfo(np.int64).max) for w in ("read", "write")}
-        self.high = {w: np.full(count, np.iinfo(np.int64).min) for w in ("read", "write")}
+        self.spans = {what: Spans() for what in ("load", "store", "add", "commutative")}
+        self.floating = False
+        self.atomics: set[str] = set()
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         return OPAQUE
 
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        self.note("read", pointer, mask)
+        self.note(op, pointer, mask)
         return OPAQUE
 
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        self.note("write", pointer, mask)
+        self.note(op, pointer, mask)
 
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        return OPAQUE  # atomics without a result commute up to rounding and are applied in program order
+        self.note(op, pointer, mask)
+        return OPAQUE
 
-    def note(self, what: str, pointer: Pointers, mask: Any) -> None:
-        tensor = pointer.tensor
-        if id(tensor) not in self.shared:
+    def note(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        tensor, offsets = pointer.tensor, pointer.offsets
+        if id(tensor) not in self.shared or self.unknown:
             return
-        offsets = pointer.offsets if isinstance(pointer.offsets, Affine | int | np.ndarray) else None
-        if offsets is None or (isinstance(offsets, np.ndarray) and not isinstance(mask, bool | type(None))):
+        scalar = not op.args[0].shape  # type: ignore[union-attr]
+        if isinstance(offsets, Opaque) or not (scalar or isinstance(offsets, Affine)):
             self.unknown = True
             return
         affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
-        low, high = _extent(affine, mask if isinstance(mask, Box) else None)
+        if scalar and isinstance(mask, np.ndarray) and len(mask) == len(self.active):
+            affine, programs, mask = affine.take(np.flatnonzero(mask)), self.active[mask], True
+        else:
+            programs = self.active
+        if op.kind == "atomic":
+            self.atomics.add(op.name)
+        self._add(_what(op), tensor, runs_of(affine, mask, programs))
+
+    def _add(self, what: str, tensor: Tensor, runs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        program, low, high = runs
         size = tensor.dtype.itemsize
         start = tensor.address + tensor.origin * size
-        used = self.active
-        self.low[what][used] = np.minimum(self.low[what][used], start + low * size)
-        self.high[what][used] = np.maximum(self.high[what][used], start + (high + 1) * size)
+        self.spans[what].add(program, start + low * size, start + high * size)
+        self.floating |= what == "add" and tensor.dtype.is_floating()
+        self.unknown |= sum(s.count for s in self.spans.values()) > MAX_RUNS
 
     def meet(self) -> bool:
-        """Whether the read span of a program meets the write span of another."""
-        order = np.argsort(self.low["write"], kind="stable")
-        low, high = self.low["write"][order], self.high["write"][order]
-        top = np.maximum.accumulate(high)
-        if np.any(low[1:] < top[:-1]):
-            return True  # writes of two programs meet: keep the order of the programs
-        first = np.searchsorted(top, self.low["read"], side="right")
-        last = np.searchsorted(low, self.high["read"], side="left")
-        programs = np.arange(len(order))
-        touched = last - first
-        own = (touched == 1) & (order[np.minimum(first, len(order) - 1)] == programs)
-        return bool(np.any((touched > 0) & ~own))
-
-
-def _extent(affine: Affine, box: Box | None) -> tuple[Any, Any]:
-    """Smallest and largest element offset, masked-out ones left out along each axis."""
-    low, high = affine.base, affine.base
-    for k, (s, n) in enumerate(zip(affine.strides, affine.shape, strict=True)):
-        first = 0 if box is None else np.maximum(box.lows[k], 0)
-        last = n - 1 if box is None else np.maximum(np.minimum(box.highs[k], n) - 1, first)
-        ends = (s * first, s * last)
-        low, high = low + np.minimum(*ends), high + np.maximum(*ends)
-    return low, high
+        """Whether a program touches what another writes, in a way that depends on their order."""
+        load, store, add, commutative = (self.spans[x] for x in ("load", "store", "add", "commutative"))
+        atomic = Spans()
+        atomic.batches = [*add.batches, *commutative.batches]
+        everything = Spans()
+        everything.batches = [*load.batches, *atomic.batches]
+        if meet_each_other(store) or meet_others(everything, store):
+            return True
+        if len(self.atomics) > 1 or (self.floating and meet_each_other(add)):
+            return True  # rounding makes the order of additions matter
+        return bool(atomic.batches and load.batches) and (
+            meet_each_other(atomic) or meet_others(load, atomic)
+        )

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..frontend import types as ty
 from ..frontend.program import Program
 from ..units.vector import Numerics
 from .dense import ValueRun
 from .memory import Tensor
+from .symbolic import wrap
 from .values import Pointers
 from .walker import DEFAULT_STEP_LIMIT
 
@@ -34,7 +36,10 @@ def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, 
         if isinstance(x, Tensor):
             out[name] = Pointers(x, 0)
         elif v.dtype.is_floating():
-            out[name] = np.full(1, x, v.dtype.held)  # type: ignore[union-attr]
+            with np.errstate(over="ignore"):
+                out[name] = np.full(1, x, v.dtype.held)  # type: ignore[union-attr]
+        elif v.dtype == ty.uint64:
+            out[name] = wrap(x, 64, True)
         else:
             out[name] = x
     return out

@@ -12,16 +12,15 @@ import numpy as np
 
 from .values import Affine, Box, Int
 
-INT_LIMITS = {32: (-(2**31), 2**31 - 1), 64: (-(2**63), 2**63 - 1), 16: (-(2**15), 2**15 - 1), 8: (-128, 127)}
-
 
 def _floordiv(a: Int, b: Int) -> Int:
     """Quotient toward zero, as C and Triton have it."""
     if isinstance(a, int) and isinstance(b, int):
         q = abs(a) // abs(b)
         return q if (a >= 0) == (b >= 0) else -q
-    q = np.abs(a) // np.abs(b)
-    return np.where((np.asarray(a) >= 0) == (np.asarray(b) >= 0), q, -q)
+    with np.errstate(all="ignore"):  # the smallest int64 by -1 wraps
+        q = np.floor_divide(a, b)
+        return q + ((q * b != a) & ((np.asarray(a) < 0) != (np.asarray(b) < 0)))
 
 
 def _mod(a: Int, b: Int) -> Int:
@@ -36,8 +35,18 @@ def _min(a: Int, b: Int) -> Int:
     return min(a, b) if isinstance(a, int) and isinstance(b, int) else np.minimum(a, b)
 
 
-def _pow(a: Int, b: Int) -> Int:
-    return a**b
+def _shl(a: Int, b: Int) -> Int:
+    """`a << b`; a distance outside of the register gives 0, as numpy has it."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a << b if 0 <= b < 64 else 0
+    return np.left_shift(a, b)
+
+
+def _shr(a: Int, b: Int) -> Int:
+    """`a >> b`, arithmetic; a distance outside of the register leaves the sign only."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a >> (b if 0 <= b < 64 else 63)
+    return np.right_shift(a, b)
 
 
 INTEGER: dict[str, Callable[[Int, Int], Int]] = {
@@ -51,9 +60,8 @@ INTEGER: dict[str, Callable[[Int, Int], Int]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
-    "shl": lambda a, b: a << b,
-    "shr": lambda a, b: a >> b,
-    "pow": _pow,
+    "shl": _shl,
+    "shr": _shr,
 }
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "lt": lambda a, b: a < b,
@@ -77,34 +85,55 @@ def wrap(x: Int, bits: int, signed: bool) -> Int:
     return np.where(low >> (bits - 1), low - (1 << bits), low) if signed else low
 
 
-def fits(x: Int, bits: int) -> bool:
-    """Whether all of a signed result fits; the common case, tested before wrapping."""
-    lo, hi = INT_LIMITS[bits]
+def fits(x: Int, bits: int, signed: bool = True) -> bool:
+    """Whether all of a result fits; the common case, tested before wrapping."""
+    lo, hi = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     if isinstance(x, int):
         return lo <= x <= hi
     return bool(x.size == 0 or (x.min() >= lo and x.max() <= hi))
 
 
+def fit_in(x: Int, bits: int, signed: bool) -> Int:
+    """`x` in a register of that width. An unsigned number of 64 bits is held as the int64 of the same bits."""
+    signed = signed or bits == 64
+    return x if fits(x, bits, signed) else wrap(x, bits, signed)
+
+
 def affine_binary(name: str, a: Affine, b: Affine) -> Affine | None:
-    """add, sub, and mul by a tile without axes; any operation on two tiles without axes."""
+    """add, sub, and mul by a tile without axes, modulo 2^64: `spans` tells whether a narrower type would wrap."""
     if name in ("add", "sub"):
         op = INTEGER[name]
-        return Affine(
-            op(a.base, b.base), tuple(op(x, y) for x, y in zip(a.strides, b.strides, strict=True)), a.shape
-        )
-    if _flat(a) and _flat(b):
-        return Affine(INTEGER[name](a.base, b.base), a.strides, a.shape)
+        strides = tuple(_in_64(op(x, y)) for x, y in zip(a.strides, b.strides, strict=True))
+        return Affine(_in_64(op(a.base, b.base)), strides, a.shape)
     if name != "mul":
         return None
-    if _flat(b):
-        return Affine(a.base * b.base, tuple(s * b.base for s in a.strides), a.shape)
-    if _flat(a):
-        return affine_binary("mul", b, a)
-    return None
+    if flat(b):
+        return Affine(_in_64(a.base * b.base), tuple(_in_64(s * b.base) for s in a.strides), a.shape)
+    return affine_binary("mul", b, a) if flat(a) else None
 
 
-def _flat(a: Affine) -> bool:
+def _in_64(x: Int) -> Int:
+    """A Python number as numpy's int64 would hold it; arrays wrap by themselves."""
+    return wrap(x, 64, True) if isinstance(x, int) and not -(1 << 63) <= x < 1 << 63 else x
+
+
+def flat(a: Affine) -> bool:
+    """Whether the tile is one number per program."""
     return all(isinstance(s, int) and s == 0 for s in a.strides)
+
+
+def inside(a: Affine, low: int, high: int) -> bool:
+    """Whether every element lies in low..high, so that a register with those limits holds it without wrapping."""
+    least, most = _ends(a.base)
+    for s, n in zip(a.strides, a.shape, strict=True):
+        smallest, largest = _ends(s)
+        least += min(0, smallest * (n - 1))
+        most += max(0, largest * (n - 1))
+    return low <= least and most <= high
+
+
+def _ends(x: Int) -> tuple[int, int]:
+    return (x, x) if isinstance(x, int) else (int(x.min()), int(x.max()))
 
 
 def affine_compare(name: str, a: Affine, b: Affine) -> Box | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UsageError
 from ..frontend.types import DType
 from .memory import Tensor
 
@@ -54,13 +55,17 @@ class Affine:
 
     def dense(self, dtype: DType) -> np.ndarray:
         """All elements, (P or 1, *shape)."""
+        return self.elements().astype(dtype.held)
+
+    def elements(self) -> np.ndarray:
+        """All elements as int64, before they are put into their type."""
         out: Any = _column(self.base, len(self.shape))
         for axis, (s, n) in enumerate(zip(self.strides, self.shape, strict=True)):
             if isinstance(s, int) and s == 0:
                 continue
             steps = np.arange(n, dtype=np.int64).reshape(n, *(1,) * (len(self.shape) - axis - 1))
             out = out + _column(s, len(self.shape)) * steps
-        return np.broadcast_to(out, (out.shape[0], *self.shape)).astype(dtype.held)
+        return np.broadcast_to(out, (out.shape[0], *self.shape))
 
 
 class Box:
@@ -150,13 +155,18 @@ def merge(parts: list[tuple[np.ndarray, Any]], count: int) -> Any:
     first = parts[0][1]
     if len(parts) == 1 and len(parts[0][0]) == count:
         return first
-    if all(isinstance(v, Opaque) for _, v in parts):
+    if any(isinstance(v, Opaque) for _, v in parts):
         return OPAQUE
     if isinstance(first, Pointers):
-        tensors = {id(v.tensor) for _, v in parts}
-        if len(tensors) == 1:
+        names = dict.fromkeys(v.tensor.name for _, v in parts)
+        if len(names) == 1:
             return Pointers(first.tensor, merge([(i, v.offsets) for i, v in parts], count))
-        raise ValueError("pointers to two tensors meet")
+        raise UsageError(
+            f"one name points into {' and '.join(map(repr, names))} in different programs; "
+            "access each tensor in the branch that chooses it"
+        )
+    if len({type(v) for _, v in parts if isinstance(v, Affine | Box) or getattr(v, "ndim", 0) > 1}) > 1:
+        return _merge_mixed(parts, count)
     if isinstance(first, Affine):
         strides = zip(*(v.strides for _, v in parts), strict=True)
         merged = tuple(merge([(i, s) for (i, _), s in zip(parts, ss, strict=True)], count) for ss in strides)
@@ -164,6 +174,14 @@ def merge(parts: list[tuple[np.ndarray, Any]], count: int) -> Any:
     if isinstance(first, Box):
         return _merge_boxes(parts, count)
     return _merge_arrays(parts, count)
+
+
+def _merge_mixed(parts: list[tuple[np.ndarray, Any]], count: int) -> np.ndarray:
+    """Index tiles or masks of some programs with dense tiles of others: all of them as elements."""
+    held = next(v.dtype for _, v in parts if isinstance(v, np.ndarray))
+    tiles = [(i, v.elements() if isinstance(v, Affine) else v) for i, v in parts]
+    tiles = [(i, (v.dense() if isinstance(v, Box) else v).astype(held)) for i, v in tiles]
+    return np.asarray(_merge_arrays(tiles, count))
 
 
 def _merge_boxes(parts: list[tuple[np.ndarray, Any]], count: int) -> Box:

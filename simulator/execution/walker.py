@@ -129,7 +129,10 @@ class Walker(ABC):
     def op_const(self, op: Op, frame: Frame) -> None:
         x = op.attrs["value"]
         r = op.results[0]
-        frame.values[r.id] = np.full(1, x, r.dtype.held) if isinstance(x, float) else x  # type: ignore[union-attr]
+        if isinstance(x, float):
+            frame.values[r.id] = np.full(1, x, r.dtype.held)  # type: ignore[union-attr]
+        else:
+            frame.values[r.id] = symbolic.wrap(x, 64, True) if r.dtype == ty.uint64 else x
 
     def op_program_id(self, op: Op, frame: Frame) -> None:
         gx, gy, _ = self.grid
@@ -227,12 +230,12 @@ class Walker(ABC):
         base = p.offsets
         if isinstance(o, Opaque) or isinstance(base, Opaque):
             out: Any = OPAQUE
-        elif isinstance(base, Affine) and isinstance(o, Affine):
+        elif isinstance(base, Affine) and isinstance(o, Affine) and symbolic.inside(o, *_limits(op.args[1])):
             out = symbolic.affine_binary("add", base, o)
         elif op.results[0].shape == ():
             out = base + o
         else:
-            out = self.real(base, None) + self.real(o, None)
+            out = self.real(base, None) + self.real(o, op.args[1]).astype(np.int64)
         frame.values[op.results[0].id] = Pointers(p.tensor, out)
 
     def op_binary(self, op: Op, frame: Frame) -> None:
@@ -247,12 +250,20 @@ class Walker(ABC):
     def symbolic_binary(self, op: Op, a: Any, b: Any) -> Any:
         r = op.results[0]
         if isinstance(a, Affine) and isinstance(b, Affine):
-            return symbolic.affine_binary(op.name, a, b)
+            return self.index_binary(op, a, b)
         if isinstance(a, Box) and isinstance(b, Box):
             return symbolic.box_and(a, b) if op.name == "and" else None
         if r.shape or isinstance(a, Opaque) or isinstance(b, Opaque) or not r.dtype.is_int():
             return OPAQUE if not r.shape and (isinstance(a, Opaque) or isinstance(b, Opaque)) else None
-        return self.scalar_binary(op, a, b)
+        return None if r.dtype == ty.uint64 else self.scalar_binary(op, a, b)
+
+    def index_binary(self, op: Op, a: Affine, b: Affine) -> Affine | None:
+        """On index tiles; of two tiles that are one number per program, on those numbers."""
+        if not (symbolic.flat(a) and symbolic.flat(b)):
+            return symbolic.affine_binary(op.name, a, b)
+        if op.results[0].dtype == ty.uint64:
+            return None
+        return Affine(self.scalar_binary(op, a.base, b.base), a.strides, a.shape)
 
     def scalar_binary(self, op: Op, a: Any, b: Any) -> Any:
         dtype = op.results[0].dtype
@@ -262,28 +273,37 @@ class Walker(ABC):
         out = symbolic.INTEGER[op.name](a, b)
         if dtype.is_bool():
             return bool(out) if isinstance(out, int | np.bool_) else out
-        if not symbolic.fits(out, 64 if dtype.bits == 64 else dtype.bits):
-            out = symbolic.wrap(out, dtype.bits, dtype.kind == "int")
-        return out
+        return symbolic.fit_in(out, dtype.bits, dtype.kind == "int")
 
     def first_program(self, x: Any, value: int) -> int:
-        hit = np.asarray(x) == value
-        return int(self.active[int(np.argmax(hit))]) if hit.ndim else int(self.active[0])
+        """Number of the first program in which an element of `x` is `value`."""
+        hit = np.atleast_1d(np.asarray(x) == value)
+        row = int(np.argmax(hit.reshape(hit.shape[0], -1).any(axis=1)))
+        return int(self.active[row])
 
     def op_compare(self, op: Op, frame: Frame) -> None:
         a, b = (frame.get(v) for v in op.args if v is not None)
         r = op.results[0]
         if isinstance(a, Affine) and isinstance(b, Affine):
-            out = symbolic.affine_compare(op.name, a, b)
-            if out is not None and r.static.kind == "box":
+            out = self.index_compare(op, a, b) if r.static.kind == "box" else None
+            if out is not None:
                 self.symbolic_done(op)
                 frame.values[r.id] = out
                 return
-        elif r.shape == ():
+        elif r.shape == () and op.args[0].dtype != ty.uint64:  # type: ignore[union-attr]
             frame.values[r.id] = self.scalar_compare(op, a, b)
             self.symbolic_done(op)
             return
         self.dense_op(op, frame)
+
+    def index_compare(self, op: Op, a: Affine, b: Affine) -> Box | None:
+        """A box, unless an element does not fit its type: what wraps is compared element by element."""
+        limits = _limits(op.args[0])
+        return (
+            symbolic.affine_compare(op.name, a, b)
+            if symbolic.inside(a, *limits) and symbolic.inside(b, *limits)
+            else None
+        )
 
     def scalar_compare(self, op: Op, a: Any, b: Any) -> Any:
         if isinstance(a, Opaque) or isinstance(b, Opaque):
@@ -297,7 +317,7 @@ class Walker(ABC):
         v = op.args[0]
         assert v is not None
         x, r = frame.get(v), op.results[0]
-        if isinstance(x, Affine) and r.static.kind == "affine":
+        if isinstance(x, Affine) and r.static.kind == "affine" and _keeps(x, v, r):
             frame.values[r.id] = x
         elif r.shape == () and r.dtype.is_int() and v.dtype.is_int() and not isinstance(x, Opaque):
             frame.values[r.id] = self.scalar_int_cast(x, r.dtype)  # type: ignore[arg-type]
@@ -314,14 +334,15 @@ class Walker(ABC):
             if isinstance(x, np.ndarray)
             else x
         )
-        return x if symbolic.fits(x, dtype.bits) else symbolic.wrap(x, dtype.bits, dtype.kind == "int")
+        return symbolic.fit_in(x, dtype.bits, dtype.kind == "int")
 
     def op_unary(self, op: Op, frame: Frame) -> None:
         v = op.args[0]
         assert v is not None
         x = frame.get(v)
         if not v.shape and v.dtype.is_int() and not v.dtype.is_bool() and not isinstance(x, Opaque):
-            frame.values[op.results[0].id] = -x if op.name == "neg" else abs(x)
+            out = -x if op.name == "neg" else abs(x)
+            frame.values[op.results[0].id] = symbolic.fit_in(out, v.dtype.bits, v.dtype.kind == "int")  # type: ignore[union-attr]
             return
         self.dense_op(op, frame)
 
@@ -392,10 +413,11 @@ class Walker(ABC):
         then, other = op.regions
         if not isinstance(x, np.ndarray):
             taken = then if x else other
-            self.region(taken, frame)
+            inner = Frame(frame)  # its tiles are freed with it
+            self.region(taken, inner)
             self.branch_ends(op, taken)
             for r, y in zip(op.results, taken.yields, strict=True):
-                frame.values[r.id] = frame.get(y)
+                frame.values[r.id] = inner.get(y)
             return
         parts = [(np.flatnonzero(x), then), (np.flatnonzero(~x), other)]
         results = [(index, self.subset(op, region, frame, index)) for index, region in parts]
@@ -533,6 +555,19 @@ class Walker(ABC):
         return [inner.get(y) for y in region.yields], inner
 
 
+def _limits(v: Value | None) -> tuple[int, int]:
+    assert v is not None
+    assert isinstance(v.dtype, DType)
+    return ty.limits(v.dtype)
+
+
+def _keeps(x: Affine, source: Value, target: Value) -> bool:
+    """Whether an index tile stays one in another integer type: what wraps in the first is no longer affine."""
+    assert isinstance(source.dtype, DType)
+    assert isinstance(target.dtype, DType)
+    return target.dtype.bits <= source.dtype.bits or symbolic.inside(x, *ty.limits(source.dtype))
+
+
 def place(op: Op) -> str:
     """`file:line` of an operation."""
     return f"{op.loc.file}:{op.loc.line}"
@@ -550,7 +585,7 @@ def _trips(lower: Any, upper: Any, step: Any) -> Any:
 def _scalar_from_dense(x: np.ndarray, boolean: bool) -> Any:
     """An integer or boolean scalar from elements of shape (P,) or (1,)."""
     if x.shape == (1,):
-        return bool(x[0]) if boolean else int(x[0])
+        return bool(x[0]) if boolean else int(x.astype(np.int64)[0])
     return x if boolean else x.astype(np.int64)
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from ..precision.rounding import round_to
 from . import types as ty
 from .program import Loc, Op, Region, Value
 from .types import DType, PointerType
 
+MAX_FOLDED_BITS = 4096  # of << and ** between Python numbers
 Number = bool | int | float
 Operand = Value | Number
 
@@ -46,6 +50,16 @@ COMPARISON: dict[str, Callable[[Any, Any], bool]] = {
     "ne": lambda a, b: a != b,
 }
 _BITWISE = ("and", "or", "xor", "shl", "shr")
+_MODULO_2 = {
+    "add": "xor",
+    "sub": "xor",
+    "mul": "and",
+    "max": "or",
+    "min": "and",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
 
 
 def is_number(x: object) -> bool:
@@ -60,6 +74,9 @@ class Builder:
         self.loc = Loc("<kernel>", 0)
         self._values = 0
         self._ops = 0
+        self.captured: list[
+            tuple[Any, str, Any]
+        ] = []  # (function, name, value) read from outside of the kernel
 
     # -- values and operations ---------------------------------------------------------------------------------------
 
@@ -98,8 +115,11 @@ class Builder:
 
     def const(self, value: Number, dtype: DType | None = None) -> Value:
         """A scalar constant of the program; its type is Triton's for that Python number unless given."""
-        dtype = dtype or ty.of_constant(value)
-        held: Number = float(value) if dtype.is_floating() else bool(value) if dtype.is_bool() else int(value)
+        try:
+            dtype = dtype or ty.of_constant(value)
+            held: Number = _float(float(value), dtype) if dtype.is_floating() else _integer(value, dtype)
+        except OverflowError as e:
+            raise KernelError(str(e)) from None
         return self._one("const", (), dtype, (), value=held)
 
     def to_value(self, x: Operand, like: DType | None = None) -> Value:
@@ -126,6 +146,8 @@ class Builder:
         return self._one("arange", (), ty.int32, (end - start,), start=start, end=end)
 
     def full(self, shape: Sequence[int], value: Operand, dtype: DType) -> Value:
+        if isinstance(value, Value) and value.shape:
+            raise KernelError(f"full needs a scalar to fill with, got {describe(value)}")
         return self.splat(self.cast(value, dtype), _check_shape(shape))
 
     def splat(self, x: Value, shape: Sequence[int]) -> Value:
@@ -193,14 +215,37 @@ class Builder:
         if _is_pointer(a) or _is_pointer(b):
             return self._pointer_arithmetic(name, a, b)
         dtype = self._common_type(a, b, name)
-        if name in _BITWISE and dtype.is_floating():
-            raise KernelError(f"'{name}' needs integers or booleans, got {_types(a, b)}")
+        if dtype.is_floating() and name in (*_BITWISE, "floordiv"):
+            what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
+            raise KernelError(f"'{name}' needs {what}, got {_types(a, b)}")
+        if name == "pow":
+            raise KernelError(
+                "`**` of tiles or scalars of the program is not supported; multiply, or use tl.exp"
+            )
+        if dtype.is_bool():
+            name = self._boolean(name)
         a, b = self._same_shape(self._operand(a, dtype), self._operand(b, dtype))
         return self._one("binary", (a, b), dtype, a.shape, name=name)
+
+    def _boolean(self, name: str) -> str:
+        """The logical operation that arithmetic modulo 2 on booleans is."""
+        if name not in _MODULO_2:
+            raise KernelError(f"'{name}' of booleans has no meaning; cast with .to(tl.int32)")
+        return _MODULO_2[name]
+
+    def invert(self, x: Value) -> Operand:
+        """Every bit turned round."""
+        if not isinstance(x.dtype, DType) or x.dtype.is_floating():
+            raise KernelError(f"`~` needs integers or booleans, got {describe(x)}")
+        return self.binary("xor", x, self.const(-1, x.dtype))
 
     def compare(self, name: str, a: Operand, b: Operand) -> Operand:
         if not isinstance(a, Value) and not isinstance(b, Value):
             return COMPARISON[name](a, b)
+        if _is_pointer(a) or _is_pointer(b):
+            raise KernelError(
+                f"pointers cannot be compared, got {_types(a, b)}; compare offsets, or use `is None`"
+            )
         dtype = self._common_type(a, b, name)
         a, b = self._same_shape(self._operand(a, dtype), self._operand(b, dtype))
         return self._one("compare", (a, b), ty.int1, a.shape, name=name)
@@ -209,6 +254,10 @@ class Builder:
         v = self.to_value(x)
         if v.is_pointer:
             raise KernelError(f"'{name}' of a pointer has no meaning")
+        if name == "abs" and v.dtype.is_int() and not v.dtype.is_int_signed():  # type: ignore[union-attr]
+            return v
+        if name == "neg" and v.dtype.is_bool():
+            raise KernelError("the sign of a boolean has no meaning; cast with .to(tl.int32), or use `not`")
         return self._one("unary", (v,), dtype or v.dtype, v.shape, name=name)
 
     def select(self, condition: Operand, a: Operand, b: Operand) -> Value:
@@ -235,7 +284,7 @@ class Builder:
         if not _is_pointer(a) or _is_pointer(b) or name not in ("add", "sub"):
             raise KernelError(f"a pointer takes + or - with integers only, got {_types(a, b)}")
         offset = self.to_value(b)
-        if not offset.dtype.is_int():
+        if not offset.dtype.is_int() or offset.dtype.is_bool():
             raise KernelError(f"a pointer offset must be an integer (elements), got {offset.dtype}")
         if name == "sub":
             negative = self.binary("sub", 0, offset)
@@ -248,9 +297,10 @@ class Builder:
     def _common_type(self, a: Operand, b: Operand, name: str) -> DType:
         if _is_pointer(a) or _is_pointer(b):
             raise KernelError(f"'{name}' of pointers has no meaning, got {_types(a, b)}")
-        division = name in ("div", "mod")
+        division = name in ("div", "mod", "floordiv")
         if isinstance(a, Value) and isinstance(b, Value):
             out = ty.promote(_element(a), _element(b), division)
+            _check_signs(_element(a), _element(b), out, division)
         else:
             v, n = (a, b) if isinstance(a, Value) else (b, a)
             assert isinstance(v, Value)
@@ -258,6 +308,7 @@ class Builder:
                 raise KernelError(f"'{name}' needs tiles or numbers, got {describe(n)}")
             assert not isinstance(n, Value)
             out = ty.promote_with_constant(_element(v), n, division)
+            _check_constant(n, out)
         if name == "div" and out.is_int():
             return ty.float32
         return out
@@ -347,9 +398,13 @@ def fold(name: str, a: Any, b: Any) -> Any:
     if name in ("div", "floordiv", "mod") and b == 0:
         raise KernelError(f"division by zero in a compile-time expression: {a!r} and {b!r}")
     try:
+        if name in ("shl", "pow") and is_number(b) and b > MAX_FOLDED_BITS:
+            raise OverflowError(f"the right side is above {MAX_FOLDED_BITS}")
         return ARITHMETIC[name](a, b)
     except TypeError:
         raise KernelError(f"'{name}' of {describe(a)} and {describe(b)} has no meaning") from None
+    except (ValueError, OverflowError, ZeroDivisionError) as e:
+        raise KernelError(f"'{name}' of {a!r} and {b!r} in a compile-time expression: {e}") from None
 
 
 def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -374,6 +429,42 @@ def describe(x: object) -> str:
     if isinstance(x, tuple):
         return "a tuple"
     return f"{type(x).__name__} {x!r}"
+
+
+def _float(value: float, dtype: DType) -> float:
+    """A constant of a floating type, rounded to it; to halves through fp32, as Triton's compiler does."""
+    if dtype.bits == 64:
+        return value
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+    return float(single if dtype.bits == 32 else round_to(single, dtype.name))
+
+
+def _integer(value: Number, dtype: DType) -> int | bool:
+    """A constant of an integer type: a float is cut off toward zero and stops at the limits, an integer wraps."""
+    if dtype.is_bool():
+        return bool(value)
+    if not isinstance(value, float):
+        return ty.wrapped(int(value), dtype)
+    low, high = ty.limits(dtype)
+    if value != value:
+        return 0
+    return int(min(max(value, low), high)) if abs(value) == float("inf") else min(max(int(value), low), high)
+
+
+def _check_constant(n: Number, dtype: DType) -> None:
+    """Triton's rule: a number beside an integer tile must be one of its type."""
+    if dtype.is_floating() or isinstance(n, float):
+        return
+    low, high = ty.limits(dtype)
+    if not low <= n <= high:
+        raise KernelError(f"{n} is out of range for {dtype} ({low} to {high}); cast one of the two")
+
+
+def _check_signs(a: DType, b: DType, out: DType, division: bool) -> None:
+    """Triton's rule for / // %: signed and unsigned integers must not meet."""
+    if division and out.is_int() and a.is_int_signed() != b.is_int_signed():
+        raise KernelError(f"/, // and % of {a} and {b}: one is signed, the other is not; cast one of the two")
 
 
 def _is_pointer(x: Operand) -> bool:
@@ -410,9 +501,7 @@ def _grid_axis(axis: int) -> int:
 def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
     for s in shape:
         if isinstance(s, bool) or not isinstance(s, int):
-            raise KernelError(
-                f"a shape must be made of compile-time integers, got {describe(s)} in {shape!r}"
-            )
+            raise KernelError(f"a shape must be made of compile-time integers, got {describe(s)}")
         if s <= 0:
             raise KernelError(f"a shape must be made of positive integers, got {s} in {list(shape)}")
     return tuple(shape)

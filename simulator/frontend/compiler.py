@@ -7,54 +7,24 @@ expressions in `expressions.py`; control flow with its carried values is in `con
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
-from . import affine, hoist, liveness
+from . import affine, hoist, liveness, syntax
 from .builder import Builder, KernelError, describe
 from .control import Control
 from .errors import compile_error
+from .host import describe_function, host_call
 from .program import Loc, Program, Value
+from .source import Source
 from .types import AnyType
 from .words import Word, constexpr, unwrap
 
 if TYPE_CHECKING:
     from .jit import JitFunction
 
-MAX_INLINE_DEPTH = 64
-
-
-@dataclass(frozen=True)
-class Source:
-    """Parsed source of one function."""
-
-    file: str
-    first_line: int
-    lines: list[str]
-    indent: int
-    tree: ast.FunctionDef
-
-    @staticmethod
-    def of(fn: Callable[..., Any]) -> Source:
-        try:
-            raw, first = inspect.getsourcelines(fn)
-        except (OSError, TypeError):
-            raise CompileError(
-                f"the source of {getattr(fn, '__name__', fn)!r} cannot be read: a kernel must be defined in a file "
-                "(or a notebook cell), not in exec() or at the interactive prompt"
-            ) from None
-        text = textwrap.dedent("".join(raw))
-        indent = len(raw[0]) - len(raw[0].lstrip())
-        tree = ast.parse(text).body[0]
-        if not isinstance(tree, ast.FunctionDef):
-            raise CompileError(f"{fn.__name__}: only plain functions can be kernels (no lambda, no async)")
-        return Source(
-            inspect.getsourcefile(fn) or "<kernel>", first, [r.rstrip("\n") for r in raw], indent, tree
-        )
+MAX_INLINE_DEPTH = 24
 
 
 @dataclass
@@ -82,10 +52,8 @@ class Scope(Control):
     # -- errors and places -------------------------------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
-        line = getattr(node, "lineno", None)
-        if line is not None:
-            column = getattr(node, "col_offset", 0) + self.source.indent
-            self.b.loc = Loc(self.source.file, self.source.first_line + line - 1, column)
+        if hasattr(node, "lineno"):
+            self.b.loc = self.source.loc(node)
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)
@@ -101,14 +69,20 @@ class Scope(Control):
     def block(self, statements: list[ast.stmt]) -> Return | None:
         """Compile statements in order; a `Return` says that the list ended the function."""
         for i, s in enumerate(statements):
-            if isinstance(s, ast.Return):
-                return Return(self.returned(s))
-            if isinstance(s, ast.If):
-                ended = self.if_statement(s, statements[i + 1 :])
-                if ended is not None:
-                    return ended
-                continue
-            self.statement(s)
+            try:
+                ended = self.one(s, statements[i + 1 :])
+            except KernelError as e:
+                raise self.error(str(e), s) from None
+            if ended is not None:
+                return ended
+        return None
+
+    def one(self, s: ast.stmt, rest: list[ast.stmt]) -> Return | None:
+        if isinstance(s, ast.Return):
+            return Return(self.returned(s))
+        if isinstance(s, ast.If):
+            return self.if_statement(s, rest)
+        self.statement(s)
         return None
 
     def returned(self, node: ast.Return) -> Any:
@@ -121,9 +95,7 @@ class Scope(Control):
     def statement(self, s: ast.stmt) -> None:
         method = getattr(self, f"do_{type(s).__name__}", None)
         if method is None:
-            raise self.error(
-                f"{_statement_name(s)} is not supported in a kernel{_STATEMENT_HINTS.get(type(s), '')}", s
-            )
+            raise self.error(f"{syntax.statement(s)} is not supported in a kernel{syntax.hint(s)}", s)
         self.at(s)
         method(s)
 
@@ -140,8 +112,12 @@ class Scope(Control):
             self.assign(target, value)
 
     def do_AnnAssign(self, s: ast.AnnAssign) -> None:
-        if s.value is not None:
-            self.assign(s.target, self.expr(s.value))
+        if s.value is None:
+            return
+        value = self.expr(s.value)
+        if isinstance(value, Value) and ast.unparse(s.annotation).split(".")[-1] == "constexpr":
+            raise self.error(f"a tl.constexpr must be known at compile time, got {describe(value)}", s.value)
+        self.assign(s.target, value)
 
     def do_AugAssign(self, s: ast.AugAssign) -> None:
         if not isinstance(s.target, ast.Name):
@@ -165,12 +141,17 @@ class Scope(Control):
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
             self.unpack(target, value)
+        elif isinstance(target, ast.Starred):
+            raise self.error("`*` on the left of an assignment is not supported; name every part", target)
         else:
             raise self.error(
                 "assignment to elements is not supported: tiles are values; use tl.where or tl.store", target
             )
 
     def unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
+        for t in target.elts:
+            if isinstance(t, ast.Starred):
+                self.assign(t, value)
         if not isinstance(value, tuple | list) or len(value) != len(target.elts):
             raise self.error(f"cannot unpack {describe(value)} into {len(target.elts)} names", target)
         for t, v in zip(target.elts, value, strict=True):
@@ -184,43 +165,27 @@ class Scope(Control):
 
         fn = unwrap(fn)
         self.at(node)
+        if isinstance(fn, BoundWord):
+            fn, args = fn.word, [fn.value, *args]
         try:
-            if isinstance(fn, BoundWord):
-                return fn.word.build(self.b, fn.value, *args, **kwargs)
-            if isinstance(fn, Word):
-                return fn.build(self.b, *args, **kwargs)
             if isinstance(fn, JitFunction):
                 return self.inline(fn, args, kwargs)
-            return self.host_call(fn, args, kwargs)
-        except KernelError as e:
-            raise self.error(str(e), node) from None
-        except TypeError as e:
-            raise self.error(f"{getattr(fn, 'name', getattr(fn, '__name__', fn))}: {e}", node) from None
+            if isinstance(fn, Word):
+                fn.check(args, kwargs)
+                return fn.build(self.b, *args, **kwargs)
+            return host_call(self.b, fn, args, kwargs)
+        except (CompileError, RecursionError):
+            raise
+        except Exception as e:  # a word given what it cannot take: the kernel's line says more than a trace
+            name = "" if isinstance(e, KernelError) else f"{describe_function(fn)}: "
+            raise self.error(f"{name}{e}", node) from None
 
     def inline(self, fn: JitFunction, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        bound = fn.bind(args, kwargs)
-        return Scope(self.b, fn, dict(bound), self.depth + 1).run()
-
-    def host_call(self, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if fn in (min, max) and any(isinstance(a, Value) for a in args):
-            out = args[0]
-            for a in args[1:]:
-                out = self.b.binary(fn.__name__, out, a)
-            return out
-        if fn not in HOST_FUNCTIONS and not getattr(fn, "__ascendtile_host__", False):
-            raise KernelError(
-                f"{describe_function(fn)} cannot be called in a kernel; make it a @jit function"
-            )
-        if any(isinstance(a, Value) for a in (*args, *kwargs.values())) and fn not in (
-            len,
-            print,
-            tuple,
-            list,
-        ):
-            raise KernelError(
-                f"{describe_function(fn)} needs compile-time arguments, got a value of the program"
-            )
-        return fn(*args, **kwargs)
+        bound, caller = fn.bind(args, kwargs), self.b.loc
+        try:
+            return Scope(self.b, fn, dict(bound), self.depth + 1).run()
+        except CompileError as e:
+            raise CompileError(f"{e}\n  {fn.name} is called at {caller.file}:{caller.line}") from None
 
 
 @dataclass(frozen=True)
@@ -229,45 +194,6 @@ class BoundWord:
 
     word: Word
     value: Any
-
-
-HOST_FUNCTIONS: tuple[Any, ...] = (
-    len,
-    int,
-    float,
-    bool,
-    abs,
-    min,
-    max,
-    isinstance,
-    tuple,
-    list,
-    range,
-    str,
-    round,
-    divmod,
-)
-_STATEMENT_HINTS: dict[type[ast.stmt], str] = {
-    ast.Break: "; put the condition into a `while`, or mask the work",
-    ast.Continue: "; put the rest of the body under an `if`",
-    ast.Try: "; a kernel cannot catch errors",
-    ast.With: "",
-    ast.Import: "; import outside of the kernel",
-    ast.ImportFrom: "; import outside of the kernel",
-    ast.FunctionDef: "; define a @jit helper outside of the kernel",
-    ast.Raise: "; use tl.device_assert",
-    ast.Global: "",
-    ast.Delete: "",
-}
-
-
-def describe_function(fn: Any) -> str:
-    return f"{getattr(fn, '__module__', '')}.{getattr(fn, '__name__', fn)}".lstrip(".")
-
-
-def _statement_name(s: ast.stmt) -> str:
-    words = {"FunctionDef": "a nested function", "ClassDef": "a class", "With": "`with`", "Try": "`try`"}
-    return words.get(type(s).__name__, f"`{type(s).__name__.lower()}`")
 
 
 def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:
@@ -282,9 +208,12 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
     scope = Scope(b, fn, {**params, **constants})
     try:
         scope.run()
-    except KernelError as e:
-        raise compile_error(str(e), b.loc, fn.source.lines, first) from None
-    program = Program(fn.name, params, constants, b.region, b.value_count, b.op_count)
+    except RecursionError:
+        message = "expressions or calls are nested too deeply; recursion is not supported"
+        raise compile_error(message, b.loc, fn.source.lines, first) from None
+    program = Program(
+        fn.name, params, constants, b.region, b.value_count, b.op_count, captured=tuple(b.captured)
+    )
     affine.classify(program)
     hoist.hoist(program)
     liveness.mark_atomics(program)

@@ -53,15 +53,14 @@ class Control(Expressions):
         before = dict(self.env)
         then, then_env, _ = self.branch(s.body, before)
         other, other_env, _ = self.branch(s.orelse, before)
-        names = [n for n in _assigned([*s.body, *s.orelse]) if n in then_env and n in other_env]
-        merged = self.merge(names, then, then_env, other, other_env, s)
-        self.env = {**before, **merged[0]}
-        for n in set(then_env) ^ set(other_env):
-            self.env[n] = Undefined(
-                f"{n!r} is assigned in one branch of the `if` at line {self.b.loc.line} only"
-            )
-        self.emit_if(condition, then, other, merged[1], s)
-        self.env.update(merged[0])
+        undefined = _undefined(then_env, other_env, self.source.loc(s).line)
+        body = [*s.body, *s.orelse]
+        names = [
+            n for n in (*_assigned(body), *_loop_variables(body)) if n in then_env and n not in undefined
+        ]
+        merged, results = self.merge(names, then, then_env, other, other_env, s)
+        self.emit_if(condition, then, other, results, s)
+        self.env = {**before, **merged, **undefined}
 
     def branch(
         self, body: list[ast.stmt], env: dict[str, Any]
@@ -167,6 +166,8 @@ class Control(Expressions):
         (a, then), (c, other) = sides
         results: list[Value] = []
         if _same_constant(a, c):
+            if then.ops or other.ops:  # a call for its effect, such as a store
+                self.emit_if(condition, then, other, results, node)
             return a
         out = self.merge_one("the conditional expression", a, c, then, other, results, node)
         self.emit_if(condition, then, other, results, node)
@@ -218,13 +219,15 @@ class Control(Expressions):
         if not isinstance(s.target, ast.Name):
             raise self.error("a `for` over a range needs one plain name", s.target)
         bounds = [self.bound(x, s.iter) for x in (turns.start, turns.stop, turns.step)]
-        dtype = ty.int64 if any(b.dtype == ty.int64 for b in bounds) else ty.int32
+        wide = any(b.dtype in (ty.int64, ty.uint64, ty.uint32) for b in bounds)
+        dtype = ty.int64 if wide else ty.int32
         bounds = [self.b.cast(x, dtype) for x in bounds]
         names, initial = self.carried(s.body, {s.target.id}, s)
         region = Region()
         region.args = [self.b.value(dtype, (), s.target.id)]
         self.loop_body(region, names, initial, s.body, s, {s.target.id: region.args[0]})
         self.finish_loop("for", [*bounds, *initial], [region], names, initial, s, {"hints": turns.hints})
+        self.forget([s.target.id], s)
 
     def bound(self, x: Any, node: ast.AST) -> Value:
         v = self.b.to_value(unwrap(x)) if isinstance(unwrap(x), Value | int) else None
@@ -286,9 +289,20 @@ class Control(Expressions):
         self.b.region = outer
         new_names = set(self.env) - set(before)
         self.env = {**before, **{n: Undefined(f"{n!r} is assigned inside a loop only") for n in new_names}}
+        self.forget([n for n in _loop_variables(body) if n not in names], node)
+
+    def forget(self, names: list[str], node: ast.AST) -> None:
+        """Names that a loop used as its variable have no value after it."""
+        line = self.source.loc(node).line
+        for n in names:
+            self.env[n] = Undefined(
+                f"{n!r} is a variable of the loop at line {line} and has no value after it"
+            )
 
     def handed_back(self, name: str, initial: Value, node: ast.AST) -> Value:
         x = unwrap(self.env[name])
+        if isinstance(x, Undefined):
+            raise self.error(f"{x.why}, but the next turn of the loop needs it", node)
         if (
             not isinstance(x, Value)
             and is_number(x)
@@ -372,7 +386,26 @@ def _assigned(body: list[ast.stmt]) -> list[str]:
     """Names that statements assign, in order of first appearance."""
     seen: dict[str, None] = {}
     for s in body:
+        variables = {id(n.target) for n in ast.walk(s) if isinstance(n, ast.For)}
         for n in ast.walk(s):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in variables:
                 seen[n.id] = None
     return list(seen)
+
+
+def _loop_variables(body: list[ast.stmt]) -> list[str]:
+    """Names that are variables of loops inside of the statements."""
+    loops = [n for s in body for n in ast.walk(s) if isinstance(n, ast.For)]
+    return [n.target.id for n in loops if isinstance(n.target, ast.Name)]
+
+
+def _undefined(then_env: dict[str, Any], other_env: dict[str, Any], line: int) -> dict[str, Undefined]:
+    """Names that an `if` leaves without a value on one side at least."""
+    out: dict[str, Undefined] = {}
+    for n in {**then_env, **other_env}:
+        sides = [env[n] for env in (then_env, other_env) if n in env]
+        known = [x for x in sides if isinstance(x, Undefined)]
+        if known or len(sides) == 1:
+            why = f"{n!r} is assigned in one branch of the `if` at line {line} only"
+            out[n] = known[0] if known and len(known) == len(sides) else Undefined(why)
+    return out

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
+import inspect
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from . import syntax
 from . import types as ty
-from .builder import Builder, KernelError, describe, fold
+from .builder import COMPARISON, Builder, KernelError, describe, fold
 from .program import Value
 from .words import METHODS, Word, constexpr, unwrap
 
@@ -79,7 +82,9 @@ class Expressions(ABC):
     def expr(self, node: ast.expr) -> Any:
         method = getattr(self, f"ex_{type(node).__name__}", None)
         if method is None:
-            raise self.error(f"this expression ({type(node).__name__}) is not supported in a kernel", node)
+            raise self.error(
+                f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node
+            )
         self.at(node)
         return method(node)
 
@@ -113,10 +118,10 @@ class Expressions(ABC):
         from .jit import JitFunction
 
         x = unwrap(x)
-        simple = x is None or isinstance(
-            x, bool | int | float | str | tuple | ty.DType | Word | JitFunction | type
-        )
-        if simple or callable(x) or hasattr(x, "__dict__"):
+        if x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | JitFunction):
+            self.b.captured.append((self.fn, node.id, x))
+            return x
+        if isinstance(x, Word | type) or callable(x) or hasattr(x, "__dict__"):
             return x
         raise self.error(
             f"{node.id!r} is {describe(x)}; a kernel may use numbers, strings, types and jit functions", node
@@ -129,8 +134,10 @@ class Expressions(ABC):
         try:
             return unwrap(getattr(owner, node.attr))
         except AttributeError:
-            name = getattr(owner, "__name__", describe(owner))
-            raise self.error(f"{name} has no word {node.attr!r}", node) from None
+            near = difflib.get_close_matches(node.attr, [n for n in dir(owner) if n[0] != "_"], 3)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            what = "word" if inspect.ismodule(owner) else "attribute"
+            raise self.error(f"{ast.unparse(node.value)} has no {what} {node.attr!r}{hint}", node) from None
 
     def value_attribute(self, v: Value, node: ast.Attribute) -> Any:
         from .compiler import BoundWord
@@ -154,7 +161,7 @@ class Expressions(ABC):
         self.at(node)
         try:
             return build()
-        except KernelError as e:
+        except (KernelError, OverflowError) as e:
             raise self.error(str(e), node) from None
 
     def ex_Call(self, node: ast.Call) -> Any:
@@ -162,7 +169,10 @@ class Expressions(ABC):
         args: list[Any] = []
         for a in node.args:
             if isinstance(a, ast.Starred):
-                args.extend(self.expr(a.value))
+                spread = self.expr(a.value)
+                if not isinstance(spread, tuple | list | range):
+                    raise self.error(f"`*` needs a tuple, got {describe(spread)}", a)
+                args.extend(spread)
             else:
                 args.append(self.expr(a))
         if any(k.arg is None for k in node.keywords):
@@ -188,13 +198,13 @@ class Expressions(ABC):
         if isinstance(node.op, ast.Not):
             return self.guard(lambda: self.logical_not(x), node)
         if not isinstance(x, Value):
-            return _PYTHON_UNARY[type(node.op)](x)
+            return self.guard(lambda: _python_unary(node.op, x), node)
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.Invert):
             if x.dtype.is_bool():
                 return self.guard(lambda: self.logical_not(x), node)
-            return self.guard(lambda: self.b.binary("xor", x, -1), node)
+            return self.guard(lambda: self.b.invert(x), node)
         return self.guard(lambda: self.b.unary("neg", x), node)
 
     def logical_not(self, x: Any) -> Any:
@@ -244,10 +254,14 @@ class Expressions(ABC):
         if isinstance(op, ast.In | ast.NotIn):
             if isinstance(a, Value):
                 raise self.error("`in` needs a compile-time value on its left", node)
+            if not isinstance(b, tuple | list | str | range) or any(isinstance(e, Value) for e in b):
+                raise self.error("`in` needs a tuple of compile-time values on its right", node)
             return (a in b) == isinstance(op, ast.In)
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return _python_compare(op, a, b)
-        if a is None or b is None or isinstance(a, str) or isinstance(b, str):
+            return self.guard(lambda: _python_compare(op, a, b), node)
+        if isinstance(op, ast.Eq | ast.NotEq) and (
+            a is None or b is None or isinstance(a, str) or isinstance(b, str)
+        ):
             return isinstance(op, ast.NotEq)
         return self.guard(lambda: self.b.compare(_COMPARE[type(op)], a, b), node)
 
@@ -263,10 +277,16 @@ class Expressions(ABC):
         return tuple(self.expr(e) for e in node.elts)
 
     def ex_JoinedStr(self, node: ast.JoinedStr) -> str:
-        parts = (
-            self.expr(p.value) if isinstance(p, ast.FormattedValue) else self.expr(p) for p in node.values
-        )
-        return "".join(map(str, parts))
+        return "".join(str(self.expr(p)) for p in node.values)
+
+    def ex_FormattedValue(self, node: ast.FormattedValue) -> str:
+        x = self.expr(node.value)
+        if isinstance(x, Value):
+            raise self.error("an f-string takes compile-time values only", node)
+        conversions: dict[int, Callable[[Any], Any]] = {97: ascii, 114: repr, 115: str}
+        x = conversions.get(node.conversion, lambda v: v)(x)
+        spec = "" if node.format_spec is None else self.expr(node.format_spec)
+        return str(self.guard(lambda: _formatted(x, spec), node))
 
     def ex_Slice(self, node: ast.Slice) -> slice:
         return slice(*(None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)))
@@ -275,31 +295,50 @@ class Expressions(ABC):
         owner = self.expr(node.value)
         index = self.expr(node.slice)
         if not isinstance(owner, Value):
+            if isinstance(index, Value):
+                raise self.error(f"an index must be known at compile time, got {describe(index)}", node.slice)
             try:
                 return unwrap(owner[index])
-            except (TypeError, IndexError, KeyError) as e:
+            except (TypeError, IndexError, KeyError, ValueError) as e:
                 raise self.error(f"cannot index {describe(owner)}: {e}", node) from None
         return self.guard(lambda: self.index_tile(owner, index), node)
 
     def index_tile(self, v: Value, index: Any) -> Value:
         """x[:, None] and the like: `:` keeps an axis, None adds one. Elements cannot be picked."""
         parts = index if isinstance(index, tuple) else (index,)
-        for axis, p in enumerate(parts):
-            if p is None:
-                v = self.b.splat(v, (1,)) if not v.shape else self.b.expand_dims(v, axis)
-            elif p != slice(None):
+        for p in parts:
+            if p is not None and (not isinstance(p, slice) or p != slice(None)):
                 raise KernelError(
-                    f"a tile is indexed with `:` and None only, got {p!r}; load the element, or use a mask and tl.sum"
+                    f"a tile is indexed with `:` and None only, got {describe(p)}; load the element, or use a mask "
+                    "and tl.sum"
                 )
         if sum(p is not None for p in parts) > len(v.shape):
             raise KernelError(f"too many indices for a tile of shape {list(v.shape)}")
+        for axis, p in enumerate(parts):
+            if p is None:
+                v = self.b.splat(v, (1,)) if not v.shape else self.b.expand_dims(v, axis)
         return v
 
 
 def _python_compare(op: ast.cmpop, a: Any, b: Any) -> bool:
-    from .builder import COMPARISON
+    try:
+        return COMPARISON[_COMPARE[type(op)]](a, b)
+    except TypeError:
+        raise KernelError(f"cannot compare {describe(a)} with {describe(b)}") from None
 
-    return COMPARISON[_COMPARE[type(op)]](a, b)
+
+def _python_unary(op: ast.unaryop, x: Any) -> Any:
+    try:
+        return not x if isinstance(op, ast.Invert) and isinstance(x, bool) else _PYTHON_UNARY[type(op)](x)
+    except TypeError:
+        raise KernelError(f"the sign of {describe(x)} has no meaning") from None
+
+
+def _formatted(x: Any, spec: str) -> str:
+    try:
+        return format(x, spec)
+    except (TypeError, ValueError) as e:
+        raise KernelError(str(e)) from None
 
 
 __all__ = ["Expressions", "constexpr"]

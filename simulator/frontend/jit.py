@@ -30,15 +30,17 @@ class JitFunction:
     time_hook: Launch | None = None
 
     def __init__(self, fn: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
-        functools.update_wrapper(self, fn)
+        if not inspect.isfunction(fn):
+            raise UsageError(f"jit makes a kernel of a function, got {type(fn).__name__} {fn!r}")
         self.fn = fn
         self.name = fn.__name__
+        functools.update_wrapper(self, fn)
         self.options = options or {}
         self.parameters = list(inspect.signature(fn).parameters.values())
         for p in self.parameters:
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
                 raise UsageError(f"{self.name}: a kernel cannot take *args or **kwargs ({p})")
-        self.constexprs = {p.name for p in self.parameters if _is_constexpr(p.annotation)}
+        self.constexprs = {p.name for p in self.parameters if _is_constexpr(p.annotation, fn.__globals__)}
         self._programs: dict[Any, Program] = {}
 
     def __repr__(self) -> str:
@@ -106,7 +108,7 @@ class JitFunction:
         """The tile program for these parameter types and compile-time values, compiled once each."""
         key = (tuple(types.items()), tuple((n, _hashable(x)) for n, x in constants.items()))
         found = self._programs.get(key)
-        if found is None:
+        if found is None or _stale(found):
             found = compile_kernel(self, types, constants)
             if len(self._programs) >= MAX_CACHED_PROGRAMS:
                 self._programs.pop(next(iter(self._programs)))
@@ -124,14 +126,33 @@ class JitFunction:
         return (self.fn.__globals__[name],) if name in self.fn.__globals__ else None
 
 
-def _is_constexpr(annotation: Any) -> bool:
-    if isinstance(annotation, str):
-        return annotation.split(".")[-1] == "constexpr"
-    return annotation is constexpr
+def _is_constexpr(annotation: Any, names: dict[str, Any]) -> bool:
+    """Whether an annotation, an object or its text, is `tl.constexpr`, under whatever name the module knows it."""
+    if not isinstance(annotation, str):
+        return annotation is constexpr
+    parts = annotation.strip("\"' ").split(".")
+    found = names.get(parts[0])
+    for part in parts[1:]:
+        found = getattr(found, part, None)
+    return found is constexpr or parts[-1] == "constexpr"
+
+
+def _stale(program: Program) -> bool:
+    """Whether a name from outside of the kernel has another value now than when the program was compiled."""
+    return any((now := fn.lookup(name)) is None or not _same(now[0], x) for fn, name, x in program.captured)
+
+
+def _same(a: Any, b: Any) -> bool:
+    a = unwrap(a)
+    return a is b or (type(a) is type(b) and not isinstance(a, JitFunction) and _hashable(a) == _hashable(b))
 
 
 def _hashable(x: Any) -> Any:
-    """A key under which 1, 1.0 and True are three different constants."""
+    """A key under which 1, 1.0 and True, 0.0 and -0.0, and tuples of them, are different constants."""
+    if isinstance(x, tuple):
+        return ("tuple", tuple(_hashable(unwrap(e)) for e in x))
+    if isinstance(x, float):
+        return ("float", x.hex())
     try:
         hash(x)
     except TypeError:

@@ -24,6 +24,7 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,6 +122,16 @@ class Program:
     value_count: int
     op_count: int
     source: dict[Loc, str] = field(default_factory=dict)
+    captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
+
+    @functools.cached_property
+    def floats(self) -> dict[str, Loc]:
+        """The floating types of its values, each with the first place that makes one."""
+        made = ((r.dtype.name, op.loc) for op in self.walk() for r in op.results if r.dtype.is_floating())
+        out: dict[str, Loc] = {}
+        for name, loc in made:
+            out.setdefault(name, loc)
+        return out
 
     def walk(self) -> Iterator[Op]:
         """Every operation, outer before inner, in program order."""

@@ -166,6 +166,12 @@ def from_name(name: str) -> DType | None:
     return _BY_NAME.get(_ALIASES.get(name, name))
 
 
+def is_floating(name: str) -> bool:
+    """Whether that name is one of a floating type."""
+    t = from_name(name)
+    return t is not None and t.is_floating()
+
+
 def from_numpy(dtype: np.dtype) -> DType | None:
     """The element type stored as that numpy dtype, or None."""
     name = _FROM_STORAGE.get(np.dtype(dtype))
@@ -173,14 +179,23 @@ def from_numpy(dtype: np.dtype) -> DType | None:
 
 
 def of_constant(value: bool | int | float) -> DType:
-    """Type of a Python number in a kernel: int1, int32 (int64, uint64 where it does not fit), fp32."""
+    """Type of a Python number in a kernel: int1, the first of int32, uint32, int64, uint64 that holds it, fp32."""
+    if not isinstance(value, bool | float) and 2**31 <= value < 2**32:
+        return uint32
+    return of_argument(value)
+
+
+def of_argument(value: bool | int | float) -> DType:
+    """Type of a Python number given to a kernel at its launch, as Triton chooses it; integers up to 64 bits."""
     if isinstance(value, bool):
         return int1
     if isinstance(value, float):
         return float32
     if -(2**31) <= value < 2**31:
         return int32
-    return int64 if -(2**63) <= value < 2**63 else uint64
+    if not -(2**63) <= value < 2**64:
+        raise OverflowError(f"the integer {value} does not fit into 64 bits")
+    return int64 if value < 2**63 else uint64
 
 
 def _kind_rank(t: DType) -> int:
@@ -188,10 +203,10 @@ def _kind_rank(t: DType) -> int:
 
 
 def _promote_ints(a: DType, b: DType) -> DType:
-    """Triton's rule: the wider wins; of equal width the unsigned one."""
-    if a.kind == b.kind or a.bits != b.bits:
-        return a if a.bits >= b.bits else b
-    return a if a.kind == "uint" else b
+    """The wider wins; of equal width the unsigned one. A bool is an unsigned integer of one bit."""
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    return b if a.kind == "int" else a
 
 
 def promote(a: DType, b: DType, division: bool = False) -> DType:
@@ -203,10 +218,10 @@ def promote(a: DType, b: DType, division: bool = False) -> DType:
         return float64
     if float32 in (a, b):
         return float32
-    if float16 in (a, b) and bfloat16 not in (a, b):
+    if float16 in (a, b):
         return float32 if division else float16
     if bfloat16 in (a, b):
-        return float32 if division or float16 in (a, b) else bfloat16
+        return bfloat16 if a == b and not division else float32
     return _promote_ints(a, b)
 
 
@@ -214,14 +229,16 @@ def promote_with_constant(tensor: DType, value: bool | int | float, division: bo
     """Type of `tensor op python_number`: the number takes the tensor's type unless its kind is higher."""
     const = of_constant(value)
     if _kind_rank(const) > _kind_rank(tensor):
-        return promote(tensor, const, division) if not tensor.is_int() else const
-    if const.is_int() and tensor.is_int() and not _fits(value, tensor):
         return promote(tensor, const, division)
     return promote(tensor, tensor, division)
 
 
-def _fits(value: bool | int | float, t: DType) -> bool:
-    if t.kind == "bool":
-        return value in (0, 1)
-    low, high = (-(2 ** (t.bits - 1)), 2 ** (t.bits - 1) - 1) if t.kind == "int" else (0, 2**t.bits - 1)
-    return bool(low <= value <= high)
+def limits(t: DType) -> tuple[int, int]:
+    """Smallest and largest value of an integer type."""
+    return (-(2 ** (t.bits - 1)), 2 ** (t.bits - 1) - 1) if t.kind == "int" else (0, 2**t.bits - 1)
+
+
+def wrapped(value: int, t: DType) -> int:
+    """`value` as an integer of that type: what does not fit wraps, as in the register."""
+    value &= (1 << t.bits) - 1
+    return value - (1 << t.bits) if t.kind == "int" and value >> (t.bits - 1) else value

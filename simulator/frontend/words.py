@@ -12,11 +12,12 @@ Inside a kernel the compiler calls `exp.build(builder, ...)`; called from ordina
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, overload
 
 from ..errors import UsageError
-from .builder import Builder
+from .builder import Builder, KernelError
 
 METHODS: dict[str, Word] = {}
 
@@ -31,6 +32,19 @@ class Word:
 
     def __repr__(self) -> str:
         return f"<word {self.name}>"
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """What a kernel writes between the parentheses: the builder left out, types left to the docstring."""
+        _, *taken = inspect.signature(self.build).parameters.values()
+        return inspect.Signature([p.replace(annotation=p.empty) for p in taken])
+
+    def check(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Raise `KernelError` if the arguments do not fit the signature."""
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError as e:
+            raise KernelError(f"{self.name}{self.signature}: {e}") from None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(

@@ -12,6 +12,7 @@ from ..frontend import types as ty
 from ..frontend.builder import Operand
 from ..frontend.program import Value
 from ..frontend.words import Builder, word
+from .creation import element_type
 
 
 @word(method=True)
@@ -21,7 +22,7 @@ def sum(
     """Sum along `axis` (all axes if None). Integers narrower than 32 bits are summed in int32, as in Triton."""
     v = b.to_value(input)
     if dtype is not None:
-        v = b.cast(v, dtype)
+        v = b.cast(v, element_type(dtype))
     elif isinstance(v.dtype, ty.DType) and v.dtype.is_int() and v.dtype.bits < 32:
         v = b.cast(v, ty.uint32 if v.dtype.kind == "uint" else ty.int32)
     return b.reduce("sum", v, axis, keep_dims)

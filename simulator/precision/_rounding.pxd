@@ -144,15 +144,18 @@ cdef inline uint16_t bf16_encode(float x) noexcept nogil:
     return <uint16_t>pick(below(INFINITY, u & MAGNITUDE), nan, rounded)
 
 
+cdef inline uint32_t f16_nearest(uint32_t m) noexcept nogil:
+    """A finite magnitude to the FP16 grid as if that had no end."""
+    cdef uint32_t r = (m + 0xFFF + (m >> F16_DROP & 1)) & ~<uint32_t>0x1FFF
+    cdef uint32_t tiny = bits32((float_of(m) + <float>0.5) - <float>0.5)
+    return pick(below(m, F16_MIN_NORMAL), tiny, r)
+
+
 cdef inline float f16_round(float x) noexcept nogil:
     cdef uint32_t u = bits32(x)
     cdef uint32_t m = u & MAGNITUDE
-    cdef uint32_t low = (1 << F16_DROP) - 1
-    cdef uint32_t r = (m + (low >> 1) + (m >> F16_DROP & 1)) & ~low
-    cdef uint32_t tiny = bits32((float_of(m) + <float>0.5) - <float>0.5)
-    r = pick(below(m, F16_LIMIT - 0x1000), r, INFINITY)
-    r = pick(below(m, F16_MIN_NORMAL), tiny, r)
-    r = pick(below(INFINITY, m), (m | QUIET) & ~low, r)
+    cdef uint32_t r = pick(below(m, F16_LIMIT - 0x1000), f16_nearest(m), INFINITY)
+    r = pick(below(INFINITY, m), (m | QUIET) & ~<uint32_t>0x1FFF, r)
     return float_of(r | (u & SIGN))
 
 

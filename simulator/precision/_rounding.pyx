@@ -195,8 +195,19 @@ cdef void half_row(float* x, Py_ssize_t n, Cut cut, Ends ends) noexcept nogil:
         x[i] = float_of(apply_ends(r, u, ends))
 
 
+cdef void half_nearest_row(float* x, Py_ssize_t n, Ends ends) noexcept nogil:
+    """half_row of RINT in little more than half the time: saturating FP16 is all that 910A and 310P have."""
+    cdef Py_ssize_t i
+    cdef uint32_t u
+    for i in range(n):
+        u = bits32(x[i])
+        x[i] = float_of(apply_ends(f16_nearest(u & MAGNITUDE), u, ends))
+
+
 cdef void round_row(float* x, Py_ssize_t n, Target target, Cut cut, Ends ends) noexcept nogil:
-    if target == TO_FP16:
+    if target == TO_FP16 and cut.even:  # only RINT looks at the last kept bit
+        half_nearest_row(x, n, ends)
+    elif target == TO_FP16:
         half_row(x, n, cut, ends)
     else:
         wide_row(x, n, cut, ends)

@@ -177,6 +177,11 @@ class Product:
         values = {key: figure.value for key, figure in self.figures_by_key.items()}
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
+    @cached_property
+    def record(self) -> dict[str, object]:
+        """`to_dict`, made once: every run on this product refers to it. Not to be changed."""
+        return self.to_dict()
+
     def to_dict(self) -> dict[str, object]:
         """Plain JSON data that `Product.from_dict` turns back into an equal product."""
         figures = {key: figure.to_dict() for key, figure in self.figures_by_key.items()}

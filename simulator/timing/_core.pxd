@@ -94,6 +94,8 @@ cdef struct Core:
     const Record* records
     const double* row
     double begin
+    double* begun  # per record: when its pipe began and ended; UNKNOWN if it was skipped
+    double* freed
     double* done  # per record; UNKNOWN, or -2 - q: skipped, done together with record q
     Stage stages[MAX_UNITS]
     Pipe pipes[MAX_PIPES]

@@ -20,7 +20,7 @@ cdef void begin_program(
         core.pipes[p].waits = -1
         core.pipes[p].issued = core.pipes[p].started = core.pipes[p].head = core.pipes[p].tail = 0
     for i in range(core.count):
-        core.done[i] = UNKNOWN
+        core.done[i] = core.begun[i] = UNKNOWN
     for i in range(skip_count):
         if core.row[skips[i].column] < 0:
             before = skips[i].before
@@ -61,7 +61,7 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
     cdef const Record* record = &core.records[r]
     cdef double done = free + record.latency
     cdef TimelineRow* row
-    core.done[r] = done
+    core.done[r], core.begun[r], core.freed[r] = done, start, free
     core.pipes[p].free = free
     core.left -= 1
     core.busy[p] += free - start

@@ -13,6 +13,7 @@ from libc.string cimport memset
 from ascendtile.simulator.timing._bandwidth cimport MAX_CHANNELS as CHANNELS
 from ascendtile.simulator.timing._bandwidth cimport MAX_RESOURCES as RESOURCES
 from ascendtile.simulator.timing._bandwidth cimport earliest, join, leave, settle
+from ascendtile.simulator.timing._charge cimport charge_lines
 from ascendtile.simulator.timing._core cimport (
     MAX_PIPES as PIPES,
     MAX_UNITS as UNITS,
@@ -58,14 +59,9 @@ cdef struct Launch:  # the programs and what is kept about them
 
 
 cdef void close_program(World* world, Launch* launch, Core* core) noexcept nogil:
-    """Charge each line with what it added to the core's horizon, in program order; free the core when all is
-    done."""
-    cdef double horizon = core.begin
-    cdef int r, p
-    for r in range(core.count):
-        if core.done[r] > horizon:
-            launch.line_exposed[core.records[r].line] += core.done[r] - horizon
-            horizon = core.done[r]
+    """Charge the program's time to source lines; free the core when all is done."""
+    cdef double horizon = charge_lines(world, core, launch.line_exposed)
+    cdef int p
     for p in range(world.pipes):
         core.stalls[p * REASONS + TAIL] += horizon - core.pipes[p].free
     launch.spans[core.program].end = horizon
@@ -143,7 +139,7 @@ def run(
     double dispatch, double cross, double issue,
     const Record[::1] records, const int32_t[::1] deps, const SkipRow[::1] skips, const double[::1] table,
     const ProgramRow[::1] programs,
-    double[:, ::1] done, double[:, ::1] queue_times, int[:, ::1] queue_records,
+    double[:, :, ::1] done, double[:, ::1] queue_times, int[:, ::1] queue_records,
     double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
     double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[::1] line_exposed,
     double[::1] channel_bytes, SpanRow[::1] spans, TimelineRow[::1] timeline, int64_t[::1] counters,
@@ -153,7 +149,7 @@ def run(
     No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
     in use; the length of `timeline` less one is the limit.
     """
-    cdef int n_cores = <int>done.shape[0], n_pipes = <int>pipes.shape[0], c, p
+    cdef int n_cores = <int>done.shape[1], n_pipes = <int>pipes.shape[0], c, p
     cdef World world
     cdef Launch launch
     cdef Core* cores = <Core*>calloc(n_cores, sizeof(Core))
@@ -182,7 +178,7 @@ def run(
         &line_exposed[0], &core_cycles[0], &core_dispatch[0], &core_programs[0],
     )
     for c in range(n_cores):
-        cores[c].index, cores[c].done = c, &done[c, 0]
+        cores[c].index, cores[c].done, cores[c].begun, cores[c].freed = c, &done[0, c, 0], &done[1, c, 0], &done[2, c, 0]
         cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
         for p in range(n_pipes):
             cores[c].pipes[p].times = &queue_times[c, pipes[p].first]

@@ -26,10 +26,14 @@ def pipe_work(machine: Machine, group: Group) -> np.ndarray:
     fixed = trace.column < 0
     for p in range(len(machine.pipes)):
         out[p] += constant[fixed & (trace.pipe == p)].sum()
-    for r in np.flatnonzero(~fixed):
-        row = trace.table[trace.column[r]]
-        cycles = np.maximum(trace.occupancy[r], row / rate[r]) if transfer[r] else row
-        out[trace.pipe[r]] += np.where(row < 0, 0.0, cycles)
+    varying = np.flatnonzero(~fixed)
+    if not len(varying):
+        return out
+    rows = trace.table[trace.column[varying]]
+    least = np.where(transfer[varying], trace.occupancy[varying], 0.0)[:, None]
+    cycles = np.where(rows < 0, 0.0, np.maximum(least, rows / rate[varying, None]))
+    for p in range(len(machine.pipes)):
+        out[p] += cycles[trace.pipe[varying] == p].sum(axis=0)
     return out
 
 

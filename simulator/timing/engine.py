@@ -85,8 +85,8 @@ class EngineResult:
             waited for: data, buffer, or issue; tail is from the pipe's last record to the program's end.
             Bandwidth is part of busy: streaming cycles beyond bytes / port rate.
         line_busy: [lines, pipes] busy cycles by source line, summed over cores.
-        line_exposed: [lines] summed over cores: going through a program's records in order, what each adds to
-            the latest done time so far.
+        line_exposed: [lines] summed over cores: every cycle of a program on its core, charged to lines. Busy
+            pipes share the time evenly; while none is busy the last one that was is charged.
         resource_bytes, channel_bytes: [resources], [channels] bytes that passed.
         records_run, instructions_run: without skipped records.
         late_starts: transfers that were found after the clock had passed their start; 0 unless the engine is
@@ -206,7 +206,7 @@ def _run(machine: Machine, layout: Layout, output: _Output) -> tuple[int, int, i
         layout.skips,
         layout.table,
         layout.programs,
-        np.empty((cores, max(1, int(layout.programs["count"].max())))),
+        np.empty((3, cores, max(1, int(layout.programs["count"].max())))),
         np.empty((cores, places)),
         np.empty((cores, places), np.int32),
         output.core_cycles,

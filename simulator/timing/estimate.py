@@ -128,7 +128,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
     unit = vector_unit(product)
     overhead = launch_overhead_us(product, used)
     per_us = product.us_to_cycles(1.0)
-    lines = _lines(plan, result, machine, unit, used)
+    lines, rank = _lines(plan, result, machine, unit, used)
     return Launch(
         kernel=call.kernel.name,
         grid=call.grid,
@@ -149,7 +149,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
         warnings=(*call.warnings, *plan.warnings),
         notes=plan.notes,
-        timeline=_timeline(result, groups, machine, call.device.timeline),
+        timeline=_timeline(result, groups, machine, rank, call.device.timeline),
     )
 
 
@@ -169,29 +169,37 @@ def _pipes(result: EngineResult, machine: Machine, unit: str, used: int) -> dict
     return out
 
 
-def _lines(plan: Plan, result: EngineResult, machine: Machine, unit: str, used: int) -> tuple[LineCost, ...]:
+def _lines(
+    plan: Plan, result: EngineResult, machine: Machine, unit: str, used: int
+) -> tuple[tuple[LineCost, ...], np.ndarray]:
+    """Lines, dearest first, and the place there of each line of the trace."""
     out = []
     for (file, line), k in plan.lines.items():
-        if k >= len(result.line_exposed):
-            continue
+        charged = k < len(result.line_exposed)  # the last lines may have no record
         busy = {
             f"{unit}.{s.name}": float(result.line_busy[k, p]) / used
             for p, s in enumerate(machine.pipes)
-            if result.line_busy[k, p]
+            if charged and result.line_busy[k, p]
         }
         source = linecache.getline(file, line).strip()
-        out.append(LineCost(file, line, source, float(result.line_exposed[k]) / used, busy))
-    return tuple(sorted(out, key=lambda x: -x.cycles))
+        cycles = float(result.line_exposed[k]) / used if charged else 0.0
+        out.append(LineCost(file, line, source, cycles, busy))
+    order = sorted(range(len(out)), key=lambda k: -out[k].cycles)
+    rank = np.empty(len(out), np.int32)
+    rank[order] = np.arange(len(out))
+    return tuple(out[k] for k in order), rank
 
 
-def _timeline(result: EngineResult, groups: list[Group], machine: Machine, limit: int) -> Timeline | None:
+def _timeline(
+    result: EngineResult, groups: list[Group], machine: Machine, rank: np.ndarray, limit: int
+) -> Timeline | None:
     t = result.timeline
     if not limit or not len(t):
         return None
     line = np.empty(len(t), np.int32)
     for g in groups:
         mine = (t["program"] >= g.programs[0]) & (t["program"] <= g.programs[-1])
-        line[mine] = g.trace.line[t["record"][mine]]
+        line[mine] = rank[g.trace.line[t["record"][mine]]]
     fields = {
         n: np.ascontiguousarray(t[n]) for n in ("core", "pipe", "program", "record", "start", "end", "done")
     }

@@ -1,9 +1,9 @@
 """Elementary functions and tree sums of the Vector unit, with the same bits on every machine.
 
-libm and numpy's SIMD variants differ between machines in the last bit, so exp and log are computed here in double
-precision with plain IEEE operations (no fused multiply-add) to about 2^-52 and rounded once to float32, which is the
-correctly rounded result in all but about one of 10^8 arguments. For a half-precision result the last step is rounding to
-odd, so that the following rounding to 11 or 8 bits is the only one.
+libm and numpy's SIMD variants differ between machines in the last bit, so exp and log are computed here in
+double precision with plain IEEE operations (no fused multiply-add) to about 2^-52 and rounded once to
+float32, which is the correctly rounded result in all but about one of 10^8 arguments. For a half-precision result the
+last step is rounding to odd, so that the following rounding to 11 or 8 bits is the only one.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -47,7 +47,10 @@ cdef inline double exp_core(double x) noexcept nogil:
 
 
 cdef inline double log_core(double x) noexcept nogil:
-    """ln x for positive finite normal x: x = 2^k m with m in [sqrt(1/2), sqrt 2), 2 atanh((m-1)/(m+1)) by its series."""
+    """ln x for positive finite normal x.
+
+    x = 2^k m with m in [sqrt(1/2), sqrt 2), and ln m = 2 atanh((m-1)/(m+1)) by its series.
+    """
     cdef uint64_t bits
     cdef double m, s, z, p, k
     memcpy(&bits, &x, 8)
@@ -161,7 +164,9 @@ cdef float pair_tree(const float* x, Py_ssize_t n, float* work, int half) noexce
     return work[0]
 
 
-cdef float row_sum(const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, int half, bint sequential) noexcept nogil:
+cdef float row_sum(
+    const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, int half, bint sequential
+) noexcept nogil:
     cdef float[128] work
     cdef Py_ssize_t i, count
     cdef float total
@@ -186,10 +191,11 @@ cdef float row_sum(const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, 
 
 
 def sum_rows(const float[:, ::1] x, float[::1] out, float[::1] sums, int lanes, int half, bint sequential):
-    """Sum of every row in the Vector unit's order. `sums` is scratch for ceil(columns / lanes) values; lanes <= 128.
+    """Sum of every row in the Vector unit's order.
 
-    half: 0 float32, 1 fp16, 2 bf16 rounding after each addition. sequential: repeats' results are added one after another
-    (tree-sequential) instead of by the same tree again (tree-tree).
+    sums: scratch for ceil(columns / lanes) values; lanes <= 128. half: 0 float32, 1 fp16, 2 bf16 rounding
+    after each addition. sequential: repeats' results are added one after another (tree-sequential) instead of
+    by the same tree again (tree-tree).
     """
     cdef Py_ssize_t r
     with nogil:

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import UsageError
 from ..frontend.types import DType
 from ..precision import _rounding
+from ..precision.rounding import round_to, to_integer
 from ._elementwise import exp_f32, log_f32, sum_rows
 
 
@@ -37,7 +38,6 @@ _FLOAT: dict[str, Callable[..., Any]] = {
     "max": np.fmax,
     "min": np.fmin,
     "mod": np.fmod,
-    "pow": np.power,
 }
 _INTEGER: dict[str, Callable[..., Any]] = {
     "add": np.add,
@@ -83,7 +83,7 @@ def binary(name: str, a: np.ndarray, b: np.ndarray, dtype: DType) -> np.ndarray:
             _float_op(name)(a, b, out=out)
             return _rounded(out, dtype)
         if name == "floordiv":
-            return _truncated_division(a, b).astype(dtype.held)
+            return _truncated_division(a, b)
         if name not in _INTEGER:
             raise UsageError(f"{name} of {dtype} elements is not supported")
         _INTEGER[name](a, b, out=out)
@@ -91,8 +91,6 @@ def binary(name: str, a: np.ndarray, b: np.ndarray, dtype: DType) -> np.ndarray:
 
 
 def _float_op(name: str) -> Callable[..., Any]:
-    if name == "floordiv":
-        return lambda a, b, out: np.floor(np.divide(a, b, out=out), out=out)
     if name not in _FLOAT:
         raise UsageError(f"{name} of floating-point elements is not supported; cast to integers first")
     return _FLOAT[name]
@@ -100,9 +98,10 @@ def _float_op(name: str) -> Callable[..., Any]:
 
 def _truncated_division(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Integer quotient toward zero, as C and Triton have it."""
-    wide_a, wide_b = a.astype(np.int64), b.astype(np.int64)
-    q = np.abs(wide_a) // np.where(wide_b == 0, 1, np.abs(wide_b))
-    return np.where((wide_a >= 0) == (wide_b >= 0), q, -q)
+    q: np.ndarray = np.floor_divide(a, b)
+    if q.dtype.kind == "i":
+        q += (q * b != a) & ((a < 0) != (b < 0))
+    return q
 
 
 def compare(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -148,23 +147,22 @@ def _transcendental(name: str, x: np.ndarray, dtype: DType, out: np.ndarray) -> 
 
 
 def cast(x: np.ndarray, source: DType, target: DType) -> np.ndarray:
-    """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero."""
+    """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero up to the limits."""
     if target.is_bool():
         return np.asarray(x != 0)
     if not target.is_floating():
-        with np.errstate(invalid="ignore"):
-            return x.astype(target.held)
-    if (
-        source.is_floating()
-        and source.bits <= target.bits
-        and source.name != "bf16"
-        and target.name != "bf16"
-    ):
-        return x if x.dtype == target.held else x.astype(target.held)
-    if source.name == "bf16" and target.bits >= 32:
-        return x if x.dtype == target.held else x.astype(target.held)
-    with np.errstate(over="ignore"):
+        return to_integer(x, target.name) if source.is_floating() else x.astype(target.held)
+    if target.bits == 16 and (source.bits == 64 or (source.bits == 32 and source.is_int())):
+        return np.asarray(round_to(x, target.name))  # more bits than float32 has: rounded once, not twice
+    with np.errstate(over="ignore", invalid="ignore"):
+        if _exact(source, target):
+            return np.asarray(x if x.dtype == target.held else x.astype(target.held))
         return _rounded(np.array(x, target.held, order="C"), target)
+
+
+def _exact(source: DType, target: DType) -> bool:
+    """Whether every value of a floating type is one of the other."""
+    return source.is_floating() and (source == target or source.bits < target.bits)
 
 
 def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics) -> np.ndarray:

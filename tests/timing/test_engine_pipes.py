@@ -246,14 +246,14 @@ def test_the_table_gives_each_program_its_own_cost() -> None:
     assert [times(result, 1, n).end for n in range(3)] == [10, 20, 0]
 
 
-def test_a_line_is_charged_with_what_it_adds_to_the_latest_done_time() -> None:
+def test_busy_pipes_share_the_time_that_is_charged_to_their_lines() -> None:
     b = Builder()
     load = b.transfer(MTE2, 800, line=1)
     b.fixed(V, 60, line=2, latency=5, data=[load])
-    b.transfer(MTE2, 400, line=3)  # done at 150, hidden by line 2, which is done at 165
-    b.fixed(V, 10, line=4)  # done at 170
+    b.transfer(MTE2, 400, line=3)  # busy from 100 to 150, beside line 2, which is busy from 100 to 160
+    b.fixed(V, 10, line=4)  # busy from 160 to 170
     result = b.run(machine(port=8))
-    assert result.line_exposed.tolist() == [0, 100, 65, 0, 5]
+    assert result.line_exposed.tolist() == [0, 100, 25 + 10, 25, 10]
     assert result.line_busy[:, MTE2].tolist() == [0, 100, 0, 50, 0]
     assert result.line_busy[:, V].tolist() == [0, 0, 60, 0, 10]
     assert result.cycles == 170

@@ -105,7 +105,8 @@ def test_charges_and_dispatch_add_up_to_the_cycles_of_the_core() -> None:
     add = b.fixed(V, line=2, data=[load], programs=[10, 20, 30])
     b.transfer(MTE3, 400, line=3, latency=5, data=[add])
     result = b.run(machine(port=8, dispatch=11, cross=2), programs=3)
-    assert result.line_exposed.tolist() == [0, 300, 60 + 6, 165 + 6]
+    # a wait is charged to the record that it waits for: two cycles of flags after each load and each addition
+    assert result.line_exposed.tolist() == [0, 300 + 6, 60 + 6, 150 + 15]
     assert result.line_exposed.sum() + result.core_dispatch[0] == result.core_cycles[0] == result.cycles
 
 

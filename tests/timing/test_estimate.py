@@ -188,3 +188,14 @@ def test_control_flow_on_data_is_timed_with_values_and_refused_without():
 
 def test_the_same_launch_gives_the_same_cycles_every_time():
     assert len({copies(2).cycles for _ in range(3)}) == 1
+
+
+def test_the_timeline_names_the_line_of_each_instruction():
+    launch = copies(2, turns=3)
+    t = launch.timeline
+    assert t.complete
+    assert len(t.start) == len(t.line)
+    sources = {launch.lines[k].source for k, p in zip(t.line, t.pipe, strict=True) if t.pipes[p] == "MTE2"}
+    assert sources == {"x = tl.load(x_ptr + offsets)"}
+    busy = sum(e - s for s, e, p in zip(t.start, t.end, t.pipe, strict=True) if t.pipes[p] == "V")
+    assert busy == pytest.approx(launch.pipes["AIV.V"].busy_cycles)

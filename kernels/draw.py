@@ -1,0 +1,78 @@
+"""Seeded random inputs: the same numbers on every machine, in whatever element type they are stored.
+
+Each tensor is drawn in chunks, each from a generator of its own (seed, tensor name, chunk number), on all processors.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+
+from ..simulator.errors import UsageError
+from ..simulator.execution.memory import Shape
+from ..simulator.precision.rounding import encode
+from .parallel import in_chunks
+from .words import near
+
+CHUNK = 1 << 18
+DISTRIBUTIONS = ("normal", "heavy")
+
+
+class Draw:
+    """Random tensors of one run. distribution: what `signal` draws from, "normal" or "heavy"."""
+
+    def __init__(self, seed: int = 0, distribution: str = "normal") -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise UsageError(f"seed must be an integer from 0, got {seed!r}")
+        if distribution not in DISTRIBUTIONS:
+            raise UsageError(f"unknown distribution {distribution!r}{near(distribution, DISTRIBUTIONS)}")
+        self.seed = int(seed)
+        self.distribution = distribution
+
+    def signal(self, name: str, like: Shape, scale: float = 1.0, center: float = 0.0) -> np.ndarray:
+        """`center` + `scale` * noise; noise is standard normal, or Student's t with 4 degrees of freedom ("heavy")."""
+        noise = _heavy if self.distribution == "heavy" else _normal
+        return self._fill(name, like, lambda g, n: _shifted(noise(g, n), scale, center))
+
+    def normal(self, name: str, like: Shape, scale: float = 1.0, center: float = 0.0) -> np.ndarray:
+        """As `signal`, normal whatever the distribution of the run is."""
+        return self._fill(name, like, lambda g, n: _shifted(_normal(g, n), scale, center))
+
+    def labels(self, name: str, like: Shape) -> np.ndarray:
+        """Soft labels in [0, 1]: a quarter are exactly 0, a quarter exactly 1, the rest uniform in between."""
+        return self._fill(name, like, lambda g, n: np.clip(2 * g.random(n, np.float32) - 0.5, 0, 1))
+
+    def _fill(
+        self, name: str, like: Shape, make: Callable[[np.random.Generator, int], np.ndarray]
+    ) -> np.ndarray:
+        out = np.empty(like.shape, like.dtype.storage)
+        flat = out.reshape(-1)
+
+        def one(start: int, stop: int) -> None:
+            words = [self.seed, zlib.crc32(name.encode()), start // CHUNK]
+            generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
+            flat[start:stop] = encode(make(generator, stop - start), like.dtype.name)
+
+        in_chunks(flat.size, CHUNK, one)
+        return out
+
+
+def _normal(g: np.random.Generator, n: int) -> np.ndarray:
+    return g.standard_normal(n, np.float32)
+
+
+def _heavy(g: np.random.Generator, n: int) -> np.ndarray:
+    """Student's t with 4 degrees of freedom: a normal over the root of chi-squared / 4, the mean of two exponentials."""
+    spread = g.standard_exponential(n, np.float32) + g.standard_exponential(n, np.float32)
+    noise: np.ndarray = g.standard_normal(n, np.float32) / np.sqrt(spread * np.float32(0.5))
+    return noise
+
+
+def _shifted(x: np.ndarray, scale: float, center: float) -> np.ndarray:
+    if scale != 1.0:
+        x *= np.float32(scale)
+    if center != 0.0:
+        x += np.float32(center)
+    return x

@@ -1,0 +1,225 @@
+"""What an operator is: data (names, types, cases, knobs) and a handful of functions.
+
+An operator is one file of this folder with an `OPERATOR` of this class; `registry.py` finds it there. Its functions see
+tensors by name, numpy arrays or, for time only, `Shape`s: `describe` gives the shapes of a case, `draw` fills them with
+seeded numbers, `check` refuses what the operator does not take, `plan` says which kernels to launch with which tiling,
+`formula` is the float64 reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..simulator.errors import UsageError
+from ..simulator.execution.memory import Shape
+from ..simulator.frontend import types as ty
+from ..simulator.frontend.jit import JitFunction
+from ..simulator.products import Product, load_product, product_names
+from .draw import Draw
+from .parameter import Parameter, read_all
+from .words import listed, near
+
+Tensor = np.ndarray | Shape
+Tensors = Mapping[str, Tensor]
+Arrays = dict[str, np.ndarray]
+Sizes = Mapping[str, int | tuple[int, ...]]
+
+# Names of element types that users see, by the short names of the simulator.
+DTYPE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A named problem: sizes by name (see `Operator.sizes`), where it comes from, options of the operator."""
+
+    name: str
+    title: str
+    sizes: Sizes
+    source: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel launch: `arguments` by parameter name, launch keywords among them."""
+
+    kernel: JitFunction
+    grid: int
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to launch, in order. `tiling` holds every knob as really used; `notes` are words for the user."""
+
+    steps: tuple[Step, ...]
+    outputs: dict[str, Tensor]
+    tiling: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What a plan needs to know of the run: the product, and whether tensors hold data."""
+
+    product: Product
+    values: bool
+
+    def tensor(self, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
+        """Output or workspace. Data starts as NaN, so that an element that no kernel writes is noticed."""
+        if not self.values:
+            return Shape(shape, dtype)
+        return np.full(shape, np.nan, dtype.storage)
+
+    def cores(self, wanted: int | None) -> int:
+        """Cores to use at most: all Vector cores of the product, or the knob `cores`, which cannot be more."""
+        have = self.product.vector_cores
+        if wanted is not None and wanted > have:
+            raise UsageError(
+                f"tiling parameter 'cores' is {wanted}, {self.product.name} has {have} vector cores"
+            )
+        return wanted or have
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator.
+
+    dtypes: in the order of preference. required, optional: inputs. sizes: what a case is given by, name -> help.
+    parameters: knobs of the tiling; options: arguments of the operator itself. architectures: number of the core's
+    architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
+    fixed_dtypes: inputs whose type does not follow it.
+    """
+
+    name: str
+    summary: str
+    dtypes: tuple[str, ...]
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    main: str
+    fixed_dtypes: Mapping[str, str]
+    outputs: tuple[str, ...]
+    sizes: Mapping[str, str]
+    cases: Mapping[str, Case]
+    parameters: tuple[Parameter, ...]
+    options: tuple[Parameter, ...]
+    architectures: Mapping[int, tuple[str, ...]]
+    describe: Callable[[Sizes, str], dict[str, Shape]]
+    draw: Callable[[Mapping[str, Shape], Draw], Arrays]
+    check: Callable[[Tensors, Mapping[str, Any], Product], tuple[str, ...]]
+    plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], Workshop], Plan]
+    formula: Callable[[Arrays, Mapping[str, Any]], Arrays]
+
+    def inputs(
+        self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"
+    ) -> Arrays:
+        """Seeded inputs of a case or of sizes; `distribution` "heavy" gives the tails of real gradients."""
+        return self.draw(self.shapes(case, dtype), Draw(seed, distribution))
+
+    def shapes(self, case: str | Case | Sizes, dtype: str) -> dict[str, Shape]:
+        """The inputs as shapes, for time only: allocates nothing."""
+        return self.describe(self.case(case).sizes, self.dtype(dtype))
+
+    def reference(self, inputs: Arrays, **options: Any) -> Arrays:
+        """Every output in float64, in the shape of the operator's own output."""
+        return self.formula(inputs, self.read_options(options))
+
+    def read_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked options with defaults filled in."""
+        return read_all(f"{self.name}: option", self.options, options)
+
+    def read_tiling(self, tiling: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked knobs; None where the operator is to choose."""
+        return read_all(f"{self.name}: tiling parameter", self.parameters, tiling)
+
+    def case(self, case: str | Case | Sizes | None) -> Case:
+        """The case of that name, the first one for None, or a case made of sizes."""
+        if isinstance(case, Case):
+            return case
+        if case is None:
+            return next(iter(self.cases.values()))
+        if isinstance(case, Mapping):
+            sizes = self._read_sizes(case)
+            words = " ".join(f"{n}={_size_words(x)}" for n, x in sizes.items())
+            return Case(words, words, sizes, "sizes given by the user")
+        if case not in self.cases:
+            raise UsageError(f"{self.name} has no case {case!r}{near(case, self.cases)}")
+        return self.cases[case]
+
+    def _read_sizes(self, sizes: Sizes) -> dict[str, int | tuple[int, ...]]:
+        for name in sizes:
+            if name not in self.sizes:
+                raise UsageError(f"{self.name} has no size {name!r}{near(name, self.sizes)}")
+        missing = [
+            n for n, words in self.sizes.items() if n not in sizes and not words.startswith("optional")
+        ]
+        if missing:
+            raise UsageError(f"{self.name}: size {missing[0]!r} is missing ({self.sizes[missing[0]]})")
+        return {n: _read_size(f"{self.name}: size {n!r}", x) for n, x in sizes.items()}
+
+    def dtype(self, dtype: str) -> str:
+        """The name of a data type of this operator, as "float16"; short names are accepted."""
+        known = ty.from_name(str(dtype))
+        name = DTYPE_NAMES.get(known.name, known.name) if known else str(dtype)
+        if name not in self.dtypes:
+            raise UsageError(f"{self.name} has no data type {dtype!r}{near(str(dtype), self.dtypes)}")
+        return name
+
+    def dtypes_on(self, product: Product) -> tuple[str, ...]:
+        """The data types it runs on a product; `UsageError` if the product does not have the operator."""
+        found = self.architectures.get(product.integer("product.npu_arch"))
+        if found is None:
+            raise UsageError(
+                f"{self.name} is not available on {product.name} ({product.title}); it is on {listed(self._products())}"
+            )
+        return tuple(d for d in self.dtypes if d in found)
+
+    def require(self, product: Product, dtype: str) -> None:
+        """Raise `UsageError` unless the product runs the operator in this data type."""
+        here = self.dtypes_on(product)
+        if self.dtype(dtype) not in here:
+            raise UsageError(
+                f"{self.name} does not take {dtype} on {product.name} ({product.title}); there it takes {listed(here)}"
+            )
+
+    def _products(self) -> list[str]:
+        archs = {name: load_product(name).integer("product.npu_arch") for name in product_names()}
+        return [name for name, arch in archs.items() if arch in self.architectures]
+
+
+def _read_size(what: str, x: Any) -> int | tuple[int, ...]:
+    if isinstance(x, tuple | list):
+        return tuple(_read_length(what, n) for n in x)
+    return _read_length(what, x)
+
+
+def _read_length(what: str, n: Any) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise UsageError(f"{what} must be made of integers from 0, got {n!r}")
+    return int(n)
+
+
+def _size_words(x: int | tuple[int, ...]) -> str:
+    return str(x) if isinstance(x, int) else "x".join(map(str, x)) or "scalar"
+
+
+def dims(x: int | tuple[int, ...]) -> tuple[int, ...]:
+    """A size as dimensions."""
+    return (x,) if isinstance(x, int) else tuple(x)
+
+
+def dtype_of(tensor: Tensor) -> ty.DType:
+    """Element type of an input (arrays have been checked to have one)."""
+    found = tensor.dtype if isinstance(tensor, Shape) else ty.from_numpy(tensor.dtype)
+    assert found is not None
+    return found
+
+
+def dtype_name(tensor: Tensor) -> str:
+    """Element type as users write it."""
+    name = dtype_of(tensor).name
+    return DTYPE_NAMES.get(name, name)

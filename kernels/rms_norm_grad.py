@@ -1,0 +1,365 @@
+"""RmsNormGrad: gradient of RMS normalisation over the trailing axes (aclnnRmsNormGrad).
+
+With x and dy as (R, D), gamma (D,), rstd (R,):
+
+    xh = x * rstd;  t = dy * gamma;  c = mean(t * xh over D);  dx = (t - xh * c) * rstd;  dgamma = sum(dy * xh over R)
+
+All arithmetic is FP32; dgamma is FP32. The sum over D halves rows down to 64 lanes and finishes with one in-register
+tree, as the vendor's current kernels do (hicann/ops-nn, norm/rms_norm_grad).
+
+strategy full_row keeps whole rows in UB and reads dy and x once. split_row cuts the columns into chunks and sweeps twice
+over each block of rows: the first sweep makes c and dgamma, the second reads dy and x again and makes dx. auto is
+full_row where one row fits (see `full_row_bytes`), else split_row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import simulator as sim
+from ..simulator.errors import UsageError
+from ..simulator.execution.memory import Shape
+from ..simulator.frontend.types import float32
+from ..simulator.products import Product
+from .combine import sum_partials_step, zero_fill_step
+from .draw import Draw
+from .operator import (
+    Arrays,
+    Case,
+    Operator,
+    Plan,
+    Sizes,
+    Step,
+    Tensor,
+    Tensors,
+    Workshop,
+    dims,
+    dtype_name,
+    dtype_of,
+)
+from .parallel import float64, in_chunks
+from .parameter import choice, integer
+from .rms_norm_grad_tiles import choose, full_row, split_row
+from .running import OpResult, run_op
+from .words import listed
+
+# -- shapes ----------------------------------------------------------------------------------------------------------
+
+ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 2002: ("float16", "float32")}
+# (dy and x, gamma) by architecture; rstd and dgamma are always float32.
+TYPES = {
+    2201: (
+        ("float16", "float32"),
+        ("bfloat16", "float32"),
+        ("float16", "float16"),
+        ("float32", "float32"),
+        ("bfloat16", "bfloat16"),
+    ),
+    2002: (("float16", "float16"), ("float32", "float32")),
+}
+INFERENCE = 2002  # the Atlas inference series: rows of at least one block, no infinities or NaN
+BLOCK_BYTES = 32
+MAX_RANK = 8
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    rows, cols = dims(sizes["rows"]), dims(sizes["cols"])
+    return {
+        "dy": sim.shape(rows + cols, dtype),
+        "x": sim.shape(rows + cols, dtype),
+        "rstd": sim.shape(rows, "float32"),
+        "gamma": sim.shape(cols, dtype),
+    }
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """dy and x of the run's distribution, gamma around 1, rstd that belongs to x (eps 1e-6)."""
+    x = numbers.signal("x", shapes["x"])
+    return {
+        "dy": numbers.signal("dy", shapes["dy"]),
+        "x": x,
+        "rstd": rstd_of(x, shapes["rstd"].shape),
+        "gamma": numbers.normal("gamma", shapes["gamma"], scale=0.1, center=1.0),
+    }
+
+
+def rstd_of(x: np.ndarray, shape: tuple[int, ...], eps: float = 1e-6) -> np.ndarray:
+    """1 / sqrt(mean(x**2) + eps) of each row, fp32; `shape` is that of the rows."""
+    count = int(np.prod(shape))
+    rows = x.reshape(count, -1)
+    out = np.empty(count, np.float32)
+
+    def one(start: int, stop: int) -> None:
+        part = float64(rows[start:stop])
+        out[start:stop] = 1 / np.sqrt(np.einsum("ij,ij->i", part, part) / max(1, part.shape[1]) + eps)
+
+    in_chunks(count, _chunk_rows(rows.shape[1]), one)
+    return out.reshape(shape)
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """The rules of the operator's page, in its order; gives warnings."""
+    x, gamma = tensors["x"], tensors["gamma"]
+    _check_types(tensors, product)
+    _check_ranks(tensors)
+    if tensors["dy"].shape != x.shape:
+        raise UsageError(
+            f"rms_norm_grad: dy has shape {tensors['dy'].shape}, x has {x.shape}; they must be equal"
+        )
+    rank = len(x.shape) - len(gamma.shape)
+    if x.shape[rank:] != gamma.shape:
+        raise UsageError(
+            f"rms_norm_grad: gamma has shape {gamma.shape}; it must be the last axes of x, {x.shape[rank:]} of {x.shape}"
+        )
+    _check_rstd(tensors["rstd"].shape, x.shape, rank)
+    if x.size == 0:
+        raise UsageError(
+            f"rms_norm_grad: x has shape {x.shape} and no elements; the operator refuses empty tensors"
+        )
+    return _check_inference(tensors, product)
+
+
+def _check_types(tensors: Tensors, product: Product) -> None:
+    got = {n: dtype_name(x) for n, x in tensors.items()}
+    if got["rstd"] != "float32":
+        raise UsageError(f"rms_norm_grad: rstd is {got['rstd']}; it must be float32")
+    if got["dy"] != got["x"]:
+        raise UsageError(f"rms_norm_grad: dy is {got['dy']}, x is {got['x']}; they must be of one type")
+    allowed = TYPES[product.integer("product.npu_arch")]
+    if (got["x"], got["gamma"]) not in allowed:
+        pairs = [f"x {a} with gamma {b}" for a, b in allowed]
+        raise UsageError(
+            f"rms_norm_grad: x {got['x']} with gamma {got['gamma']} is not supported on {product.name}; "
+            f"allowed are {listed(pairs)}"
+        )
+
+
+def _check_ranks(tensors: Tensors) -> None:
+    for n in ("x", "gamma"):
+        rank = len(tensors[n].shape)
+        if not 1 <= rank <= MAX_RANK:
+            raise UsageError(f"rms_norm_grad: {n} has rank {rank}; it must be from 1 to {MAX_RANK}")
+    rank = len(tensors["x"].shape)
+    for n in ("gamma", "rstd"):
+        if len(tensors[n].shape) > rank:
+            raise UsageError(
+                f"rms_norm_grad: {n} has rank {len(tensors[n].shape)}, x has {rank}; {n} cannot have more axes than x"
+            )
+
+
+def _check_rstd(rstd: tuple[int, ...], x: tuple[int, ...], rank: int) -> None:
+    """rstd has the row axes of x; axes of length 1 may follow or be left out."""
+    padded = rstd + (1,) * (len(x) - len(rstd))
+    if padded[:rank] != x[:rank] or any(n != 1 for n in padded[rank:]):
+        raise UsageError(
+            f"rms_norm_grad: rstd has shape {rstd}; it must have the row axes of x, {x[:rank]}, "
+            "optionally followed by axes of length 1"
+        )
+
+
+def _check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
+    warnings = (
+        ["x of rank 1: documented from rank 2 on; taken as one row"] if len(tensors["x"].shape) == 1 else []
+    )
+    if product.integer("product.npu_arch") == INFERENCE:
+        for n in ("x", "gamma"):
+            got = tensors[n].shape[-1] * dtype_of(tensors[n]).itemsize
+            if got < BLOCK_BYTES:
+                raise UsageError(
+                    f"rms_norm_grad on {product.name}: the last axis of {n} has {got} bytes; "
+                    f"it must have at least {BLOCK_BYTES}"
+                )
+        arrays = {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
+        odd = [n for n, x in arrays.items() if not np.isfinite(x).all()]
+        warnings += [f"{listed(odd)} with infinities or NaN: not supported on {product.name}"] if odd else []
+    return tuple(warnings)
+
+
+# -- tiling ----------------------------------------------------------------------------------------------------------
+
+PARAMETERS = (
+    choice("strategy", "auto", ("auto", "full_row", "split_row"), "whole rows in UB, or chunks of columns"),
+    integer("rows", None, 1, None, "rows of a tile"),
+    integer("cols", None, 1, None, "columns of a chunk of split_row, rounded up to whole repeats of 64"),
+    integer("cores", None, 1, None, "cores that share the rows; all of the product if left out"),
+    choice("combine", "atomic", ("atomic", "two_phase"), "dgamma over cores: atomic add, or a second kernel"),
+    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
+)
+
+
+def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+    x, gamma = tensors["x"], tensors["gamma"]
+    tiling = choose(x, gamma, knobs, workshop)
+    outputs = {"dx": workshop.tensor(x.shape, dtype_of(x)), "dgamma": workshop.tensor(gamma.shape, float32)}
+    before, target, after = _combined(outputs["dgamma"], tiling, workshop)
+    row_count = x.size // gamma.size
+    arguments = {
+        **{f"{n}_ptr": tensor for n, tensor in tensors.items()},
+        "dx_ptr": outputs["dx"],
+        "dgamma_ptr": target,
+        "row_count": row_count,
+        "rows_per_core": -(-row_count // tiling["cores"]),
+        "ROWS": tiling["rows"],
+        "COLS": tiling["cols"],
+        "multibuffer": tiling["buffers"],
+    }
+    two_phase = tiling["combine"] == "two_phase"
+    if tiling["strategy"] == "full_row":
+        kernel, own = full_row, {"TWO_PHASE": two_phase}
+    else:
+        length = gamma.size
+        own = {
+            "row_length": length,
+            "inverse_length": 1.0 / length,
+            "part_stride": length if two_phase else 0,
+        }
+        kernel = split_row
+    return Plan((*before, Step(kernel, tiling["cores"], {**arguments, **own}), *after), outputs, tiling)
+
+
+def _combined(
+    dgamma: Tensor, tiling: Mapping[str, Any], workshop: Workshop
+) -> tuple[list[Step], Tensor, list[Step]]:
+    """Launches before the main one, where it puts its parts of dgamma, launches after it."""
+    cores = workshop.product.vector_cores
+    if tiling["combine"] == "atomic":
+        return [zero_fill_step(dgamma, cores)], dgamma, []
+    parts = workshop.tensor((tiling["cores"], dgamma.size), float32)
+    clear = [zero_fill_step(parts, cores)] if tiling["strategy"] == "split_row" else []
+    return clear, parts, [sum_partials_step(parts, dgamma, cores, tiling["buffers"])]
+
+
+# -- reference -------------------------------------------------------------------------------------------------------
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """dx and dgamma in float64."""
+    shape = inputs["x"].shape
+    gamma = float64(inputs["gamma"]).reshape(-1)
+    x, dy = (inputs[n].reshape(-1, gamma.size) for n in ("x", "dy"))
+    rstd = float64(inputs["rstd"]).reshape(-1, 1)
+    dx = np.empty(x.shape)
+
+    def one(start: int, stop: int) -> np.ndarray:
+        part = float64(dy[start:stop])
+        xh = float64(x[start:stop])
+        xh *= rstd[start:stop]
+        weighted = part * gamma
+        c = np.einsum("ij,ij->i", weighted, xh)[:, None] / gamma.size
+        sums: np.ndarray = np.einsum("ij,ij->j", part, xh)
+        weighted -= np.multiply(xh, c, out=xh)
+        np.multiply(weighted, rstd[start:stop], out=dx[start:stop])
+        return sums
+
+    dgamma = np.sum(in_chunks(len(x), _chunk_rows(gamma.size), one), axis=0)
+    return {"dx": dx.reshape(shape), "dgamma": dgamma.reshape(inputs["gamma"].shape)}
+
+
+def _chunk_rows(length: int) -> int:
+    """Rows of a host chunk: 2**16 elements, 512 KiB in float64, at least 8 rows."""
+    return max(8, (1 << 16) // max(1, length))
+
+
+# -- the operator ----------------------------------------------------------------------------------------------------
+
+
+def _case(name: str, title: str, rows: int | tuple[int, ...], cols: int, source: str) -> Case:
+    return Case(name, title, {"rows": rows, "cols": cols}, source)
+
+
+CASES = (
+    _case(
+        "llama3-8b", "Llama-3 8B, 2048 tokens", 2048, 4096, "hidden size of the public model configuration"
+    ),
+    _case(
+        "llama2-13b", "Llama-2 13B, 2048 tokens", 2048, 5120, "hidden size of the public model configuration"
+    ),
+    _case(
+        "llama3-70b", "Llama-3 70B, 1024 tokens", 1024, 8192, "hidden size of the public model configuration"
+    ),
+    _case(
+        "llama3-405b",
+        "Llama-3.1 405B, 1024 tokens",
+        1024,
+        16384,
+        "hidden size of the public model configuration",
+    ),
+    _case("qwen2-7b", "Qwen2 7B, 4096 tokens", 4096, 3584, "hidden size of the public model configuration"),
+    _case(
+        "deepseek-v3", "DeepSeek-V3, 4096 tokens", 4096, 7168, "hidden size of the public model configuration"
+    ),
+    _case(
+        "deepseek-v3-kv",
+        "DeepSeek-V3, low-rank key and value norm",
+        4096,
+        512,
+        "kv_lora_rank of the configuration",
+    ),
+    _case(
+        "query-norm",
+        "norm of each of 32 query heads",
+        (2048, 32),
+        128,
+        "head size of the public model configuration",
+    ),
+    _case("decode", "one token of Llama-3 8B", 1, 4096, "hidden size of the public model configuration"),
+    _case("tiny", "small enough to look at", 8, 64, "made for a first look"),
+)
+
+OPERATOR = Operator(
+    name="rms_norm_grad",
+    summary="gradient of RMS normalisation: dx and dgamma (aclnnRmsNormGrad)",
+    dtypes=("float16", "bfloat16", "float32"),
+    required=("dy", "x", "rstd", "gamma"),
+    optional=(),
+    main="x",
+    fixed_dtypes={"rstd": "float32"},
+    outputs=("dx", "dgamma"),
+    sizes={
+        "rows": "rows, or all axes of x before the normalised ones",
+        "cols": "length of a row, or all normalised axes",
+    },
+    cases={c.name: c for c in CASES},
+    parameters=PARAMETERS,
+    options=(),
+    architectures=ARCHITECTURES,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+)
+
+
+def rms_norm_grad(
+    dy: Any,
+    x: Any,
+    rstd: Any,
+    gamma: Any,
+    *,
+    product: str | Product | None = None,
+    tiling: Mapping[str, Any] | None = None,
+    cube_math_type: str = "KEEP_DTYPE",
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+) -> OpResult:
+    """dx and dgamma of RMS normalisation, on a product.
+
+    x: L + T axes, 1 to 8 in all; gamma: T axes; rstd: L axes, float32, optionally followed by axes of length 1; dy as x.
+    dy and x are float16, bfloat16 or float32; gamma is of their type or float32. Arrays of numpy or torch (CPU), of any
+    strides, or `sim.shape(...)` for time only. Outputs: dx (as x), dgamma (shape of gamma, float32). See `run_op`.
+    """
+    return run_op(
+        OPERATOR,
+        inputs={"dy": dy, "x": x, "rstd": rstd, "gamma": gamma},
+        product=product,
+        tiling=tiling,
+        cube_math_type=cube_math_type,
+        values=values,
+        time=time,
+        errors=errors,
+    )

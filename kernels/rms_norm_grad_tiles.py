@@ -1,0 +1,198 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Tile kernels of RmsNormGrad, what they need of UB, and the choice of a tiling; the mathematics is in rms_norm_grad.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import simulator as sim
+from ..simulator import language as tl
+from .combine import REPEAT
+from .layout import up
+from .operator import Tensor, Workshop, dtype_of
+
+# -- kernels ---------------------------------------------------------------------------------------------------------
+
+
+@sim.jit
+def row_sums(x):
+    """(rows, columns) fp32 -> (rows,): halving down to 64 lanes, then one tree; by repeats if columns are no multiple."""
+    if x.shape[1] > 64 and x.shape[1] % 64 == 0:
+        x = tl.sum(tl.reshape(x, (x.shape[0], x.shape[1] // 64, 64)), axis=1)
+    return tl.sum(x, axis=1)
+
+
+@sim.jit
+def column_sums(x):
+    """(rows, columns) fp32 -> (columns,), upper half of the rows onto the lower half."""
+    return tl.reshape(x, (x.shape[1],)) if x.shape[0] == 1 else tl.sum(x, axis=0)
+
+
+@sim.jit
+def full_row(
+    dy_ptr,
+    x_ptr,
+    rstd_ptr,
+    gamma_ptr,
+    dx_ptr,
+    dgamma_ptr,
+    row_count,
+    rows_per_core,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    TWO_PHASE: tl.constexpr,
+):
+    """dx of a core's rows of COLS elements, and its part of dgamma: added to dgamma, or row `pid` of a workspace.
+
+    Operations that do not need each other's result alternate, since the Vector unit hides no latency between two
+    that do.
+    """
+    pid = tl.program_id(0)
+    stop = min(pid * rows_per_core + rows_per_core, row_count)
+    cols = tl.arange(0, COLS)
+    gamma = tl.load(gamma_ptr + cols).to(tl.float32)
+    dgamma = tl.zeros((COLS,), tl.float32)
+    for first in range(pid * rows_per_core, stop, ROWS):
+        rows = first + tl.arange(0, ROWS)
+        alive = (rows < stop)[:, None]
+        offsets = rows[:, None] * COLS + cols[None, :]
+        rstd = tl.load(rstd_ptr + rows[:, None], mask=alive, other=0.0)
+        x = tl.load(x_ptr + offsets, mask=alive, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + offsets, mask=alive, other=0.0).to(tl.float32)
+        xh = x * rstd
+        t = dy * gamma[None, :]
+        part = dy * xh
+        weighted = t * xh
+        dgamma += column_sums(part)
+        c = row_sums(weighted) * (1.0 / COLS)
+        dx = (t - xh * c[:, None]) * rstd
+        tl.store(dx_ptr + offsets, dx.to(dx_ptr.dtype.element_ty), mask=alive)
+    if TWO_PHASE:
+        tl.store(dgamma_ptr + pid * COLS + cols, dgamma)
+    else:
+        tl.atomic_add(dgamma_ptr + cols, dgamma)
+
+
+@sim.jit
+def split_row(
+    dy_ptr,
+    x_ptr,
+    rstd_ptr,
+    gamma_ptr,
+    dx_ptr,
+    dgamma_ptr,
+    row_count,
+    row_length,
+    inverse_length,
+    rows_per_core,
+    part_stride,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+):
+    """As full_row, in chunks of COLS columns. Core `pid` adds to dgamma + pid * part_stride (0: all to the same)."""
+    pid = tl.program_id(0)
+    stop = min(pid * rows_per_core + rows_per_core, row_count)
+    for first in range(pid * rows_per_core, stop, ROWS):
+        rows = first + tl.arange(0, ROWS)
+        alive = (rows < stop)[:, None]
+        rstd = tl.load(rstd_ptr + rows[:, None], mask=alive, other=0.0)
+        c = tl.zeros((ROWS,), tl.float32)
+        for begin in range(0, row_length, COLS):
+            cols = begin + tl.arange(0, COLS)
+            inside = cols < row_length
+            mask = alive & inside[None, :]
+            offsets = rows[:, None] * row_length + cols[None, :]
+            x = tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+            xh = x * rstd
+            dy = tl.load(dy_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+            gamma = tl.load(gamma_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+            part = column_sums(dy * xh)
+            tl.atomic_add(dgamma_ptr + pid * part_stride + cols, part, mask=inside)
+            t = dy * gamma[None, :]
+            c += row_sums(t * xh)
+        c = c * inverse_length
+        for begin in range(0, row_length, COLS):
+            cols = begin + tl.arange(0, COLS)
+            inside = cols < row_length
+            mask = alive & inside[None, :]
+            offsets = rows[:, None] * row_length + cols[None, :]
+            x = tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+            dy = tl.load(dy_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+            gamma = tl.load(gamma_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+            xh = x * rstd
+            t = dy * gamma[None, :]
+            dx = (t - xh * c[:, None]) * rstd
+            tl.store(dx_ptr + offsets, dx.to(dx_ptr.dtype.element_ty), mask=mask)
+
+
+# -- what fits -------------------------------------------------------------------------------------------------------
+
+BLOCK_BYTES = 32
+SPLIT_COLUMNS = 2048  # a chunk of split_row is at most this long: longer ones leave no room for several rows
+# What the latencies of one turn of the loop cost, in elements of a tile (fitted to the simulator's own times).
+TURN_ELEMENTS = 500
+
+
+def full_row_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
+    """UB bytes that full_row needs for tiles of rows x cols, at most (checked against the placement by a test).
+
+    dy, x and dx in their own type, `copies` each; FP32 temporaries: 4 tiles for one row, up to half a tile more for
+    several; FP32 tiles are computed on where they were loaded, which saves one. gamma, dgamma, a sum of columns.
+    """
+    cols = up(cols, BLOCK_BYTES // itemsize)
+    transfers = 3 * itemsize * copies if copies > 1 else 0
+    temporaries = (16 if rows == 1 else 19) - (4 if itemsize == 4 and copies > 1 else 0)
+    return rows * cols * (transfers + temporaries) + (8 if rows == 1 else 12) * cols + 128 * rows
+
+
+def split_row_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
+    """UB bytes that split_row needs for tiles of rows x cols, at most, as above; gamma comes anew with every chunk."""
+    cols = up(cols, BLOCK_BYTES // itemsize)
+    transfers = 3 * itemsize * copies if copies > 1 else 0
+    temporaries = 15 if copies == 1 else 12 if itemsize == 2 else 6
+    return rows * cols * (transfers + temporaries) + (8 + 4 * copies) * cols + 128 * rows
+
+
+def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+    """Every knob: as given, or by the rules here; cut to what the shapes allow.
+
+    strategy auto: full_row if one row fits UB by `full_row_bytes`, else split_row. rows: see `best_rows`.
+    """
+    row_count = x.size // gamma.size
+    share = -(-row_count // min(workshop.cores(knobs["cores"]), row_count))
+    capacity, itemsize, copies = workshop.product.ub_bytes, dtype_of(x).itemsize, knobs["buffers"]
+    strategy = knobs["strategy"]
+    if strategy == "auto":
+        one_row = full_row_bytes(gamma.size, 1, itemsize, copies)
+        strategy = "full_row" if one_row <= capacity else "split_row"
+    whole = strategy == "full_row"
+    cols = gamma.size if whole else _chunk(gamma.size, knobs["cols"])
+    needs = full_row_bytes if whole else split_row_bytes
+    rows = knobs["rows"] or best_rows(share, cols, lambda n: needs(cols, n, itemsize, copies) <= capacity)
+    return {
+        **knobs,
+        "strategy": strategy,
+        "rows": min(rows, share),
+        "cols": cols,
+        "cores": -(-row_count // share),
+    }
+
+
+def _chunk(row_length: int, wanted: int | None) -> int:
+    """Columns of a chunk: what was asked for in whole repeats, or the row in the fewest equal chunks."""
+    if wanted is None:
+        wanted = -(-row_length // -(-row_length // SPLIT_COLUMNS))
+    return min(row_length, up(wanted, REPEAT))
+
+
+def best_rows(share: int, cols: int, fits: Callable[[int], bool]) -> int:
+    """Rows of a tile for a core with `share` rows: least work with the padding of the last tile; at least 1."""
+    best, least = 1, share * (cols + TURN_ELEMENTS)
+    for rows in range(2, share + 1):
+        work = -(-share // rows) * (rows * cols + TURN_ELEMENTS)
+        if not fits(rows):
+            break
+        if work <= least:
+            best, least = rows, work
+    return best

@@ -1,0 +1,70 @@
+"""Ordinary Python functions that a kernel may call while it is compiled."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from .builder import Builder, KernelError
+from .program import Value
+from .words import constexpr, unwrap
+
+# Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
+HOST_FUNCTIONS: tuple[Any, ...] = (
+    len,
+    int,
+    float,
+    bool,
+    abs,
+    min,
+    max,
+    isinstance,
+    tuple,
+    list,
+    range,
+    str,
+    round,
+    divmod,
+    hasattr,
+    getattr,
+    constexpr,
+)
+
+
+def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Call a harmless Python function; `min`, `max` and `abs` also take values of the program."""
+    values = any(isinstance(a, Value) for a in (*args, *kwargs.values()))
+    if values and fn is abs and len(args) == 1:
+        return b.unary("abs", args[0])
+    if values and (fn is min or fn is max) and not kwargs:
+        out = args[0]
+        for a in args[1:]:
+            out = b.binary(fn.__name__, out, a)
+        return out
+    if not is_host(fn):
+        raise KernelError(f"{describe_function(fn)} cannot be called in a kernel; {_instead(fn)}")
+    if values and fn not in (tuple, list, isinstance):
+        raise KernelError(f"{describe_function(fn)} needs compile-time arguments, got a value of the program")
+    return unwrap(fn(*args, **kwargs))
+
+
+def is_host(fn: Any) -> bool:
+    """Whether a kernel may call `fn` at compile time."""
+    return any(fn is f for f in HOST_FUNCTIONS) or getattr(fn, "__ascendtile_host__", False) is True
+
+
+def _instead(fn: Any) -> str:
+    if fn is print:
+        return "use tl.static_print for compile-time values"
+    if fn is builtins.sum:
+        return "use tl.sum"
+    return "make it a @jit function" if callable(fn) else "it is no function"
+
+
+def describe_function(fn: Any) -> str:
+    """How a message names what was called."""
+    name = getattr(fn, "name", None) or getattr(fn, "__name__", None)
+    if not isinstance(name, str):
+        return f"{type(fn).__name__} {fn!r}"
+    module = getattr(fn, "__module__", None) or ""
+    return name if module == "builtins" or "ascendtile." in module else f"{module}.{name}".lstrip(".")

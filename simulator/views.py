@@ -1,0 +1,18 @@
+"""How a record shows itself. The only place where `simulator` names what stands above it, and only when asked to show.
+
+Imports point down (reports -> tiling -> kernels -> simulator); `print(run)` needs a report, so it is found by name, when a
+record is printed and not before.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+VIEWS = {"text": ("ascendtile.reports.terminal", "run_text")}
+
+
+def show(kind: str, record: Any) -> str:
+    """The view of that kind of a record."""
+    module, name = VIEWS[kind]
+    return str(getattr(import_module(module), name)(record))

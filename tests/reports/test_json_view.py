@@ -1,0 +1,90 @@
+"""`--json`: the keys that scripts rely on, and JSON that every parser reads."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given, settings
+
+from ascendtile.reports.json_view import run_json
+
+from ..sample_runs import hostile_runs, launch, run
+
+ERRORS = ("max_abs", "max_rel", "mean_rel", "rmse", "max_ulp", "effective_bits")
+
+
+def strict(data):
+    """As a parser without NaN and Infinity reads it."""
+
+    def no_literal(word):
+        raise AssertionError(word)
+
+    return json.loads(json.dumps(data, allow_nan=False), parse_constant=no_literal)
+
+
+def test_every_key_of_a_whole_run():
+    data = strict(run_json(run(), "a/x.run"))
+    plain = {
+        n: data[n]
+        for n in ("op", "product", "case", "dtype", "cube_math_type", "time_us", "cycles", "record")
+    }
+    assert plain == {
+        "op": "tile",
+        "product": "ascend910b3",
+        "case": "medium",
+        "dtype": "float16",
+        "cube_math_type": "KEEP_DTYPE",
+        "time_us": 38.0,
+        "cycles": 60000.0,
+        "record": "a/x.run",
+    }
+    assert data["overrides"] == {"buffers.l1": 262144}
+    assert data["tiling"] == {"rows": 2, "cols": 4096, "strategy": "whole"}
+    assert data["bound"] == {"name": "HBM", "time_us": 28.5, "fraction": 0.75}
+    assert data["bounds"] == {"HBM": 28.5, "AIV.V": 13.0, "launch": 4.0}
+    assert data["pipes"]["AIV.V"] == {"busy_cycles": 24000.0, "share": 0.4, "stalls": {"data": 36000.0}}
+    assert data["warnings"] == ["tile.py:12: a discrete access"]
+    assert data["notes"] == ["exp on fp16: costed as exp on fp32"]
+    assert data["options"]["limits"] == [1, "Infinity"]
+
+
+def test_launches_buffers_and_lines():
+    data = strict(run_json(run()))
+    first = data["launches"][0]
+    assert (first["kernel"], first["grid"], first["time_us"]) == ("tile_kernel", [40, 1, 1], 38.0)
+    ub = data["buffers"]["UB"]
+    assert (ub["peak_bytes"], ub["capacity_bytes"], ub["peak"][0]["name"]) == (147456, 196608, "x")
+    assert [(x["file"], x["line"], x["source"], x["cycles"]) for x in data["lines"]] == [
+        ("/a/folder/kernels/tile.py", 13, "tl.store(out_ptr + cols, x * 2)", 40000.0),
+        ("/a/folder/kernels/tile.py", 12, "x = tl.load(x_ptr + cols)", 15000.0),
+    ]
+
+
+def test_errors_have_words_for_what_is_not_finite():
+    data = strict(run_json(run()))["errors"]
+    assert set(ERRORS) <= set(data["out"])
+    assert (data["out"]["max_abs"], data["exact"]["max_abs"]) == (0.5, 0)
+    assert data["exact"]["effective_bits"] == "Infinity"
+
+
+def test_what_was_not_asked_for_is_null_or_empty():
+    data = strict(run_json(run(launches=(), errors={})))
+    assert [data[n] for n in ("time_us", "cycles", "bound", "record")] == [None] * 4
+    assert [data[n] for n in ("launches", "lines", "warnings", "notes")] == [[]] * 4
+    assert [data[n] for n in ("bounds", "pipes", "buffers", "errors")] == [{}] * 4
+
+
+def test_warnings_from_outside_come_first_and_once():
+    own = launch().warnings[0]
+    assert run_json(run(), None, ("other", own))["warnings"] == ["other", own]
+
+
+def test_lines_of_several_launches_are_one():
+    data = run_json(run(launches=(launch(), launch())))
+    assert [(x["line"], x["cycles"]) for x in data["lines"]] == [(13, 80000.0), (12, 30000.0)]
+
+
+@given(hostile_runs())
+@settings(max_examples=40, deadline=None)
+def test_any_run_is_strict_json(one):
+    strict(run_json(one))

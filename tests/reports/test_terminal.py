@@ -1,0 +1,223 @@
+"""The page of a run: what it says, how wide it is, and that nothing of a record reaches a terminal raw."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from rich.cells import cell_len
+from rich.console import Console
+
+from ascendtile.reports import words
+from ascendtile.reports.console import make_console
+from ascendtile.reports.terminal import run_report, run_text
+from ascendtile.simulator.precision.metrics import compare
+from ascendtile.simulator.run import Buffer, LiveValue, Pipe
+
+from ..sample_runs import hostile_runs, launch, run
+
+PAGE = """\
+tile  medium  float16
+device  Ascend 910B3 (ascend910b3), changed: buffers.l1 = 262144
+tiling  rows=2  cols=4096  strategy=whole
+time    38.0 us: 60,000 cycles at 1800 MHz + 4.00 us launch overhead
+bound   HBM bandwidth allows 28.5 us; the run reaches 75 % of it
+work    40 programs on 40 of 40 cores, 12,345 instructions
+
+lower bounds                               us   of run
+HBM bandwidth                            28.5     75 % ###############.....
+Vector unit (AIV.V)                      13.0     34 % #######.............
+launch overhead                          4.00     11 % ##..................
+
+pipes          busy cycles  share                      waits most for
+AIV.MTE2            45,000   75 % ###############..... shared bandwidth (50 %)
+AIV.V               24,000   40 % ########............ data (60 %)
+  never used: AIV.S
+
+buffers at their peak                     KiB       of
+UB  75 %                                144.0    192.0 ###############.....
+  x  2x4096 fp16                         32.0 2 copies tile.py:12
+
+error against float64    max abs   max rel  mean rel      rmse   max ulp   bits
+out                     5.00e-01  2.00e-01  6.67e-02  2.89e-01   2.1e+06   3.91
+exact                          0         0         0         0         0    inf
+- out: 1 NaN on one side only, of 4 elements
+
+the lines that cost most
+  67 %     40,000 cycles  tile.py:13
+        tl.store(out_ptr + cols, x * 2)
+  25 %     15,000 cycles  tile.py:12
+        x = tl.load(x_ptr + cols)
+
+warnings
+- tile.py:12: a discrete access
+
+notes
+- exp on fp16: costed as exp on fp32
+
+keep    run.save("x.run") or --save x.run; then: ascendtile report x.run"""
+
+
+def test_the_whole_page():
+    assert run_text(run()) == PAGE
+    assert str(run()) == PAGE
+
+
+def test_the_page_of_plain_text_is_ascii_but_for_names():
+    assert run_text(run()).isascii()
+
+
+@given(hostile_runs())
+@settings(max_examples=40, deadline=None)
+def test_no_line_is_wider_than_80_columns_and_nothing_unprintable_gets_out(one):
+    for line in run_text(one).split("\n"):
+        assert cell_len(line) <= 80
+        assert line.isprintable()
+
+
+def test_markup_escapes_and_long_names_are_only_text():
+    odd = run(op="[red]<script>\x1b[31m", tiling={"[bold]x[/bold]": "\x07" * 3}, case="c" * 500)
+    text = run_text(odd)
+    assert "[red]<script>\\x1b[31m" in text
+    assert "[bold]x[/bold]=\\x07\\x07\\x07" in text
+    assert "c" * 16 + ".." in text
+
+
+def test_values_only():
+    text = run_text(run(launches=()))
+    assert "time    not asked for: this run has values only" in text
+    assert "error against float64" in text
+    for absent in ("bound ", "pipes", "buffers", "lines that cost", "us"):
+        assert f"\n{absent}" not in text
+
+
+def test_time_only():
+    text = run_text(run(errors={}))
+    assert "error against" not in text
+    assert "HBM bandwidth allows" in text
+
+
+def test_several_launches():
+    text = run_text(run(launches=(launch("first"), launch("second", cycles=30000.0, time_us=21.0))))
+    assert "time    59.0 us: 90,000 cycles at 1800 MHz + 8.00 us launch overhead" in text
+    assert "work    80 programs in 2 launches, 24,690 instructions" in text
+    rows = [line.split() for line in text.splitlines() if line.startswith(("first", "second"))]
+    assert [(r[0], *r[4:]) for r in rows] == [
+        ("first", "38.0", "60,000", "40"),
+        ("second", "21.0", "30,000", "40"),
+    ]
+    assert "  89 %     80,000 cycles  tile.py:13" in text  # one row for the line of both launches
+
+
+def test_long_lists_are_cut_and_say_so():
+    values = tuple(LiveValue(f"v{k}", "f.py", k, (), "fp32", 4, 1, 0) for k in range(9))
+    one = launch(
+        bounds={f"AIV.P{k}": 9.0 - k for k in range(9)},
+        buffers={"UB": Buffer(300, 200, values)},
+        notes=tuple(f"note {k}" for k in range(11)),
+    )
+    text = run_text(run(launches=(one,) * 12))
+    assert "3 more, none above 36.0 us" in text
+    assert "and 4 smaller" in text
+    assert "and 3 more notes" in text
+    assert "and 2 more launches" in text
+    assert "v0  scalar fp32" in text
+
+
+def test_a_buffer_over_its_capacity_has_a_full_bar():
+    text = run_text(run(launches=(launch(buffers={"UB": Buffer(400 * 1024, 200 * 1024)}),)))
+    assert "UB  200 %                               400.0    200.0 ####################\n" in text
+
+
+def test_the_cube_mode_is_shown_where_there_is_a_cube():
+    cube = launch(pipes={"AIC.M": Pipe(10.0, 0.1)})
+    assert "cube    cubeMathType USE_HF32" in run_text(run(launches=(cube,), cube_math_type="USE_HF32"))
+    assert "cubeMathType" not in PAGE
+
+
+def test_losses_of_an_output_are_counted():
+    lost = compare(np.float16([0, 6e-8, np.inf, 1]), np.float32([1e-9, 6e-8, 7e4, 1]), "fp16")
+    text = " ".join(run_text(run(errors={"out": lost})).split())
+    assert (
+        "- out: 1 infinite on one side only, 1 too large for the type, 1 lost to zero, 1 subnormal, of 4 elements"
+        in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "last"),
+    [
+        ("a/x.run", ["open    ascendtile report a/x.run"]),
+        ("my file.run", ["open    ascendtile report 'my file.run'"]),
+        ("d" * 60, [f"ascendtile report {'d' * 60}"]),
+        ("d" * 90, ["ascendtile report \\", "d" * 80, "d" * 10]),
+    ],
+)
+def test_how_to_open_the_record(record, last):
+    out = io.StringIO()
+    Console(file=out, width=80).print(run_report(run(), record))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert lines[-len(last) :] == last
+
+
+class Terminal(io.StringIO):
+    """A text file that says it is a terminal of 120 columns."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("colour", "file"), [(True, Terminal), (False, Terminal), (False, io.StringIO)])
+def test_colour_is_for_terminals_without_no_color(monkeypatch, colour, file):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    if not colour and file is Terminal:
+        monkeypatch.setenv("NO_COLOR", "1")
+    out = file()
+    make_console(out).print(run_report(run()))
+    assert ("\x1b[" in out.getvalue()) is colour
+    assert "\u2588" in out.getvalue()
+    if not colour:
+        assert all(cell_len(line) <= 80 for line in out.getvalue().splitlines())
+
+
+def test_a_narrow_terminal_is_not_overrun(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    assert make_console(Terminal()).width == 50
+    assert make_console(io.StringIO()).width == 80
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (words.micros(0.01144), "0.0114"),
+        (words.micros(1234.5), "1,234"),
+        (words.micros(math.nan), "nan"),
+        (words.count(1e300), "1e+300"),
+        (words.count(-math.inf), "-inf"),
+        (words.percent(math.inf), "inf %"),
+        (words.kib(2**90), "1.21e+24"),
+        (words.small(math.inf), "inf"),
+        (words.meaning("AIC.M"), "Cube unit (AIC.M)"),
+        (words.meaning("something else"), "something else"),
+        (words.clean("a\nb\tc\u202e\ud800"), "a b c\\u202e\\ud800"),
+        (words.clean("漢" * 10, 9), "漢漢漢 .."),
+        (words.place("/a/b.py", 7), "b.py:7"),
+        (words.place("/a/a_long_name.py", 1234, 12), "a_lon..:1234"),
+        (words.place("/a/b.py", 2**62, 10), "..:46116.."),
+    ],
+)
+def test_words(shown, text):
+    assert shown == text
+
+
+def test_an_odd_stall_is_named_as_it_is():
+    one = launch(pipes={"AIV.V": Pipe(10.0, 0.1, {"moonlight": 30000.0})})
+    assert "moonlight (50 %)" in run_text(run(launches=(replace(one),)))

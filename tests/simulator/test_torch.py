@@ -1,0 +1,72 @@
+"""torch CPU tensors are read and written in place, whatever their layout. torch itself is never needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+
+torch: Any = pytest.importorskip("torch", reason="torch is an optional extra")
+
+
+@pytest.fixture(autouse=True)
+def values_only() -> Any:
+    with sim.device(time=False):
+        yield
+
+
+@sim.jit
+def double(x, out, n, step, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + i * step, mask=i < n)
+    tl.store(out + i * step, v + v, mask=i < n)
+
+
+@pytest.mark.parametrize(
+    "kind", ["float16", "bfloat16", "float32", "int8", "int32", "int64", "uint8", "bool"]
+)
+def test_tensors_of_every_type(kind: str) -> None:
+    x = torch.arange(7).to(getattr(torch, kind))
+    out = torch.zeros(7, dtype=x.dtype)
+    double[(2,)](x, out, 7, 1, B=4)
+    assert torch.equal(out, x ^ x if kind == "bool" else x + x)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float32"])
+def test_views(kind: str) -> None:
+    base = torch.arange(20, dtype=getattr(torch, kind))
+    part, every_third, column = base[4:9], base[::3], base.view(4, 5).T[2]
+    for view, step in ((part, 1), (every_third, 3), (column, 5)):
+        want, before = view * 2, base.clone()
+        double[(1,)](view, view, len(view), step, B=8)
+        assert torch.equal(view, want)
+        assert int((base != before).sum()) == int((want != want / 2).sum())
+
+
+def test_gradients_parameters_and_numbers_without_axes() -> None:
+    x = torch.nn.Parameter(torch.ones(3))
+    out = torch.zeros(3, requires_grad=True)
+    double[(1,)](x, out, 3, 1, B=4)
+    assert out.tolist() == [2] * 3
+    single = torch.tensor(4.0)
+    double[(1,)](single, single, 1, 1, B=4)
+    assert single.item() == 8
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: torch.zeros(3, device="meta"), "only CPU tensors"),
+        (lambda: torch.zeros(3, dtype=torch.complex64), "arrays of complex64 cannot be"),
+        (lambda: torch.zeros(3, dtype=torch.float64), "'x' is fp64, which"),
+        (lambda: torch.zeros(3).to_sparse(), "cannot be read"),
+        (lambda: torch.zeros(3, dtype=torch.float8_e4m3fn), "cannot be read"),
+    ],
+    ids=["meta", "complex", "double", "sparse", "fp8"],
+)
+def test_tensors_that_cannot_be_used(make: Any, says: str) -> None:
+    with pytest.raises(sim.UsageError, match=says):
+        double[(1,)](make(), torch.zeros(3), 3, 1, B=4)

@@ -17,8 +17,8 @@ from ..errors import UsageError
 from ..frontend.types import DType
 from ..precision import _rounding
 from ..precision.rounding import round_to, to_integer
-from .cube_rules import CubeRules
 from ._elementwise import exp_f32, log_f32, sum_rows
+from .cube_rules import CubeRules
 
 
 @dataclass(frozen=True)

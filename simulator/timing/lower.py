@@ -198,7 +198,6 @@ class Lowering(Walker):
             return
         amount, bursts, elements = transfer_bytes(pointer.offsets, mask, _itemsize(r))
         self._check_bursts(op, r, bursts, elements)
-        self._fill(op, r, elements, writes, clobbers)
         first = self.touch.first(pointer.tensor, pointer.offsets.base, len(self.active))
         what = {
             "writes": writes,
@@ -207,6 +206,7 @@ class Lowering(Walker):
             "occupancy": self.plan.read_interval,
         }
         self._transfer(op, amount, first, what)
+        self._fill(op, r, elements, writes)
 
     def _transfer(self, op: Op, amount: Any, first: np.ndarray | bool, what: dict[str, Any]) -> None:
         if isinstance(first, bool):
@@ -217,10 +217,12 @@ class Lowering(Walker):
             part = np.broadcast_to(np.asarray(amount), len(numbers))[chosen]
             self._add(MTE2, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
 
-    def _fill(
-        self, op: Op, r: Value, elements: Any, writes: tuple[int, ...], clobbers: tuple[int, ...]
-    ) -> None:
-        """Masked-out elements are filled by the Vector unit before a partial load."""
+    def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
+        """Masked-out elements are filled by the Vector unit after a partial load.
+
+        The record reads the slot and stands before its users on the Vector pipe, so it delays them. It does not count as
+        the slot's writer: programs that load whole tiles skip it, and a skipped writer would hold back their next load.
+        """
         if isinstance(elements, int) and elements == r.numel:
             return
         cost = self.plan.costs.filled(r)
@@ -230,11 +232,9 @@ class Lowering(Walker):
             self._add(
                 VECTOR,
                 op.loc,
-                occupancy=cost.occupancy,
-                latency=cost.latency,
+                occupancy=cost.occupancy + cost.latency,
                 instructions=cost.instructions,
-                writes=writes,
-                clobbers=clobbers,
+                reads=slots,
                 active=None if partial.all() and self.active_or_none() is None else numbers[partial],
             )
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..execution.dense import ValueRun
 from ..execution.values import OPAQUE, Affine, Box, Pointers
 from ..execution.walker import Walker
-from ..frontend.program import Loc, Op, Region, Value
+from ..frontend.program import Loc, Op, Program, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
 from .cost import Cost
@@ -347,6 +347,10 @@ class Lowering(Walker):
 
 class TimeOnly(Lowering):
     """A walk that knows no element."""
+
+    def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int) -> None:
+        super().__init__(program, grid, step_limit)
+        self.last_uses = {}  # nothing here is large enough to be given back early
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         self.record_dense(op)

@@ -393,11 +393,7 @@ def _ledger(placer: Placer, slots: list[Slot], capacity: int) -> Buffer:
     at = max(range(len(alive)), key=lambda i: alive[i], default=0)
     peak = max((s.offset + s.total for s in slots), default=0)
     names = placer.names()
-    values = [
-        _live_value(s, names)
-        for s in sorted(slots, key=lambda s: -s.total)
-        if s.start <= at <= s.end
-    ]
+    values = [_live_value(s, names) for s in sorted(slots, key=lambda s: -s.total) if s.start <= at <= s.end]
     return Buffer(peak, capacity, tuple(values), tuple(zip(placer.lines, alive, strict=False)))
 
 

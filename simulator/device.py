@@ -33,7 +33,7 @@ class Device:
     time: bool = True
     multibuffer: int = 2
     timeline: int = 20_000
-    step_limit: int = 10_000_000
+    step_limit: int = 1_000_000
     l0_tile: tuple[int, int, int] | None = None
     accumulate: str = "exact"
     hf32_round: str = "RINT"

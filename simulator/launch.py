@@ -75,6 +75,8 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         launches = (launch,)
         seconds["time"] = clock.perf_counter() - begin
     if device.values and not computed:
+        if not device.time:
+            fit(call)
         begin = clock.perf_counter()
         compute(call, progress)
         seconds["values"] = clock.perf_counter() - begin
@@ -89,6 +91,13 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         values_seconds=seconds["values"],
         time_seconds=seconds["time"],
     )
+
+
+def fit(call: Call) -> None:
+    """Refuse a kernel whose tiles do not fit in the buffers, also when nobody asks for its time."""
+    from .timing.estimate import make_plan
+
+    make_plan(call)
 
 
 def timed(call: Call) -> tuple[Launch, bool]:

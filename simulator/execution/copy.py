@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,29 @@ class Region:
         pad = MAX_RANK - len(shape)
         self.programs = programs
         self.shape = np.array((1,) * pad + shape, np.int64)
-        self.starts = np.ascontiguousarray(
-            np.broadcast_to(np.asarray(affine.base) + tensor.origin, programs), np.int64
-        )
+        self.starts = _starts(affine.base, tensor.origin, programs)
         self.strides = _table(affine.strides, pad, 0)
         self.lows, self.highs, self.full = _bounds(mask, shape, pad)
+
+
+def _starts(base: Any, origin: int, programs: int) -> np.ndarray:
+    """Window index of element 0 of the tile of each program."""
+    if isinstance(base, int):
+        return np.full(programs, base + origin, np.int64)
+    if len(base) == programs and base.dtype == np.int64 and not origin:
+        return np.ascontiguousarray(base)
+    return np.ascontiguousarray(np.broadcast_to(base + origin, programs), np.int64)
+
+
+@lru_cache(maxsize=1024)
+def _whole(shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of a box that covers the tile; shared, never written."""
+    return np.zeros((1, MAX_RANK), np.int64), np.array([(1,) * pad + shape], np.int64)
+
+
+def _covers(mask: Box) -> bool:
+    ends = zip(mask.lows, mask.highs, mask.shape, strict=True)
+    return all(isinstance(lo, int) and isinstance(hi, int) and lo <= 0 and hi >= n for lo, hi, n in ends)
 
 
 def _table(columns: tuple[Any, ...], pad: int, fill: int) -> np.ndarray:
@@ -65,8 +84,8 @@ def _table(columns: tuple[Any, ...], pad: int, fill: int) -> np.ndarray:
 
 
 def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    if mask is None or mask is True:
-        return np.zeros((1, MAX_RANK), np.int64), np.array([(1,) * pad + shape], np.int64), True
+    if mask is None or mask is True or (isinstance(mask, Box) and _covers(mask)):
+        return *_whole(shape, pad), True
     if isinstance(mask, Box):
         lows = np.maximum(_table(mask.lows, pad, 0), 0)
         limits = np.array((1,) * pad + shape, np.int64)

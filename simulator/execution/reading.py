@@ -18,7 +18,7 @@ from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
 from .values import Affine, Box, Pointers, take
 
-DEFAULT_STEP_LIMIT = 10_000_000
+DEFAULT_STEP_LIMIT = 1_000_000
 
 
 class DataDependentError(AscendtileError):

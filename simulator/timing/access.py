@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..execution.copy import Region
 from ..execution.memory import Tensor
 from ..execution.values import Affine, Box
+from ._touch import touch
 from .geometry import BLOCK_BYTES
 
 Count = Any  # int, or int64 array over the active programs
@@ -57,43 +59,42 @@ def transfer_bytes(affine: Affine, mask: Any, itemsize: int) -> tuple[Count, Cou
     return bursts * (-(-run * itemsize // BLOCK_BYTES)) * BLOCK_BYTES, bursts, np.asarray(total)
 
 
-class FirstTouch:
-    """Which programs are the first to read an address: they read from HBM, the others from L2.
+LINE_SHIFT = 9  # L2 lines of 512 bytes (CAM cache_line)
+MAX_LINES = 1 << 26
 
-    Addresses are told apart by where an access starts; the order of programs stands in for the order in time. A
-    kernel whose tensors are larger than L2 keeps only what it reads again at the very same place.
+
+class FirstTouch:
+    """Which bytes of a load are read for the first time: those come from HBM, what was read before from L2.
+
+    Kept per tensor as a map of its 512-byte lines (coarser for tensors above 32 GiB). The order of the program, and of
+    programs within one instruction, stands in for the order in time; L2 forgets nothing.
     """
 
     def __init__(self) -> None:
-        self.seen: dict[int, set[int]] = {}
-        self.seen_rows: set[tuple[int, bytes]] = set()
+        self.seen: dict[int, tuple[np.ndarray, int]] = {}
 
-    def first(self, tensor: Tensor, base: Any, programs: int) -> np.ndarray | bool:
-        """True: all read from HBM; False: all from L2; else one truth value per program."""
-        seen = self.seen.setdefault(id(tensor), set())
-        if not isinstance(base, np.ndarray):
-            new = int(base) not in seen
-            seen.add(int(base))
-            if not new or programs == 1:
-                return new
-            out = np.zeros(programs, bool)
-            out[0] = True
-            return out
-        key = (id(tensor), base.tobytes())
-        if key in self.seen_rows:
-            return False
-        self.seen_rows.add(key)
-        return self._rows(seen, base)
+    def share(self, tensor: Tensor, region: Region) -> np.ndarray:
+        """Per program (or one for all alike) the part of its bytes, 0 to 1, that comes from HBM.
 
-    def _rows(self, seen: set[int], base: np.ndarray) -> np.ndarray | bool:
-        places = base.tolist()
-        fresh_set = set(places)
-        if len(fresh_set) == len(places) and fresh_set.isdisjoint(seen):
-            seen |= fresh_set
-            return True
-        values, first = np.unique(base, return_index=True)
-        out = np.zeros(len(base), bool)
-        fresh = [i for v, i in zip(values.tolist(), first.tolist(), strict=True) if v not in seen]
-        out[fresh] = True
-        seen.update(values.tolist())
-        return True if out.all() else out if out.any() else False
+        A line that two neighbours share counts for neither of them: parts that differ from 0 or 1 by less than two
+        lines are taken as 0 or 1.
+        """
+        seen, shift = self._map(tensor)
+        programs = len(region.starts)
+        new, total = np.zeros(programs, np.int64), np.zeros(programs, np.int64)
+        size = tensor.dtype.itemsize
+        touch(seen, shift, size, region.starts, region.strides, region.lows, region.highs, new, total)
+        part = new / np.maximum(total, 1)
+        part[new >= total - 2] = 1.0
+        part[new <= np.minimum(2, total // 4)] = 0.0
+        part[(new == 0) | (total == 0)] = 0.0
+        return part
+
+    def _map(self, tensor: Tensor) -> tuple[np.ndarray, int]:
+        found = self.seen.get(id(tensor))
+        if found is None:
+            size, shift = tensor.elements * tensor.dtype.itemsize, LINE_SHIFT
+            while size >> shift >= MAX_LINES:
+                shift += 1
+            found = self.seen[id(tensor)] = (np.zeros((size >> shift) + 2, np.uint8), shift)
+        return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..execution.values import Affine, Pointers
 from ..execution.walker import Walker
 from ..frontend.program import Op, Value
@@ -34,13 +36,15 @@ class CubeLowering(Walker):
             plan.warn(op.loc, f"discrete load: {n} elements, one transfer of 32 bytes each")
             amount: Any = n * 32
             what = {**slots, "occupancy": n * plan.l1_interval, "latency": plan.l1_latency, "instructions": n}
-            self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, True, what)  # type: ignore[attr-defined]
+            every = np.ones(len(self.active))
+            self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, every, what)  # type: ignore[attr-defined]
             return
         assert isinstance(r.dtype, DType)
         amount, bursts, elements = transfer_bytes(pointer.offsets, mask, r.dtype.itemsize)
         self._check_bursts(op, r, bursts, elements)  # type: ignore[attr-defined]
         amount = amount * plan.unaligned_factor(pointer.offsets, r)
-        first = self.touch.first(pointer.tensor, pointer.offsets.base, len(self.active))  # type: ignore[attr-defined]
+        region = self.checked_region(op, pointer, mask, "load")  # type: ignore[attr-defined]
+        first = self.touch.share(pointer.tensor, region)  # type: ignore[attr-defined]
         what = {**slots, "latency": plan.l1_latency, "occupancy": plan.l1_interval}
         self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, first, what)  # type: ignore[attr-defined]
 

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..execution.copy import Region as AccessRegion
+from ..execution.copy import check
 from ..execution.dense import ValueRun
+from ..execution.reading import place
 from ..execution.values import OPAQUE, Affine, Box, Pointers
 from ..frontend.program import Loc, Op, Program, Region, Value
 from ..frontend.types import DType
@@ -217,7 +220,7 @@ class Lowering(CubeLowering):
             return
         amount, bursts, elements = transfer_bytes(pointer.offsets, mask, _itemsize(r))
         self._check_bursts(op, r, bursts, elements)
-        first = self.touch.first(pointer.tensor, pointer.offsets.base, len(self.active))
+        first = self.touch.share(pointer.tensor, self.checked_region(op, pointer, mask, "load"))
         what = {
             "writes": writes,
             "clobbers": clobbers,
@@ -233,17 +236,24 @@ class Lowering(CubeLowering):
         pipe: int,
         channels: tuple[int, int],
         amount: Any,
-        first: np.ndarray | bool,
+        first: np.ndarray,
         what: dict[str, Any],
     ) -> None:
-        """A read from HBM for programs that are the first at their address, from L2 for the others."""
-        if isinstance(first, bool):
-            self._add(pipe, op.loc, channel=channels[0 if first else 1], amount=amount, **what)
+        """A read: what is touched for the first time (a part of 0 to 1 per program) from HBM, the rest from L2."""
+        if (first == first[0]).all() and first[0] in (0.0, 1.0):
+            self._add(pipe, op.loc, channel=channels[0 if first[0] else 1], amount=amount, **what)
             return
         numbers = self.active - self.first_number
-        for channel, chosen in zip(channels, (first, ~first), strict=True):
-            part = np.broadcast_to(np.asarray(amount), len(numbers))[chosen]
+        for channel, share in zip(channels, (first, 1.0 - first), strict=True):
+            chosen = share > 0
+            part = (np.broadcast_to(np.asarray(amount), len(numbers)) * share)[chosen]
             self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
+
+    def checked_region(self, op: Op, pointer: Pointers, mask: Any, what: str) -> AccessRegion:
+        """Where an affine access touches its tensor; out of bounds is an error here as it is with values."""
+        region = AccessRegion(pointer.tensor, pointer.offsets, mask, len(self.active))
+        check(pointer.tensor, region, self.active, what, place(op))
+        return region
 
     def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
         """Masked-out elements are filled by the Vector unit after a partial load.
@@ -310,6 +320,8 @@ class Lowering(CubeLowering):
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             self._discrete(op, v, False, op.kind, reads=reads)
             return
+        if isinstance(pointer.offsets, Affine):
+            self.checked_region(op, pointer, mask, op.kind)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = transfer_bytes(offsets, mask, _itemsize(v))
         self._check_bursts(op, v, bursts, elements)

@@ -69,3 +69,26 @@ def strided_sum(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
         offsets = start + tl.arange(0, BLOCK)
         total += tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
     tl.store(out_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), total)
+
+
+@sim.jit
+def peek_then_read(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        first = tl.load(x_ptr + start + tl.arange(0, 16))
+        x = tl.load(x_ptr + start + tl.arange(0, BLOCK))
+        tl.store(out_ptr + start + tl.arange(0, BLOCK), x + tl.sum(first, axis=0))
+
+
+@sim.jit
+def stencil(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(out_ptr + at, tl.load(x_ptr + at) + tl.load(x_ptr + at + 1) + tl.load(x_ptr + at + 2))
+
+
+@sim.jit
+def read_half_again(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * BLOCK
+    x = tl.load(x_ptr + start + tl.arange(0, BLOCK))
+    half = tl.load(x_ptr + start + BLOCK // 2 + tl.arange(0, BLOCK // 2))
+    tl.store(out_ptr + start + tl.arange(0, BLOCK), x + tl.sum(half, axis=0))

@@ -211,3 +211,32 @@ def test_a_partial_tile_in_one_program_does_not_slow_the_others_down():
 
     whole = 8 * 2048 * 20
     assert cycles(whole - 5) == pytest.approx(cycles(whole), rel=0.03)
+
+
+def hbm_reads(kernel, n, store_bytes, *args, **kwargs):
+    launch = launch_of(kernel, (40,), sim.shape(n + 2, "float32"), sim.shape(n, "float32"), n, *args, **kwargs)
+    return (launch.resources["HBM"] - store_bytes) / (4 * n)
+
+
+def test_every_byte_comes_from_hbm_once_however_it_is_cut():
+    n = 40 * 4096 * 16
+    assert hbm_reads(kernels.peek_then_read, n, 4 * n, BLOCK=4096) == pytest.approx(1, rel=0.01)
+    assert hbm_reads(kernels.stencil, n, 4 * n, BLOCK=4096) == pytest.approx(1, rel=0.02)
+
+
+def test_the_second_half_of_a_tile_read_again_comes_from_l2():
+    n = 40 * 4096
+    assert hbm_reads(kernels.read_half_again, n, 4 * n, BLOCK=4096) == pytest.approx(1, rel=0.01)
+
+
+def test_time_refuses_what_is_out_of_bounds_as_the_launch_does():
+    shape = sim.shape(950, "float32")
+    with pytest.raises(sim.RunError, match="load of element 999 of 'x_ptr' in program 9 is out of bounds"):
+        kernels.add.time((10,), shape, shape, shape, 1000, BLOCK=100)
+
+
+def test_values_alone_refuse_what_does_not_fit():
+    x, out = np.ones(100_000, np.float32), np.zeros(100_000, np.float32)
+    with sim.device("ascend910b3", time=False), pytest.raises(sim.RunError, match="ub overflow"):
+        kernels.add[(1,)](x, x, out, x.size, BLOCK=x.size)
+    assert not out.any()

@@ -92,9 +92,10 @@ def test_overflow_names_both_numbers_the_culprits_and_the_largest_block_that_fit
     assert "80000 B  total [20000] fp32  line" in text
     assert "BLOCK = 16384 (now 20000)" in text
     assert "multibuffer off (then this size fits)" in text
-    ub(accumulate, single(10**6), single(10**6), 10**6, BLOCK=16384)  # the advice holds
-    with pytest.raises(sim.RunError):
-        ub(accumulate, single(10**6), single(10**6), 10**6, BLOCK=16385)
+    n = 64 * 16384
+    ub(accumulate, single(n), single(n), n, BLOCK=16384)  # the advice holds
+    with pytest.raises(sim.RunError, match="ub overflow"):
+        ub(accumulate, single(n), single(n), n, BLOCK=16385)
 
 
 def test_a_smaller_ub_is_a_smaller_limit():

@@ -160,7 +160,13 @@ class Operator:
         ]
         if missing:
             raise UsageError(f"{self.name}: size {missing[0]!r} is missing ({self.sizes[missing[0]]})")
-        return {n: _read_size(f"{self.name}: size {n!r}", x) for n, x in sizes.items()}
+        found = {n: _read_size(f"{self.name}: size {n!r}", x) for n, x in sizes.items()}
+        for n, x in found.items():
+            if min((x,) if isinstance(x, int) else x, default=1) < 1:
+                raise UsageError(
+                    f"{self.name}: size {n!r} is {_size_words(x)}: a case needs at least one element"
+                )
+        return found
 
     def dtype(self, dtype: str) -> str:
         """The name of a data type of this operator, as "float16"; short names are accepted."""

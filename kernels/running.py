@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..simulator.device import CUBE_MATH_TYPES, Device, device
-from ..simulator.errors import UsageError
+from ..simulator.errors import BufferOverflowError, UsageError
 from ..simulator.execution.memory import Shape
-from ..simulator.launch import compute, prepare, timed
+from ..simulator.launch import compute, fit, prepare, timed
 from ..simulator.launch import options as numeric_options
 from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
+from .advice import knob_advice
 from .layout import copy_step
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Workshop, dtype_name, dtype_of
 from .problem import Problem, problem_of_case, problem_of_inputs
@@ -114,13 +115,24 @@ def run_op(
             raise UsageError(f"{op.name}: give a case or inputs, not both")
         else:
             problem = problem_of_inputs(op, inputs, dtype, given)
-        return _run(op, problem, knobs, machine, errors, progress)
+        asked = {n: knobs[n] for n in tiling or {}}
+        return _run(op, problem, knobs, asked, machine, errors, progress)
+
+
+def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[str, ...]:
+    """Words about knobs that the operator could not take as they were given."""
+    return tuple(
+        f"tiling {n}={x} was asked for, {n}={used[n]} is used: {op.name} limits and rounds it, or needs no such knob here"
+        for n, x in asked.items()
+        if x is not None and n in used and used[n] != x
+    )
 
 
 def _run(
     op: Operator,
     problem: Problem,
     knobs: Mapping[str, Any],
+    asked: Mapping[str, Any],
     machine: Device,
     errors: bool,
     progress: Progress | None,
@@ -131,7 +143,14 @@ def _run(
     workshop = Workshop(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, workshop)
     plan = op.plan(tensors, problem.options, knobs, workshop)
-    launched = _launch((*copies, *plan.steps), machine, progress)
+    warnings = (*warnings, *_changed(op, asked, plan.tiling))
+    try:
+        launched = _launch((*copies, *plan.steps), machine, progress)
+    except BufferOverflowError as e:
+        shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
+        bench = Workshop(machine.product, False)
+        way_out = knob_advice(op, plan.tiling, lambda tiling: op.plan(shapes, problem.options, tiling, bench))
+        raise BufferOverflowError(f"{e}\n{way_out}".rstrip()) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray)}
     reports = _errors(op, problem, outputs) if errors and machine.values else {}
     words = (*notes, *plan.notes, *_without_cube(op, machine))
@@ -180,6 +199,8 @@ def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None)
     for step in steps:
         call = prepare(step.kernel, step.grid, (), step.arguments)
         begin = clock.perf_counter()
+        if not machine.time:
+            fit(call)
         launch, computed = timed(call) if machine.time else (None, False)
         middle = clock.perf_counter()
         if machine.values and not computed:

@@ -1,6 +1,6 @@
 """Where output goes: pages to standard output, everything else to standard error.
 
-A page is at most 80 columns wide, on any terminal. Colours and styles are for terminals only, and not with NO_COLOR.
+A page is 80 columns wide, on any terminal. Colours and styles are for terminals only, and not with NO_COLOR.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PAGE_WIDTH = 80
 
 
 def make_console(file: IO[str]) -> Console:
-    """A console on `file`, as wide as a page or the terminal, whichever is less."""
+    """A console on `file`, as wide as a page: a narrower terminal wraps lines, but no digit is ever cut off."""
     from rich.console import Console
 
     terminal = file.isatty()
@@ -31,8 +31,7 @@ def make_console(file: IO[str]) -> Console:
         markup=False,
         emoji=False,
     )
-    width = min(PAGE_WIDTH, console.width) if terminal else PAGE_WIDTH
-    console.width = width
+    console.width = PAGE_WIDTH
     return console
 
 

@@ -61,6 +61,7 @@ class CostModel:
     def __init__(self, product: Product) -> None:
         self.product = product
         self.notes: dict[str, None] = {}
+        self.assumed: dict[str, None] = {}
         self.minimum = product.number("vector.min_instruction_cycles")
         self.repeat_bytes = product.integer("vector.bytes_per_repeat")
         self.repeat_max = product.integer("vector.repeat_times_max")
@@ -87,11 +88,16 @@ class CostModel:
                 )
         prefix = f"vector.op.{name}.per_repeat."
         rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
+        self._note_assumed(f"vector.op.{name}.fixed_cycles")
         if dtype in rows or "any" in rows:
             return rows.get(dtype, rows.get("any", 0.0)), p.number(f"vector.op.{name}.fixed_cycles")
         nearest = _nearest_dtype(dtype, tuple(rows))
         self.notes[f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}"] = None
         return rows[nearest], p.number(f"vector.op.{name}.fixed_cycles")
+
+    def _note_assumed(self, key: str) -> None:
+        if self.product.has(key) and self.product.figure(key).assumed:
+            self.assumed[key] = None
 
     def repeats(self, elements: int, bits: int) -> int:
         return max(1, -(-elements * bits // (8 * self.repeat_bytes)))

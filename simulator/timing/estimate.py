@@ -160,7 +160,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
         bounds=bounds_us(plan.wiring, groups, result.resource_bytes, overhead, per_us),
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
         warnings=(*call.warnings, *plan.warnings),
-        notes=plan.notes,
+        notes=plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
         timeline=_timeline(result, groups, machine, rank, call.device.timeline),
     )
 

@@ -481,6 +481,9 @@ def _overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
         f"{f' x {v.copies} copies' if v.copies > 1 else ''}  line {v.line}"
         for v in buffer.peak[:6]
     )
+    rest = buffer.peak[6:]
+    if rest:
+        rows += f"\n    {sum(v.bytes * v.copies for v in rest):>8} B  in {len(rest)} smaller ones"
     return (
         f"{program.name} on {device}: {space.lower()} overflow, requires {need * 8} bits while {have * 8} bits available "
         f"({need} against {have} bytes). Alive at the peak:\n{rows}"

@@ -18,6 +18,22 @@ from .place import Placement
 from .vector_cost import VectorCosts
 
 
+DISPATCH = "launch.dispatch_cycles_per_program"
+ALWAYS_USED = (
+    "path.gm_to_ub.bytes_per_cycle",
+    "path.gm_to_ub.fixed_cycles",
+    "path.ub_to_gm.bytes_per_cycle",
+    "path.ub_to_gm.fixed_cycles",
+    "memory.bandwidth_tb_per_s",
+    "l2.bandwidth_tb_per_s",
+    "sync.set_flag_cycles",
+    "sync.wait_flag_cycles",
+    "sync.pipe_queue_depth",
+    "scalar.issue_cycles_per_instruction",
+    "launch.all_cores_overhead_us",
+)
+
+
 class Template(NamedTuple):
     """The fixed part of a dense operation's record."""
 
@@ -156,9 +172,16 @@ class Plan:
     def warn(self, loc: Loc, text: str) -> None:
         self.warnings[f"{loc.file}:{loc.line}: {text}"] = None
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return tuple(self.costs.model.notes)
+    def notes(self, waves: int) -> tuple[str, ...]:
+        """Rows that stood in for others, and the figures of this launch that nobody published (grade D)."""
+        product = self.product
+        keys = [k for k in ALWAYS_USED if product.has(k) and product.figure(k).assumed]
+        if waves > 1 and product.figure(DISPATCH).assumed:
+            keys.insert(0, DISPATCH)
+        keys += self.costs.model.assumed
+        named = f"{', '.join(keys[:4])}{f' and {len(keys) - 4} more' if len(keys) > 4 else ''}"
+        words = f"nobody published these figures, they are assumed (grade D): {named}"
+        return (*self.costs.model.notes, *((words,) if keys else ()))
 
 
 def _way(product: Product, name: str) -> tuple[float, float]:

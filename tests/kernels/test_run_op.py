@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 
 import ml_dtypes
@@ -266,3 +267,28 @@ def test_torch_tensors_of_any_strides():
     result = rms_norm_grad(*(tensors[n] for n in ("dy", "x", "rstd", "gamma")))
     assert result.outputs["dx"].dtype == ml_dtypes.bfloat16
     assert result.outputs["dx"].tobytes() == run_op(RMS, inputs=inputs).outputs["dx"].tobytes()
+
+
+def test_an_overflow_says_which_knob_to_turn_and_the_advice_holds():
+    with pytest.raises(sim.RunError, match="ub overflow") as e:
+        run_op("rms_norm_grad", "llama3-8b", tiling={"rows": 4}, values=False)
+    knobs = dict(re.findall(r"(\w+)=(\d+) \(now", str(e.value).splitlines()[-1]))
+    assert "rows" in knobs
+    for name, value in knobs.items():
+        tiling = {"rows": 4, name: int(value)}
+        assert run_op("rms_norm_grad", "llama3-8b", tiling=tiling, values=False).tiling[name] == int(value)
+
+
+def test_values_alone_refuse_a_tiling_that_does_not_fit():
+    with pytest.raises(sim.RunError, match="ub overflow"):
+        run_op("rms_norm_grad", "llama3-8b", tiling={"rows": 4}, time=False)
+
+
+def test_a_knob_that_is_used_otherwise_than_asked_is_named():
+    result = run_op("rms_norm_grad", "tiny", tiling={"rows": 7}, values=False)
+    assert any("rows=7 was asked for, rows=1 is used" in w for w in result.run.warnings)
+
+
+def test_a_size_of_zero_is_refused():
+    with pytest.raises(sim.UsageError, match="size 'rows' is 0: a case needs at least one element"):
+        run_op("rms_norm_grad", {"rows": 0, "cols": 5})

@@ -188,9 +188,9 @@ def test_colour_is_for_terminals_without_no_color(monkeypatch, colour, file):
         assert all(cell_len(line) <= 80 for line in out.getvalue().splitlines())
 
 
-def test_a_narrow_terminal_is_not_overrun(monkeypatch):
+def test_a_narrow_terminal_wraps_lines_and_cuts_no_digit(monkeypatch):
     monkeypatch.setenv("COLUMNS", "50")
-    assert make_console(Terminal()).width == 50
+    assert make_console(Terminal()).width == 80
     assert make_console(io.StringIO()).width == 80
 
 

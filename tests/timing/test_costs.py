@@ -255,3 +255,21 @@ def test_programs_pay_for_the_branch_they_take():
     assert busy_cycles[0] == 64 * per_repeat("muls")
     assert busy_cycles[2] == 64 * per_repeat("copy")
     assert busy_cycles[1] == (busy_cycles[0] + busy_cycles[2]) / 2
+
+
+def test_figures_that_nobody_published_are_named_in_the_run():
+    s = sim.shape(1 << 16, "float32")
+    with sim.device("ascend910b3"):
+        one = binary.time((1,), s, s, s, OP="add", BLOCK=1024).notes[-1]
+        many = strided.time((64,), s, s, BLOCK=1024).notes[-1]
+    assert "launch.dispatch_cycles_per_program" not in one
+    assert "grade D" in many
+    assert "launch.dispatch_cycles_per_program" in many
+    with sim.device("ascend310p"):
+        assert "path.gm_to_ub.fixed_cycles" in binary.time((1,), s, s, s, OP="add", BLOCK=1024).notes[-1]
+
+
+@sim.jit
+def strided(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) * 2.0)

@@ -214,7 +214,9 @@ def test_a_partial_tile_in_one_program_does_not_slow_the_others_down():
 
 
 def hbm_reads(kernel, n, store_bytes, *args, **kwargs):
-    launch = launch_of(kernel, (40,), sim.shape(n + 2, "float32"), sim.shape(n, "float32"), n, *args, **kwargs)
+    launch = launch_of(
+        kernel, (40,), sim.shape(n + 2, "float32"), sim.shape(n, "float32"), n, *args, **kwargs
+    )
     return (launch.resources["HBM"] - store_bytes) / (4 * n)
 
 

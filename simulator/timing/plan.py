@@ -17,7 +17,6 @@ from .machine import Wiring
 from .place import Placement
 from .vector_cost import VectorCosts
 
-
 DISPATCH = "launch.dispatch_cycles_per_program"
 ALWAYS_USED = (
     "path.gm_to_ub.bytes_per_cycle",

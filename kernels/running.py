@@ -178,7 +178,8 @@ def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None)
     found = Launched()
     before, total = 0, sum(step.grid for step in steps)
     for step in steps:
-        call = prepare(step.kernel, step.grid, (), step.arguments)
+        with device(**step.switches):
+            call = prepare(step.kernel, step.grid, (), step.arguments)
         begin = clock.perf_counter()
         launch, computed = timed(call) if machine.time else (None, False)
         middle = clock.perf_counter()

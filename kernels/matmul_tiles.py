@@ -23,6 +23,8 @@ FRACTAL = 16  # rows and columns of the Cube's smallest block
 WIDEST = 256  # of a tile of the output, per axis
 DEEPEST = 512  # of a tile of the operands
 CAST_BLOCK = 8192
+LOAD_RATE = 128  # bytes per cycle that a core loads at most, for the choice of a tile only
+NOT_HIDDEN = 0.3  # part of the shorter of loading and multiplying that the longer does not hide, likewise
 MIN_SPLIT_K = 1024  # least length of the sum of one part
 L1_KEPT = 4096  # bytes of L1 left to what the system keeps there
 
@@ -145,12 +147,12 @@ def _block(
 ) -> tuple[int, int]:
     """The tile of the output with the least time of all rounds, by a rough count of cycles; the larger one of equals."""
     macs = FRACTAL**3 * 2 // itemsize
-    rate = product.l2_bytes_per_cycle / product.cube_cores
+    rate = min(LOAD_RATE, product.l2_bytes_per_cycle / product.cube_cores)
 
     def cost(tile: tuple[int, int]) -> tuple[float, int]:
         rounds = -(-_tiles(m, n, *tile) // cores)
-        cycles = max(tile[0] * tile[1] / macs, sum(tile) * itemsize / rate)
-        return rounds * cycles, -tile[0] * tile[1]
+        low, high = sorted((tile[0] * tile[1] / macs, sum(tile) * itemsize / rate))
+        return rounds * (high + NOT_HIDDEN * low), -tile[0] * tile[1]
 
     return min(_blocks(m, n, knobs, product.l0c_bytes), key=cost)
 
@@ -172,7 +174,8 @@ def _edges(length: int, wanted: int | None) -> list[int]:
 def _depth(k: int, edges: int, buffers: int, itemsize: int, product: Product) -> int:
     """Columns of a tile of a: all copies of both operands in L1, and no deeper than `DEEPEST`."""
     room = (product.l1_bytes - L1_KEPT) // (buffers * edges * itemsize)
-    return max(FRACTAL, min(up(k, FRACTAL), DEEPEST, room // 64 * 64))
+    deepest = min(DEEPEST, 2 ** max(4, room.bit_length() - 1))
+    return min(up(k, FRACTAL), deepest)
 
 
 def _parts(k: int, tiles: int, cores: int, grouped: bool) -> int:

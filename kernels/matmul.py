@@ -49,6 +49,7 @@ ARCHITECTURES = {
     2002: ("float16", "float32"),
     1001: ("float16", "float32"),
 }
+AFFORDED = 2**30  # multiplications of one product of a study: about a second in the Cube's order
 GOLDEN_ROWS = 512  # rows of a chunk of the float64 product
 
 # -- inputs ----------------------------------------------------------------------------------------------------------
@@ -125,14 +126,15 @@ def host_bytes(tensors: Tensors) -> int:
     return operands + a.shape[0] * b.shape[-1] * (8 + 4 + 4) if len(a.shape) == 2 else operands
 
 
-def cut(sizes: Sizes, multiplications: int) -> dict[str, int]:
-    """Rows and columns of a square block that takes at most so many multiplications; K stays whole."""
-    m, n, k = (int(sizes[axis]) for axis in "mnk")  # type: ignore[arg-type]
-    if m * n * k <= multiplications:
-        return {"m": m, "n": n}
-    edge = max(16, isqrt(multiplications // k) // 16 * 16)
-    rows = min(m, edge)
-    return {"m": rows, "n": max(1, min(n, max(edge, multiplications // (k * rows) // 16 * 16)))}
+def cut(tensors: Tensors, edge: int | None) -> dict[str, tuple[slice, ...]]:
+    """The first rows of a and columns of b, `edge` of each or what AFFORDED multiplications allow; K stays whole."""
+    (m, k), n = tensors["a"].shape, tensors["b"].shape[-1]
+    if edge is None:
+        square = isqrt(AFFORDED // max(1, k))
+        edge = max(16, square, AFFORDED // max(1, k * max(1, min(m, n)))) // 16 * 16
+    if m <= edge and n <= edge:
+        return {}
+    return {"a": (slice(edge), slice(None)), "b": (slice(None), slice(edge))}
 
 
 # -- launches --------------------------------------------------------------------------------------------------------

@@ -96,8 +96,9 @@ class Operator:
     architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
     fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
-    accumulates: the size that is the length of the longest sum. cut: for values of a block only, inputs and the sizes
-    of the block that at most so many multiplications allow.
+    accumulates: the size that is the length of the longest sum. scaled: the input that a study of ranges scales, by
+    default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so many rows and
+    columns (None: what a study affords); empty where that is all of it.
     """
 
     name: str
@@ -122,7 +123,8 @@ class Operator:
     host_bytes: Callable[[Tensors], int] | None = None
     resolve: Callable[[Tensors, Product, str], Resolution] | None = None
     accumulates: str | None = None
-    cut: Callable[[Sizes, int], dict[str, int]] | None = None
+    scaled: str | None = None
+    cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
 
     def inputs(
         self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"

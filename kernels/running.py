@@ -18,6 +18,7 @@ from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
 from .layout import copy_step
+from .memory import require_memory
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Workshop, dtype_name, dtype_of
 from .problem import Problem, problem_of_case, problem_of_inputs
 from .registry import get_operator
@@ -128,6 +129,8 @@ def _run(
     op.dtypes_on(machine.product)
     _check_tensors(op, problem, machine)
     warnings = op.check(problem.tensors, problem.options, machine.product)
+    if machine.values:
+        require_memory(op, problem.tensors)
     workshop = Workshop(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, workshop)
     plan = op.plan(tensors, problem.options, knobs, workshop)

@@ -49,7 +49,7 @@ ARCHITECTURES = {
     2002: ("float16", "float32"),
     1001: ("float16", "float32"),
 }
-AFFORDED = 2**30  # multiplications of one product of a study: about a second in the Cube's order
+AFFORDED = 2**30  # multiplications of one product of a study: half a second to a second in the Cube's order
 GOLDEN_ROWS = 512  # rows of a chunk of the float64 product
 
 # -- inputs ----------------------------------------------------------------------------------------------------------

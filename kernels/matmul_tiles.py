@@ -54,8 +54,12 @@ def matmul_tiles(
     BM: tl.constexpr,
     BN: tl.constexpr,
     BK: tl.constexpr,
+    EVEN: tl.constexpr,
 ):
-    """c (parts, M, N) = a (M, K) b (K, N), a sum of `part` products for each part; items: tiles of all parts."""
+    """c (parts, M, N) = a (M, K) b (K, N), a sum of `part` products for each part; items: tiles of all parts.
+
+    EVEN: no tile is cut short, so that no mask is needed.
+    """
     down, across = tl.cdiv(M, BM), tl.cdiv(N, BN)
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         split, tile = item // (down * across), item % (down * across)
@@ -63,18 +67,28 @@ def matmul_tiles(
         height = tl.minimum(down - first, GROUP)
         rows = (first + tile % (GROUP * across) % height) * BM + tl.arange(0, BM)
         cols = tile % (GROUP * across) // height * BN + tl.arange(0, BN)
-        inside = (rows < M)[:, None] & (cols < N)[None, :]
         acc = tl.zeros((BM, BN), tl.float32)
-        stop = tl.minimum(K, split * part + part)
-        for k in range(split * part, stop, BK):
-            deep = k + tl.arange(0, BK)
-            a_mask = (rows < M)[:, None] & (deep < stop)[None, :]
-            a = tl.load(a_ptr + rows[:, None] * K + deep[None, :], mask=a_mask, other=0.0)
-            b_mask = (deep < stop)[:, None] & (cols < N)[None, :]
-            b = tl.load(b_ptr + deep[:, None] * N + cols[None, :], mask=b_mask, other=0.0)
+        start = split * part
+        stop = tl.minimum(K, start + part)
+        deep = start + tl.arange(0, BK)
+        a_ptrs = a_ptr + rows[:, None] * K + deep[None, :]
+        b_ptrs = b_ptr + deep[:, None] * N + cols[None, :]
+        for k in range(start, stop, BK):
+            if EVEN:
+                a, b = tl.load(a_ptrs), tl.load(b_ptrs)
+            else:
+                left = tl.arange(0, BK) < stop - k
+                a = tl.load(a_ptrs, mask=(rows < M)[:, None] & left[None, :], other=0.0)
+                b = tl.load(b_ptrs, mask=left[:, None] & (cols < N)[None, :], other=0.0)
             acc += tl.dot(a, b)
-        at = split * M * N + rows[:, None] * N + cols[None, :]
-        tl.store(c_ptr + at, acc.to(c_ptr.dtype.element_ty), mask=inside)
+            a_ptrs += BK
+            b_ptrs += BK * N
+        c_ptrs = c_ptr + split * M * N + rows[:, None] * N + cols[None, :]
+        out = acc.to(c_ptr.dtype.element_ty)
+        if EVEN:
+            tl.store(c_ptrs, out)
+        else:
+            tl.store(c_ptrs, out, mask=(rows < M)[:, None] & (cols < N)[None, :])
 
 
 # -- launches --------------------------------------------------------------------------------------------------------
@@ -96,6 +110,7 @@ def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Mapping[str, Any], res
         "part": -(-k // tiling["split_k"]),
         "GROUP": tiling["group"],
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "BK": tiling["block_k"]},
+        "EVEN": not (m % tiling["block_m"] or n % tiling["block_n"] or k % (tiling["block_k"] * tiling["split_k"])),
         "multibuffer": tiling["buffers"],
     }
     base = tuple(tiling[f"base_{axis}"] for axis in "mnk")

@@ -129,7 +129,7 @@ def _run(request: Request) -> OpResult:
     with shown(f"{op.name} {request.case or ''}".strip()) as progress:
         return run_op(
             op,
-            case=_sizes(request.size) or request.case,
+            case=read_sizes(request.size) or request.case,
             dtype=request.dtype,
             product=request.product,
             overrides=request.overrides,
@@ -145,7 +145,7 @@ def _run(request: Request) -> OpResult:
         )
 
 
-def _sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:
+def read_sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:
     """rows=64 is a number, shape=8x3x5 is dimensions."""
     return {name: _size(name, text) for name, text in given.items()}
 

@@ -58,9 +58,9 @@ GOLDEN_ROWS = 512  # rows of a chunk of the float64 product
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
     """a (M, K) and b (K, N)."""
     lengths = {n: sizes[n] for n in "mnk"}
-    for n, x in lengths.items():
+    for axis, x in lengths.items():
         if not isinstance(x, int):
-            raise UsageError(f"matmul: size {n!r} must be one number, got {x}")
+            raise UsageError(f"matmul: size {axis!r} must be one number, got {x}")
     m, n, k = lengths.values()
     return {"a": sim.shape((m, k), dtype), "b": sim.shape((k, n), dtype)}  # type: ignore[arg-type]
 
@@ -167,7 +167,8 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     """Casts to the type that is computed in, the product, and what has to follow it."""
     found = resolve(tensors, workshop.product, current_device().cube_math_type)
     compute, written = (_type(n) for n in (found.compute, found.output()))
-    casts, a, b = [], tensors["a"], tensors["b"]
+    casts: list[Step] = []
+    a, b = tensors["a"], tensors["b"]
     operands = {n: _converted(x, compute, knobs, workshop, casts) for n, x in (("a", a), ("b", b))}
     tiling = choose(operands["a"], operands["b"], knobs, workshop, found)
     shape = (a.shape[0], b.shape[1])
@@ -210,7 +211,9 @@ def _notes(found: Resolution, tiling: Mapping[str, Any]) -> tuple[str, ...]:
     if found.hf32:
         words.append(f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}")
     if tiling["accumulate"] == "blas":
-        words.append("values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's")
+        words.append(
+            "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
+        )
     if tiling["split_k"] > 1:
         words.append(f"the sum is split into {tiling['split_k']} parts, added in a fixed order (assumed)")
     return tuple(words)

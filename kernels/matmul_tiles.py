@@ -110,7 +110,9 @@ def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Mapping[str, Any], res
         "part": -(-k // tiling["split_k"]),
         "GROUP": tiling["group"],
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "BK": tiling["block_k"]},
-        "EVEN": not (m % tiling["block_m"] or n % tiling["block_n"] or k % (tiling["block_k"] * tiling["split_k"])),
+        "EVEN": not (
+            m % tiling["block_m"] or n % tiling["block_n"] or k % (tiling["block_k"] * tiling["split_k"])
+        ),
         "multibuffer": tiling["buffers"],
     }
     base = tuple(tiling[f"base_{axis}"] for axis in "mnk")
@@ -134,7 +136,9 @@ def choose(
     (m, k), n = a.shape, b.shape[1]
     cores = _cores(knobs["cores"], product)
     block_m, block_n = _block(m, n, knobs, cores, product, dtype_of(a).itemsize)
-    block_k = knobs["block_k"] or _depth(k, block_m + block_n, knobs["buffers"], dtype_of(a).itemsize, product)
+    block_k = knobs["block_k"] or _depth(
+        k, block_m + block_n, knobs["buffers"], dtype_of(a).itemsize, product
+    )
     base = {f"base_{axis}": knobs[f"base_{axis}"] for axis in "mnk"}
     if any(base.values()) and not all(base.values()):
         raise UsageError(
@@ -189,7 +193,7 @@ def _edges(length: int, wanted: int | None) -> list[int]:
 def _depth(k: int, edges: int, buffers: int, itemsize: int, product: Product) -> int:
     """Columns of a tile of a: all copies of both operands in L1, and no deeper than `DEEPEST`."""
     room = (product.l1_bytes - L1_KEPT) // (buffers * edges * itemsize)
-    deepest = min(DEEPEST, 2 ** max(4, room.bit_length() - 1))
+    deepest = min(DEEPEST, 1 << max(4, room.bit_length() - 1))
     return min(up(k, FRACTAL), deepest)
 
 

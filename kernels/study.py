@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.device import CUBE_MATH_TYPES, current_device, device
+from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.precision.acceptance import Verdict, verdicts
 from ..simulator.precision.cube_math import PARAM_INVALID, Resolution
@@ -291,7 +291,9 @@ def _check_sweep(op: Operator, parameter: str, inputs: Mapping[str, Any] | None,
     if inputs is not None and case is not None:
         raise UsageError(f"{op.name}: give a case or inputs, not both")
     if inputs is not None and parameter != "scale":
-        raise UsageError(f"a sweep over {parameter} draws its own data; with inputs sweep scale, or leave them out")
+        raise UsageError(
+            f"a sweep over {parameter} draws its own data; with inputs sweep scale, or leave them out"
+        )
 
 
 def _points(parameter: str) -> Sequence[Any]:

@@ -3,9 +3,9 @@
 matmul  1024  ascend910b3
 data    normal, seed 0
 
-                              speed  bits    bits          (a)/(b) (a)/(b)
-mode            in   as     us  -up exact rounded overflow   exact rounded
-KEEP_DTYPE      fp32 fp32 45.5 1.00  21.9    21.9        0  no/yes  no/yes
+                                   speed  bits    bits over, (a)/(b) (a)/(b)
+mode            in   as         us   -up exact rounded   NaN   exact rounded
+KEEP_DTYPE      fp32 fp32     45.5     1  21.9    21.9     0  no/yes  no/yes
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
 _JUDGED = (
     ("bits exact", 5, "right"),
     ("bits rounded", 7, "right"),
-    ("over- flow", 5, "right"),
+    ("over, NaN", 5, "right"),
     ("(a)/(b) exact", 7, "right"),
     ("(a)/(b) rounded", 7, "right"),
 )
@@ -156,10 +156,16 @@ def _types(row: Row, name: str) -> str:
 def _judged(row: Row, name: str) -> list[str]:
     errors = row.errors[name]
     bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
-    return [*bits, _short(errors[EXACT].overflow), *(_verdicts(row, name, golden) for golden in GOLDENS)]
+    return [
+        *bits,
+        _short(errors[EXACT].overflow + errors[EXACT].nan_mismatch),
+        *(_verdicts(row, name, golden) for golden in GOLDENS),
+    ]
 
 
 def _verdicts(row: Row, name: str, golden: str) -> str:
+    if not row.errors[name][golden].compared:
+        return "-"
     found = {v.rule: "yes" if v.passed else "no" for v in row.verdicts[name][golden]}
     return "/".join(found.get(rule, "-") for rule in RULES)
 

@@ -159,7 +159,9 @@ def test_every_case_has_a_time():
 @pytest.mark.parametrize("mode", ["KEEP_DTYPE", "USE_HF32", "USE_FP32_ADD"])
 @pytest.mark.parametrize("product", [TRAINING, "ascend310p"])
 def test_refused_modes_carry_the_status(product, mode):
-    with pytest.raises(RefusedError, match="status 161002.*take ALLOW_FP32_DOWN_PRECISION or USE_FP16") as error:
+    with pytest.raises(
+        RefusedError, match="status 161002.*take ALLOW_FP32_DOWN_PRECISION or USE_FP16"
+    ) as error:
         run_op(OP, "tiny", "float32", product, mode)
     assert error.value.status == 161002
     assert "FP32 operands" in error.value.reason

@@ -81,8 +81,8 @@ def test_vector_operators_have_a_row_for_each_type(op):
     for row in study.rows:
         assert set(row.errors) == set(get_operator(op).outputs)
         assert all(row.bits(n, ROUNDED) >= row.bits(n, EXACT) for n in row.errors)
-    refused = precision_study(op, "tiny", product="ascend910a", modes="USE_HF32").rows
-    assert [r.dtype for r in refused if r.status == 161002]
+    refused = precision_study(op, "tiny", product="ascend310p", modes="USE_HF32").rows
+    assert [r.dtype for r in refused if r.status == 161002] == ["bfloat16"]
 
 
 def test_the_same_numbers_in_every_row_and_run():
@@ -117,12 +117,12 @@ def test_inputs_in_float64_are_rounded_once_for_each_type():
 
 
 def test_gradients_of_a_really_trained_network():
-    inputs, losses = train(steps=40)
-    assert losses[-1] < 0.5 * losses[0]
+    inputs, losses = train(steps=20)
+    assert losses[-1] < 0.8 * losses[0]
     assert {n: x.dtype for n, x in inputs.items()} == {"a": np.float32, "b": np.float32}
     rows = rows_of(precision_study("matmul", inputs=inputs, time=False))
-    assert 12.5 < rows["float32", "USE_HF32"].bits("out") < 13.5
-    assert 8 < rows["bfloat16", "KEEP_DTYPE"].bits("out") < 9.5
+    assert 12.5 < rows["float32", "USE_HF32"].bits("out") < 15
+    assert 8 < rows["bfloat16", "KEEP_DTYPE"].bits("out") < 10.5
 
 
 def test_distributions_have_their_properties():
@@ -162,7 +162,7 @@ def test_sweep_over_scale_shows_where_float16_ends():
 
 
 def test_sweep_over_distributions():
-    found = precision_sweep("matmul", "distribution", SIZES, modes="KEEP_DTYPE", dtypes="fp32", time=False)
+    found = precision_sweep("matmul", "distribution", SIZES, modes="USE_HF32", dtypes="fp32", time=False)
     bits = {s.value: s.rows[0].bits("out") for s in found}
     assert set(bits) == set(DISTRIBUTIONS)
     assert bits["cancel"] < bits["normal"] - 4
@@ -175,7 +175,7 @@ def test_sweep_over_distributions():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"modes": "USE_HF16"}, "unknown cube_math_type 'USE_HF16'; did you mean USE_HF32"),
+        ({"modes": "USE_HF16"}, "unknown cube_math_type 'USE_HF16'; known are KEEP_DTYPE"),
         ({"dtypes": "int8"}, "matmul has no data type 'int8'"),
         ({"distribution": "norml"}, "unknown distribution 'norml'; did you mean normal"),
         ({"sample": 0}, "sample must be a number of rows from 1, got 0"),

@@ -250,6 +250,7 @@ OPERATOR = Operator(
     check=check,
     plan=plan,
     formula=formula,
+    scaled="grad_output",
 )
 
 

@@ -17,11 +17,11 @@ from .parallel import in_chunks
 from .words import near
 
 CHUNK = 1 << 18
-DISTRIBUTIONS = ("normal", "heavy")
+DISTRIBUTIONS = ("normal", "heavy", "lognormal", "uniform", "cancel")
 
 
 class Draw:
-    """Random tensors of one run. distribution: what `signal` draws from, "normal" or "heavy"."""
+    """Random tensors of one run. distribution: what `signal` draws from, one of DISTRIBUTIONS."""
 
     def __init__(self, seed: int = 0, distribution: str = "normal") -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
@@ -32,8 +32,12 @@ class Draw:
         self.distribution = distribution
 
     def signal(self, name: str, like: Shape, scale: float = 1.0, center: float = 0.0) -> np.ndarray:
-        """`center` + `scale` * noise; noise is standard normal, or Student's t with 4 degrees of freedom ("heavy")."""
-        noise = _heavy if self.distribution == "heavy" else _normal
+        """`center` + `scale` * noise.
+
+        normal: standard normal. heavy: Student's t with 4 degrees of freedom. lognormal: of either sign, the logarithm
+        of the size with a deviation of 2. uniform: from 0 to 1. cancel: neighbours in pairs whose sum is 2^-8 of them.
+        """
+        noise = _NOISE[self.distribution]
         return self._fill(name, like, lambda g, n: _shifted(noise(g, n), scale, center))
 
     def normal(self, name: str, like: Shape, scale: float = 1.0, center: float = 0.0) -> np.ndarray:
@@ -68,6 +72,31 @@ def _heavy(g: np.random.Generator, n: int) -> np.ndarray:
     spread = g.standard_exponential(n, np.float32) + g.standard_exponential(n, np.float32)
     noise: np.ndarray = g.standard_normal(n, np.float32) / np.sqrt(spread * np.float32(0.5))
     return noise
+
+
+def _lognormal(g: np.random.Generator, n: int) -> np.ndarray:
+    sizes = np.exp(2 * g.standard_normal(n, np.float32))
+    return np.where(g.random(n, np.float32) < 0.5, -sizes, sizes)
+
+
+def _uniform(g: np.random.Generator, n: int) -> np.ndarray:
+    return g.random(n, np.float32)
+
+
+def _cancel(g: np.random.Generator, n: int) -> np.ndarray:
+    noise = g.standard_normal(n, np.float32)
+    pairs = n // 2 * 2
+    noise[1:pairs:2] = noise[1:pairs:2] * np.float32(2.0**-8) - noise[:pairs:2]
+    return noise
+
+
+_NOISE: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "normal": _normal,
+    "heavy": _heavy,
+    "lognormal": _lognormal,
+    "uniform": _uniform,
+    "cancel": _cancel,
+}
 
 
 def _shifted(x: np.ndarray, scale: float, center: float) -> np.ndarray:

@@ -18,6 +18,7 @@ from ..simulator.errors import UsageError
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend import types as ty
 from ..simulator.frontend.jit import JitFunction
+from ..simulator.precision.cube_math import Resolution
 from ..simulator.products import Product, load_product, product_names
 from .draw import Draw
 from .parameter import Parameter, read_all
@@ -45,11 +46,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel launch: `arguments` by parameter name, launch keywords among them."""
+    """One kernel launch: `arguments` by parameter name, launch keywords among them; `switches`: fields of `Device`."""
 
     kernel: JitFunction
     grid: int
     arguments: dict[str, Any]
+    switches: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,11 @@ class Operator:
     dtypes: in the order of preference. required, optional: inputs. sizes: what a case is given by, name -> help.
     parameters: knobs of the tiling; options: arguments of the operator itself. architectures: number of the core's
     architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
-    fixed_dtypes: inputs whose type does not follow it.
+    fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
+    resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
+    accumulates: the size that is the length of the longest sum. scaled: the input that a study of ranges scales, by
+    default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so many rows and
+    columns (None: what a study affords); empty where that is all of it.
     """
 
     name: str
@@ -114,6 +120,11 @@ class Operator:
     plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], Workshop], Plan]
     formula: Callable[[Arrays, Mapping[str, Any]], Arrays]
     uses_cube: bool = False
+    host_bytes: Callable[[Tensors], int] | None = None
+    resolve: Callable[[Tensors, Product, str], Resolution] | None = None
+    accumulates: str | None = None
+    scaled: str | None = None
+    cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
 
     def inputs(
         self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"

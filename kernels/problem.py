@@ -14,6 +14,7 @@ from ..simulator.execution.memory import Shape, as_array
 from ..simulator.frontend import types as ty
 from ..simulator.precision.rounding import encode
 from .draw import Draw
+from .memory import require_memory
 from .operator import DTYPE_NAMES, Case, Operator, Tensor, dtype_name
 from .words import listed, near
 
@@ -42,6 +43,8 @@ def problem_of_case(
     here = op.dtypes_on(machine.product)
     name = op.dtype(dtype or here[0])
     op.require(machine.product, name)
+    if machine.values:
+        require_memory(op, op.shapes(case, name))
     tensors: Mapping[str, Tensor]
     tensors = op.inputs(case, name, seed, distribution) if machine.values else op.shapes(case, name)
     made = {"seed": seed, "distribution": distribution} if machine.values else {}

@@ -331,6 +331,8 @@ OPERATOR = Operator(
     check=check,
     plan=plan,
     formula=formula,
+    accumulates="cols",
+    scaled="dy",
 )
 
 

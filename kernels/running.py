@@ -19,6 +19,7 @@ from ..simulator.products import Product
 from ..simulator.run import Launch, Run
 from .advice import knob_advice
 from .layout import copy_step
+from .memory import require_memory
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Workshop, dtype_name, dtype_of
 from .problem import Problem, problem_of_case, problem_of_inputs
 from .registry import get_operator
@@ -140,6 +141,8 @@ def _run(
     op.dtypes_on(machine.product)
     _check_tensors(op, problem, machine)
     warnings = op.check(problem.tensors, problem.options, machine.product)
+    if machine.values:
+        require_memory(op, problem.tensors)
     workshop = Workshop(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, workshop)
     plan = op.plan(tensors, problem.options, knobs, workshop)
@@ -197,7 +200,8 @@ def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None)
     found = Launched()
     before, total = 0, sum(step.grid for step in steps)
     for step in steps:
-        call = prepare(step.kernel, step.grid, (), step.arguments)
+        with device(**step.switches):
+            call = prepare(step.kernel, step.grid, (), step.arguments)
         begin = clock.perf_counter()
         if not machine.time:
             fit(call)

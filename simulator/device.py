@@ -12,7 +12,7 @@ from .errors import UsageError
 from .products import Product, load_product
 
 DEFAULT_PRODUCT = "ascend910b3"
-CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32")
+CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32", "USE_FP32_ADD")
 
 
 @dataclass(frozen=True)

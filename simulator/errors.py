@@ -14,6 +14,15 @@ class UsageError(AscendtileError, ValueError):
     """Wrong usage or input: unknown product, bad shape, unsupported dtype, malformed file."""
 
 
+class RefusedError(UsageError):
+    """A call that the vendor's library refuses, with its status (161002: parameter invalid) and the reason."""
+
+    def __init__(self, message: str, status: int, reason: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
 class ProductError(UsageError):
     """A product file, or an override of one, breaks a rule; the text names file, key and rule."""
 

@@ -61,7 +61,7 @@ class Request:
     metavar="M",
     default="KEEP_DTYPE",
     show_default=True,
-    help="Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16 or USE_HF32.",
+    help="Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD.",
 )
 @click.option(
     "--tiling", cls=AssignmentOption, help="Knobs: --tiling rows=2 cols=1024. The op chooses the others."
@@ -78,7 +78,7 @@ class Request:
     metavar="D",
     default="normal",
     show_default=True,
-    help="Of the random inputs: normal, or heavy, which has the tails of real gradients.",
+    help="Of the random inputs: normal, heavy (the tails of real gradients), lognormal, uniform or cancel.",
 )
 @click.option("--no-values", is_flag=True, help="Time only: no tensor is made.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")
@@ -129,7 +129,7 @@ def _run(request: Request) -> OpResult:
     with shown(f"{op.name} {request.case or ''}".strip()) as progress:
         return run_op(
             op,
-            case=_sizes(request.size) or request.case,
+            case=read_sizes(request.size) or request.case,
             dtype=request.dtype,
             product=request.product,
             overrides=request.overrides,
@@ -145,7 +145,7 @@ def _run(request: Request) -> OpResult:
         )
 
 
-def _sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:
+def read_sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:
     """rows=64 is a number, shape=8x3x5 is dimensions."""
     return {name: _size(name, text) for name, text in given.items()}
 

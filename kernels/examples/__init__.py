@@ -1,0 +1,1 @@
+"""Programs that make real data for the operators."""

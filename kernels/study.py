@@ -1,0 +1,315 @@
+"""Precision study: one operator in every legal cubeMathType and data type, on the same data.
+
+    study = precision_study("matmul", case="1024", product="ascend910b3")
+    for row in study.rows:
+        print(row.cube_math_type, row.dtype, row.compute_dtype, row.time_us, row.bits("out", EXACT))
+
+The numbers are drawn once and rounded for each data type. Errors are measured against two float64 results: that of the
+numbers before any rounding ("exact_inputs": what the user loses by the mode), and that of the operands as the Cube reads
+them ("rounded_inputs": what the kernel adds). Acceptance rules are about the second. A mode that the product refuses is a
+row with the vendor's status and the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..simulator.device import CUBE_MATH_TYPES, current_device
+from ..simulator.errors import UsageError
+from ..simulator.precision.acceptance import Verdict, verdicts
+from ..simulator.precision.cube_math import PARAM_INVALID, Resolution
+from ..simulator.precision.formats import get_format
+from ..simulator.precision.metrics import ErrorReport, compare
+from ..simulator.products import Product, load_product
+from .operator import Arrays, Case, Operator, Sizes
+from .registry import get_operator
+from .running import run_op
+from .study_data import Data, drawn, given, seen_by_cube, with_size
+from .words import listed, near
+
+EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
+GOLDENS = (EXACT, ROUNDED)
+KEEP = CUBE_MATH_TYPES[0]
+
+ByOutput = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mode and data type.
+
+    compute_dtype: what is multiplied (fp32, hf32, fp16, bf16), None if refused. status: 0, or that of the vendor's
+    library. time_us: of the whole case. speedup: over float32 with KEEP_DTYPE, None where the product refuses that.
+    errors, verdicts: by output, then by golden. reason: why it is refused, or what the library warns of.
+    """
+
+    cube_math_type: str
+    dtype: str
+    compute_dtype: str | None
+    output_dtypes: Mapping[str, str]
+    status: int
+    time_us: float | None = None
+    speedup: float | None = None
+    errors: Mapping[str, Mapping[str, ErrorReport]] = field(default_factory=dict)
+    verdicts: Mapping[str, Mapping[str, tuple[Verdict, ...]]] = field(default_factory=dict)
+    reason: str = ""
+
+    def bits(self, output: str, golden: str = EXACT) -> float:
+        """Effective bits of an output against one of the goldens."""
+        return self.errors[output][golden].effective_bits
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table of rows; of a sweep, `value` is the point that it belongs to."""
+
+    op: str
+    product: str
+    case: str | None
+    rows: tuple[Row, ...]
+    data: Mapping[str, Any]
+    sample: str | None
+    value: Any = None
+
+
+@dataclass
+class _Found:
+    """What one computation gave; several modes may share it."""
+
+    time_us: float | None
+    errors: dict[str, dict[str, ErrorReport]]
+    verdicts: dict[str, dict[str, tuple[Verdict, ...]]]
+    output_dtypes: dict[str, str]
+
+
+def precision_study(
+    name: str | Operator,
+    case: str | Case | Sizes | None = None,
+    product: str | Product | None = None,
+    modes: str | Iterable[str] = "all",
+    dtypes: str | Iterable[str] = "all",
+    inputs: Mapping[str, Any] | None = None,
+    distribution: str = "normal",
+    seed: int = 0,
+    sample: int | None = None,
+    time: bool = True,
+    tiling: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    sizes: Sizes | None = None,
+) -> Study:
+    """Run an operator in every mode and data type.
+
+    case: a name or sizes by name; `sizes` is another word for the latter. inputs: arrays by name instead. modes, dtypes:
+    "all", or names. sample: rows and columns of the block whose values are computed; None is all, or what takes about a
+    second for each row. tiling, options: as for `run_op`. Raises `UsageError`.
+    """
+    op = get_operator(name)
+    chosen = case if sizes is None else sizes
+    if (inputs is not None) + (case is not None) + (sizes is not None) > 1:
+        raise UsageError(f"{op.name}: case, sizes and inputs each say what to study; give one of them")
+    bench = _Bench(op, load_product(product or current_device().product), tiling or {}, time)
+    plan = _rows_wanted(op, modes, dtypes)
+    if inputs is not None:
+        return bench.study(given(op, inputs, options or {}, _edge(sample)), plan, None)
+    problem = op.case(chosen)
+    data = drawn(op, problem, seed, distribution, _edge(sample))
+    return bench.study(_with_options(data, options), plan, problem.name)
+
+
+def _with_options(data: Data, options: Mapping[str, Any] | None) -> Data:
+    return Data(data.exact, data.shapes, {**data.options, **(options or {})}, data.sample, data.origin)
+
+
+def _edge(sample: int | None) -> int | None:
+    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or sample < 1):
+        raise UsageError(f"sample must be a number of rows from 1, got {sample!r}")
+    return sample
+
+
+def _rows_wanted(
+    op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str]
+) -> list[tuple[str, str]]:
+    """(mode, data type) pairs, float32 first: it is what the others are compared with."""
+    names = _names("cube_math_type", modes, CUBE_MATH_TYPES if op.resolve else (KEEP,))
+    types = [op.dtype(d) for d in _names("dtype", dtypes, op.dtypes, check=False)]
+    ordered = sorted(dict.fromkeys(types), key=lambda d: d != "float32")
+    return [(mode, dtype) for dtype in ordered for mode in names]
+
+
+def _names(what: str, given: str | Iterable[str], known: Sequence[str], check: bool = True) -> list[str]:
+    names = [n.strip() for n in given.split(",")] if isinstance(given, str) else list(given)
+    if names == ["all"]:
+        return list(known)
+    for n in names:
+        if check and n not in CUBE_MATH_TYPES:
+            raise UsageError(f"unknown {what} {n!r}{near(n, CUBE_MATH_TYPES)}")
+    if not names:
+        raise UsageError(f"no {what} given; known are {listed(known)}")
+    return list(dict.fromkeys(n for n in names if not check or n in known)) or list(known)
+
+
+class _Bench:
+    """Runs the rows of a study; times are kept over the points of a sweep that have equal shapes."""
+
+    def __init__(self, op: Operator, product: Product, tiling: Mapping[str, Any], timed: bool) -> None:
+        self.op, self.product, self.tiling, self.timed = op, product, tiling, timed
+        self.overflow = product.text("numerics.overflow_mode")
+        self.times: dict[Any, float] = {}
+
+    def study(self, data: Data, plan: list[tuple[str, str]], case: str | None, value: Any = None) -> Study:
+        """All rows of one set of inputs."""
+        golden: Arrays = {}  # filled by the first computation, whose checks come first
+        found: dict[Any, _Found] = {}
+        rows = [self._row(data, golden, mode, dtype, found) for mode, dtype in plan]
+        base = next((r.time_us for r in rows if (r.cube_math_type, r.dtype) == (KEEP, "float32")), None)
+        faster = tuple(_with_speedup(r, base) for r in rows)
+        return Study(self.op.name, self.product.name, case, faster, data.origin, data.sample, value)
+
+    def _row(self, data: Data, golden: Arrays, mode: str, dtype: str, known: dict[Any, _Found]) -> Row:
+        """One row; modes that resolve to the same computation share it."""
+        refusal, resolved = self._resolution(data, mode, dtype)
+        if refusal:
+            return Row(mode, dtype, None, {}, PARAM_INVALID, reason=refusal)
+        key = (dtype, resolved and (resolved.operand, resolved.outputs, resolved.grouped))
+        if key not in known:
+            known[key] = self._computed(data, golden, mode, dtype, resolved, key)
+        found = known[key]
+        compute = resolved.operand if resolved else get_format(dtype).name
+        words = (resolved.warning or "") if resolved else ""
+        return Row(
+            mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, words
+        )  # fmt: skip
+
+    def _resolution(self, data: Data, mode: str, dtype: str) -> tuple[str, Resolution | None]:
+        """Why the library refuses, or what it computes in (None for operators without Cube)."""
+        here = self.op.dtypes_on(self.product)
+        if self.op.resolve is None:
+            return "" if dtype in here else f"{dtype} is not supported on {self.product.name}", None
+        found = self.op.resolve(data.whole(self.op, dtype), self.product, mode)
+        return ("", found) if found.ok else (found.reason, None)
+
+    def _computed(
+        self, data: Data, golden: Arrays, mode: str, dtype: str, resolved: Resolution | None, key: Any
+    ) -> _Found:
+        stored = data.stored(self.op, dtype)
+        options = {"options": data.options, "tiling": self.tiling, "product": self.product}
+        common: dict[str, Any] = {**options, "cube_math_type": mode, "errors": False}
+        outputs = run_op(self.op, inputs=stored, time=False, **common).outputs
+        if not golden:
+            golden |= self.op.formula(data.exact, self.op.read_options(data.options))
+        seen = seen_by_cube(stored, resolved, self.overflow)
+        goldens = {
+            EXACT: golden,
+            ROUNDED: self.op.formula(seen, self.op.read_options(data.options)),
+        }
+        found = _Found(
+            self._time(data, dtype, (key, tuple(data.shapes.items())), common), {}, {},
+            {n: get_format(x.dtype).name for n, x in outputs.items()},
+        )  # fmt: skip
+        for n, x in outputs.items():
+            self._measure(found, n, x, {g: goldens[g][n] for g in GOLDENS}, resolved)
+        return found
+
+    def _time(self, data: Data, dtype: str, key: Any, common: Mapping[str, Any]) -> float | None:
+        if not self.timed:
+            return None
+        if key not in self.times:
+            self.times[key] = run_op(
+                self.op, inputs=data.whole(self.op, dtype), values=False, **common
+            ).time_us
+        return self.times[key]
+
+    def _measure(
+        self, found: _Found, name: str, x: np.ndarray, goldens: Arrays, resolved: Resolution | None
+    ) -> None:
+        fmt = get_format(x.dtype).name
+        compute = "hf32" if resolved is not None and resolved.hf32 else None
+        found.errors[name] = {g: compare(x, y, fmt, compute=compute) for g, y in goldens.items()}
+        keeps = self.overflow != "saturate"
+        found.verdicts[name] = {
+            g: verdicts(x, y, fmt, compute=compute, infinities=keeps) for g, y in goldens.items()
+        }
+
+
+def _with_speedup(row: Row, base: float | None) -> Row:
+    from dataclasses import replace
+
+    return row if base is None or not row.time_us else replace(row, speedup=base / row.time_us)
+
+
+# -- sweeps ----------------------------------------------------------------------------------------------------------
+
+SWEEPS = ("k", "scale", "distribution")
+LENGTHS = (64, 256, 1024, 4096)
+EXPONENTS = (-24, -16, -8, 0, 4, 8, 12, 16, 20)
+
+
+def precision_sweep(
+    name: str | Operator,
+    parameter: str,
+    case: str | Case | Sizes | None = None,
+    product: str | Product | None = None,
+    modes: str | Iterable[str] = "all",
+    dtypes: str | Iterable[str] = "all",
+    inputs: Mapping[str, Any] | None = None,
+    distribution: str = "normal",
+    seed: int = 0,
+    sample: int | None = None,
+    time: bool = True,
+    values: Iterable[Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> list[Study]:
+    """A study for each point of a sweep, over the same rows.
+
+    parameter: "k" (length of the sums, `values` by default LENGTHS), "scale" (one input times powers of two, exponents
+    EXPONENTS) or "distribution". inputs: only for "scale". Other arguments as in `precision_study`.
+    """
+    op = get_operator(name)
+    _check_sweep(op, parameter, inputs, case)
+    bench = _Bench(op, load_product(product or current_device().product), {}, time)
+    plan, edge = _rows_wanted(op, modes, dtypes), _edge(SWEEP_EDGE if sample is None and op.cut else sample)
+    if inputs is not None:
+        base = given(op, inputs, options or {}, edge)
+        return [bench.study(base.scaled(op, 2.0**e), plan, None, f"2^{e}") for e in values or EXPONENTS]
+    problem, found = op.case(case), []
+    for value in values or _points(parameter):
+        data, label = _point(op, problem, parameter, value, seed, distribution, edge)
+        found.append(bench.study(_with_options(data, options), plan, problem.name, label))
+    return found
+
+
+SWEEP_EDGE = 256  # rows and columns of the block whose values a sweep computes
+
+
+def _check_sweep(op: Operator, parameter: str, inputs: Mapping[str, Any] | None, case: Any) -> None:
+    if parameter not in SWEEPS:
+        raise UsageError(f"unknown sweep {parameter!r}{near(parameter, SWEEPS)}")
+    if parameter == "k" and op.accumulates is None:
+        raise UsageError(f"{op.name} sums nothing: there is no k to sweep; sweep scale or distribution")
+    if inputs is not None and case is not None:
+        raise UsageError(f"{op.name}: give a case or inputs, not both")
+    if inputs is not None and parameter != "scale":
+        raise UsageError(
+            f"a sweep over {parameter} draws its own data; with inputs sweep scale, or leave them out"
+        )
+
+
+def _points(parameter: str) -> Sequence[Any]:
+    from .draw import DISTRIBUTIONS
+
+    return {"k": LENGTHS, "scale": EXPONENTS, "distribution": DISTRIBUTIONS}[parameter]
+
+
+def _point(
+    op: Operator, case: Case, parameter: str, value: Any, seed: int, distribution: str, edge: int | None
+) -> tuple[Data, Any]:
+    if parameter == "k":
+        assert op.accumulates is not None
+        return drawn(op, with_size(op, case, op.accumulates, value), seed, distribution, edge), value
+    if parameter == "distribution":
+        return drawn(op, case, seed, value, edge), value
+    return drawn(op, case, seed, distribution, edge).scaled(op, 2.0**value), f"2^{value}"

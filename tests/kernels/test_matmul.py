@@ -1,0 +1,213 @@
+"""matmul: errors that rounding explains in every mode, statistics of the numerics specification, refusals."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ascendtile.kernels.memory as memory
+import ascendtile.simulator as sim
+from ascendtile.kernels import get_operator, run_op
+from ascendtile.kernels.matmul import matmul
+from ascendtile.simulator.device import CUBE_MATH_TYPES
+from ascendtile.simulator.errors import RefusedError
+from ascendtile.simulator.precision.cube_math import resolve_matmul
+from ascendtile.simulator.precision.rounding import encode, round_to
+from ascendtile.simulator.products import load_product
+
+OP = get_operator("matmul")
+DTYPES = ("float16", "bfloat16", "float32")
+SHAPES = [(1, 1, 1), (3, 5, 7), (17, 33, 65), (16, 300, 130), (130, 20, 1)]
+UNIT = {"fp16": 2.0**-11, "bf16": 2.0**-8, "fp32": 2.0**-24, "hf32": 2.0**-12}
+A2, TRAINING = "ascend910b3", "ascend910a"
+
+
+def arrays(m, n, k, left="fp32", right="fp32", seed=0):
+    g = np.random.default_rng(seed)
+    return encode(g.standard_normal((m, k)), left), encode(g.standard_normal((k, n)), right)
+
+
+def bits(y, golden):
+    return -np.log2(np.abs(np.float64(y) - golden).mean() / np.abs(golden).mean())
+
+
+# -- values ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", CUBE_MATH_TYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_errors_are_those_that_rounding_explains(values, shape, dtype, mode):
+    m, n, k = shape
+    kind = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}[dtype]
+    a, b = arrays(m, n, k, kind, kind)
+    resolved = resolve_matmul(load_product(A2), (kind, kind), mode, k)
+    out = values(OP, inputs={"a": a, "b": b}, product=A2, cube_math_type=mode).outputs["out"]
+    x, y = (round_to(np.float32(v), resolved.operand, resolved.hf32_round) for v in (a, b))
+    golden = np.float64(x) @ np.float64(y)
+    room = (k + 1) * UNIT["fp32"] * (np.abs(np.float64(x)) @ np.abs(np.float64(y)))
+    room += UNIT[resolved.output()] * np.abs(golden) * 1.001 + 2.0**-25
+    assert out.shape == (m, n)
+    assert np.all(np.abs(np.float64(out) - golden) <= room)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "mode", "expected"),
+    [
+        ("fp32", "fp16", "KEEP_DTYPE", "fp32"),
+        ("fp32", "bf16", "USE_HF32", "hf32"),
+        ("fp16", "bf16", "KEEP_DTYPE", "fp32"),
+        ("fp16", "bf16", "USE_FP16", "fp16"),
+        ("fp32", "bf16", "USE_FP16", "fp16"),
+    ],
+)
+def test_mixed_types_are_converted_by_launches_first(left, right, mode, expected):
+    a, b = arrays(20, 30, 40, left, right)
+    result = matmul(a, b, product=A2, cube_math_type=mode)
+    casts = sum(x.kernel == "cast_flat" for x in result.launches)
+    wide = "fp32" if expected == "hf32" else expected
+    assert casts == (left != wide) + (right != wide)
+    x, y = (np.float64(round_to(np.float32(v), expected, "ROUND")) for v in (a, b))
+    unit = UNIT["fp16" if expected == "fp16" else "fp32"]
+    assert bits(result.outputs["out"], x @ y) > -np.log2(unit) - 2
+    warned = (left, right, mode) == ("fp32", "bf16", "USE_FP16")
+    assert result.warnings == (("cubeMathType: BF16 operand converted to FP16",) if warned else ())
+
+
+@pytest.mark.parametrize("k", [64, 512])
+@pytest.mark.parametrize(
+    ("dtype", "mode", "expected"),
+    [
+        ("float32", "KEEP_DTYPE", {64: 23.9, 512: 22.4}),
+        ("float32", "USE_HF32", {64: 12.75, 512: 12.74}),
+        ("float32", "USE_FP16", {64: 11.47, 512: 11.47}),
+        ("float16", "USE_FP32_ADD", {64: 11.75, 512: 11.74}),
+        ("float16", "KEEP_DTYPE", {64: 11.47, 512: 11.47}),
+        ("bfloat16", "USE_FP32_ADD", {64: 8.75, 512: 8.74}),
+        ("bfloat16", "KEEP_DTYPE", {64: 8.48, 512: 8.47}),
+    ],
+)
+def test_effective_bits_of_the_specification(values, dtype, mode, expected, k):
+    """256 x k by k x 256, normal data, against float64 of the exact inputs: within 0.1 bits."""
+    a, b = arrays(256, 256, k)
+    out = values(OP, inputs={"a": a, "b": b}, dtype=dtype, product=A2, cube_math_type=mode).outputs["out"]
+    assert abs(bits(out, np.float64(a) @ np.float64(b)) - expected[k]) < 0.1
+
+
+def test_long_sums_are_added_in_parts_with_use_fp32_add():
+    a, b = arrays(32, 32, 4096)
+    one, parts = (matmul(a, b, cube_math_type=m) for m in ("KEEP_DTYPE", "USE_FP32_ADD"))
+    assert [x.kernel for x in parts.launches] == ["matmul_tiles", "sum_partials"]
+    assert (one.tiling["split_k"], parts.tiling["split_k"]) == (1, 4)
+    golden = np.float64(a) @ np.float64(b)
+    assert bits(parts.outputs["out"], golden) > bits(one.outputs["out"], golden)
+    short = matmul(a[:, :2000], b[:2000], cube_math_type="USE_FP32_ADD")
+    assert short.tiling["split_k"] == 1
+
+
+def test_a_cube_without_fp32_writes_the_type_of_a():
+    a, b = arrays(20, 30, 40)
+    result = matmul(a, b, product=TRAINING, cube_math_type="ALLOW_FP32_DOWN_PRECISION")
+    assert result.outputs["out"].dtype == np.float32
+    assert [x.kernel for x in result.launches] == ["cast_flat", "cast_flat", "matmul_tiles"]
+
+
+# -- knobs and options -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tiling",
+    [
+        {"block_m": 16, "block_n": 32, "block_k": 16},
+        {"cores": 3, "group": 1},
+        {"schedule": "per_tile", "block_m": 16},
+        {"base_m": 16, "base_n": 16, "base_k": 16},
+    ],
+)
+def test_a_tiling_changes_time_and_not_values(tiling):
+    inputs = OP.inputs({"m": 100, "n": 90, "k": 70}, "float16")
+    plain, tiled = (run_op(OP, inputs=inputs, tiling=t, errors=False) for t in ({}, tiling))
+    np.testing.assert_array_equal(plain.outputs["out"], tiled.outputs["out"])
+    assert plain.time_us != tiled.time_us
+    assert {**tiled.tiling, **tiling} == tiled.tiling
+
+
+def test_numpy_order_of_additions_has_other_last_bits():
+    inputs = OP.inputs({"m": 64, "n": 64, "k": 999}, "float32")
+    exact, blas = (run_op(OP, inputs=inputs, tiling={"accumulate": x}, time=False) for x in ("exact", "blas"))
+    assert not np.array_equal(exact.outputs["out"], blas.outputs["out"])
+    assert "numpy's order" in " ".join(blas.notes)
+
+
+def test_out_dtype_is_one_more_launch():
+    a, b = arrays(20, 30, 40, "fp16", "fp16")
+    result = matmul(a, b, out_dtype="float32")
+    assert [x.kernel for x in result.launches] == ["matmul_tiles", "cast_flat"]
+    np.testing.assert_array_equal(result.outputs["out"], np.float32(matmul(a, b).outputs["out"]))
+
+
+def test_every_case_has_a_time():
+    for name in OP.cases:
+        if name != "8192":
+            assert run_op(OP, name, "float16", values=False).time_us > 0
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["KEEP_DTYPE", "USE_HF32", "USE_FP32_ADD"])
+@pytest.mark.parametrize("product", [TRAINING, "ascend310p"])
+def test_refused_modes_carry_the_status(product, mode):
+    with pytest.raises(
+        RefusedError, match="status 161002.*take ALLOW_FP32_DOWN_PRECISION or USE_FP16"
+    ) as error:
+        run_op(OP, "tiny", "float32", product, mode)
+    assert error.value.status == 161002
+    assert "FP32 operands" in error.value.reason
+
+
+def test_bfloat16_is_refused_without_bfloat16_cube():
+    a, b = arrays(4, 4, 4, "bf16", "fp16")
+    with pytest.raises(RefusedError, match="bf16 is an unsupported type.*take a and b of float16 or float32"):
+        matmul(a, b, product=TRAINING)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "text"),
+    [
+        ((3, 0), (0, 4), "K is empty"),
+        ((0, 3), (3, 4), "no elements"),
+        ((3, 4), (5, 6), "a is (3, 4), b is (5, 6)"),
+        ((3,), (3, 4), "a has shape (3,); it must have 2 axes"),
+    ],
+)
+def test_wrong_shapes(a, b, text):
+    with pytest.raises(sim.UsageError) as error:
+        matmul(np.zeros(a, np.float16), np.zeros(b, np.float16))
+    assert text in str(error.value)
+
+
+def test_wrong_tilings():
+    with pytest.raises(sim.UsageError, match="base_m, base_n and base_k together"):
+        run_op(OP, "tiny", tiling={"base_m": 16})
+    with pytest.raises(sim.UsageError, match="'cores' is 99, .* has 20 cube cores"):
+        run_op(OP, "tiny", tiling={"cores": 99})
+    with pytest.raises(sim.UsageError, match="size 'm' must be one number"):
+        run_op(OP, {"m": (2, 3), "n": 4, "k": 5})
+
+
+def test_what_does_not_fit_memory_is_refused_with_the_figure(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
+    with pytest.raises(sim.UsageError, match=r"need about 0.0\d+ GiB of memory, 0.000977 GiB are available"):
+        run_op(OP, "1024")
+    a, b = arrays(600, 600, 600)
+    with pytest.raises(sim.UsageError, match="GiB of memory"):
+        matmul(a, b)
+    assert run_op(OP, "1024", values=False).time_us > 0
+
+
+def test_infinities_and_nan_go_through():
+    a = np.array([[np.inf, 1.0], [np.nan, 1.0], [1.0, 2.0]], ml_dtypes.bfloat16)
+    out = np.float32(matmul(a, np.ones((2, 1), ml_dtypes.bfloat16)).outputs["out"][:, 0])
+    np.testing.assert_array_equal(out, np.float32([np.inf, np.nan, 3.0]))

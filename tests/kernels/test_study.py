@@ -1,0 +1,213 @@
+"""Precision study: rows, the two goldens, sweeps, refusals, and the distributions and example that feed it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ascendtile.kernels.memory as memory
+import ascendtile.simulator as sim
+from ascendtile.kernels import get_operator
+from ascendtile.kernels.draw import DISTRIBUTIONS
+from ascendtile.kernels.examples.train_tiny import train
+from ascendtile.kernels.study import EXACT, ROUNDED, precision_study, precision_sweep
+from ascendtile.simulator.device import CUBE_MATH_TYPES
+from ascendtile.simulator.precision.cube_math import resolve_matmul
+from ascendtile.simulator.products import load_product
+
+SIZES = {"m": 64, "n": 48, "k": 128}
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+def rows_of(study):
+    return {(r.dtype, r.cube_math_type): r for r in study.rows}
+
+
+def passed(row, output, golden, rule):
+    return next(v.passed for v in row.verdicts[output][golden] if v.rule == rule)
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("product", ["ascend910b3", "ascend910a", "ascend310p"])
+def test_every_mode_and_type_has_a_row_that_follows_the_table(product):
+    rows = rows_of(precision_study("matmul", sizes=SIZES, product=product))
+    assert set(rows) == {(d, m) for d in DTYPES for m in CUBE_MATH_TYPES}
+    kinds = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+    for (dtype, mode), row in rows.items():
+        known = resolve_matmul(load_product(product), (kinds[dtype],) * 2, mode, SIZES["k"])
+        assert (row.status, row.compute_dtype) == (known.status, known.operand or None)
+        assert row.reason == (known.warning or "" if known.ok else known.reason)
+        assert bool(row.errors) == bool(row.verdicts) == (row.time_us is not None) == known.ok
+
+
+def test_speedup_is_over_float32_as_it_is():
+    rows = rows_of(precision_study("matmul", "1024", sample=16))
+    base = rows["float32", "KEEP_DTYPE"]
+    assert base.speedup == 1
+    assert all(r.speedup == base.time_us / r.time_us for r in rows.values())
+    assert rows["float16", "KEEP_DTYPE"].speedup > 2
+    assert 1 < rows["float32", "USE_HF32"].speedup < 2
+
+
+def test_without_a_legal_float32_there_is_no_speedup():
+    rows = precision_study("matmul", sizes=SIZES, product="ascend910a").rows
+    assert all(r.speedup is None for r in rows)
+
+
+def test_two_goldens_tell_the_loss_of_the_mode_from_that_of_the_kernel():
+    rows = rows_of(precision_study("matmul", sizes=SIZES))
+    plain, hf32 = (rows["float32", m] for m in ("KEEP_DTYPE", "USE_HF32"))
+    assert plain.bits("out", EXACT) == plain.bits("out", ROUNDED)
+    assert abs(hf32.bits("out", EXACT) - 12.75) < 0.15
+    assert hf32.bits("out", ROUNDED) > 22
+    wide = rows["float16", "USE_FP32_ADD"]
+    assert abs(wide.bits("out", EXACT) - 11.75) < 0.15
+    assert wide.bits("out", ROUNDED) > 22
+    assert hf32.errors["out"][EXACT].compute == "hf32"
+    assert not passed(rows["bfloat16", "KEEP_DTYPE"], "out", EXACT, "mixed-tolerance")
+    assert all(
+        passed(rows[d, "KEEP_DTYPE"], "out", ROUNDED, "mixed-tolerance") for d in ("float16", "bfloat16")
+    )
+
+
+@pytest.mark.parametrize("op", ["rms_norm_grad", "bce_with_logits_backward"])
+def test_vector_operators_have_a_row_for_each_type(op):
+    study = precision_study(op, "tiny")
+    assert [(r.dtype, r.compute_dtype) for r in study.rows] == [
+        (d, s) for d, s in zip(DTYPES, ("fp32", "fp16", "bf16"), strict=True)
+    ]
+    for row in study.rows:
+        assert set(row.errors) == set(get_operator(op).outputs)
+        assert all(row.bits(n, ROUNDED) >= row.bits(n, EXACT) for n in row.errors)
+    refused = precision_study(op, "tiny", product="ascend310p", modes="USE_HF32").rows
+    assert [r.dtype for r in refused if r.status == 161002] == ["bfloat16"]
+
+
+def test_the_same_numbers_in_every_row_and_run():
+    one, two = (precision_study("matmul", sizes=SIZES, seed=3, time=False) for _ in range(2))
+    assert one == two
+    assert one != precision_study("matmul", sizes=SIZES, seed=4, time=False)
+    assert all(r.time_us is None and r.speedup is None for r in one.rows)
+
+
+def test_a_large_case_is_sampled_and_says_so():
+    study = precision_study("matmul", "llama3-8b-qkv", modes="KEEP_DTYPE", dtypes="float16", sample=32)
+    assert study.sample == "values of a block only (a 32x4096 and b 4096x32), time of the whole case"
+    assert study.rows[0].errors["out"][EXACT].shape == (32, 32)
+    op = get_operator("matmul")
+    automatic = op.cut(op.shapes("8192", "float32"), None)
+    assert automatic["a"][0].stop * automatic["b"][1].stop * 8192 <= 2**30
+    assert op.cut(op.shapes("1024", "float32"), None) == {}
+    whole = precision_study("matmul", "llama3-8b-qkv", "ascend910b3", "KEEP_DTYPE", "float16", sample=16)
+    assert whole.rows[0].time_us == study.rows[0].time_us
+
+
+# -- inputs and distributions ----------------------------------------------------------------------------------------
+
+
+def test_inputs_in_float64_are_rounded_once_for_each_type():
+    g = np.random.default_rng(0)
+    a, b = g.standard_normal((20, 30)), g.standard_normal((30, 10))
+    study = precision_study("matmul", inputs={"a": a, "b": b}, time=False)
+    assert study.case is None
+    row = rows_of(study)["float32", "KEEP_DTYPE"]
+    assert 22 < row.bits("out", EXACT) < row.bits("out", ROUNDED)
+
+
+def test_gradients_of_a_really_trained_network():
+    inputs, losses = train(steps=20)
+    assert losses[-1] < 0.8 * losses[0]
+    assert {n: x.dtype for n, x in inputs.items()} == {"a": np.float32, "b": np.float32}
+    rows = rows_of(precision_study("matmul", inputs=inputs, time=False))
+    assert 12.5 < rows["float32", "USE_HF32"].bits("out") < 15
+    assert 8 < rows["bfloat16", "KEEP_DTYPE"].bits("out") < 10.5
+
+
+def test_distributions_have_their_properties():
+    op, sizes = get_operator("matmul"), {"m": 300, "n": 200, "k": 301}
+    drawn = {d: op.inputs(sizes, "float32", 0, d) for d in DISTRIBUTIONS}
+    assert 0 <= drawn["uniform"]["a"].min() < 0.01 < 0.99 < drawn["uniform"]["a"].max() < 1
+    sizes_of = np.log(np.abs(drawn["lognormal"]["a"]))
+    assert abs(sizes_of.std() - 2) < 0.05
+    assert abs((drawn["lognormal"]["a"] < 0).mean() - 0.5) < 0.02
+    c = drawn["cancel"]
+    assert {n: x.shape for n, x in c.items()} == {"a": (300, 301), "b": (301, 200)}
+    wide = np.abs(c["a"]) @ np.abs(c["b"])
+    assert np.median(np.abs(c["a"][:, :300] @ c["b"][:300]) / wide[:, :200]) < 1e-3
+
+
+# -- sweeps ----------------------------------------------------------------------------------------------------------
+
+
+def test_sweep_over_the_length_of_the_sums():
+    found = precision_sweep("matmul", "k", SIZES, dtypes="float32", modes="KEEP_DTYPE,USE_HF32", time=False)
+    assert [s.value for s in found] == [64, 256, 1024, 4096]
+    plain, hf32 = ([s.rows[i].bits("out") for s in found] for i in (0, 1))
+    assert plain == sorted(plain, reverse=True)
+    assert plain[0] - plain[-1] > 2
+    assert max(hf32) - min(hf32) < 0.1
+
+
+def test_sweep_over_scale_shows_where_float16_ends():
+    found = precision_sweep("matmul", "scale", SIZES, modes="KEEP_DTYPE", time=False)
+    lost = {
+        (s.value, r.dtype): r.errors["out"][EXACT].overflow + r.errors["out"][EXACT].nan_mismatch
+        for s in found
+        for r in s.rows
+    }
+    assert lost["2^0", "float16"] == 0 < lost["2^12", "float16"] <= lost["2^20", "float16"]
+    assert all(n == 0 for (_, dtype), n in lost.items() if dtype != "float16")
+
+
+def test_sweep_over_distributions():
+    found = precision_sweep("matmul", "distribution", SIZES, modes="USE_HF32", dtypes="fp32", time=False)
+    bits = {s.value: s.rows[0].bits("out") for s in found}
+    assert set(bits) == set(DISTRIBUTIONS)
+    assert bits["cancel"] < bits["normal"] - 4
+    assert bits["uniform"] > bits["cancel"]
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"modes": "USE_HF16"}, "unknown cube_math_type 'USE_HF16'; known are KEEP_DTYPE"),
+        ({"dtypes": "int8"}, "matmul has no data type 'int8'"),
+        ({"distribution": "norml"}, "unknown distribution 'norml'; did you mean normal"),
+        ({"sample": 0}, "sample must be a number of rows from 1, got 0"),
+        ({"product": "ascend310b"}, "matmul is not available on ascend310b"),
+        ({"sizes": {"m": 4, "n": 4, "k": 0}}, "K is empty"),
+        ({"sizes": SIZES, "case": "tiny"}, "each say what to study"),
+        ({"inputs": {"a": np.zeros((2, 2), np.int32), "b": np.zeros((2, 2))}}, "'a' holds int32"),
+        ({"inputs": {"a": np.zeros((2, 2))}}, "input b missing"),
+        ({"inputs": {"a": np.zeros((2, 3)), "b": np.zeros((2, 3))}}, "a is (2, 3), b is (2, 3)"),
+    ],
+)
+def test_wrong_arguments(arguments, text):
+    with pytest.raises(sim.UsageError) as error:
+        precision_study("matmul", **arguments)
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "text"),
+    [
+        ("matmul", {"parameter": "K"}, "unknown sweep 'K'"),
+        ("bce_with_logits_backward", {"parameter": "k"}, "bce_with_logits_backward sums nothing"),
+        ("matmul", {"parameter": "k", "inputs": {"a": 1}}, "a sweep over k draws its own data"),
+    ],
+)
+def test_wrong_sweeps(op, arguments, text):
+    with pytest.raises(sim.UsageError) as error:
+        precision_sweep(op, **arguments)
+    assert text in str(error.value)
+
+
+def test_a_sample_that_does_not_fit_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
+    with pytest.raises(sim.UsageError, match="GiB of memory"):
+        precision_study("matmul", "4096", sample=1000)

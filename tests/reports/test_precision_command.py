@@ -1,0 +1,97 @@
+"""`ascendtile precision`: page, JSON and refusals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from ascendtile.simulator.device import CUBE_MATH_TYPES
+
+TINY = ("precision", "matmul", "--case", "tiny")
+ROW = {
+    *("cube_math_type", "dtype", "compute_dtype", "output_dtypes", "status"),
+    *("time_us", "speedup", "errors", "verdicts", "reason"),
+}
+
+
+def read(answer):
+    assert (answer.status, answer.err) == (0, "")
+    return json.loads(answer.out, parse_constant=lambda word: pytest.fail(word))
+
+
+def test_json_of_a_study(ascendtile):
+    data = read(ascendtile(*TINY, "--json"))
+    assert (data["op"], data["product"], data["case"]) == ("matmul", "ascend910b3", "tiny")
+    assert all(set(row) == ROW for row in data["rows"])
+    assert {row["cube_math_type"] for row in data["rows"]} == set(CUBE_MATH_TYPES)
+    first = data["rows"][0]
+    assert set(first["errors"]["out"]) == set(first["verdicts"]["out"]) == {"exact_inputs", "rounded_inputs"}
+    assert first["errors"]["out"]["exact_inputs"]["effective_bits"] > 20
+    assert {v["rule"] for v in first["verdicts"]["out"]["rounded_inputs"]} >= {
+        "single-benchmark",
+        "mixed-tolerance",
+    }
+
+
+def test_json_of_refused_modes(ascendtile):
+    rows = read(ascendtile(*TINY, "--product", "ascend910a", "--modes", "USE_HF32", "--json"))["rows"]
+    status = {row["dtype"]: row["status"] for row in rows}
+    assert status == {"float32": 161002, "float16": 0, "bfloat16": 161002}
+    assert all(row["reason"] and row["time_us"] is None for row in rows if row["status"])
+
+
+def test_json_of_a_sweep(ascendtile):
+    data = read(ascendtile(*TINY, "--sweep", "scale", "--modes", "KEEP_DTYPE", "--json"))
+    assert data["sweep"]["parameter"] == "scale"
+    assert [p["value"] for p in data["sweep"]["points"]][:2] == ["2^-24", "2^-16"]
+    assert all(set(row) == ROW for p in data["sweep"]["points"] for row in p["rows"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        TINY,
+        (*TINY, "--product", "ascend910a"),
+        (*TINY, "--sweep", "distribution", "--no-time"),
+        ("precision", "RmsNormGrad", "--case", "tiny"),
+        ("precision", "matmul", "--size", "m=64", "n=64", "k=64", "--sample", "16"),
+    ],
+)
+def test_a_page_is_at_most_80_columns(ascendtile, arguments):
+    answer = ascendtile(*arguments)
+    assert (answer.status, answer.err) == (0, "")
+    assert all(len(line) <= 80 for line in answer.out.splitlines())
+    assert "…" not in answer.out
+
+
+def test_a_page_says_what_was_refused_and_sampled(ascendtile):
+    page = " ".join(ascendtile(*TINY, "--product", "ascend910a", "--sample", "16").out.split())
+    assert "refused with status 161002: fp32 with KEEP_DTYPE" in page
+    assert "values of a block only (a 16x64 and b 64x16), time of the whole case" in page
+
+
+def test_inputs_from_a_file(ascendtile, tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, a=np.ones((8, 16)), b=np.ones((16, 4), np.float32))
+    data = read(ascendtile("precision", "matmul", "--input", path, "--no-time", "--json"))
+    assert data["case"] is None
+    assert data["rows"][0]["errors"]["out"]["exact_inputs"]["effective_bits"] == "Infinity"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("matmul", "--case", "tyni"), "matmul has no case 'tyni'; did you mean tiny?"),
+        (("matmul", "--modes", "FAST"), "unknown cube_math_type 'FAST'"),
+        (("matmul", "--sweep", "q"), "unknown sweep 'q'"),
+        (("matmul", "--input", "x.npz", "--case", "tiny"), "--case and --input each say what to study"),
+        (("matmul", "--input", "x.npz", "--seed", "1"), "--seed is for random inputs"),
+        (("matmul", "--size", "m=4", "n=4", "k=0"), "K is empty"),
+        (("rms_norm_grad", "--sample", "4"), "rms_norm_grad has no sample"),
+        (("nothing",), "unknown operator 'nothing'"),
+    ],
+)
+def test_wrong_usage(refused, arguments, text):
+    assert text in refused("precision", *arguments)

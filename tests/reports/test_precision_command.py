@@ -88,7 +88,7 @@ def test_inputs_from_a_file(ascendtile, tmp_path):
         (("matmul", "--sweep", "q"), "unknown sweep 'q'"),
         (("matmul", "--input", "x.npz", "--case", "tiny"), "--case and --input each say what to study"),
         (("matmul", "--input", "x.npz", "--seed", "1"), "--seed is for random inputs"),
-        (("matmul", "--size", "m=4", "n=4", "k=0"), "K is empty"),
+        (("matmul", "--size", "m=4", "n=4", "k=0"), "size 'k' is 0: a case needs at least one element"),
         (("rms_norm_grad", "--sample", "4"), "rms_norm_grad has no sample"),
         (("nothing",), "unknown operator 'nothing'"),
     ],

@@ -160,7 +160,7 @@ def test_every_case_has_a_time():
 @pytest.mark.parametrize("product", [TRAINING, "ascend310p"])
 def test_refused_modes_carry_the_status(product, mode):
     with pytest.raises(
-        RefusedError, match="status 161002.*take ALLOW_FP32_DOWN_PRECISION or USE_FP16"
+        RefusedError, match=r"status 161002.*take ALLOW_FP32_DOWN_PRECISION or USE_FP16"
     ) as error:
         run_op(OP, "tiny", "float32", product, mode)
     assert error.value.status == 161002
@@ -169,7 +169,9 @@ def test_refused_modes_carry_the_status(product, mode):
 
 def test_bfloat16_is_refused_without_bfloat16_cube():
     a, b = arrays(4, 4, 4, "bf16", "fp16")
-    with pytest.raises(RefusedError, match="bf16 is an unsupported type.*take a and b of float16 or float32"):
+    with pytest.raises(
+        RefusedError, match=r"bf16 is an unsupported type.*take a and b of float16 or float32"
+    ):
         matmul(a, b, product=TRAINING)
 
 
@@ -191,7 +193,7 @@ def test_wrong_shapes(a, b, text):
 def test_wrong_tilings():
     with pytest.raises(sim.UsageError, match="base_m, base_n and base_k together"):
         run_op(OP, "tiny", tiling={"base_m": 16})
-    with pytest.raises(sim.UsageError, match="'cores' is 99, .* has 20 cube cores"):
+    with pytest.raises(sim.UsageError, match=r"'cores' is 99, .* has 20 cube cores"):
         run_op(OP, "tiny", tiling={"cores": 99})
     with pytest.raises(sim.UsageError, match="size 'm' must be one number"):
         run_op(OP, {"m": (2, 3), "n": 4, "k": 5})

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..execution.dense import ValueRun
 from ..execution.values import OPAQUE, Affine, Box, Pointers
-from ..frontend.program import Loc, Op, Region, Value
+from ..frontend.program import Loc, Op, Program, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
 from .cost import Cost
@@ -217,7 +217,6 @@ class Lowering(CubeLowering):
             return
         amount, bursts, elements = transfer_bytes(pointer.offsets, mask, _itemsize(r))
         self._check_bursts(op, r, bursts, elements)
-        self._fill(op, r, elements, writes, clobbers)
         first = self.touch.first(pointer.tensor, pointer.offsets.base, len(self.active))
         what = {
             "writes": writes,
@@ -226,6 +225,7 @@ class Lowering(CubeLowering):
             "occupancy": self.plan.read_interval,
         }
         self._transfer(op, self.plan.wiring.mte2, self.plan.wiring.read, amount, first, what)
+        self._fill(op, r, elements, writes)
 
     def _transfer(
         self,
@@ -245,10 +245,12 @@ class Lowering(CubeLowering):
             part = np.broadcast_to(np.asarray(amount), len(numbers))[chosen]
             self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
 
-    def _fill(
-        self, op: Op, r: Value, elements: Any, writes: tuple[int, ...], clobbers: tuple[int, ...]
-    ) -> None:
-        """Masked-out elements are filled by the Vector unit before a partial load."""
+    def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
+        """Masked-out elements are filled by the Vector unit after a partial load.
+
+        The record reads the slot and stands before its users on the Vector pipe, so it delays them. It does not count as
+        the slot's writer: programs that load whole tiles skip it, and a skipped writer would hold back their next load.
+        """
         if isinstance(elements, int) and elements == r.numel:
             return
         cost = self.plan.costs.filled(r)
@@ -258,11 +260,9 @@ class Lowering(CubeLowering):
             self._add(
                 self.plan.wiring.vector,
                 op.loc,
-                occupancy=cost.occupancy,
-                latency=cost.latency,
+                occupancy=cost.occupancy + cost.latency,
                 instructions=cost.instructions,
-                writes=writes,
-                clobbers=clobbers,
+                reads=slots,
                 active=None if partial.all() and self.active_or_none() is None else numbers[partial],
             )
 
@@ -391,6 +391,10 @@ class Lowering(CubeLowering):
 
 class TimeOnly(Lowering):
     """A walk that knows no element."""
+
+    def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int) -> None:
+        super().__init__(program, grid, step_limit)
+        self.last_uses = {}  # nothing here is large enough to be given back early
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         self.record_dense(op)

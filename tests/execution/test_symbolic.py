@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendtile.simulator.execution import symbolic
+from ascendtile.simulator.execution.indexing import stretch_box
 from ascendtile.simulator.execution.values import Affine, Box, merge, take
-from ascendtile.simulator.execution.walker import _stretch_box
 
 PROGRAMS = 3
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
@@ -107,7 +107,7 @@ def test_counts_of_a_box(data: Any, shape: Any) -> None:
 def test_a_stretched_box_repeats_what_held_for_its_only_index(data: Any, shape: Any) -> None:
     narrow = tuple(1 if data.draw(st.booleans()) else n for n in shape)
     box = data.draw(boxes(narrow))
-    same(_stretch_box(box, narrow, shape), np.broadcast_to(full(box.dense()), (PROGRAMS, *shape)))
+    same(stretch_box(box, narrow, shape), np.broadcast_to(full(box.dense()), (PROGRAMS, *shape)))
 
 
 @given(per_program(st.booleans().map(int)), shapes)

@@ -60,3 +60,12 @@ def collatz(x_ptr, out_ptr):
         n = tl.where(n % 2 == 0, n // 2, 3 * n + 1)
         steps += 1
     tl.store(out_ptr + pid, steps)
+
+
+@sim.jit
+def strided_sum(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        total += tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+    tl.store(out_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), total)

@@ -201,3 +201,13 @@ def test_the_timeline_names_the_line_of_each_instruction():
     assert sources == {"x = tl.load(x_ptr + offsets)"}
     busy = sum(e - s for s, e, p in zip(t.start, t.end, t.pipe, strict=True) if t.pipes[p] == "AIV.V")
     assert busy == pytest.approx(launch.pipes["AIV.V"].busy_cycles)
+
+
+def test_a_partial_tile_in_one_program_does_not_slow_the_others_down():
+    def cycles(n):
+        shape = sim.shape(n, "float32")
+        launch = launch_of(kernels.strided_sum, (8,), shape, sim.shape(8 * 2048, "float32"), n, BLOCK=2048)
+        return launch.cycles
+
+    whole = 8 * 2048 * 20
+    assert cycles(whole - 5) == pytest.approx(cycles(whole), rel=0.03)

@@ -1,0 +1,150 @@
+"""What every walk over a tile program has: the values it knows, and what a reading of the program must define.
+
+Two readings exist: `ValueRun` (dense.py) computes elements; timing's lowering records instructions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import AscendtileError
+from ..frontend import types as ty
+from ..frontend.liveness import last_uses
+from ..frontend.program import Op, Program, Region, Value
+from ..frontend.types import DType
+from .values import Affine, Box, Pointers, take
+
+DEFAULT_STEP_LIMIT = 10_000_000
+
+
+class DataDependentError(AscendtileError):
+    """Control flow or an address depends on data that this run does not have."""
+
+
+class Frame:
+    """Values by number; a frame for a subset of the programs finds outer values through its parent."""
+
+    __slots__ = ("index", "parent", "values")
+
+    def __init__(self, parent: Frame | None = None, index: np.ndarray | None = None) -> None:
+        self.values: dict[int, Any] = {}
+        self.parent = parent
+        self.index = index
+
+    def get(self, v: Value) -> Any:
+        x = self.values.get(v.id, _MISSING)
+        if x is _MISSING:
+            assert self.parent is not None, v
+            x = self.parent.get(v)
+            x = x if self.index is None else take(x, self.index)
+            self.values[v.id] = x
+        return x
+
+
+_MISSING = object()
+
+
+def place(op: Op) -> str:
+    """`file:line` of an operation."""
+    return f"{op.loc.file}:{op.loc.line}"
+
+
+class Reading(ABC):
+    """State of a walk for some programs of a grid, and the methods that a reading overrides."""
+
+    def __init__(
+        self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
+    ) -> None:
+        self.program = program
+        self.grid = grid
+        self.last_uses = last_uses(program)
+        self.active = np.empty(0, np.int64)
+        self.steps_left = step_limit
+        self.step_limit = step_limit
+        self.handlers: dict[str, Callable[[Op, Frame], None]] = {
+            name[3:]: getattr(self, name) for name in dir(self) if name.startswith("op_")
+        }
+
+    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        """Run the programs `numbers` with the runtime values of the parameters."""
+        self.active = numbers
+        self.steps_left = self.step_limit
+        frame = Frame()
+        for name, v in self.program.params.items():
+            frame.values[v.id] = arguments[name]
+        self.region(self.program.body, frame)
+
+    def region(self, region: Region, frame: Frame) -> None:
+        values = frame.values
+        for op in region.ops:
+            self.handlers[op.kind](op, frame)
+            for vid in self.last_uses.get(op.id, ()):
+                values.pop(vid, None)
+
+    # -- what a reading defines --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        """Result of an operation on elements."""
+
+    @abstractmethod
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
+
+    @abstractmethod
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
+
+    @abstractmethod
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
+
+    def symbolic_done(self, op: Op) -> None:
+        """An operation on scalars or index tiles was done."""
+
+    def before_use(self, op: Op, args: list[Any]) -> None:
+        """Called before a dense operation; a reading may charge for making symbolic operands real."""
+
+    def turn(self, op: Op, number: int) -> None:
+        """A turn of a loop begins."""
+
+    def turn_ends(self, op: Op) -> None:
+        """A turn of a loop ends."""
+
+    def branch_ends(self, op: Op, region: Region) -> None:
+        """A branch of an `if` was walked."""
+
+    def loop_done(self, op: Op) -> None:
+        """A loop is left by all programs that entered it."""
+
+    def loop_begins(self, op: Op) -> None:
+        """A loop is entered."""
+
+    def check_assert(self, op: Op, condition: Any) -> None:
+        """An assertion is reached."""
+
+    def dense_op(self, op: Op, frame: Frame) -> None:
+        args = [None if v is None else frame.get(v) for v in op.args]
+        self.before_use(op, args)
+        out = self.dense(op, args)
+        r = op.results[0]
+        if not r.shape and r.dtype.is_int() and isinstance(out, np.ndarray):
+            out = scalar_from_dense(out, r.dtype.is_bool())
+        frame.values[r.id] = out
+
+    def real(self, x: Any, v: Value | None) -> Any:
+        """Elements of a symbolic tile; scalars and dense tiles as they are."""
+        if isinstance(x, Affine):
+            return x.dense(v.dtype if v is not None and isinstance(v.dtype, DType) else ty.int64)
+        return x.dense() if isinstance(x, Box) else x
+
+
+def scalar_from_dense(x: np.ndarray, boolean: bool) -> Any:
+    """An integer or boolean scalar from elements of shape (P,) or (1,)."""
+    if x.shape == (1,):
+        return bool(x[0]) if boolean else int(x.astype(np.int64)[0])
+    return x if boolean else x.astype(np.int64)

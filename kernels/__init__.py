@@ -10,20 +10,26 @@ if __name__ == "kernels":
     raise ImportError("import ascendtile.kernels: the folder kernels/ is only the source of that package")
 
 from .bce_with_logits_backward import bce_with_logits_backward
+from .matmul import matmul
 from .operator import Case, Operator
 from .parameter import Parameter
 from .registry import get_operator, operators
 from .rms_norm_grad import rms_norm_grad
 from .running import OpResult, run_op
+from .study import Study, precision_study, precision_sweep
 
 __all__ = [
     "Case",
     "OpResult",
     "Operator",
     "Parameter",
+    "Study",
     "bce_with_logits_backward",
     "get_operator",
+    "matmul",
     "operators",
+    "precision_study",
+    "precision_sweep",
     "rms_norm_grad",
     "run_op",
 ]

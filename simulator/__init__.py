@@ -10,7 +10,7 @@ if __name__ == "simulator":
 from typing import TYPE_CHECKING, Any
 
 from .device import Device, current_device, device
-from .errors import AscendtileError, RunError, UsageError
+from .errors import AscendtileError, RefusedError, RunError, UsageError
 from .products import Product, load_product, product_names
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ __all__ = [
     "JitFunction",
     "Launch",
     "Product",
+    "RefusedError",
     "Run",
     "RunError",
     "Shape",

@@ -12,8 +12,8 @@ the gradient of the second layer's weights. b is small, uneven and partly zero, 
 from __future__ import annotations
 
 import argparse
-import itertools
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ def batches(generator: np.random.Generator, steps: int) -> Iterator[tuple[Floats
 def initial_weights(generator: np.random.Generator) -> list[Floats]:
     """He's initialisation, float32."""
     sizes = (FEATURES, HIDDEN, HIDDEN, CLASSES)
-    shapes = itertools.pairwise(sizes)
+    shapes = pairwise(sizes)
     return [generator.standard_normal((m, n), np.float32) * np.float32(np.sqrt(2 / m)) for m, n in shapes]
 
 

@@ -24,7 +24,7 @@ def touch(
     int64_t[::1] new,
     int64_t[::1] total,
 ):
-    """Per program: lines of 2^shift bytes that its box touches (`total`), and how many of them nobody touched before.
+    """Per program: lines of 2^shift bytes that its box touches (`total`), and how many of them are `new`.
 
     The boxes lie inside the tensor. Programs are taken in their order.
     """

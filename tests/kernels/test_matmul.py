@@ -169,7 +169,9 @@ def test_refused_modes_carry_the_status(product, mode):
 
 def test_bfloat16_is_refused_without_bfloat16_cube():
     a, b = arrays(4, 4, 4, "bf16", "fp16")
-    with pytest.raises(RefusedError, match=r"bf16 is an unsupported type.*take a and b of float16 or float32"):
+    with pytest.raises(
+        RefusedError, match=r"bf16 is an unsupported type.*take a and b of float16 or float32"
+    ):
         matmul(a, b, product=TRAINING)
 
 

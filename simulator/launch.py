@@ -134,7 +134,14 @@ def numerics(device: Device) -> Numerics:
         fp32_subnormals=product.text("numerics.fp32_subnormals"),
         fp16_subnormals=product.text("numerics.fp16_subnormals"),
     )
-    return Numerics(sum_order=product.text("numerics.sum_order"), cube=cube, hf32=device.hf32)
+    return Numerics(
+        sum_order=product.text("numerics.sum_order"),
+        overflow=product.text("numerics.overflow_mode"),
+        fp32_subnormals=product.text("numerics.fp32_subnormals"),
+        fp16_subnormals=product.text("numerics.fp16_subnormals"),
+        cube=cube,
+        hf32=device.hf32,
+    )
 
 
 def options(device: Device) -> dict[str, Any]:
@@ -142,11 +149,20 @@ def options(device: Device) -> dict[str, Any]:
     return {
         "multibuffer": device.multibuffer,
         "cube_math_type": device.cube_math_type,
-        "sum_order": device.product.text("numerics.sum_order"),
-        "subnormals": "kept (the flush of FP32 subnormals is not modelled yet)",
+        **{
+            n: _choice(device, n)
+            for n in ("sum_order", "overflow_mode", "fp32_subnormals", "fp16_subnormals")
+        },
+        "accumulate": device.accumulate,
         "elementary_functions": "correctly rounded (assumed: no error figure is published)",
         "atomic_order": "ascending program number (not defined on the device)",
     }
+
+
+def _choice(device: Device, name: str) -> str:
+    """A choice of the product's numerics, marked where nobody published it."""
+    figure = device.product.figure(f"numerics.{name}")
+    return f"{figure.value} (assumed)" if figure.assumed else str(figure.value)
 
 
 def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:

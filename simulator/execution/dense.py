@@ -10,12 +10,15 @@ from ..errors import DeviceAssertionError, RunError
 from ..frontend.program import Op, Program, Value
 from ..frontend.types import DType
 from ..units import vector
+from ..units._elementwise import has_subnormals
 from ..units.cube import mmad
 from ..units.cube_rules import operand_format
 from . import copy
 from .memory import Tensor
 from .values import Affine, Box, Pointers
 from .walker import DEFAULT_STEP_LIMIT, Walker, place
+
+ARITHMETIC = ("binary", "unary", "compare", "reduce")
 
 
 class ValueRun(Walker):
@@ -30,12 +33,26 @@ class ValueRun(Walker):
     ) -> None:
         super().__init__(program, grid, step_limit)
         self.numerics = numerics
+        self.subnormals_seen = False
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
+        if self.subnormals_seen and op.kind in ARITHMETIC:
+            real = [
+                self.flushed(x, v) for x, v in zip(real, (v for v in op.args if v is not None), strict=True)
+            ]
         return getattr(self, f"dense_{op.kind}")(op, *real)
+
+    def flushed(self, x: np.ndarray, v: Value) -> np.ndarray:
+        return vector.flushed(x, v.dtype, self.numerics) if isinstance(v.dtype, DType) else x
+
+    def noticed(self, x: np.ndarray, dtype: DType) -> np.ndarray:
+        """Look for subnormal values among what comes from memory: results never are, so operands need a look only then."""
+        if not self.subnormals_seen and self.numerics.flushes(dtype) and x.dtype == np.float32:
+            self.subnormals_seen = has_subnormals(np.ascontiguousarray(x).reshape(-1))
+        return x
 
     def element_array(self, x: Any, v: Value) -> np.ndarray:
         """Any runtime value as an array (P or 1, *shape) in held form."""
@@ -52,18 +69,18 @@ class ValueRun(Walker):
                 f"{place(op)}: integer division by zero in program {self.first_program(b, 0)}; "
                 "give masked-out elements another value (other=1, or tl.where)"
             )
-        return vector.binary(op.name, a, b, dtype)
+        return vector.binary(op.name, a, b, dtype, self.numerics)
 
     def dense_compare(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return vector.compare(op.name, a, b)
 
     def dense_unary(self, op: Op, x: np.ndarray) -> np.ndarray:
-        return vector.unary(op.name, x, _dtype(op))
+        return vector.unary(op.name, x, _dtype(op), self.numerics)
 
     def dense_cast(self, op: Op, x: np.ndarray) -> np.ndarray:
         source = op.args[0].dtype  # type: ignore[union-attr]
         assert isinstance(source, DType)
-        return vector.cast(x, source, _dtype(op))
+        return vector.cast(x, source, _dtype(op), self.numerics)
 
     def dense_select(self, op: Op, c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return vector.select(c, a, b)
@@ -101,11 +118,11 @@ class ValueRun(Walker):
         if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
             isinstance(mask, np.ndarray) and r.shape
         ):
-            return self.gather(op, pointer, mask, fill)
+            return self.noticed(self.gather(op, pointer, mask, fill), _dtype(op))
         count = self.programs_of(pointer.offsets, mask, fill)
         region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
         copy.check(pointer.tensor, region, self.active, "load", place(op))
-        return copy.read(pointer.tensor, region, fill, r.shape)
+        return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), _dtype(op))
 
     def programs_of(self, *values: Any) -> int:
         """1 if an access is the same for all programs, else their number."""

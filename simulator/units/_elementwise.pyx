@@ -6,6 +6,7 @@ float32, which is the correctly rounded result in all but about one of 10^8 argu
 result the last step is rounding to odd, so that the following rounding to 11 or 8 bits is the only one.
 """
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -135,69 +136,87 @@ def log_f32(const float[::1] x, float[::1] out, bint odd):
                 out[i] = <float> nan
 
 
-cdef float pair_tree(const float* x, Py_ssize_t n, float* work, int half) noexcept nogil:
-    """Sum of up to 128 lanes: adjacent pairs, level by level, each addition rounded in the data type."""
-    cdef Py_ssize_t i, m
-    m = n >> 1
-    for i in range(m):
-        work[i] = x[2 * i] + x[2 * i + 1]
-    if n & 1:
-        work[m] = x[n - 1]
-        m += 1
-    n = m
+cdef inline void settle_level(float* work, Py_ssize_t n, int half, float limit) noexcept nogil:
+    """Round a level of sums to its type; with a finite limit, saturate (NaN becomes 0)."""
+    cdef Py_ssize_t i
     if half == 1:
         f16_round_row(work, n)
     elif half == 2:
         bf16_round_row(work, n)
+    if limit < INFINITY:
+        for i in range(n):
+            if work[i] != work[i]:
+                work[i] = 0.0
+            elif work[i] > limit:
+                work[i] = limit
+            elif work[i] < -limit:
+                work[i] = -limit
+
+
+cdef float pair_tree(const float* x, Py_ssize_t n, float* work, int half, float limit) noexcept nogil:
+    """Sum of up to 128 lanes: adjacent pairs, level by level, each addition rounded in the data type."""
+    cdef Py_ssize_t i, m
+    cdef const float* level = x
+    if n == 1:
+        return x[0]
     while n > 1:
         m = n >> 1
         for i in range(m):
-            work[i] = work[2 * i] + work[2 * i + 1]
+            work[i] = level[2 * i] + level[2 * i + 1]
         if n & 1:
-            work[m] = work[n - 1]
+            work[m] = level[n - 1]
             m += 1
         n = m
-        if half == 1:
-            f16_round_row(work, n)
-        elif half == 2:
-            bf16_round_row(work, n)
+        level = work
+        settle_level(work, n, half, limit)
     return work[0]
 
 
 cdef float row_sum(
-    const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, int half, bint sequential
+    const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, int half, bint sequential, float limit
 ) noexcept nogil:
     cdef float[128] work
     cdef Py_ssize_t i, count
     cdef float total
     count = (n + lanes - 1) // lanes
     for i in range(count):
-        sums[i] = pair_tree(x + i * lanes, min(lanes, n - i * lanes), work, half)
+        sums[i] = pair_tree(x + i * lanes, min(lanes, n - i * lanes), work, half, limit)
     if sequential:
         total = sums[0]
         for i in range(1, count):
             total = total + sums[i]
-            if half == 1:
-                f16_round_row(&total, 1)
-            elif half == 2:
-                bf16_round_row(&total, 1)
+            settle_level(&total, 1, half, limit)
         return total
     while count > 1:
         n = count
         count = (n + lanes - 1) // lanes
         for i in range(count):
-            sums[i] = pair_tree(sums + i * lanes, min(lanes, n - i * lanes), work, half)
+            sums[i] = pair_tree(sums + i * lanes, min(lanes, n - i * lanes), work, half, limit)
     return sums[0]
 
 
-def sum_rows(const float[:, ::1] x, float[::1] out, float[::1] sums, int lanes, int half, bint sequential):
+def sum_rows(
+    const float[:, ::1] x, float[::1] out, float[::1] sums, int lanes, int half, bint sequential, float limit
+):
     """Sum of every row in the Vector unit's order.
 
     sums: scratch for ceil(columns / lanes) values; lanes <= 128. half: 0 float32, 1 fp16, 2 bf16 rounding
     after each addition. sequential: repeats' results are added one after another (tree-sequential) instead of
-    by the same tree again (tree-tree).
+    by the same tree again (tree-tree). limit: the largest finite value if sums saturate, else infinity.
     """
     cdef Py_ssize_t r
     with nogil:
         for r in range(x.shape[0]):
-            out[r] = row_sum(&x[r, 0], x.shape[1], &sums[0], lanes, half, sequential)
+            out[r] = row_sum(&x[r, 0], x.shape[1], &sums[0], lanes, half, sequential, limit)
+
+
+def has_subnormals(const float[::1] x):
+    """Whether any value is subnormal."""
+    cdef Py_ssize_t i
+    cdef uint32_t bits, found = 0
+    cdef const uint32_t* words = <const uint32_t*> &x[0] if x.shape[0] else NULL
+    with nogil:
+        for i in range(x.shape[0]):
+            bits = words[i] & 0x7FFFFFFF
+            found |= (bits - 1) < 0x007FFFFF
+    return bool(found)

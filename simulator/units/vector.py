@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import UsageError
 from ..frontend.types import DType
 from ..precision import _rounding
+from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer
 from ._elementwise import exp_f32, log_f32, sum_rows
 from .cube_rules import CubeRules
@@ -25,16 +26,27 @@ from .cube_rules import CubeRules
 class Numerics:
     """Choices of the units that differ between products and runs.
 
-    sum_order: tree_tree or tree_sequential. cube: how matrix products are computed. hf32: whether FP32 products that say
-    nothing of their precision run in HF32.
+    sum_order: tree_tree or tree_sequential. overflow: inf_nan (IEEE) or saturate (the largest finite value, NaN becomes 0).
+    fp32_subnormals: keep, or flush operands and results of FP32 and BF16 to zero. fp16_subnormals: the same for FP16.
+    cube: how matrix products are computed. hf32: whether FP32 products that say nothing of their precision run in HF32.
     """
 
     sum_order: str = "tree_sequential"
+    overflow: str = "inf_nan"
+    fp32_subnormals: str = "keep"
+    fp16_subnormals: str = "keep"
     cube: CubeRules = field(default_factory=CubeRules)
     hf32: bool = False
 
+    def flushes(self, dtype: DType) -> bool:
+        """Whether subnormal values of that type count as zero."""
+        choice = self.fp16_subnormals if dtype.name == "fp16" else self.fp32_subnormals
+        return choice == "flush" and dtype.name in _GRID
 
-_GRID = {name: _rounding.TARGETS[name] for name in ("fp16", "bf16")}
+
+_GRID = {name: _rounding.TARGETS[name] for name in ("fp16", "bf16", "fp32")}
+_HALVES = ("fp16", "bf16")
+_IEEE = Numerics()
 _NEAREST = _rounding.MODES["RINT"]
 
 _FLOAT: dict[str, Callable[..., Any]] = {
@@ -73,22 +85,41 @@ def _shape(*arrays: np.ndarray) -> tuple[int, ...]:
     return np.broadcast_shapes(*(a.shape for a in arrays))
 
 
-def _rounded(x: np.ndarray, dtype: DType) -> np.ndarray:
-    """Round a contiguous float32 result to the grid of its type, in place."""
+def _rounded(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
+    """Bring a contiguous float32 result to the grid of its type, in place, under the unit's overflow and subnormal rules."""
     target = _GRID.get(dtype.name)
-    if target is not None:
-        flat = x.reshape(-1)
-        _rounding.round_float(flat, flat, target, _NEAREST, False, False)
+    if target is None:
+        return x
+    flat, flush, saturate = x.reshape(-1), numerics.flushes(dtype), numerics.overflow == "saturate"
+    if saturate or dtype.name in _HALVES:
+        _rounding.round_float(flat, flat, target, _NEAREST, saturate, flush)
+    elif flush:
+        _rounding.flush(flat)
     return x
 
 
-def binary(name: str, a: np.ndarray, b: np.ndarray, dtype: DType) -> np.ndarray:
+def flushed(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
+    """An operand as the unit reads it: a copy with zeros for its subnormal values, where the unit does that."""
+    if not numerics.flushes(dtype) or x.dtype != np.float32:
+        return x
+    out = np.array(x, order="C")
+    flat = out.reshape(-1)
+    if dtype.name == "fp16":
+        _rounding.round_float(flat, flat, _GRID["fp16"], _NEAREST, False, True)
+    else:
+        _rounding.flush(flat)
+    return out
+
+
+def binary(
+    name: str, a: np.ndarray, b: np.ndarray, dtype: DType, numerics: Numerics | None = None
+) -> np.ndarray:
     """`a op b` in `dtype`; both operands are held in it."""
     out = np.empty(_shape(a, b), dtype.held)
     with np.errstate(all="ignore"):
         if dtype.is_floating():
             _float_op(name)(a, b, out=out)
-            return _rounded(out, dtype)
+            return _rounded(out, dtype, numerics or _IEEE)
         if name == "floordiv":
             return _truncated_division(a, b)
         if name not in _INTEGER:
@@ -124,14 +155,14 @@ def select(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return out
 
 
-def unary(name: str, x: np.ndarray, dtype: DType) -> np.ndarray:
+def unary(name: str, x: np.ndarray, dtype: DType, numerics: Numerics | None = None) -> np.ndarray:
     """An elementary function in `dtype`, correctly rounded (see `_elementwise.pyx`)."""
     out = np.empty(x.shape, dtype.held)
     if name in _TRANSCENDENTAL:
-        return _transcendental(name, x, dtype, out)
+        return _transcendental(name, x, dtype, out, numerics or _IEEE)
     with np.errstate(all="ignore"):
         _UNARY[name](x, out=out)
-    return _rounded(out, dtype) if dtype.is_floating() else out
+    return _rounded(out, dtype, numerics or _IEEE) if dtype.is_floating() else out
 
 
 _UNARY: dict[str, Callable[..., Any]] = {
@@ -144,27 +175,31 @@ _UNARY: dict[str, Callable[..., Any]] = {
 _TRANSCENDENTAL = {"exp": (exp_f32, np.exp), "log": (log_f32, np.log)}
 
 
-def _transcendental(name: str, x: np.ndarray, dtype: DType, out: np.ndarray) -> np.ndarray:
+def _transcendental(
+    name: str, x: np.ndarray, dtype: DType, out: np.ndarray, numerics: Numerics
+) -> np.ndarray:
     single, double = _TRANSCENDENTAL[name]
     if dtype.bits == 64:
         with np.errstate(all="ignore"):
             return np.asarray(double(x, out=out))
     single(np.ascontiguousarray(x).reshape(-1), out.reshape(-1), dtype.bits == 16)
-    return _rounded(out, dtype)
+    return _rounded(out, dtype, numerics)
 
 
-def cast(x: np.ndarray, source: DType, target: DType) -> np.ndarray:
+def cast(x: np.ndarray, source: DType, target: DType, numerics: Numerics | None = None) -> np.ndarray:
     """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero up to the limits."""
     if target.is_bool():
         return np.asarray(x != 0)
     if not target.is_floating():
         return to_integer(x, target.name) if source.is_floating() else x.astype(target.held)
     if target.bits == 16 and (source.bits == 64 or (source.bits == 32 and source.is_int())):
-        return np.asarray(round_to(x, target.name))  # more bits than float32 has: rounded once, not twice
+        rules = numerics or _IEEE  # the source has more bits than float32: rounded once, not twice
+        flush = "flush" if rules.flushes(target) else "keep"
+        return np.asarray(round_to(x, target.name, overflow=rules.overflow, subnormals=flush))
     with np.errstate(over="ignore", invalid="ignore"):
         if _exact(source, target):
             return np.asarray(x if x.dtype == target.held else x.astype(target.held))
-        return _rounded(np.array(x, target.held, order="C"), target)
+        return _rounded(np.array(x, target.held, order="C"), target, numerics or _IEEE)
 
 
 def _exact(source: DType, target: DType) -> bool:
@@ -175,7 +210,9 @@ def _exact(source: DType, target: DType) -> bool:
 def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics) -> np.ndarray:
     """Reduce tile axis `axis` of (P, *shape)."""
     if name == "sum" and dtype.is_floating() and dtype.bits <= 32:
-        return _sum_last(x, dtype, numerics) if axis == x.ndim - 2 else _sum_fold(x, axis + 1, dtype)
+        return (
+            _sum_last(x, dtype, numerics) if axis == x.ndim - 2 else _sum_fold(x, axis + 1, dtype, numerics)
+        )
     if name == "sum":
         return np.asarray(x.sum(axis=axis + 1, dtype=dtype.held))
     with np.errstate(all="ignore"):
@@ -188,11 +225,12 @@ def _sum_last(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     out = np.empty(flat.shape[0], np.float32)
     scratch = np.empty(-(-flat.shape[1] // lanes), np.float32)
     half = {"fp16": 1, "bf16": 2}.get(dtype.name, 0)
-    sum_rows(flat, out, scratch, lanes, half, numerics.sum_order == "tree_sequential")
-    return out.reshape(x.shape[:-1])
+    limit = float(get_format(dtype.name).max) if numerics.overflow == "saturate" else np.inf
+    sum_rows(flat, out, scratch, lanes, half, numerics.sum_order == "tree_sequential", limit)
+    return _rounded(out, dtype, numerics).reshape(x.shape[:-1])
 
 
-def _sum_fold(x: np.ndarray, axis: int, dtype: DType) -> np.ndarray:
+def _sum_fold(x: np.ndarray, axis: int, dtype: DType, numerics: Numerics) -> np.ndarray:
     """Upper half onto lower half, elementwise, until one is left."""
     n = x.shape[axis]
     work = np.moveaxis(x, axis, 1)
@@ -200,13 +238,13 @@ def _sum_fold(x: np.ndarray, axis: int, dtype: DType) -> np.ndarray:
         lower = (n + 1) // 2
         folded = np.array(work[:, :lower])
         np.add(folded[:, : n - lower], work[:, lower:n], out=folded[:, : n - lower])
-        work, n = _rounded(folded, dtype), lower
+        work, n = _rounded(folded, dtype, numerics), lower
     return np.ascontiguousarray(work[:, 0])
 
 
 def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
     """Elements as they lie in memory, in held form."""
-    if dtype.name not in _GRID:
+    if dtype.name not in _HALVES:
         return stored.astype(dtype.held, copy=False)
     bits = np.ascontiguousarray(stored).view(np.uint16)
     out = np.empty(bits.shape, np.float32)
@@ -216,7 +254,7 @@ def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
 
 def encode(held: np.ndarray, dtype: DType) -> np.ndarray:
     """Held elements as they lie in memory."""
-    if dtype.name not in _GRID:
+    if dtype.name not in _HALVES:
         return held.astype(dtype.storage, copy=False)
     flat = np.ascontiguousarray(held, np.float32)
     bits = np.empty(flat.shape, np.uint16)

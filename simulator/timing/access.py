@@ -84,6 +84,8 @@ class FirstTouch:
         new, total = np.zeros(programs, np.int64), np.zeros(programs, np.int64)
         size = tensor.dtype.itemsize
         touch(seen, shift, size, region.starts, region.strides, region.lows, region.highs, new, total)
+        if (new == total).all() and total.all():
+            return np.ones(programs)
         part = new / np.maximum(total, 1)
         part[new >= total - 2] = 1.0
         part[new <= np.minimum(2, total // 4)] = 0.0

@@ -240,8 +240,9 @@ class Lowering(CubeLowering):
         what: dict[str, Any],
     ) -> None:
         """A read: what is touched for the first time (a part of 0 to 1 per program) from HBM, the rest from L2."""
-        if (first == first[0]).all() and first[0] in (0.0, 1.0):
-            self._add(pipe, op.loc, channel=channels[0 if first[0] else 1], amount=amount, **what)
+        least, most = first.min(), first.max()
+        if least == most and least in (0.0, 1.0):
+            self._add(pipe, op.loc, channel=channels[0 if least else 1], amount=amount, **what)
             return
         numbers = self.active - self.first_number
         for channel, share in zip(channels, (first, 1.0 - first), strict=True):
@@ -277,7 +278,10 @@ class Lowering(CubeLowering):
             )
 
     def _check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
-        many, all_elements = int(np.max(bursts)), int(np.max(elements))
+        many = bursts if isinstance(bursts, int) else int(bursts.max())
+        if many <= 1:
+            return
+        all_elements = elements if isinstance(elements, int) else int(elements.max())
         if many > 1 and many == all_elements and v.numel > 1:
             self.plan.warn(
                 op.loc,

@@ -1,1 +1,1 @@
-
+"""Words that exist on one vendor's hardware only."""

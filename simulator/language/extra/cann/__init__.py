@@ -1,1 +1,1 @@
-
+"""Words of the Ascend AI Core: `from ascendtile.simulator.language.extra.cann import extension as al`."""

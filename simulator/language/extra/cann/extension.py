@@ -1,0 +1,35 @@
+"""Instructions of the Ascend Vector unit that Triton has no word for."""
+
+from __future__ import annotations
+
+from ....frontend.builder import KernelError, Operand, describe
+from ....frontend.program import Value
+from ....frontend.words import Builder, word
+
+
+def _float(b: Builder, name: str, x: Operand) -> Value:
+    v = b.to_value(x)
+    if v.dtype.name not in ("fp16", "fp32"):
+        raise KernelError(f"{name} takes fp16 or fp32, got {describe(v)}; cast with .to(tl.float32)")
+    return v
+
+
+@word
+def reciprocal_estimate(b: Builder, x: Operand) -> Value:
+    """1 / x by the coarse Reciprocal instruction: a significand of 9 bits, relative error up to about 3e-3.
+
+    fp16 or fp32. The accurate form is a division: `1.0 / x`.
+    """
+    return b.unary("rec", _float(b, "reciprocal_estimate", x))
+
+
+@word
+def rsqrt_estimate(b: Builder, x: Operand) -> Value:
+    """1 / sqrt(x) by the coarse Rsqrt instruction: a significand of 9 bits, relative error up to about 3e-3.
+
+    fp16 or fp32. The accurate form, a square root and a division, is `tl.rsqrt(x)`.
+    """
+    return b.unary("rsqrt", _float(b, "rsqrt_estimate", x))
+
+
+__all__ = ["reciprocal_estimate", "rsqrt_estimate"]

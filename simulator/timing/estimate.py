@@ -18,10 +18,11 @@ from .bounds import bounds_us
 from .engine import REASONS, EngineResult, Group, Machine, simulate
 from .geometry import Definitions
 from .homes import L0C, L1, UB, Homes
-from .lower import Lowering, TimeOnly, TimeWithValues
+from .lower import Lowering
 from .machine import Wiring, launch_overhead_us, wire
 from .place import Placement, place
 from .plan import Plan
+from .walks import TimeOnly, TimeWithValues
 
 if TYPE_CHECKING:
     from ..launch import Call

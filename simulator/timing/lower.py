@@ -12,10 +12,9 @@ import numpy as np
 
 from ..execution.copy import Region as AccessRegion
 from ..execution.copy import check
-from ..execution.dense import ValueRun
 from ..execution.reading import place
-from ..execution.values import OPAQUE, Affine, Box, Pointers
-from ..frontend.program import Loc, Op, Program, Region, Value
+from ..execution.values import Affine, Box, Pointers
+from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
 from .cost import Cost
@@ -403,49 +402,6 @@ class Lowering(CubeLowering):
 
     def turn_ends(self, op: Op) -> None:
         self.record_hand_back(op)
-
-
-class TimeOnly(Lowering):
-    """A walk that knows no element."""
-
-    def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int) -> None:
-        super().__init__(program, grid, step_limit)
-        self.last_uses = {}  # nothing here is large enough to be given back early
-
-    def dense(self, op: Op, args: list[Any]) -> Any:
-        self.record_dense(op)
-        return OPAQUE
-
-    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        self.record_load(op, pointer, mask)
-        return OPAQUE
-
-    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        self.record_store(op, pointer, mask)
-
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        self.record_store(op, pointer, mask)
-        return OPAQUE
-
-
-class TimeWithValues(Lowering, ValueRun):
-    """A walk that computes elements and records their instructions."""
-
-    def dense(self, op: Op, args: list[Any]) -> Any:
-        self.record_dense(op)
-        return ValueRun.dense(self, op, args)
-
-    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        self.record_load(op, pointer, mask)
-        return ValueRun.load(self, op, pointer, mask, other)
-
-    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        self.record_store(op, pointer, mask)
-        ValueRun.store(self, op, pointer, value, mask)
-
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        self.record_store(op, pointer, mask)
-        return ValueRun.atomic(self, op, pointer, value, mask)
 
 
 def boxed(mask: Any) -> bool:

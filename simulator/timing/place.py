@@ -8,37 +8,17 @@ work. Buffers are packed largest first, each at the lowest offset that is free d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ..errors import BufferOverflowError
 from ..frontend.program import Op, Program, Region, Value
-from ..run import Buffer, LiveValue
+from ..run import Buffer
 from .geometry import TILE, accumulator_bytes, align, fractal_bytes, tile_bytes
 from .homes import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
+from .slots import Slot, find_clobbers, ledger, overflow, pack
 
 ELEMENTWISE = ("binary", "unary", "cast", "select")
-
-
-@dataclass
-class Slot:
-    """One buffer: the values that take turns in it, its life in program positions, its bytes and copies."""
-
-    values: list[Value]
-    start: int
-    end: int
-    size: int
-    copies: int = 1
-    offset: int = 0
-    number: int = -1
-    depth: int = 0
-    label: str = ""
-    space: str = UB
-    targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
-
-    @property
-    def total(self) -> int:
-        return self.size * self.copies
 
 
 @dataclass(frozen=True)
@@ -376,23 +356,6 @@ class Placer:
         slot.start, slot.end = begin, end
 
 
-def pack(slots: list[Slot]) -> None:
-    """Offsets: largest first, each at the lowest place that no slot alive at the same time takes."""
-    placed: list[Slot] = []
-    for s in sorted(slots, key=lambda s: (-s.total, s.start, s.end)):
-        s.offset = _lowest(s, [p for p in placed if p.start <= s.end and s.start <= p.end])
-        placed.append(s)
-
-
-def _lowest(s: Slot, others: list[Slot]) -> int:
-    offset = 0
-    for p in sorted(others, key=lambda p: p.offset):
-        if p.offset - offset >= s.total:
-            break
-        offset = max(offset, p.offset + p.total)
-    return offset
-
-
 def place(
     program: Program, homes: Homes, copies: int, limits: dict[str, tuple[int, int]], device: str
 ) -> Placement:
@@ -406,15 +369,15 @@ def place(
     for s in live:
         s.number = number
         number += s.copies
-    buffers = {}
+    buffers, names = {}, placer.names()
     for space, (capacity, _) in limits.items():
         mine = [s for s in live if s.space == space]
-        _clobbers(mine)
+        find_clobbers(mine)
         if not mine and space != UB:
             continue
-        buffers[space] = _ledger(placer, mine, capacity)
+        buffers[space] = ledger(mine, capacity, placer.lines[: placer.position], names)
         if buffers[space].peak_bytes > capacity:
-            raise BufferOverflowError(_overflow(program, space, buffers[space], device))
+            raise BufferOverflowError(overflow(program, space, buffers[space], device))
     return Placement(
         tuple(live),
         placer.slot_of,
@@ -424,67 +387,4 @@ def place(
         placer.loop_of,
         buffers,
         number,
-    )
-
-
-def _clobbers(slots: list[Slot]) -> None:
-    """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
-    for s in slots:
-        others = [
-            t for t in slots if t is not s and t.offset < s.offset + s.total and s.offset < t.offset + t.total
-        ]
-        s.targets = [
-            (
-                (s.number + k,),
-                tuple(t.number + c for t in others for c in range(t.copies) if _share(s, k, t, c)),
-            )
-            for k in range(s.copies)
-        ]
-
-
-def _share(s: Slot, k: int, t: Slot, c: int) -> bool:
-    a, b = s.offset + k * s.size, t.offset + c * t.size
-    return a < b + t.size and b < a + s.size
-
-
-def _ledger(placer: Placer, slots: list[Slot], capacity: int) -> Buffer:
-    steps = [0] * (placer.position + 1)
-    for s in slots:
-        steps[max(0, s.start)] += s.total
-        if s.end + 1 < len(steps):
-            steps[s.end + 1] -= s.total
-    alive = []
-    total = 0
-    for delta in steps[: placer.position]:
-        total += delta
-        alive.append(total)
-    at = max(range(len(alive)), key=lambda i: alive[i], default=0)
-    peak = max((s.offset + s.total for s in slots), default=0)
-    names = placer.names()
-    values = [_live_value(s, names) for s in sorted(slots, key=lambda s: -s.total) if s.start <= at <= s.end]
-    return Buffer(peak, capacity, tuple(values), tuple(zip(placer.lines, alive, strict=False)))
-
-
-def _live_value(s: Slot, names: dict[int, str]) -> LiveValue:
-    named = [v for v in s.values if v.name] or s.values
-    v = named[-1] if named else None
-    if v is None:
-        return LiveValue(s.label, "", 0, (), "", s.size, s.copies, s.offset)
-    name = s.label or v.name or names.get(v.id, "temporary")
-    return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset)
-
-
-def _overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
-    need, have = buffer.peak_bytes, buffer.capacity_bytes
-    rows = "\n".join(
-        f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
-        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  line {v.line}"
-        for v in buffer.peak[:6]
-    )
-    rest = buffer.peak[6:]
-    if rest:
-        rows += f"\n    {sum(v.bytes * v.copies for v in rest):>8} B  in {len(rest)} smaller ones"
-    return (
-        f"{program.name} on {device}: {space.lower()} overflow, requires {need * 8} bits while {have * 8} bits available "
-        f"({need} against {have} bytes). Alive at the peak:\n{rows}"
     )

@@ -1,0 +1,111 @@
+"""Buffers as slots: where each lies, what shares its bytes, what is alive at the peak, what an overflow says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..frontend.program import Program, Value
+from ..run import Buffer, LiveValue
+from .homes import UB
+
+
+@dataclass
+class Slot:
+    """One buffer: the values that take turns in it, its life in program positions, its bytes and copies."""
+
+    values: list[Value]
+    start: int
+    end: int
+    size: int
+    copies: int = 1
+    offset: int = 0
+    number: int = -1
+    depth: int = 0
+    label: str = ""
+    space: str = UB
+    targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return self.size * self.copies
+
+
+def pack(slots: list[Slot]) -> None:
+    """Offsets: largest first, each at the lowest place that no slot alive at the same time takes."""
+    placed: list[Slot] = []
+    for s in sorted(slots, key=lambda s: (-s.total, s.start, s.end)):
+        s.offset = _lowest(s, [p for p in placed if p.start <= s.end and s.start <= p.end])
+        placed.append(s)
+
+
+def _lowest(s: Slot, others: list[Slot]) -> int:
+    offset = 0
+    for p in sorted(others, key=lambda p: p.offset):
+        if p.offset - offset >= s.total:
+            break
+        offset = max(offset, p.offset + p.total)
+    return offset
+
+
+def find_clobbers(slots: list[Slot]) -> None:
+    """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
+    for s in slots:
+        others = [
+            t for t in slots if t is not s and t.offset < s.offset + s.total and s.offset < t.offset + t.total
+        ]
+        s.targets = [
+            (
+                (s.number + k,),
+                tuple(t.number + c for t in others for c in range(t.copies) if _share(s, k, t, c)),
+            )
+            for k in range(s.copies)
+        ]
+
+
+def _share(s: Slot, k: int, t: Slot, c: int) -> bool:
+    a, b = s.offset + k * s.size, t.offset + c * t.size
+    return a < b + t.size and b < a + s.size
+
+
+def ledger(slots: Sequence[Slot], capacity: int, lines: Sequence[int], names: Mapping[int, str]) -> Buffer:
+    """Bytes alive after each step (`lines` has the source line of each), and the values alive at the peak."""
+    steps = [0] * (len(lines) + 1)
+    for s in slots:
+        steps[max(0, s.start)] += s.total
+        if s.end + 1 < len(steps):
+            steps[s.end + 1] -= s.total
+    alive = []
+    total = 0
+    for delta in steps[: len(lines)]:
+        total += delta
+        alive.append(total)
+    at = max(range(len(alive)), key=lambda i: alive[i], default=0)
+    peak = max((s.offset + s.total for s in slots), default=0)
+    values = [_live_value(s, names) for s in sorted(slots, key=lambda s: -s.total) if s.start <= at <= s.end]
+    return Buffer(peak, capacity, tuple(values), tuple(zip(lines, alive, strict=False)))
+
+
+def _live_value(s: Slot, names: Mapping[int, str]) -> LiveValue:
+    named = [v for v in s.values if v.name] or s.values
+    v = named[-1] if named else None
+    if v is None:
+        return LiveValue(s.label, "", 0, (), "", s.size, s.copies, s.offset)
+    name = s.label or v.name or names.get(v.id, "temporary")
+    return LiveValue(name, v.loc.file, v.loc.line, v.shape, str(v.dtype), s.size, s.copies, s.offset)
+
+
+def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
+    need, have = buffer.peak_bytes, buffer.capacity_bytes
+    rows = "\n".join(
+        f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
+        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  line {v.line}"
+        for v in buffer.peak[:6]
+    )
+    rest = buffer.peak[6:]
+    if rest:
+        rows += f"\n    {sum(v.bytes * v.copies for v in rest):>8} B  in {len(rest)} smaller ones"
+    return (
+        f"{program.name} on {device}: {space.lower()} overflow, requires {need * 8} bits while {have * 8} bits available "
+        f"({need} against {have} bytes). Alive at the peak:\n{rows}"
+    )

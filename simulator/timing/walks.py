@@ -1,0 +1,53 @@
+"""The two walks that lowering takes: without values, and over values where control flow or addresses need them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..execution.dense import ValueRun
+from ..execution.values import OPAQUE, Pointers
+from ..frontend.program import Op, Program
+from .lower import Lowering
+
+
+class TimeOnly(Lowering):
+    """A walk that knows no element."""
+
+    def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int) -> None:
+        super().__init__(program, grid, step_limit)
+        self.last_uses = {}  # nothing here is large enough to be given back early
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        self.record_dense(op)
+        return OPAQUE
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        self.record_load(op, pointer, mask)
+        return OPAQUE
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.record_store(op, pointer, mask)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
+        self.record_store(op, pointer, mask)
+        return OPAQUE
+
+
+class TimeWithValues(Lowering, ValueRun):
+    """A walk that computes elements and records their instructions."""
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        self.record_dense(op)
+        return ValueRun.dense(self, op, args)
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        self.record_load(op, pointer, mask)
+        return ValueRun.load(self, op, pointer, mask, other)
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.record_store(op, pointer, mask)
+        ValueRun.store(self, op, pointer, value, mask)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
+        self.record_store(op, pointer, mask)
+        return ValueRun.atomic(self, op, pointer, value, mask)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,8 +58,6 @@ def launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[s
 
 def time_launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Time of one launch; no tensor is read, written or allocated."""
-    from dataclasses import replace
-
     call = prepare(kernel, grid, args, kwargs)
     return run_call(replace(call, device=replace(call.device, values=False, time=True)))
 
@@ -180,8 +178,6 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
 def _launch_keywords(
     kernel: JitFunction, device: Device, kwargs: dict[str, Any]
 ) -> tuple[Device, dict[str, Any], tuple[str, ...]]:
-    from dataclasses import replace
-
     names = {p.name for p in kernel.parameters}
     ignored = [k for k in WITHOUT_EFFECT if k in kwargs and k not in names]
     for k in ignored:

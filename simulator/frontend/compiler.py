@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
 from . import affine, fuse, hoist, liveness, syntax
-from .builder import Builder, KernelError, describe
+from .builder import Builder
 from .control import Control
 from .errors import compile_error
 from .host import describe_function, host_call
 from .program import Loc, Program, Value
+from .rules import KernelError, describe
 from .source import Source
 from .types import AnyType
 from .words import Word, constexpr, unwrap

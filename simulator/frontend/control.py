@@ -11,9 +11,9 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from . import types as ty
-from .builder import KernelError, describe, is_number
 from .expressions import Expressions
 from .program import Region, Value
+from .rules import KernelError, describe, is_number
 from .words import unwrap
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import syntax
 from . import types as ty
-from .builder import COMPARISON, Builder, KernelError, describe, fold
+from .builder import Builder
 from .program import Value
+from .rules import COMPARISON, KernelError, describe, fold
 from .words import METHODS, Word, constexpr, unwrap
 
 if TYPE_CHECKING:

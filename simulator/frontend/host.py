@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
-from .builder import Builder, KernelError
+from .builder import Builder
 from .program import Value
+from .rules import KernelError
 from .types import DType, PointerType
 from .words import constexpr, unwrap
 

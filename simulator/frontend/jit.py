@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import UsageError
-from .builder import KernelError
 from .compiler import Source, compile_kernel
 from .program import Program, Value
+from .rules import KernelError
 from .types import AnyType
 from .words import constexpr, unwrap
 

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from ..errors import UsageError
-from .builder import Builder, KernelError
+from .builder import Builder
+from .rules import KernelError
 
 METHODS: dict[str, Word] = {}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..frontend.builder import KernelError, Operand
 from ..frontend.program import Value
+from ..frontend.rules import KernelError, Operand
 from ..frontend.types import DType
 from ..frontend.words import Builder, word
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend.builder import KernelError
 from ..frontend.program import Value
+from ..frontend.rules import KernelError
 from ..frontend.words import Builder, word
 
 

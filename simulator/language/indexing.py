@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..frontend.builder import Operand
 from ..frontend.program import Value
+from ..frontend.rules import Operand
 from ..frontend.words import Builder, word
 
 

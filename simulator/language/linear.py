@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..frontend import types as ty
-from ..frontend.builder import KernelError
 from ..frontend.program import Value
+from ..frontend.rules import KernelError
 from ..frontend.words import Builder, word
 
 PRECISIONS = ("ieee", "hf32")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend.builder import KernelError, Operand, describe, is_number
 from ..frontend.program import Value
+from ..frontend.rules import KernelError, Operand, describe, is_number
 from ..frontend.words import Builder, word
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..frontend import types as ty
-from ..frontend.builder import Operand
 from ..frontend.program import Value
+from ..frontend.rules import Operand
 from ..frontend.words import Builder, word
 from .creation import element_type
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....frontend.builder import KernelError, Operand, describe
 from ....frontend.program import Value
+from ....frontend.rules import KernelError, Operand, describe
 from ....frontend.words import Builder, word
 
 

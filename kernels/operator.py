@@ -8,6 +8,7 @@ seeded numbers, `check` refuses what the operator does not take, `plan` says whi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -178,6 +179,32 @@ class Operator:
                     f"{self.name}: size {n!r} is {_size_words(x)}: a case needs at least one element"
                 )
         return found
+
+    def input_dtype(self, name: str, dtype: str) -> str:
+        """Data type of one input in a run of `dtype`, which may be a mixture (see `mixtures`)."""
+        if name in self.fixed_dtypes:
+            return self.fixed_dtypes[name]
+        kinds = dtype.split("+")
+        return kinds[self.required.index(name)] if len(kinds) > 1 else dtype
+
+    def mixtures(self) -> tuple[str, ...]:
+        """Different data types for the required inputs, "float32+float16" in their order; only operators of the Cube."""
+        if self.resolve is None:
+            return ()
+        return tuple(
+            "+".join(x) for x in itertools.product(self.dtypes, repeat=len(self.required)) if len(set(x)) > 1
+        )
+
+    def mixture(self, dtype: str) -> str:
+        """The name of a data type or of a mixture of them."""
+        kinds = str(dtype).split("+")
+        if len(kinds) == 1:
+            return self.dtype(dtype)
+        if self.resolve is None or len(kinds) != len(self.required):
+            takes = f"{len(self.required)} types, of {listed(self.required)}" if self.resolve else "one type"
+            raise UsageError(f"{self.name}: {dtype!r} is {len(kinds)} data types; it takes {takes}")
+        names = [self.dtype(x) for x in kinds]
+        return names[0] if len(set(names)) == 1 else "+".join(names)
 
     def dtype(self, dtype: str) -> str:
         """The name of a data type of this operator, as "float16"; short names are accepted."""

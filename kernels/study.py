@@ -13,7 +13,7 @@ row with the vendor's status and the reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from .words import listed, near
 EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
 GOLDENS = (EXACT, ROUNDED)
 KEEP = CUBE_MATH_TYPES[0]
+MIXED = "mixed"  # among the data types asked for: every mixture of them
 
 ByOutput = Mapping[str, Mapping[str, Any]]
 
@@ -101,11 +102,12 @@ def precision_study(
     options: Mapping[str, Any] | None = None,
     sizes: Sizes | None = None,
 ) -> Study:
-    """Run an operator in every mode and data type.
+    """Run an operator in every mode and data type (and mixture of types, where asked for).
 
     case: a name or sizes by name; `sizes` is another word for the latter. inputs: arrays by name instead. modes, dtypes:
-    "all", or names. sample: rows and columns of the block whose values are computed; None is all, or what takes about a
-    second for each row. tiling, options: as for `run_op`. Raises `UsageError`.
+    "all", or names; a data type may be a mixture in the order of the inputs, "float32+float16", and "mixed" is all
+    mixtures of an operator of the Cube. sample: rows and columns of the block whose values are computed; None is all, or
+    what takes about a second for each row. tiling, options: as for `run_op`. Raises `UsageError`.
     """
     op = get_operator(name)
     chosen = case if sizes is None else sizes
@@ -135,7 +137,11 @@ def _rows_wanted(
 ) -> list[tuple[str, str]]:
     """(mode, data type) pairs, float32 first: it is what the others are compared with."""
     names = _names("cube_math_type", modes, CUBE_MATH_TYPES if op.resolve else (KEEP,))
-    types = [op.dtype(d) for d in _names("dtype", dtypes, op.dtypes, check=False)]
+    wanted = _names("dtype", dtypes, op.dtypes, check=False)
+    each = [op.mixtures() if d == MIXED else (op.mixture(d),) for d in wanted]
+    types = [d for group in each for d in group]
+    if not types:
+        raise UsageError(f"{op.name} takes no mixtures of data types; its types are {listed(op.dtypes)}")
     ordered = sorted(dict.fromkeys(types), key=lambda d: d != "float32")
     return [(mode, dtype) for dtype in ordered for mode in names]
 
@@ -165,7 +171,7 @@ class _Bench:
         golden: Arrays = {}  # filled by the first computation, whose checks come first
         found: dict[Any, _Found] = {}
         rows = [self._row(data, golden, mode, dtype, found) for mode, dtype in plan]
-        base = next((r.time_us for r in rows if (r.cube_math_type, r.dtype) == (KEEP, "float32")), None)
+        base = self._base(data)
         faster = tuple(_with_speedup(r, base) for r in rows)
         return Study(self.op.name, self.product.name, case, faster, data.origin, data.sample, value)
 
@@ -174,7 +180,7 @@ class _Bench:
         refusal, resolved = self._resolution(data, mode, dtype)
         if refusal:
             return Row(mode, dtype, None, {}, PARAM_INVALID, reason=refusal)
-        key = (dtype, resolved and (resolved.operand, resolved.outputs, resolved.grouped))
+        key = _computation(dtype, resolved)
         if key not in known:
             known[key] = self._computed(data, golden, mode, dtype, resolved, key)
         found = known[key]
@@ -183,6 +189,13 @@ class _Bench:
         return Row(
             mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, words
         )  # fmt: skip
+
+    def _base(self, data: Data) -> float | None:
+        """Time of float32 as it is, whether or not that is one of the rows; None where it is refused."""
+        if "float32" not in self.op.dtypes:
+            return None
+        refusal, resolved = self._resolution(data, KEEP, "float32")
+        return None if refusal else self._time(data, KEEP, "float32", _computation("float32", resolved))
 
     def _resolution(self, data: Data, mode: str, dtype: str) -> tuple[str, Resolution | None]:
         """Why the library refuses, or what it computes in (None for operators without Cube)."""
@@ -196,9 +209,7 @@ class _Bench:
         self, data: Data, golden: Arrays, mode: str, dtype: str, resolved: Resolution | None, key: Any
     ) -> _Found:
         stored = data.stored(self.op, dtype)
-        options = {"options": data.options, "tiling": self.tiling, "product": self.product}
-        common: dict[str, Any] = {**options, "cube_math_type": mode, "errors": False}
-        outputs = run_op(self.op, inputs=stored, time=False, **common).outputs
+        outputs = run_op(self.op, inputs=stored, time=False, **self._options(data, mode)).outputs
         if not golden:
             golden |= self.op.formula(data.exact, self.op.read_options(data.options))
         seen = seen_by_cube(stored, resolved, self.overflow)
@@ -207,19 +218,25 @@ class _Bench:
             ROUNDED: self.op.formula(seen, self.op.read_options(data.options)),
         }
         found = _Found(
-            self._time(data, dtype, (key, tuple(data.shapes.items())), common), {}, {},
+            self._time(data, mode, dtype, key), {}, {},
             {n: get_format(x.dtype).name for n, x in outputs.items()},
         )  # fmt: skip
         for n, x in outputs.items():
             self._measure(found, n, x, {g: goldens[g][n] for g in GOLDENS}, resolved)
         return found
 
-    def _time(self, data: Data, dtype: str, key: Any, common: Mapping[str, Any]) -> float | None:
+    def _options(self, data: Data, mode: str) -> dict[str, Any]:
+        knobs = {"options": data.options, "tiling": self.tiling, "product": self.product}
+        return {**knobs, "cube_math_type": mode, "errors": False}
+
+    def _time(self, data: Data, mode: str, dtype: str, key: Any) -> float | None:
         if not self.timed:
             return None
+        key = (key, tuple(data.shapes.items()))
         if key not in self.times:
+            inputs = data.whole(self.op, dtype)
             self.times[key] = run_op(
-                self.op, inputs=data.whole(self.op, dtype), values=False, **common
+                self.op, inputs=inputs, values=False, **self._options(data, mode)
             ).time_us
         return self.times[key]
 
@@ -235,9 +252,12 @@ class _Bench:
         }
 
 
-def _with_speedup(row: Row, base: float | None) -> Row:
-    from dataclasses import replace
+def _computation(dtype: str, resolved: Resolution | None) -> Any:
+    """What tells computations apart: the inputs' types, what is multiplied, what is written."""
+    return dtype, resolved and (resolved.operand, resolved.outputs, resolved.grouped)
 
+
+def _with_speedup(row: Row, base: float | None) -> Row:
     return row if base is None or not row.time_us else replace(row, speedup=base / row.time_us)
 
 

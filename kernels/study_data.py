@@ -38,11 +38,11 @@ class Data:
 
     def stored(self, op: Operator, dtype: str) -> Arrays:
         """The inputs as tensors of a data type, each value rounded once."""
-        return {n: encode(x, _short(op, n, dtype)) for n, x in self.exact.items()}
+        return {n: encode(x, _short(op.input_dtype(n, dtype))) for n, x in self.exact.items()}
 
     def whole(self, op: Operator, dtype: str) -> dict[str, Shape]:
         """The whole problem as shapes, for its time."""
-        return {n: _shape(dims, op.fixed_dtypes.get(n, dtype)) for n, dims in self.shapes.items()}
+        return {n: _shape(dims, op.input_dtype(n, dtype)) for n, dims in self.shapes.items()}
 
     def scaled(self, op: Operator, factor: float) -> Data:
         """The same with one input times a power of two."""
@@ -106,8 +106,8 @@ def _widest(op: Operator) -> str:
     return "float32" if "float32" in op.dtypes else op.dtypes[0]
 
 
-def _short(op: Operator, name: str, dtype: str) -> str:
-    found = ty.from_name(op.fixed_dtypes.get(name, dtype))
+def _short(dtype: str) -> str:
+    found = ty.from_name(dtype)
     assert found is not None
     return found.name
 

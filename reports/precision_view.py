@@ -132,15 +132,20 @@ _JUDGED = (
 
 def _summary(rows: Iterable[Row], name: str, named: bool) -> Table:
     title = f"{name}\nmode" if named else "mode"
-    naming = ((title, 15, "left"), ("in", 4, "left"), ("as", 4, "left"))
+    naming = ((title, 15, "left"), ("in", 5, "left"), ("as", 4, "left"))
     table = _table(*naming, ("us", 8, "right"), ("speed -up", 5, "right"), *_JUDGED)
     for row in rows:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
             mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
-            words = (mode, get_format(row.dtype).name, row.compute_dtype or "-", _time(row), speedup)
+            words = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
             table.add_row(*(Text(w) for w in (*words, *_judged(row, name))))
     return table
+
+
+def _inputs(dtype: str) -> list[str]:
+    """Short names of the inputs' data types, one for all or one for each."""
+    return [get_format(kind).name for kind in dtype.split("+")]
 
 
 def _time(row: Row) -> str:
@@ -149,8 +154,9 @@ def _time(row: Row) -> str:
 
 def _types(row: Row, name: str) -> str:
     """Data type, compute type, type of the output."""
-    kinds = (get_format(row.dtype).name, row.compute_dtype or "-", row.output_dtypes[name])
-    return " ".join(f"{kind:4}" for kind in kinds)
+    first, *others = _inputs(row.dtype)
+    kinds = (first, row.compute_dtype or "-", row.output_dtypes[name])
+    return "\n+".join([" ".join(f"{kind:4}" for kind in kinds), *others])
 
 
 def _judged(row: Row, name: str) -> list[str]:
@@ -214,7 +220,7 @@ def _refused(rows: Iterable[Row]) -> list[RenderableType]:
     out: list[RenderableType] = []
     for (dtype, status, reason), modes in groups.items():
         word = f"refused with status {status}" if status else "note"
-        out.append(Text(f"\n{word}: {get_format(dtype).name} with {', '.join(modes)}: {clean(reason)}"))
+        out.append(Text(f"\n{word}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
     return out
 
 

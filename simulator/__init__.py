@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .frontend.words import constexpr
     from .record import load_run
     from .run import Launch, Run
+    from .spread import Spread, atomic_spread
 
 # Imported when first asked for: they bring numpy and the compiled modules, which cost more than half a second on a slow
 # machine, and nobody who lists products should wait for them. No name here may be that of a module of this folder.
@@ -27,6 +28,8 @@ _LATER = {
     "Launch": ".run",
     "Run": ".run",
     "Shape": ".execution.memory",
+    "Spread": ".spread",
+    "atomic_spread": ".spread",
     "constexpr": ".frontend.words",
     "jit": ".frontend.jit",
     "load_run": ".record",
@@ -63,7 +66,9 @@ __all__ = [
     "Run",
     "RunError",
     "Shape",
+    "Spread",
     "UsageError",
+    "atomic_spread",
     "cdiv",
     "constexpr",
     "current_device",

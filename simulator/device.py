@@ -24,6 +24,8 @@ class Device:
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
+    atomic_seed: draws the order in which programs reach global memory where it matters (floating-point atomics); None is the
+    order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
     timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
     """
 
@@ -37,6 +39,7 @@ class Device:
     l0_tile: tuple[int, int, int] | None = None
     accumulate: str = "exact"
     hf32_round: str = "RINT"
+    atomic_seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.cube_math_type not in CUBE_MATH_TYPES:
@@ -45,6 +48,11 @@ class Device:
             )
         if isinstance(self.multibuffer, bool) or not 1 <= self.multibuffer <= 16:
             raise UsageError(f"multibuffer must be a number of copies from 1 to 16, got {self.multibuffer!r}")
+        seed = self.atomic_seed
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            raise UsageError(
+                f"atomic_seed must be an integer from 0, or None for ascending order, got {seed!r}"
+            )
 
     @property
     def hf32(self) -> bool:

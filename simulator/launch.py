@@ -119,6 +119,7 @@ def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> N
         numerics(call.device),
         one_by_one=must_run_one_by_one(call.program, call.grid, call.arguments),
         step_limit=call.device.step_limit,
+        seed=call.device.atomic_seed,
         progress=progress,
     )
 
@@ -153,8 +154,14 @@ def options(device: Device) -> dict[str, Any]:
         },
         "accumulate": device.accumulate,
         "elementary_functions": "correctly rounded (assumed: no error figure is published)",
-        "atomic_order": "ascending program number (not defined on the device)",
+        "atomic_order": _atomic_order(device.atomic_seed),
     }
+
+
+def _atomic_order(seed: int | None) -> str:
+    """Documented: the order between cores is not defined (Ascend C, SetAtomicAdd)."""
+    chosen = "ascending program number" if seed is None else f"programs permuted by seed {seed}"
+    return f"{chosen} (assumed: not defined on the device)"
 
 
 def _choice(device: Device, name: str) -> str:

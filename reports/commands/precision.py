@@ -48,7 +48,13 @@ class Request:
 @click.option(
     "--modes", metavar="M,M", default="all", show_default=True, help="cubeMathTypes: KEEP_DTYPE,USE_HF32."
 )
-@click.option("--dtypes", metavar="D,D", default="all", show_default=True, help="Data types of the inputs.")
+@click.option(
+    "--dtypes",
+    metavar="D,D",
+    default="all",
+    show_default=True,
+    help="Data types of the inputs; float32+float16 is one for each, mixed is every such mixture.",
+)
 @click.option(
     "--input", "input_file", metavar="FILE.npz", help="Inputs by name instead of a case (.npy for one)."
 )

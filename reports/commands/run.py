@@ -18,7 +18,9 @@ from ascendtile.reports.options import (
 )
 
 if TYPE_CHECKING:
+    from ascendtile.kernels.operator import Operator
     from ascendtile.kernels.running import OpResult
+    from ascendtile.simulator.spread import Spread
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Request:
     distribution: str
     no_values: bool
     no_time: bool
+    atomic_seeds: int | None
     save: str | None
     as_json: bool
 
@@ -82,6 +85,12 @@ class Request:
 )
 @click.option("--no-values", is_flag=True, help="Time only: no tensor is made.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")
+@click.option(
+    "--atomic-seeds",
+    type=click.IntRange(min=1, max=1000),
+    metavar="N",
+    help="Also run in N drawn orders of the programs: how far the undefined order of atomics moves the outputs.",
+)
 @click.option("--save", metavar="F", help="Keep the run as a record for `ascendtile report`.")
 @json_option()
 @click.pass_context
@@ -97,13 +106,15 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     result = _run(request)
     if request.save:
         result.run.save(request.save)
-    _show(request, result)
+    _show(request, result, _spread(request))
 
 
 def _check(ctx: click.Context, request: Request) -> None:
     """Refuse what contradicts itself, and a record that could not be written, before anything is computed."""
     if request.no_values and request.no_time:
         raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
+    if request.no_values and request.atomic_seeds:
+        raise click.UsageError("--atomic-seeds compares values, which --no-values leaves out", ctx)
     sources = {"--case": request.case, "--size": request.size, "--input": request.input_file}
     given = [flag for flag, value in sources.items() if value]
     if len(given) > 1:
@@ -121,28 +132,44 @@ def _check(ctx: click.Context, request: Request) -> None:
 
 def _run(request: Request) -> OpResult:
     from ascendtile.kernels import run_op
-    from ascendtile.reports.inputs import read_inputs
     from ascendtile.reports.progress import shown
 
     op = find_operator(request.op)
-    inputs = read_inputs(request.input_file, op) if request.input_file else None
     with shown(f"{op.name} {request.case or ''}".strip()) as progress:
-        return run_op(
-            op,
-            case=read_sizes(request.size) or request.case,
-            dtype=request.dtype,
-            product=request.product,
-            overrides=request.overrides,
-            cube_math_type=request.cube_math_type,
-            tiling=request.tiling,
-            options=request.option,
-            inputs=inputs,
-            seed=request.seed,
-            distribution=request.distribution,
-            values=not request.no_values,
-            time=not request.no_time,
-            progress=progress,
-        )
+        return run_op(op, **_arguments(op, request), time=not request.no_time, progress=progress)
+
+
+def _spread(request: Request) -> dict[str, Spread]:
+    """The same run in other orders of the programs, values only."""
+    if request.atomic_seeds is None:
+        return {}
+    from ascendtile.kernels import run_op
+    from ascendtile.simulator.spread import atomic_spread
+
+    op = find_operator(request.op)
+    arguments = _arguments(op, request)
+    return atomic_spread(
+        lambda: run_op(op, **arguments, time=False, errors=False).outputs, request.atomic_seeds
+    )
+
+
+def _arguments(op: Operator, request: Request) -> dict[str, Any]:
+    from ascendtile.reports.inputs import read_inputs
+
+    inputs = read_inputs(request.input_file, op) if request.input_file else None
+    return {
+        "case": read_sizes(request.size) or request.case,
+        "dtype": request.dtype,
+        "product": request.product,
+        "overrides": request.overrides,
+        "cube_math_type": request.cube_math_type,
+        "tiling": request.tiling,
+        "options": request.option,
+        "inputs": inputs,
+        "seed": request.seed,
+        "distribution": request.distribution,
+        "values": not request.no_values,
+    }
 
 
 def read_sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:
@@ -160,16 +187,19 @@ def _size(name: str, text: str) -> int | tuple[int, ...]:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _show(request: Request, result: OpResult) -> None:
+def _show(request: Request, result: OpResult, spread: dict[str, Spread]) -> None:
     from ascendtile.reports.console import note, show, show_json
+    from ascendtile.reports.spread_view import spread_json, spread_table
 
     if request.as_json:
         from ascendtile.reports.json_view import run_json
 
-        show_json(run_json(result.run, request.save, result.warnings))
+        show_json(run_json(result.run, request.save, result.warnings) | spread_json(spread))
         return
     from ascendtile.reports.terminal import run_report
 
     for warning in () if result.run.launches else result.warnings:  # with launches the page has them
         note(f"warning: {warning}")
     show(run_report(result.run, request.save))
+    if spread:
+        show(spread_table(spread))

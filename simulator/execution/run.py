@@ -45,6 +45,13 @@ def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, 
     return out
 
 
+def program_order(program: Program, total: int, seed: int | None) -> np.ndarray:
+    """The order in which programs come: ascending, or for a kernel with atomics a permutation that belongs to the seed."""
+    if seed is None or not any(op.kind == "atomic" for op in program.walk()):
+        return np.arange(total, dtype=np.int64)
+    return np.random.Generator(np.random.PCG64(seed)).permutation(total)
+
+
 def run_values(
     program: Program,
     grid: tuple[int, int, int],
@@ -54,17 +61,20 @@ def run_values(
     one_by_one: bool = False,
     chunk: int | None = None,
     step_limit: int = DEFAULT_STEP_LIMIT,
+    seed: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Execute every program of `grid`; tensors among `arguments` are read and written in place.
 
-    `one_by_one` runs the programs in the order of their numbers, each seeing what those before it wrote.
+    `one_by_one` runs the programs one after another, each seeing what those before it wrote. `seed`: see
+    `Device.atomic_seed`.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
     run = ValueRun(program, grid, numerics, step_limit)
+    order = program_order(program, total, seed)
     for first in range(0, total, size):
-        run.walk(np.arange(first, min(first + size, total), dtype=np.int64), values)
+        run.walk(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)

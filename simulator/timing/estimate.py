@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import AscendtileError, BufferOverflowError
 from ..execution.order import must_run_one_by_one
-from ..execution.run import chunk_size, runtime_arguments
+from ..execution.run import chunk_size, program_order, runtime_arguments
 from ..frontend.program import Program
 from ..run import Buffer, Launch, LineCost, Pipe, Timeline
 from ..units.vector import Numerics
@@ -42,14 +42,16 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     one_by_one = must_run_one_by_one(call.program, call.grid, call.arguments)
-    size = 1 if one_by_one else chunk_size(call.program)
+    seed = call.device.atomic_seed
+    size = 1 if one_by_one or seed is not None else chunk_size(call.program)
     touch = FirstTouch()
     groups = []
+    order = program_order(call.program, total, seed)
     for first in range(0, total, size):
         walk = TimeWithValues(call.program, call.grid, numerics, call.device.step_limit)
-        numbers = np.arange(first, min(first + size, total), dtype=np.int64)
+        numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))
-    return _finish(call, plan, groups)
+    return _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])))
 
 
 def make_plan(call: Call) -> Plan:

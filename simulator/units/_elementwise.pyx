@@ -6,7 +6,7 @@ float32, which is the correctly rounded result in all but about one of 10^8 argu
 result the last step is rounding to odd, so that the following rounding to 11 or 8 bits is the only one.
 """
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, copysignf, fabsf
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
@@ -136,13 +136,23 @@ def log_f32(const float[::1] x, float[::1] out, bint odd):
                 out[i] = <float> nan
 
 
-cdef inline void settle_level(float* work, Py_ssize_t n, int half, float limit) noexcept nogil:
-    """Round a level of sums to its type; with a finite limit, saturate (NaN becomes 0)."""
+cdef struct Rules:
+    int half  # 0 float32, 1 fp16, 2 bf16
+    float limit  # largest finite value if sums saturate, else infinity
+    float tiny  # smallest normal value if subnormal sums are flushed, else 0
+
+
+cdef inline void settle_level(float* work, Py_ssize_t n, Rules rules) noexcept nogil:
+    """Bring a level of sums to its type: round, flush, saturate (NaN becomes 0)."""
     cdef Py_ssize_t i
-    if half == 1:
+    cdef float limit = rules.limit, tiny = rules.tiny
+    if rules.half == 1:
         f16_round_row(work, n)
-    elif half == 2:
+    elif rules.half == 2:
         bf16_round_row(work, n)
+    if tiny > 0:
+        for i in range(n):
+            work[i] = copysignf(0.0, work[i]) if fabsf(work[i]) < tiny else work[i]
     if limit < INFINITY:
         for i in range(n):
             if work[i] != work[i]:
@@ -153,7 +163,7 @@ cdef inline void settle_level(float* work, Py_ssize_t n, int half, float limit) 
                 work[i] = -limit
 
 
-cdef float pair_tree(const float* x, Py_ssize_t n, float* work, int half, float limit) noexcept nogil:
+cdef float pair_tree(const float* x, Py_ssize_t n, float* work, Rules rules) noexcept nogil:
     """Sum of up to 128 lanes: adjacent pairs, level by level, each addition rounded in the data type."""
     cdef Py_ssize_t i, m
     cdef const float* level = x
@@ -168,46 +178,55 @@ cdef float pair_tree(const float* x, Py_ssize_t n, float* work, int half, float 
             m += 1
         n = m
         level = work
-        settle_level(work, n, half, limit)
+        settle_level(work, n, rules)
     return work[0]
 
 
 cdef float row_sum(
-    const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, int half, bint sequential, float limit
+    const float* x, Py_ssize_t n, float* sums, Py_ssize_t lanes, bint sequential, Rules rules
 ) noexcept nogil:
     cdef float[128] work
     cdef Py_ssize_t i, count
     cdef float total
     count = (n + lanes - 1) // lanes
     for i in range(count):
-        sums[i] = pair_tree(x + i * lanes, min(lanes, n - i * lanes), work, half, limit)
+        sums[i] = pair_tree(x + i * lanes, min(lanes, n - i * lanes), work, rules)
     if sequential:
         total = sums[0]
         for i in range(1, count):
             total = total + sums[i]
-            settle_level(&total, 1, half, limit)
+            settle_level(&total, 1, rules)
         return total
     while count > 1:
         n = count
         count = (n + lanes - 1) // lanes
         for i in range(count):
-            sums[i] = pair_tree(sums + i * lanes, min(lanes, n - i * lanes), work, half, limit)
+            sums[i] = pair_tree(sums + i * lanes, min(lanes, n - i * lanes), work, rules)
     return sums[0]
 
 
 def sum_rows(
-    const float[:, ::1] x, float[::1] out, float[::1] sums, int lanes, int half, bint sequential, float limit
+    const float[:, ::1] x,
+    float[::1] out,
+    float[::1] sums,
+    int lanes,
+    int half,
+    bint sequential,
+    float limit,
+    float tiny,
 ):
     """Sum of every row in the Vector unit's order.
 
     sums: scratch for ceil(columns / lanes) values; lanes <= 128. half: 0 float32, 1 fp16, 2 bf16 rounding
     after each addition. sequential: repeats' results are added one after another (tree-sequential) instead of
     by the same tree again (tree-tree). limit: the largest finite value if sums saturate, else infinity.
+    tiny: the smallest normal value if subnormal sums become zero, else 0.
     """
     cdef Py_ssize_t r
+    cdef Rules rules = Rules(half, limit, tiny)
     with nogil:
         for r in range(x.shape[0]):
-            out[r] = row_sum(&x[r, 0], x.shape[1], &sums[0], lanes, half, sequential, limit)
+            out[r] = row_sum(&x[r, 0], x.shape[1], &sums[0], lanes, sequential, rules)
 
 
 def has_subnormals(const float[::1] x):

@@ -51,6 +51,32 @@ def test_speedup_is_over_float32_as_it_is():
     assert 1 < rows["float32", "USE_HF32"].speedup < 2
 
 
+def test_speedup_is_over_float32_also_where_that_is_not_a_row():
+    whole = rows_of(precision_study("matmul", sizes=SIZES))
+    part = rows_of(precision_study("matmul", sizes=SIZES, modes="USE_HF32", dtypes="float16"))
+    assert part["float16", "USE_HF32"].speedup == whole["float16", "USE_HF32"].speedup is not None
+
+
+@pytest.mark.parametrize("product", ["ascend910b3", "ascend910a"])
+def test_mixtures_follow_the_table(product):
+    rows = rows_of(precision_study("matmul", sizes=SIZES, product=product, dtypes="mixed", time=False))
+    kinds = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+    pairs = {f"{a}+{b}" for a in DTYPES for b in DTYPES if a != b}
+    assert set(rows) == {(d, m) for d in pairs for m in CUBE_MATH_TYPES}
+    for (dtype, mode), row in rows.items():
+        known = resolve_matmul(load_product(product), [kinds[d] for d in dtype.split("+")], mode, SIZES["k"])
+        assert (row.status, row.compute_dtype) == (known.status, known.operand or None)
+        assert row.reason == (known.warning or "" if known.ok else known.reason)
+
+
+def test_a_mixture_is_as_exact_as_its_coarser_input():
+    wanted = "float32,float32+bfloat16,bfloat16+float32,bfloat16"
+    rows = rows_of(precision_study("matmul", sizes=SIZES, modes="KEEP_DTYPE", dtypes=wanted, time=False))
+    bits = {d: rows[d, "KEEP_DTYPE"].bits("out") for d in wanted.split(",")}
+    assert bits["bfloat16"] < bits["float32+bfloat16"] < bits["float32"] - 10
+    assert abs(bits["float32+bfloat16"] - bits["bfloat16+float32"]) < 0.2
+
+
 def test_without_a_legal_float32_there_is_no_speedup():
     rows = precision_study("matmul", sizes=SIZES, product="ascend910a").rows
     assert all(r.speedup is None for r in rows)
@@ -177,6 +203,8 @@ def test_sweep_over_distributions():
     [
         ({"modes": "USE_HF16"}, "unknown cube_math_type 'USE_HF16'; known are KEEP_DTYPE"),
         ({"dtypes": "int8"}, "matmul has no data type 'int8'"),
+        ({"dtypes": "float32+int8"}, "matmul has no data type 'int8'"),
+        ({"dtypes": "float32+float16+float32"}, "is 3 data types; it takes 2 types, of a and b"),
         ({"distribution": "norml"}, "unknown distribution 'norml'; did you mean normal"),
         ({"sample": 0}, "sample must be a number of rows from 1, got 0"),
         ({"product": "ascend310b"}, "matmul is not available on ascend310b"),
@@ -211,3 +239,9 @@ def test_a_sample_that_does_not_fit_memory_is_refused(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
     with pytest.raises(sim.UsageError, match="GiB of memory"):
         precision_study("matmul", "4096", sample=1000)
+
+
+def test_operators_of_the_vector_unit_take_no_mixtures():
+    for dtypes, text in (("mixed", "takes no mixtures"), ("float16+float32", "it takes one type")):
+        with pytest.raises(sim.UsageError, match=text):
+            precision_study("rms_norm_grad", "tiny", dtypes=dtypes)

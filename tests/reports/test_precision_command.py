@@ -54,6 +54,7 @@ def test_json_of_a_sweep(ascendtile):
     [
         TINY,
         (*TINY, "--product", "ascend910a"),
+        (*TINY, "--dtypes", "mixed,float32"),
         (*TINY, "--sweep", "distribution", "--no-time"),
         ("precision", "RmsNormGrad", "--case", "tiny"),
         ("precision", "matmul", "--size", "m=64", "n=64", "k=64", "--sample", "16"),

@@ -338,3 +338,19 @@ def test_memory_that_runs_out_is_a_failed_run(monkeypatch, refused):
 
     monkeypatch.setattr(kernels, "run_op", run_op)
     assert "not enough memory for this run" in refused(*TINY, status=1)
+
+
+def test_spread_over_the_orders_of_atomics(ascendtile):
+    case = ("run", "RmsNormGrad", "--size", "rows=160", "cols=64", "--no-time", "--atomic-seeds", "3")
+    page = ascendtile(*case).out
+    assert "order of atomics, 3 seeds" in page
+    spread = json.loads(ascendtile(*case, "--json").out)["atomic_spread"]
+    assert spread["dx"]["differing"] == 0
+    assert spread["dgamma"]["differing"] > 0
+    assert spread["dgamma"]["min_ulp"] < 0 < spread["dgamma"]["max_ulp"]
+    assert all(len(line) <= 80 for line in page.splitlines())
+
+
+def test_spread_needs_values(refused):
+    message = refused("run", "RmsNormGrad", "--no-values", "--atomic-seeds", "3")
+    assert message.startswith("--atomic-seeds compares values, which --no-values leaves out")

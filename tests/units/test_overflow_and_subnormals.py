@@ -76,3 +76,21 @@ def test_overflow_follows_the_product(product, expected):
 def square(x_ptr, out_ptr, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, BLOCK))
     tl.store(out_ptr + tl.arange(0, BLOCK), x * x)
+
+
+@pytest.mark.parametrize(("choice", "expected"), [("flush", 0.0), ("keep", 2.0**-126)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_subnormal_sums_inside_a_reduction(choice, expected, axis):
+    """1.5 - 1 and again 1.5 - 1 times the smallest normal number: the halves are subnormal, their sum is not."""
+    rules = vector.Numerics(fp32_subnormals=choice)
+    lanes = np.float32(2.0**-126) * np.array([1.5, -1, 1.5, -1], np.float32)
+    order = lanes if axis == 1 else lanes[[0, 2, 1, 3]]  # neighbours along a row, halves along a column
+    x = order.reshape(1, 1, 4) if axis == 1 else order.reshape(1, 4, 1)
+    assert vector.reduce("sum", x, axis, ty.float32, rules).item() == expected
+
+
+def test_subnormal_half_sums_flush_by_the_switch_of_fp16():
+    x = np.array([[1.5, -1, 1.5, -1]], np.float32) * np.float32(2.0**-14)
+    flush = vector.Numerics(fp16_subnormals="flush")
+    assert vector.reduce("sum", x, 0, ty.float16, flush).item() == 0
+    assert vector.reduce("sum", x, 0, ty.float16, vector.Numerics()).item() == 2.0**-14

@@ -80,7 +80,8 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
 def resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
     """What a mode means for these operands."""
     kinds = [dtype_of(tensors[n]).name for n in ("a", "b")]
-    return resolve_matmul(product, kinds, mode, tensors["a"].shape[-1])
+    length = tensors["a"].shape[-1] if tensors["a"].shape else None  # `check` refuses what has no axes
+    return resolve_matmul(product, kinds, mode, length)
 
 
 def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
@@ -100,7 +101,18 @@ def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tup
     found = resolve(tensors, product, current_device().cube_math_type)
     if not found.ok:
         raise _refusal(tensors, product, found)
-    return () if found.warning is None else (f"cubeMathType: {found.warning}",)
+    words = () if found.warning is None else (f"cubeMathType: {found.warning}",)
+    return (*words, *_not_finite(tensors, product))
+
+
+def _not_finite(tensors: Tensors, product: Product) -> tuple[str, ...]:
+    """In the saturating mode the Cube reads infinities as the largest finite value and NaN as 0 (pto-isa, page on mad)."""
+    if product.text("numerics.overflow_mode") != "saturate":
+        return ()
+    arrays = {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
+    odd = [n for n, x in arrays.items() if not np.isfinite(x).all()]
+    reads = f"{product.name} reads infinities as the largest finite value and NaN as 0"
+    return (f"{listed(odd)} with infinities or NaN: {reads}",) if odd else ()
 
 
 def _refusal(tensors: Tensors, product: Product, found: Resolution) -> RefusedError:
@@ -276,6 +288,7 @@ OPERATOR = Operator(
     host_bytes=host_bytes,
     resolve=resolve,
     accumulates="k",
+    order_knobs=("split_k", "accumulate"),
     cut=cut,
 )
 

@@ -9,6 +9,8 @@ from typing import Any
 from ..simulator.errors import UsageError
 
 GIB = 2**30
+TIME_ONLY = "ask for time only (values=False, --no-values), or study a sample (ascendtile precision --sample)"
+SMALLER = "take a smaller case, or fewer rows of a sample (--sample; the length of the sums stays whole)"
 
 
 def available_bytes() -> int | None:
@@ -28,7 +30,7 @@ def _physical_bytes() -> int | None:
         return None
 
 
-def require_memory(op: Any, tensors: Mapping[str, Any]) -> None:
+def require_memory(op: Any, tensors: Mapping[str, Any], way_out: str = TIME_ONLY) -> None:
     """Raise `UsageError` if values and errors of an operator on these tensors need more memory than there is."""
     need = op.host_bytes(tensors) if op.host_bytes is not None else 0
     have = available_bytes()
@@ -36,5 +38,5 @@ def require_memory(op: Any, tensors: Mapping[str, Any]) -> None:
         shapes = ", ".join(f"{n} {list(x.shape)}" for n, x in tensors.items())
         raise UsageError(
             f"{op.name}: values of {shapes} need about {need / GIB:.3g} GiB of memory, {have / GIB:.3g} GiB are "
-            "available; ask for time only (values=False, --no-values), or for a sample (ascendtile precision --sample)"
+            f"available; {way_out}"
         )

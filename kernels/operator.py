@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.errors import UsageError
+from ..simulator.errors import RefusedError, UsageError
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend import types as ty
 from ..simulator.frontend.jit import JitFunction
-from ..simulator.precision.cube_math import Resolution
+from ..simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ..simulator.products import Product, load_product, product_names
 from .draw import Draw
 from .parameter import Parameter, read_all
@@ -97,9 +97,10 @@ class Operator:
     architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
     fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
-    accumulates: the size that is the length of the longest sum. scaled: the input that a study of ranges scales, by
-    default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so many rows and
-    columns (None: what a study affords); empty where that is all of it.
+    order_knobs: knobs of the tiling that decide the order of additions. computes: format of the arithmetic of operators
+    of the Vector unit. accumulates: the size that is the length of the longest sum. scaled: the input that a study of
+    ranges scales, by default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so
+    many rows and columns (None: what a study affords); empty where that is all of it.
     """
 
     name: str
@@ -123,6 +124,8 @@ class Operator:
     uses_cube: bool = False
     host_bytes: Callable[[Tensors], int] | None = None
     resolve: Callable[[Tensors, Product, str], Resolution] | None = None
+    order_knobs: tuple[str, ...] = ()
+    computes: str = "fp32"
     accumulates: str | None = None
     scaled: str | None = None
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
@@ -227,8 +230,11 @@ class Operator:
         """Raise `UsageError` unless the product runs the operator in this data type."""
         here = self.dtypes_on(product)
         if self.dtype(dtype) not in here:
-            raise UsageError(
-                f"{self.name} does not take {dtype} on {product.name} ({product.title}); there it takes {listed(here)}"
+            raise RefusedError(
+                f"{self.name} does not take {dtype} on {product.name} ({product.title}), status {PARAM_INVALID} (parameter "
+                f"invalid); there it takes {listed(here)}",
+                PARAM_INVALID,
+                f"{dtype} is not supported on {product.name}",
             )
 
     def _products(self) -> list[str]:

@@ -174,7 +174,11 @@ def _check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
                 )
         arrays = {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
         odd = [n for n, x in arrays.items() if not np.isfinite(x).all()]
-        warnings += [f"{listed(odd)} with infinities or NaN: not supported on {product.name}"] if odd else []
+        if odd:
+            raise UsageError(
+                f"rms_norm_grad on {product.name}: {listed(odd)} with infinities or NaN, which the operator does not take "
+                "there; replace them, or take another product"
+            )
     return tuple(warnings)
 
 

@@ -18,14 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.device import CUBE_MATH_TYPES, current_device
+from ..simulator.device import CUBE_MATH_TYPES, current_device, device
 from ..simulator.errors import UsageError
+from ..simulator.execution.memory import as_array
+from ..simulator.launch import numerics
+from ..simulator.numerics import stated
 from ..simulator.precision.acceptance import Verdict, verdicts
 from ..simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ..simulator.precision.formats import get_format
 from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product, load_product
-from .operator import Arrays, Case, Operator, Sizes
+from ..simulator.units.cube_rules import CubeRules
+from .operator import Arrays, Case, Operator, Sizes, Workshop
 from .registry import get_operator
 from .running import run_op
 from .study_data import Data, drawn, given, seen_by_cube, with_size
@@ -66,7 +70,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Study:
-    """A table of rows; of a sweep, `value` is the point that it belongs to."""
+    """A table of rows; of a sweep, `value` is the point that it belongs to. numerics: the choices behind the values."""
 
     op: str
     product: str
@@ -75,6 +79,8 @@ class Study:
     data: Mapping[str, Any]
     sample: str | None
     value: Any = None
+    notes: tuple[str, ...] = ()
+    numerics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -101,25 +107,42 @@ def precision_study(
     tiling: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     sizes: Sizes | None = None,
+    reference: Mapping[str, Any] | None = None,
 ) -> Study:
     """Run an operator in every mode and data type (and mixture of types, where asked for).
 
     case: a name or sizes by name; `sizes` is another word for the latter. inputs: arrays by name instead. modes, dtypes:
     "all", or names; a data type may be a mixture in the order of the inputs, "float32+float16", and "mixed" is all
     mixtures of an operator of the Cube. sample: rows and columns of the block whose values are computed; None is all, or
-    what takes about a second for each row. tiling, options: as for `run_op`. Raises `UsageError`.
+    what takes about a second for each row. reference: outputs by name of another implementation on the same inputs (a GPU,
+    say), for the dual-benchmark rule; whole outputs, so no sample. tiling, options: as for `run_op`. Raises `UsageError`.
     """
     op = get_operator(name)
     chosen = case if sizes is None else sizes
     if (inputs is not None) + (case is not None) + (sizes is not None) > 1:
         raise UsageError(f"{op.name}: case, sizes and inputs each say what to study; give one of them")
-    bench = _Bench(op, load_product(product or current_device().product), tiling or {}, time)
+    bench = _Bench(
+        op, load_product(product or current_device().product), tiling or {}, time, _idle_modes(op, modes)
+    )
+    bench.reference = _reference(op, reference)
     plan = _rows_wanted(op, modes, dtypes)
     if inputs is not None:
         return bench.study(given(op, inputs, options or {}, _edge(sample)), plan, None)
     problem = op.case(chosen)
     data = drawn(op, problem, seed, distribution, _edge(sample))
     return bench.study(_with_options(data, options), plan, problem.name)
+
+
+def _reference(op: Operator, given: Mapping[str, Any] | None) -> Arrays:
+    found = {}
+    for name, x in (given or {}).items():
+        if name not in op.outputs:
+            raise UsageError(f"{op.name} has no output {name!r} to compare with{near(name, op.outputs)}")
+        array = as_array(f"reference {name}", x)
+        if array is None or array.dtype.kind not in "fV":
+            raise UsageError(f"{op.name}: the reference {name!r} must be an array of floating-point numbers")
+        found[name] = array
+    return found
 
 
 def _with_options(data: Data, options: Mapping[str, Any] | None) -> Data:
@@ -147,24 +170,52 @@ def _rows_wanted(
 
 
 def _names(what: str, given: str | Iterable[str], known: Sequence[str], check: bool = True) -> list[str]:
-    names = [n.strip() for n in given.split(",")] if isinstance(given, str) else list(given)
-    if names == ["all"]:
-        return list(known)
-    for n in names:
-        if check and n not in CUBE_MATH_TYPES:
-            raise UsageError(f"unknown {what} {n!r}{near(n, CUBE_MATH_TYPES)}")
-    if not names:
+    if not isinstance(given, Iterable):
+        raise UsageError(f'{what} must be "all" or names, got {given!r}')
+    names = [str(n).strip() for n in (given.split(",") if isinstance(given, str) else given)]
+    if not any(names):
         raise UsageError(f"no {what} given; known are {listed(known)}")
+    if "all" in names:
+        names = [*known, *(n for n in names if n != "all")]
+    names = [_mode(n) for n in names] if check else names
     return list(dict.fromkeys(n for n in names if not check or n in known)) or list(known)
+
+
+def _mode(name: str) -> str:
+    """A cubeMathType by name, in any case, or by the vendor's number."""
+    if name.isdecimal() and int(name) < len(CUBE_MATH_TYPES):
+        return CUBE_MATH_TYPES[int(name)]
+    if name.upper() not in CUBE_MATH_TYPES:
+        raise UsageError(f"unknown cube_math_type {name!r}{near(name, CUBE_MATH_TYPES)}")
+    return name.upper()
+
+
+def _idle_modes(op: Operator, modes: str | Iterable[str]) -> tuple[str, ...]:
+    """Words about modes that were asked for of an operator that has none."""
+    asked = [m for m in _names("cube_math_type", modes, CUBE_MATH_TYPES) if m != KEEP]
+    if op.resolve is not None or modes == "all" or not asked:
+        return ()
+    return (f"cube_math_type {listed(asked)} has no effect: {op.name} does not use the Cube",)
 
 
 class _Bench:
     """Runs the rows of a study; times are kept over the points of a sweep that have equal shapes."""
 
-    def __init__(self, op: Operator, product: Product, tiling: Mapping[str, Any], timed: bool) -> None:
-        self.op, self.product, self.tiling, self.timed = op, product, tiling, timed
-        self.overflow = product.text("numerics.overflow_mode")
+    def __init__(
+        self,
+        op: Operator,
+        product: Product,
+        tiling: Mapping[str, Any],
+        timed: bool,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.op, self.product, self.tiling, self.timed, self.notes = op, product, tiling, timed, notes
+        with device(product):
+            self.rules = numerics(current_device())
+            self.numerics = stated(current_device())
+        self.overflow = self.rules.overflow
         self.times: dict[Any, float] = {}
+        self.reference: Arrays = {}
 
     def study(self, data: Data, plan: list[tuple[str, str]], case: str | None, value: Any = None) -> Study:
         """All rows of one set of inputs."""
@@ -173,7 +224,8 @@ class _Bench:
         rows = [self._row(data, golden, mode, dtype, found) for mode, dtype in plan]
         base = self._base(data)
         faster = tuple(_with_speedup(r, base) for r in rows)
-        return Study(self.op.name, self.product.name, case, faster, data.origin, data.sample, value)
+        about = (self.op.name, self.product.name, case, faster, data.origin, data.sample, value)
+        return Study(*about, notes=(*self.notes, *data.remarks()), numerics=self.numerics)
 
     def _row(self, data: Data, golden: Arrays, mode: str, dtype: str, known: dict[Any, _Found]) -> Row:
         """One row; modes that resolve to the same computation share it."""
@@ -184,7 +236,7 @@ class _Bench:
         if key not in known:
             known[key] = self._computed(data, golden, mode, dtype, resolved, key)
         found = known[key]
-        compute = resolved.operand if resolved else get_format(dtype).name
+        compute = resolved.operand if resolved else self.op.computes
         words = (resolved.warning or "") if resolved else ""
         return Row(
             mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, words
@@ -209,10 +261,13 @@ class _Bench:
         self, data: Data, golden: Arrays, mode: str, dtype: str, resolved: Resolution | None, key: Any
     ) -> _Found:
         stored = data.stored(self.op, dtype)
-        outputs = run_op(self.op, inputs=stored, time=False, **self._options(data, mode)).outputs
+        given = self._options(data, mode)
+        if data.sample:
+            given["tiling"] = self._whole_tiling(data, mode, dtype)
+        outputs = run_op(self.op, inputs=stored, time=False, **given).outputs
         if not golden:
             golden |= self.op.formula(data.exact, self.op.read_options(data.options))
-        seen = seen_by_cube(stored, resolved, self.overflow)
+        seen = seen_by_cube(stored, resolved, self._cube(resolved))
         goldens = {
             EXACT: golden,
             ROUNDED: self.op.formula(seen, self.op.read_options(data.options)),
@@ -224,6 +279,20 @@ class _Bench:
         for n, x in outputs.items():
             self._measure(found, n, x, {g: goldens[g][n] for g in GOLDENS}, resolved)
         return found
+
+    def _cube(self, resolved: Resolution | None) -> CubeRules:
+        """The Cube's rules; the kernel sets the rounding of HF32 operands unless the user did."""
+        if resolved is None or "hf32_round" in current_device().numerics:
+            return self.rules.cube
+        return self.rules.cube.with_switches({"hf32_round": resolved.hf32_round})
+
+    def _whole_tiling(self, data: Data, mode: str, dtype: str) -> dict[str, Any]:
+        """How the whole problem would cut the sums: the block that stands for it must add in the same order."""
+        tensors, options = data.whole(self.op, dtype), self.op.read_options(data.options)
+        knobs = self.op.read_tiling(self.tiling)
+        with device(self.product, cube_math_type=mode, values=False):
+            chosen = self.op.plan(tensors, options, knobs, Workshop(self.product, False)).tiling
+        return {**self.tiling, **{n: chosen[n] for n in self.op.order_knobs if n in chosen}}
 
     def _options(self, data: Data, mode: str) -> dict[str, Any]:
         knobs = {"options": data.options, "tiling": self.tiling, "product": self.product}
@@ -240,6 +309,16 @@ class _Bench:
             ).time_us
         return self.times[key]
 
+    def _other(self, name: str, x: np.ndarray) -> np.ndarray | None:
+        """The reference device's output of that name."""
+        other = self.reference.get(name)
+        if other is not None and other.shape != x.shape:
+            raise UsageError(
+                f"{self.op.name}: the reference {name!r} has shape {other.shape}, the output has {x.shape}; give the "
+                "same problem whole (no sample)"
+            )
+        return other
+
     def _measure(
         self, found: _Found, name: str, x: np.ndarray, goldens: Arrays, resolved: Resolution | None
     ) -> None:
@@ -248,7 +327,8 @@ class _Bench:
         found.errors[name] = {g: compare(x, y, fmt, compute=compute) for g, y in goldens.items()}
         keeps = self.overflow != "saturate"
         found.verdicts[name] = {
-            g: verdicts(x, y, fmt, compute=compute, infinities=keeps) for g, y in goldens.items()
+            g: verdicts(x, y, fmt, self._other(name, x), compute=compute, infinities=keeps)
+            for g, y in goldens.items()
         }
 
 
@@ -282,6 +362,7 @@ def precision_sweep(
     time: bool = True,
     values: Iterable[Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    tiling: Mapping[str, Any] | None = None,
 ) -> list[Study]:
     """A study for each point of a sweep, over the same rows.
 
@@ -290,11 +371,13 @@ def precision_sweep(
     """
     op = get_operator(name)
     _check_sweep(op, parameter, inputs, case)
-    bench = _Bench(op, load_product(product or current_device().product), {}, time)
+    bench = _Bench(
+        op, load_product(product or current_device().product), tiling or {}, time, _idle_modes(op, modes)
+    )
     plan, edge = _rows_wanted(op, modes, dtypes), _edge(SWEEP_EDGE if sample is None and op.cut else sample)
     if inputs is not None:
         base = given(op, inputs, options or {}, edge)
-        return [bench.study(base.scaled(op, 2.0**e), plan, None, f"2^{e}") for e in values or EXPONENTS]
+        return [bench.study(base.scaled(op, _power(e)), plan, None, f"2^{e}") for e in values or EXPONENTS]
     problem, found = op.case(case), []
     for value in values or _points(parameter):
         data, label = _point(op, problem, parameter, value, seed, distribution, edge)
@@ -318,6 +401,12 @@ def _check_sweep(op: Operator, parameter: str, inputs: Mapping[str, Any] | None,
         )
 
 
+def _power(exponent: Any) -> float:
+    if isinstance(exponent, bool) or not isinstance(exponent, int) or not -126 <= exponent <= 127:
+        raise UsageError(f"a sweep over scale takes exponents of two from -126 to 127, got {exponent!r}")
+    return float(2.0**exponent)
+
+
 def _points(parameter: str) -> Sequence[Any]:
     from .draw import DISTRIBUTIONS
 
@@ -332,4 +421,4 @@ def _point(
         return drawn(op, with_size(op, case, op.accumulates, value), seed, distribution, edge), value
     if parameter == "distribution":
         return drawn(op, case, seed, value, edge), value
-    return drawn(op, case, seed, distribution, edge).scaled(op, 2.0**value), f"2^{value}"
+    return drawn(op, case, seed, distribution, edge).scaled(op, _power(value)), f"2^{value}"

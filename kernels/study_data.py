@@ -13,8 +13,9 @@ from ..simulator.execution.memory import Shape
 from ..simulator.frontend import types as ty
 from ..simulator.precision.cube_math import Resolution
 from ..simulator.precision.rounding import decode, encode, round_to
+from ..simulator.units.cube_rules import CubeRules
 from .draw import Draw
-from .memory import require_memory
+from .memory import SMALLER, require_memory
 from .operator import Arrays, Case, Operator, Sizes
 from .problem import problem_of_inputs
 from .words import listed
@@ -27,7 +28,7 @@ class Data:
     """Inputs of one point of a study.
 
     exact: float32 or float64, before any rounding. shapes: of the whole problem, whose time counts; `exact` may be a
-    block of it (`sample`, words). case: None for inputs that were given.
+    block of it (`sample`, words). given: the data types in which a user gave them.
     """
 
     exact: Arrays
@@ -35,6 +36,7 @@ class Data:
     options: Mapping[str, Any]
     sample: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def stored(self, op: Operator, dtype: str) -> Arrays:
         """The inputs as tensors of a data type, each value rounded once."""
@@ -47,7 +49,29 @@ class Data:
     def scaled(self, op: Operator, factor: float) -> Data:
         """The same with one input times a power of two."""
         name = op.scaled or op.main
-        return replace(self, exact={**self.exact, name: self.exact[name] * np.float32(factor)})
+        with np.errstate(over="ignore"):
+            scaled = self.exact[name] * np.float32(factor)
+        if not np.isfinite(scaled).all() and np.isfinite(self.exact[name]).all():
+            raise UsageError(
+                f"{op.name}: {name!r} times {factor:g} does not fit float32; sweep smaller exponents"
+            )
+        return replace(self, exact={**self.exact, name: scaled})
+
+    def remarks(self) -> list[str]:
+        """What a reader of the errors must know of the inputs: values that are no numbers, and types that were mixed."""
+        out = []
+        for n, x in self.exact.items():
+            nans, infinite = int(np.isnan(x).sum()), int(np.isinf(x).sum())
+            if nans or infinite:
+                out.append(
+                    f"{n} has {nans} NaN and {infinite} infinite elements: errors are of outputs finite on both sides"
+                )
+        if len(set(self.given.values())) > 1:
+            words = listed([f"{n} {dtype}" for n, dtype in self.given.items()])
+            out.append(
+                f"the inputs were {words}: each row converts all of them to its own type; for a mixture see --dtypes"
+            )
+        return out
 
 
 def drawn(op: Operator, case: Case, seed: int, distribution: str, edge: int | None) -> Data:
@@ -56,7 +80,7 @@ def drawn(op: Operator, case: Case, seed: int, distribution: str, edge: int | No
     whole = op.describe(case.sizes, _widest(op))
     part = slices(op, whole, edge)
     shapes = {n: _cut_shape(x, part.get(n)) for n, x in whole.items()}
-    require_memory(op, shapes)
+    require_memory(op, shapes, SMALLER)
     origin = {"seed": seed, "distribution": distribution}
     dims = {n: x.shape for n, x in whole.items()}
     return Data(op.draw(shapes, numbers), dims, case.options, _sample_words(shapes, part), origin)
@@ -64,13 +88,18 @@ def drawn(op: Operator, case: Case, seed: int, distribution: str, edge: int | No
 
 def given(op: Operator, inputs: Mapping[str, Any], options: Mapping[str, Any], edge: int | None) -> Data:
     """Inputs of the user: float64 and float32 stay as they are, narrower types become float32."""
+    if not isinstance(inputs, Mapping):
+        raise UsageError(f"{op.name}: inputs must be arrays by name, got {type(inputs).__name__}")
     arrays = {n: _wide(op, n, x) for n, x in inputs.items() if x is not None}
+    kinds = {
+        n: np.asarray(inputs[n]).dtype.newbyteorder("=").name for n in arrays if n not in op.fixed_dtypes
+    }
     problem_of_inputs(op, arrays, _widest(op), options)
     part = slices(op, arrays, edge)
     exact = {n: np.ascontiguousarray(x[part[n]]) if n in part else x for n, x in arrays.items()}
-    require_memory(op, {n: _shape(x.shape, "float32") for n, x in exact.items()})
+    require_memory(op, {n: _shape(x.shape, "float32") for n, x in exact.items()}, SMALLER)
     dims = {n: x.shape for n, x in arrays.items()}
-    return Data(exact, dims, options, _sample_words(exact, part))
+    return Data(exact, dims, options, _sample_words(exact, part), given=kinds)
 
 
 def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[str, tuple[slice, ...]]:
@@ -84,12 +113,13 @@ def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[s
     return op.cut(tensors, edge)
 
 
-def seen_by_cube(stored: Arrays, resolved: Resolution | None, overflow: str) -> Arrays:
-    """Stored inputs as the Cube multiplies them: float32 on the grid of the compute format."""
+def seen_by_cube(stored: Arrays, resolved: Resolution | None, rules: CubeRules) -> Arrays:
+    """Stored inputs as the Cube multiplies them: float32 on the grid of the compute format, subnormals as it reads them."""
     if resolved is None:
         return stored
-    mode = resolved.hf32_round if resolved.hf32 else "RINT"
-    return {n: round_to(_decoded(x), resolved.operand, mode, overflow) for n, x in stored.items()}
+    cube = rules.with_switches({"operand": resolved.operand, "accumulator": None})
+    how = (cube.operand, cube.operand_round, cube.overflow, cube.operand_subnormals)
+    return {n: round_to(_decoded(x), *how) for n, x in stored.items()}
 
 
 def with_size(op: Operator, case: Case, name: str, value: int) -> Case:
@@ -128,7 +158,8 @@ def _wide(op: Operator, name: str, x: Any) -> np.ndarray:
     array = np.asarray(x)
     if array.dtype.kind not in "fV" or array.dtype.itemsize > 8:
         raise UsageError(f"{op.name}: {name!r} holds {array.dtype}; it must hold floating-point numbers")
-    return array.astype(array.dtype.newbyteorder("=")) if array.dtype in FLOATS else decode(array)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array if array.dtype in FLOATS else decode(array)
 
 
 def _sample_words(shapes: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:

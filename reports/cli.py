@@ -107,8 +107,8 @@ def explain(error: BaseException) -> tuple[int, str | None]:
         return USAGE, _click_words(error)
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED, "interrupted"
-    if isinstance(error, BrokenPipeError):  # the reader has seen enough
-        return FAILED, None
+    if isinstance(error, BrokenPipeError):  # the reader has seen enough, as `head` has
+        return 0, None
     return _explain_fault(error)
 
 

@@ -34,18 +34,30 @@ def read_inputs(path: str, op: Operator) -> dict[str, np.ndarray]:
             raise UsageError(f"is damaged: {error}") from None
 
 
-def _read(path: str, op: Operator) -> dict[str, np.ndarray]:
+def read_arrays(path: str) -> dict[str, np.ndarray]:
+    """All arrays of an .npz by name."""
+    with naming(path, "read"):
+        try:
+            return _read(path, None)
+        except (UsageError, OSError):
+            raise
+        except DAMAGE as error:
+            raise UsageError(f"is damaged: {error}") from None
+
+
+def _read(path: str, op: Operator | None) -> dict[str, np.ndarray]:
     size = _sane(regular_size(path, "an input"))
     with open(path, "rb") as file:
         magic = file.read(len(MAGIC))
         file.seek(0)
-        if magic == MAGIC:
+        if magic == MAGIC and op is not None:
             return {_only_input(op): _stored(read_array(file, size))}
         if magic[:2] == b"PK":
             file.seek(max(0, size - 100))
             check_end(file.read())
             return _read_archive(file)
-    raise UsageError("is neither an .npz nor an .npy file (np.savez writes the first, np.save the second)")
+    known = "neither an .npz nor an .npy file" if op is not None else "no .npz file"
+    raise UsageError(f"is {known} (np.savez writes .npz, np.save .npy)")
 
 
 def _only_input(op: Operator) -> str:
@@ -63,7 +75,13 @@ def _read_archive(file: IO[bytes]) -> dict[str, np.ndarray]:
         if not 1 <= len(members) <= MAX_INPUTS:
             raise UsageError(f"must have 1 to {MAX_INPUTS} arrays, it has {len(members)}")
         _sane(sum(m.file_size for m in members))
-        return {m.filename.removesuffix(".npy"): _read_member(archive, m) for m in members}
+        names = [m.filename.removesuffix(".npy") for m in members]
+        twice = [n for n in names if names.count(n) > 1]
+        if twice:
+            raise UsageError(
+                f"holds {twice[0][:60]!r} {names.count(twice[0])} times; which one is meant cannot be told"
+            )
+        return {n: _read_member(archive, m) for n, m in zip(names, members, strict=True)}
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:

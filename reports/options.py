@@ -76,6 +76,12 @@ def set_option() -> Decorator:
     return click.option("--set", "overrides", cls=AssignmentOption, help=text)
 
 
+def numerics_option() -> Decorator:
+    """`--numerics`, for choices that nobody published or a device can switch."""
+    text = "Choices of the units: --numerics cube_block_k=1 overflow_mode=saturate; a wrong one lists all."
+    return click.option("--numerics", cls=AssignmentOption, help=text)
+
+
 def find_operator(name: str) -> Operator:
     """The operator of that name, also as aclnn spells it: RmsNormGrad, aclnnRmsNormGrad. `UsageError` if none."""
     from ascendtile.kernels import get_operator, operators

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ascendtile.kernels.study import EXACT, GOLDENS, ROUNDED, Row, Study
+from ascendtile.reports.sections import numerics_lines
 from ascendtile.reports.words import clean, figure, micros
 from ascendtile.simulator.precision.formats import get_format
 from ascendtile.simulator.precision.metrics import ErrorReport, json_value
@@ -31,7 +32,7 @@ LEGEND = (
     "in: data type; as: what is multiplied; speed-up: over float32 KEEP_DTYPE. Effective bits and the "
     "acceptance rules (a) single-benchmark and (b) mixed-tolerance are against float64 of the exact inputs "
     "(exact: what the mode loses) and of the inputs as multiplied (rounded: what the kernel adds; the rules "
-    "are meant for this one)."
+    "are meant for this one). Times include the casts that a mode needs: USE_FP16 with float32 inputs pays for them."
 )
 
 # ---- plain data ----
@@ -45,6 +46,8 @@ def study_json(study: Study) -> dict[str, Any]:
         "case": study.case,
         "data": dict(study.data),
         "sample": study.sample,
+        "numerics": dict(study.numerics),
+        "notes": list(study.notes),
         "rows": [_row_json(row) for row in study.rows],
     }
 
@@ -53,7 +56,7 @@ def sweep_json(parameter: str, studies: Sequence[Study]) -> dict[str, Any]:
     """A study for each point."""
     first = study_json(studies[0])
     points = [{"value": s.value, "case": s.case, "rows": study_json(s)["rows"]} for s in studies]
-    head = {key: first[key] for key in ("op", "product", "data", "sample")}
+    head = {key: first[key] for key in ("op", "product", "data", "sample", "numerics", "notes")}
     return {**head, "sweep": {"parameter": parameter, "points": points}}
 
 
@@ -90,7 +93,7 @@ def study_page(study: Study) -> RenderableType:
     for name in outputs:
         for golden in GOLDENS:
             parts += [Text(f"\n{name} {GOLDEN_WORDS[golden]}"), _figures(study.rows, name, golden)]
-    return Group(*parts, *_refused(study.rows))
+    return Group(*parts, *_refused(study.rows), *_remarks(study))
 
 
 def sweep_page(parameter: str, studies: Sequence[Study]) -> RenderableType:
@@ -99,7 +102,13 @@ def sweep_page(parameter: str, studies: Sequence[Study]) -> RenderableType:
     outputs = list(dict.fromkeys(n for study in studies for row in study.rows for n in row.errors))
     for name in outputs:
         parts += [Text(f"\n{name}"), _sweep_table(parameter, studies, name)]
-    return Group(*parts, Text(f"\n{LEGEND}", style="dim"), *_refused(studies[0].rows))
+    return Group(*parts, Text(f"\n{LEGEND}", style="dim"), *_refused(studies[0].rows), *_remarks(studies[0]))
+
+
+def _remarks(study: Study) -> list[RenderableType]:
+    """Notes, then the choices that the values were computed with."""
+    notes = [Text(f"\nnote: {clean(note, 300)}") for note in study.notes]
+    return [*notes, *numerics_lines(study.numerics)]
 
 
 def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
@@ -172,7 +181,7 @@ def _judged(row: Row, name: str) -> list[str]:
 def _verdicts(row: Row, name: str, golden: str) -> str:
     if not row.errors[name][golden].compared:
         return "-"
-    found = {v.rule: "yes" if v.passed else "no" for v in row.verdicts[name][golden]}
+    found = {v.rule: {True: "yes", False: "no", None: "-"}[v.passed] for v in row.verdicts[name][golden]}
     return "/".join(found.get(rule, "-") for rule in RULES)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -16,6 +17,7 @@ from rich.text import Text
 from ascendtile.reports import facts, words
 from ascendtile.reports.console import PAGE_WIDTH
 from ascendtile.reports.words import Bar, clean
+from ascendtile.simulator.numerics import FIXED, SWITCHES
 from ascendtile.simulator.precision.metrics import ErrorReport
 from ascendtile.simulator.run import Buffer, LiveValue, Pipe, Run
 
@@ -193,6 +195,28 @@ def _losses(name: str, e: ErrorReport) -> Block:
     found = ", ".join(f"{words.count(n)} {what}" for what, n in counts.items() if n)
     text = f"{clean(name, 30)}: {found}, of {words.count(elements)} elements"
     return [_hanging(text, "yellow")] if found else []
+
+
+def numerics(run: Run) -> Block:
+    """The choices that the values were computed with, if any were computed."""
+    chosen = {
+        n: str(x) for n, x in run.options.items() if n in (*SWITCHES, *FIXED, "accumulate", "atomic_order")
+    }
+    return numerics_lines(chosen) if run.errors else []
+
+
+def numerics_lines(chosen: Mapping[str, str]) -> Block:
+    """One paragraph: choices with a source, those of the user, and those that nobody published."""
+    groups: dict[str, list[str]] = {"": [], "chosen": [], "assumed": []}
+    for name, text in chosen.items():
+        kind = next((k for k in ("chosen", "assumed") if f"({k}" in text), "")
+        groups[kind].append(f"{name}={text.partition(' (')[0]}")
+    heads = {"": "numerics", "chosen": "chosen", "assumed": "assumed, nobody published them"}
+    return [
+        Text(f"\n{heads[k]}: {clean(', '.join(found), 600)}", style="dim")
+        for k, found in groups.items()
+        if found
+    ]
 
 
 def lines(run: Run) -> Block:

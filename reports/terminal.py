@@ -77,6 +77,7 @@ def run_report(run: Run, record: str | None = None) -> RenderableType:
         sections.pipes(run),
         sections.buffers(run),
         sections.errors(run),
+        sections.numerics(run),
         sections.lines(run),
         sections.remarks(run),
         [Text()],

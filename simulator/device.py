@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .errors import UsageError
+from .numerics import check_numerics
 from .products import Product, load_product
 
 DEFAULT_PRODUCT = "ascend910b3"
@@ -24,6 +25,7 @@ class Device:
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
+    numerics: choices that differ from the product's or the usual ones, see `simulator/numerics.py`.
     atomic_seed: draws the order in which programs reach global memory where it matters (floating-point atomics); None is the
     order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
     timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
@@ -40,6 +42,7 @@ class Device:
     accumulate: str = "exact"
     hf32_round: str = "RINT"
     atomic_seed: int | None = None
+    numerics: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.cube_math_type not in CUBE_MATH_TYPES:
@@ -48,6 +51,7 @@ class Device:
             )
         if isinstance(self.multibuffer, bool) or not 1 <= self.multibuffer <= 16:
             raise UsageError(f"multibuffer must be a number of copies from 1 to 16, got {self.multibuffer!r}")
+        object.__setattr__(self, "numerics", check_numerics(self.numerics))
         seed = self.atomic_seed
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise UsageError(

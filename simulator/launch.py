@@ -19,6 +19,7 @@ from .frontend import types as ty
 from .frontend.jit import JitFunction
 from .frontend.program import Program
 from .frontend.types import DType, PointerType
+from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
 from .run import Launch, Run
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
@@ -53,13 +54,27 @@ def launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[s
         raise UsageError(
             f"{kernel.name}: {without[0]!r} is a shape without data; use {kernel.name}.time(...) for time only"
         )
-    return run_call(call)
+    return run_call(_with_mode_warning(call))
 
 
 def time_launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Time of one launch; no tensor is read, written or allocated."""
-    call = prepare(kernel, grid, args, kwargs)
+    call = _with_mode_warning(prepare(kernel, grid, args, kwargs))
     return run_call(replace(call, device=replace(call.device, values=False, time=True)))
+
+
+def _with_mode_warning(call: Call) -> Call:
+    """Modes that the vendor's host library carries out by casting operands; a kernel of the user's own casts by itself."""
+    mode = call.device.cube_math_type
+    if mode not in ("USE_FP16", "USE_FP32_ADD") or not any(op.kind == "dot" for op in call.program.walk()):
+        return call
+    way = (
+        "cast the operands with .to(tl.float16)"
+        if mode == "USE_FP16"
+        else "add the parts of a long sum in the kernel"
+    )
+    words = f"cube_math_type {mode} has no effect on a kernel of your own: tl.dot multiplies what it is given; {way}"
+    return replace(call, warnings=(*call.warnings, words))
 
 
 def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> Run:
@@ -125,22 +140,41 @@ def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> N
 
 
 def numerics(device: Device) -> Numerics:
-    product = device.product
+    """The choices in force, as the units take them."""
+    of_product = {name: choice(device, name) for name in OF_PRODUCT}
+    block_k = choice(device, "cube_block_k")
     cube = CubeRules(
         accumulate=device.accumulate,
-        overflow=product.text("numerics.overflow_mode"),
-        hf32_round=device.hf32_round,
-        fp32_subnormals=product.text("numerics.fp32_subnormals"),
-        fp16_subnormals=product.text("numerics.fp16_subnormals"),
+        overflow=of_product["overflow_mode"],
+        hf32_round=hf32_round(device),
+        fp32_subnormals=of_product["fp32_subnormals"],
+        fp16_subnormals=of_product["fp16_subnormals"],
+        hf32_subnormals="flush" if choice(device, "hf32_flush_subnormal_inputs") == "on" else "keep",
+        block_k=block_k if isinstance(block_k, int) else None,
+        block_round=block_round(device),
+        accumulator="fp16" if _fp16_accumulator(device) else None,
     )
     return Numerics(
-        sum_order=product.text("numerics.sum_order"),
-        overflow=product.text("numerics.overflow_mode"),
-        fp32_subnormals=product.text("numerics.fp32_subnormals"),
-        fp16_subnormals=product.text("numerics.fp16_subnormals"),
+        sum_order=of_product["sum_order"],
+        overflow=of_product["overflow_mode"],
+        fp32_subnormals=of_product["fp32_subnormals"],
+        fp16_subnormals=of_product["fp16_subnormals"],
         cube=cube,
         hf32=device.hf32,
+        coarse=choice(device, "recip_rsqrt_model") == "nine_bits",
     )
+
+
+def _fp16_accumulator(device: Device) -> bool:
+    """Documented for 910A and 310P, whose Cubes take no FP32 (platform configuration, Mmad)."""
+    if choice(device, "fp16_accumulator") == "off":
+        return False
+    if "fp32" in device.product.texts("dtypes.cube_inputs"):
+        raise UsageError(
+            f"numerics fp16_accumulator: the Cube of {device.product.name} accumulates FP16 products in FP32; "
+            "an FP16 accumulator is on ascend910a and ascend310p"
+        )
+    return True
 
 
 def options(device: Device) -> dict[str, Any]:
@@ -148,12 +182,8 @@ def options(device: Device) -> dict[str, Any]:
     return {
         "multibuffer": device.multibuffer,
         "cube_math_type": device.cube_math_type,
-        **{
-            n: _choice(device, n)
-            for n in ("sum_order", "overflow_mode", "fp32_subnormals", "fp16_subnormals")
-        },
         "accumulate": device.accumulate,
-        "elementary_functions": "correctly rounded (assumed: no error figure is published)",
+        **stated(device),
         "atomic_order": _atomic_order(device.atomic_seed),
     }
 
@@ -162,12 +192,6 @@ def _atomic_order(seed: int | None) -> str:
     """Documented: the order between cores is not defined (Ascend C, SetAtomicAdd)."""
     chosen = "ascending program number" if seed is None else f"programs permuted by seed {seed}"
     return f"{chosen} (assumed: not defined on the device)"
-
-
-def _choice(device: Device, name: str) -> str:
-    """A choice of the product's numerics, marked where nobody published it."""
-    figure = device.product.figure(f"numerics.{name}")
-    return f"{figure.value} (assumed)" if figure.assumed else str(figure.value)
 
 
 def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:

@@ -18,6 +18,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ...simulator.errors import AscendtileError
+from ...simulator.files import check_target
+
 Floats = NDArray[np.float32]
 
 FEATURES, HIDDEN, CLASSES, BATCH = 64, 256, 10, 512
@@ -85,8 +88,16 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.steps < 1:
         parser.error(f"--steps must be at least 1, got {asked.steps}")
-    kept, losses = train(asked.steps, asked.seed)
-    np.savez(asked.out, a=kept["a"], b=kept["b"])
+    if asked.seed < 0:
+        parser.error(f"--seed must be at least 0, got {asked.seed}")
+    try:
+        check_target(asked.out)
+        kept, losses = train(asked.steps, asked.seed)
+        np.savez(asked.out, a=kept["a"], b=kept["b"])
+    except (AscendtileError, OSError) as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        parser.exit(130, "error: interrupted\n")
     shapes = ", ".join(f"{n} {x.shape}" for n, x in kept.items())
     print(f"{asked.steps} steps: loss {losses[0]:.3f} to {losses[-1]:.3f}; {shapes} in {asked.out}")
 

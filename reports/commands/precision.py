@@ -13,7 +13,9 @@ from ascendtile.reports.options import (
     AssignmentOption,
     find_operator,
     json_option,
+    numerics_option,
     product_option,
+    set_option,
 )
 
 if TYPE_CHECKING:
@@ -28,9 +30,13 @@ class Request:
     case: str | None
     size: dict[str, str]
     product: str | None
+    overrides: dict[str, str]
+    numerics: dict[str, str]
+    tiling: dict[str, str]
     modes: str
     dtypes: str
     input_file: str | None
+    reference: str | None
     distribution: str
     seed: int
     sample: int | None
@@ -45,6 +51,11 @@ class Request:
 @click.option("--case", metavar="NAME", help="A case of `ascendtile ops OP`; without, the first.")
 @click.option("--size", cls=AssignmentOption, help="Sizes of your own instead: --size m=64 n=64 k=512.")
 @product_option()
+@set_option()
+@numerics_option()
+@click.option(
+    "--tiling", cls=AssignmentOption, help="Knobs, the same in every row: --tiling accumulate=blas."
+)
 @click.option(
     "--modes", metavar="M,M", default="all", show_default=True, help="cubeMathTypes: KEEP_DTYPE,USE_HF32."
 )
@@ -57,6 +68,11 @@ class Request:
 )
 @click.option(
     "--input", "input_file", metavar="FILE.npz", help="Inputs by name instead of a case (.npy for one)."
+)
+@click.option(
+    "--reference",
+    metavar="FILE.npz",
+    help="Outputs by name of another device on the same inputs: adds the dual-benchmark rule to --json.",
 )
 @click.option(
     "--distribution",
@@ -90,11 +106,14 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     request = Request(**asked)
     _check(ctx, request)
+    from ascendtile.simulator.device import device
+
     op = find_operator(request.op)
-    if request.sweep is None:
-        _study(op, request)
-    else:
-        _sweep(op, request)
+    with device(request.product, overrides=request.overrides, numerics=request.numerics):
+        if request.sweep is None:
+            _study(op, request)
+        else:
+            _sweep(op, request)
 
 
 def _check(ctx: click.Context, request: Request) -> None:
@@ -102,6 +121,8 @@ def _check(ctx: click.Context, request: Request) -> None:
     found = [flag for flag, value in sources.items() if value]
     if len(found) > 1:
         raise click.UsageError(f"{' and '.join(found)} each say what to study; give one of them", ctx)
+    if request.reference and request.sweep:
+        raise click.UsageError("--reference is for one study, --sweep makes many; give one of them", ctx)
     for name in ("seed", "distribution"):
         if request.input_file and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name} is for random inputs, --input brings its own; give one", ctx)
@@ -113,7 +134,7 @@ def _arguments(op: Operator, request: Request) -> dict[str, Any]:
 
     return {
         "case": read_sizes(request.size) or request.case,
-        "product": request.product,
+        "tiling": request.tiling,
         "modes": request.modes,
         "dtypes": request.dtypes,
         "inputs": read_inputs(request.input_file, op) if request.input_file else None,
@@ -129,8 +150,10 @@ def _study(op: Operator, request: Request) -> None:
     from ascendtile.kernels.study import precision_study
     from ascendtile.reports import precision_view as view
     from ascendtile.reports.console import show, show_json
+    from ascendtile.reports.inputs import read_arrays
 
-    study = precision_study(op, **_arguments(op, request))
+    reference = read_arrays(request.reference) if request.reference else None
+    study = precision_study(op, **_arguments(op, request), reference=reference)
     if request.as_json:
         show_json(view.study_json(study))
     else:

@@ -13,6 +13,7 @@ from ascendtile.reports.options import (
     AssignmentOption,
     find_operator,
     json_option,
+    numerics_option,
     product_option,
     set_option,
 )
@@ -33,6 +34,7 @@ class Request:
     dtype: str | None
     product: str | None
     overrides: dict[str, str]
+    numerics: dict[str, str]
     cube_math_type: str
     tiling: dict[str, str]
     option: dict[str, str]
@@ -59,6 +61,7 @@ class Request:
 )
 @product_option()
 @set_option()
+@numerics_option()
 @click.option(
     "--cube-math-type",
     metavar="M",
@@ -103,10 +106,13 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     request = Request(**asked)
     _check(ctx, request)
-    result = _run(request)
-    if request.save:
-        result.run.save(request.save)
-    _show(request, result, _spread(request))
+    from ascendtile.simulator.device import device
+
+    with device(numerics=request.numerics):
+        result = _run(request)
+        if request.save:
+            result.run.save(request.save)
+        _show(request, result, _spread(request))
 
 
 def _check(ctx: click.Context, request: Request) -> None:

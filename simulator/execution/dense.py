@@ -93,7 +93,10 @@ class ValueRun(Walker):
         operand = operand_format(stored, op.attrs["precision"], self.numerics.hf32)
         if acc is not None:
             acc = np.broadcast_to(acc, (max(x.shape[0] for x in (a, b, acc)), *acc.shape[1:]))
-        return mmad(a, b, acc, rules=self.numerics.cube, operand=operand)
+        rules = self.numerics.cube
+        if operand != "fp16":  # an FP16 accumulator is for FP16 products only
+            rules = rules.with_switches({"accumulator": None})
+        return mmad(a, b, acc, rules=rules, operand=operand)
 
     def dense_permute(self, op: Op, x: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(x.transpose(0, *(k + 1 for k in op.attrs["order"])))

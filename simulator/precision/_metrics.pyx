@@ -33,6 +33,7 @@ cdef struct Totals:
     int64_t overflow
     int64_t underflow
     int64_t subnormal
+    int64_t nan
     int64_t nan_mismatch
     int64_t inf_mismatch
     int64_t small
@@ -80,13 +81,14 @@ cdef inline int64_t fine_bin(double ulps) noexcept nogil:
     return FINE_BINS - 1 if index > FINE_BINS - 1 else index
 
 
-cdef inline void add_special(Totals* t, double actual, double golden, int64_t index) noexcept nogil:
+cdef inline void add_special(Totals* t, double actual, double golden, int64_t index, const Limits* limits) noexcept nogil:
     """A pair of which one at least is not finite: no error to measure, but the two must agree."""
     cdef bint nan = (actual != actual) != (golden != golden)
     cdef bint infinite = not nan and actual == actual and actual != golden
+    t.nan += actual != actual
     t.nan_mismatch += nan
     t.inf_mismatch += infinite
-    t.overflow += infinite and finite(golden)
+    t.overflow += finite(golden) and (infinite or fabs(golden) >= limits.overflow_from)
     if (nan or infinite) and t.mismatch_at < 0:
         t.mismatch_at = index
 
@@ -130,7 +132,7 @@ cdef inline void add_maxima(Totals* t, double error, double ulps, int64_t index)
 
 cdef Totals empty() noexcept nogil:
     cdef Totals t
-    t.compared = t.exact = t.overflow = t.underflow = t.subnormal = t.nan_mismatch = t.inf_mismatch = 0
+    t.compared = t.exact = t.overflow = t.underflow = t.subnormal = t.nan = t.nan_mismatch = t.inf_mismatch = 0
     t.small = t.small_errors = 0
     t.max_ulp_at = t.max_abs_at = t.mismatch_at = -1
     t.max_abs = t.max_rel = t.max_ulp = t.max_rel_large = 0
@@ -170,7 +172,7 @@ cdef void measure_block(
     for i in range(first, last):
         a, g = actual[i], golden[i]
         if not (finite(a) and finite(g)):
-            add_special(&t, a, g, i)
+            add_special(&t, a, g, i, &limits)
             continue
         size, error = fabs(g), fabs(a - g)
         ulps = in_ulps(error, size, &limits)

@@ -61,7 +61,7 @@ class Verdict:
 
     rule: str
     fmt: str  # whose thresholds
-    passed: bool
+    passed: bool | None  # None: no element is finite on both sides and none disagrees, so nothing was judged
     measured: dict[str, float]
     thresholds: dict[str, float]
     words: str
@@ -129,13 +129,16 @@ class _Case:
         below: bool = False,
         **constants: float,
     ) -> Verdict:
-        """Passed if NaN and infinities agree and every figure keeps its limit; NaN means nothing to judge."""
+        """Passed if NaN and infinities agree and every figure keeps its limit; nothing to judge is no pass."""
         signs = ("<", ">=") if below else ("<=", ">")
         broken = {k: value >= limits[k] if below else value > limits[k] for k, value in measured.items()}
         facts = [f"{k} {value:.3g} {signs[broken[k]]} {limits[k]:.3g}" for k, value in measured.items()]
         facts += self._special_facts()
-        passed = not any(broken.values()) and not self.mismatches()
-        words = f"{rule} ({fmt}) {'passed' if passed else 'failed'}: {'; '.join(facts)}"
+        passed: bool | None = not any(broken.values()) and not self.mismatches()
+        if passed and not self.report.compared:
+            passed = None
+        outcome = {True: "passed", False: "failed", None: "judged nothing"}[passed]
+        words = f"{rule} ({fmt}) {outcome}: {'; '.join(facts)}"
         return Verdict(rule, fmt, passed, measured, {**limits, **constants}, words)
 
     def _special_facts(self) -> list[str]:

@@ -56,6 +56,7 @@ class ErrorReport:
     compared: int  # elements that are finite in both
     exact: int  # elements without any error
     max_abs: float
+    mean_abs: float
     max_rel: float  # MARE: max of abs(a - g) / (abs(g) + 1e-7)
     mean_rel: float  # MERE
     rmse: float
@@ -68,6 +69,7 @@ class ErrorReport:
     max_abs_index: tuple[int, ...] | None
     mismatch_index: tuple[int, ...] | None  # first nan or inf mismatch
     overflow: int  # finite golden too large for fmt, or met by an infinity
+    nan: int  # actual NaN
     underflow: int  # golden not zero, actual zero
     subnormal: int  # actual subnormal in fmt
     nan_mismatch: int
@@ -227,6 +229,7 @@ def _sizes(t: dict[str, float]) -> dict[str, Any]:
     norms = math.sqrt(t["sum_actual_squares"]) * math.sqrt(t["sum_golden_squares"])
     return {
         "max_abs": t["max_abs"],
+        "mean_abs": t["sum_abs"] / n,
         "max_rel": t["max_rel"],
         "mean_rel": t["sum_rel"] / n,
         "rmse": math.sqrt(t["sum_squares"] / n),
@@ -241,7 +244,17 @@ def _sizes(t: dict[str, float]) -> dict[str, Any]:
 
 
 _SIZES = (
-    *("max_abs", "max_rel", "mean_rel", "rmse", "max_ulp", "effective_bits", "cosine", "error_balance"),
+    *(
+        "max_abs",
+        "mean_abs",
+        "max_rel",
+        "mean_rel",
+        "rmse",
+        "max_ulp",
+        "effective_bits",
+        "cosine",
+        "error_balance",
+    ),
     *("small_share", "max_rel_large", "mean_rel_large"),
 )
 
@@ -253,7 +266,7 @@ def _bits(error: float, size: float) -> float:
 
 
 def _counts(t: dict[str, float], shape: tuple[int, ...]) -> dict[str, Any]:
-    names = ("compared", "exact", "overflow", "underflow", "subnormal", "nan_mismatch", "inf_mismatch")
+    names = ("compared", "exact", "overflow", "underflow", "subnormal", "nan", "nan_mismatch", "inf_mismatch")
     counts: dict[str, Any] = {name: int(t[name]) for name in (*names, "small_errors")}
     places = {"worst_index": "max_ulp_at", "max_abs_index": "max_abs_at", "mismatch_index": "mismatch_at"}
     for name, key in places.items():

@@ -28,6 +28,7 @@ class Numerics:
 
     sum_order: tree_tree or tree_sequential. overflow: inf_nan (IEEE) or saturate (the largest finite value, NaN becomes 0).
     fp32_subnormals: keep, or flush operands and results of FP32 and BF16 to zero. fp16_subnormals: the same for FP16.
+    coarse: whether the Reciprocal and Rsqrt instructions have their 9 bits, or are correctly rounded.
     cube: how matrix products are computed. hf32: whether FP32 products that say nothing of their precision run in HF32.
     """
 
@@ -37,6 +38,7 @@ class Numerics:
     fp16_subnormals: str = "keep"
     cube: CubeRules = field(default_factory=CubeRules)
     hf32: bool = False
+    coarse: bool = True
 
     def flushes(self, dtype: DType) -> bool:
         """Whether subnormal values of that type count as zero."""
@@ -160,8 +162,12 @@ def unary(name: str, x: np.ndarray, dtype: DType, numerics: Numerics | None = No
     out = np.empty(x.shape, dtype.held)
     if name in _TRANSCENDENTAL:
         return _transcendental(name, x, dtype, out, numerics or _IEEE)
+    exact = _COARSE.get(name) if numerics is not None and not numerics.coarse else None
     with np.errstate(all="ignore"):
-        _UNARY[name](x, out=out)
+        if exact is not None:
+            out[...] = exact(x.astype(np.float64))
+        else:
+            _UNARY[name](x, out=out)
     return _rounded(out, dtype, numerics or _IEEE) if dtype.is_floating() else out
 
 
@@ -190,8 +196,11 @@ def _estimate(exact: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
     return apply
 
 
-_UNARY["rec"] = _estimate(lambda x: 1.0 / x)
-_UNARY["rsqrt"] = _estimate(lambda x: 1.0 / np.sqrt(x))
+_COARSE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "rec": lambda x: np.asarray(1.0 / x),
+    "rsqrt": lambda x: np.asarray(1.0 / np.sqrt(x)),
+}
+_UNARY |= {name: _estimate(exact) for name, exact in _COARSE.items()}
 _TRANSCENDENTAL = {"exp": (exp_f32, np.exp), "log": (log_f32, np.log)}
 
 

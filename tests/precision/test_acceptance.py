@@ -147,3 +147,12 @@ def test_json() -> None:
     assert got["measured"] == {"failing_share": "NaN"}
     assert json.loads(json.dumps(got, allow_nan=False)) == got
     assert "no element is finite on both sides" in got["words"]
+
+
+def test_nothing_to_judge_is_no_pass() -> None:
+    for golden in ([np.inf, np.inf], [np.nan, -np.inf]):
+        found = verdicts(np.array(golden), np.array(golden), "fp16", reference=np.array(golden))
+        assert {v.passed for v in found} == {None}
+        assert all("judged nothing" in v.words for v in found)
+    assert {v.passed for v in verdicts([np.nan, 1.0], [np.nan, 1.0], "fp16")} == {True}
+    assert {v.passed for v in verdicts([np.nan], [1.0], "fp16")} == {False}

@@ -52,10 +52,12 @@ def slowly(actual: Any, golden: Doubles, fmt: str, compute: str) -> dict[str, An
     small = np.abs(y) < SMALL_VALUES[compute][0]
     finite_overflow = np.abs(y) >= (f.max + f.ulp(f.max) / 2)
     infinite_overflow = np.isinf(a) & np.isfinite(g)
+    lost_overflow = np.isnan(a) & np.isfinite(g) & (np.abs(g) >= f.max + f.ulp(f.max) / 2)
     return {
         "compared": both.sum(),
         "exact": (error == 0).sum(),
         "max_abs": error.max(),
+        "mean_abs": error.mean(),
         "max_rel": rel.max(),
         "mean_rel": rel.mean(),
         "rmse": np.sqrt(np.mean(error**2)),
@@ -66,7 +68,8 @@ def slowly(actual: Any, golden: Doubles, fmt: str, compute: str) -> dict[str, An
         "error_balance": np.mean((x - y) / np.maximum(np.abs(y), 1)),
         "worst_index": (np.flatnonzero(both)[ulps.argmax()],),
         "max_abs_index": (np.flatnonzero(both)[error.argmax()],),
-        "overflow": finite_overflow.sum() + infinite_overflow.sum(),
+        "overflow": finite_overflow.sum() + infinite_overflow.sum() + lost_overflow.sum(),
+        "nan": np.isnan(a).sum(),
         "underflow": ((x == 0) & (y != 0)).sum(),
         "subnormal": ((x != 0) & (np.abs(x) < f.min_normal)).sum(),
         "nan_mismatch": (np.isnan(a) != np.isnan(g)).sum(),
@@ -176,6 +179,11 @@ def test_ulp_of_a_golden_zero_is_the_smallest_subnormal() -> None:
 
 def test_a_saturated_result_counts_as_overflow() -> None:
     assert compare([65504.0, 65504.0, np.inf], [65519.0, 65520.0, 1e5], "fp16").overflow == 2
+
+
+def test_a_nan_where_the_golden_is_too_large_is_an_overflow() -> None:
+    report = compare([np.nan, np.nan, np.inf], [1e9, 1.0, 2.0], "fp16")
+    assert (report.overflow, report.nan, report.nan_mismatch, report.inf_mismatch) == (2, 2, 2, 1)
 
 
 @pytest.mark.parametrize("special", [False, True])

@@ -96,3 +96,24 @@ def test_inputs_from_a_file(ascendtile, tmp_path):
 )
 def test_wrong_usage(refused, arguments, text):
     assert text in refused("precision", *arguments)
+
+
+def test_reference_numerics_and_tiling_on_the_command_line(ascendtile, refused, tmp_path):
+    path = tmp_path / "gpu.npz"
+    ask = (*TINY, "--dtypes", "float32", "--modes", "KEEP_DTYPE", "--no-time", "--json")
+    shape = read(ascendtile(*ask))["rows"][0]["errors"]["out"]["exact_inputs"]["shape"]
+    np.savez(path, out=np.zeros(shape, np.float32))
+    data = read(
+        ascendtile(*ask, "--reference", path, "--numerics", "cube_block_k=1", "--tiling", "accumulate=blas")
+    )
+    rules = {v["rule"] for v in data["rows"][0]["verdicts"]["out"]["exact_inputs"]}
+    assert {"dual-benchmark L0", "dual-benchmark L1", "dual-benchmark L2"} <= rules
+    assert data["numerics"]["cube_block_k"] == "1 (chosen)"
+    assert "is no .npz file" in refused(*ask, "--reference", __file__)
+    assert "unknown choice of numerics 'k'" in refused(*ask, "--numerics", "k=1")
+    assert "--reference is for one study" in refused(*TINY, "--sweep", "scale", "--reference", path)
+
+
+def test_a_changed_product_counts(ascendtile):
+    data = read(ascendtile(*TINY, "--no-time", "--set", "numerics.fp32_subnormals=keep", "--json"))
+    assert data["numerics"]["fp32_subnormals"] == "keep (chosen)"

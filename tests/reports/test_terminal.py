@@ -47,6 +47,8 @@ out                     5.00e-01  2.00e-01  6.67e-02  2.89e-01   2.1e+06   3.91
 exact                          0         0         0         0         0    inf
 - out: 1 NaN on one side only, of 4 elements
 
+numerics: sum_order=tree
+
 the lines that cost most
   67 %     40,000 cycles  tile.py:13
         tl.store(out_ptr + cols, x * 2)

@@ -20,7 +20,7 @@ from .program import Loc, Program, Value
 from .rules import KernelError, describe
 from .source import Source
 from .types import AnyType
-from .words import Word, constexpr, unwrap
+from .words import BoundWord, Word, constexpr, unwrap
 
 if TYPE_CHECKING:
     from .jit import JitFunction
@@ -187,14 +187,6 @@ class Scope(Control):
             return Scope(self.b, fn, dict(bound), self.depth + 1).run()
         except CompileError as e:
             raise CompileError(f"{e}\n  {fn.name} is called at {caller.file}:{caller.line}") from None
-
-
-@dataclass(frozen=True)
-class BoundWord:
-    """`x.sum` before it is called."""
-
-    word: Word
-    value: Any
 
 
 def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:

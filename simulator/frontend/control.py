@@ -8,9 +8,11 @@ An `if` that may return takes the rest of the function into both of its branches
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import types as ty
+from .aggregate import children, flatten, rebuild, same_structure, stays, unflatten
 from .expressions import Expressions
 from .program import Region, Value
 from .rules import KernelError, describe, is_number
@@ -95,10 +97,17 @@ class Control(Expressions):
     def merge_one(
         self, name: str, a: Any, c: Any, then: Region, other: Region, results: list[Value], node: ast.AST
     ) -> Any:
-        if isinstance(a, tuple) and isinstance(c, tuple) and len(a) == len(c):
-            return tuple(
-                self.merge_one(name, x, y, then, other, results, node) for x, y in zip(a, c, strict=True)
+        a, c = unwrap(a), unwrap(c)
+        if a is c:
+            return a
+        mine, others = children(a), children(c)
+        if mine is not None and others is not None and same_structure(a, c):
+            pairs = zip(mine, others, strict=True)
+            return rebuild(
+                a, tuple(self.merge_one(name, x, y, then, other, results, node) for x, y in pairs)
             )
+        if not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c):
+            return a
         for x in (a, c):
             if not isinstance(x, Value) and not is_number(x):
                 if _same_constant(a, c):
@@ -218,16 +227,21 @@ class Control(Expressions):
     def dynamic_for(self, s: ast.For, turns: DynamicRange) -> None:
         if not isinstance(s.target, ast.Name):
             raise self.error("a `for` over a range needs one plain name", s.target)
+        target = s.target.id
         bounds = [self.bound(x, s.iter) for x in (turns.start, turns.stop, turns.step)]
         wide = any(b.dtype in (ty.int64, ty.uint64, ty.uint32) for b in bounds)
         dtype = ty.int64 if wide else ty.int32
         bounds = [self.b.cast(x, dtype) for x in bounds]
-        names, initial = self.carried(s.body, {s.target.id}, s)
-        region = Region()
-        region.args = [self.b.value(dtype, (), s.target.id)]
-        self.loop_body(region, names, initial, s.body, s, {s.target.id: region.args[0]})
-        self.finish_loop("for", [*bounds, *initial], [region], names, initial, s, {"hints": turns.hints})
-        self.forget([s.target.id], s)
+
+        def compile_turn(carried: Carried) -> list[Region]:
+            region = Region()
+            region.args = [self.b.value(dtype, (), target)]
+            self.loop_body(region, carried, s.body, s, {target: region.args[0]})
+            return [region]
+
+        carried, regions = self.carry(s.body, {target}, s, compile_turn)
+        self.finish_loop("for", [*bounds, *carried.initial], regions, carried, s, {"hints": turns.hints})
+        self.forget([target], s)
 
     def bound(self, x: Any, node: ast.AST) -> Value:
         v = self.b.to_value(unwrap(x)) if isinstance(unwrap(x), Value | int) else None
@@ -238,58 +252,109 @@ class Control(Expressions):
     def do_While(self, s: ast.While) -> None:
         if s.orelse:
             raise self.error("`while ... else` is not supported", s)
-        names, initial = self.carried([*s.body, ast.Expr(s.test)], set(), s)
-        condition, body = Region(), Region()
-        before = dict(self.env)
-        self.loop_body(condition, names, initial, [], s, {}, test=s.test)
-        self.env = before
-        self.loop_body(body, names, initial, s.body, s, {})
-        self.finish_loop("while", initial, [condition, body], names, initial, s, {})
 
-    def carried(
-        self, body: list[ast.stmt], targets: set[str], node: ast.AST
-    ) -> tuple[list[str], list[Value]]:
-        """Names the body assigns that are known before it, with their values at the start."""
+        def compile_turn(carried: Carried) -> list[Region]:
+            condition, body = Region(), Region()
+            before = dict(self.env)
+            self.loop_body(condition, carried, [], s, {}, test=s.test)
+            self.env = before
+            self.loop_body(body, carried, s.body, s, {})
+            return [condition, body]
+
+        carried, regions = self.carry([*s.body, ast.Expr(s.test)], set(), s, compile_turn)
+        self.finish_loop("while", carried.initial, regions, carried, s, {})
+
+    def carry(
+        self,
+        body: list[ast.stmt],
+        targets: set[str],
+        node: ast.AST,
+        compile_turn: Callable[[Carried], list[Region]],
+    ) -> tuple[Carried, list[Region]]:
+        """What a loop carries, with its compiled regions.
+
+        Names the body assigns that are known before it are carried, in parts. Parts of block pointers and the like that
+        stay the same are found by trying: a body that changes one is compiled again with that part carried; a number
+        that no turn changed is compiled again as the constant it is.
+        """
         names = [n for n in _assigned(body) if n in self.env and n not in targets]
         names = [n for n in names if not isinstance(self.env[n], Undefined)]
-        initial = []
-        for n in names:
-            x = unwrap(self.env[n])
-            if not isinstance(x, Value) and not is_number(x):
-                raise self.error(
-                    f"{n!r} is {describe(x)} and is assigned in a loop; only tiles and numbers can be", node
-                )
-            initial.append(self.b.to_value(x))
-        return names, initial
+        carried = Carried({n: unwrap(self.env[n]) for n in names})
+        env = self.env
+        while True:
+            self.env = dict(env)
+            carried.initial = [self.b.to_value(x) for x in carried.moving()]
+            regions = compile_turn(carried)
+            if not carried.changed:
+                return carried, regions
+            carried.settle()
 
     def loop_body(
         self,
         region: Region,
-        names: list[str],
-        initial: list[Value],
+        carried: Carried,
         body: list[ast.stmt],
         node: ast.AST,
         extra: dict[str, Value],
         test: ast.expr | None = None,
     ) -> None:
         """Compile a body into `region`, with carried names as its arguments, and check what it hands back."""
-        args = [self.b.value(v.dtype, v.shape, n) for n, v in zip(names, initial, strict=True)]
+        args = [
+            self.b.value(v.dtype, v.shape, n) for n, v in zip(carried.owners(), carried.initial, strict=True)
+        ]
         region.args.extend(args)
         outer, self.b.region = self.b.region, region
         before = self.env
-        self.env = {**before, **dict(zip(names, args, strict=True)), **extra}
+        self.env = {**before, **carried.names_with(args), **extra}
         self.loops += 1
         if test is not None:
             condition = self.condition(test)
             region.yields = [self.b.to_value(condition)]
         else:
             self.block(body)
-            region.yields = [self.handed_back(n, v, node) for n, v in zip(names, initial, strict=True)]
+            region.yields = self.turn_results(carried, args, node)
         self.loops -= 1
         self.b.region = outer
         new_names = set(self.env) - set(before)
         self.env = {**before, **{n: Undefined(f"{n!r} is assigned inside a loop only") for n in new_names}}
-        self.forget([n for n in _loop_variables(body) if n not in names], node)
+        self.forget([n for n in _loop_variables(body) if n not in carried.trees], node)
+
+    def turn_results(self, carried: Carried, args: list[Value], node: ast.AST) -> list[Value]:
+        """What a turn hands to the next one, for every carried part in order."""
+        out: list[Value] = []
+        position = iter(zip(args, carried.initial, strict=True))
+        for name, tree in carried.trees.items():
+            after = unwrap(self.env[name])
+            if isinstance(after, Undefined):
+                raise self.error(f"{after.why}, but the next turn of the loop needs it", node)
+            if not same_structure(tree, after):
+                raise self.error(
+                    f"{name!r} changes its type in the loop: {describe(tree)} before it, {describe(after)} after a turn; "
+                    "give it its final type and shape before the loop",
+                    node,
+                )
+            for k, (old, new) in enumerate(zip(flatten(tree), flatten(after), strict=True)):
+                if (name, k) in carried.fixed:
+                    self._check_fixed(carried, name, k, old, new, node)
+                    continue
+                arg, initial = next(position)
+                if new is arg and is_number(old) and (name, k) not in carried.tried:
+                    carried.changed.append((name, k))
+                out.append(self.handed_back(name, initial, new, node))
+        return out
+
+    def _check_fixed(
+        self, carried: Carried, name: str, k: int, old: Any, new: Any, node: ast.AST
+    ) -> None:
+        if old is new or (not isinstance(old, Value) and _same_constant(old, new)):
+            return
+        if not isinstance(old, Value) and not is_number(old):
+            raise self.error(
+                f"{name!r} is {describe(old)} and is assigned in a loop, which makes it {describe(new)}; only tiles, "
+                "scalars and numbers can change in a loop",
+                node,
+            )
+        carried.changed.append((name, k))
 
     def forget(self, names: list[str], node: ast.AST) -> None:
         """Names that a loop used as its variable have no value after it."""
@@ -299,10 +364,7 @@ class Control(Expressions):
                 f"{n!r} is a variable of the loop at line {line} and has no value after it"
             )
 
-    def handed_back(self, name: str, initial: Value, node: ast.AST) -> Value:
-        x = unwrap(self.env[name])
-        if isinstance(x, Undefined):
-            raise self.error(f"{x.why}, but the next turn of the loop needs it", node)
+    def handed_back(self, name: str, initial: Value, x: Any, node: ast.AST) -> Value:
         if (
             not isinstance(x, Value)
             and is_number(x)
@@ -323,15 +385,55 @@ class Control(Expressions):
         kind: str,
         args: list[Value],
         regions: list[Region],
-        names: list[str],
-        initial: list[Value],
+        carried: Carried,
         node: ast.AST,
         attrs: dict[str, Any],
     ) -> None:
         self.at(node)
-        results = [self.b.value(v.dtype, v.shape, n) for n, v in zip(names, initial, strict=True)]
+        owners = carried.owners()
+        results = [self.b.value(v.dtype, v.shape, n) for n, v in zip(owners, carried.initial, strict=True)]
         self.b.emit(kind, args, results, regions=regions, **attrs)
-        self.env.update(zip(names, results, strict=True))
+        self.env.update(carried.names_with(results))
+
+
+class Carried:
+    """Names that a loop carries. `fixed` are the parts, as (name, number of the leaf), taken to stay the same."""
+
+    def __init__(self, trees: dict[str, Any]) -> None:
+        self.trees = trees
+        self.fixed = {(n, k) for n, x in trees.items() for k, f in enumerate(stays(x)) if f}
+        self.changed: list[tuple[str, int]] = []
+        self.initial: list[Value] = []
+        self.tried: set[tuple[str, int]] = set()
+
+    def owners(self) -> list[str]:
+        """For each carried part the name it belongs to."""
+        return [n for n, x in self.trees.items() for k, _ in enumerate(flatten(x)) if (n, k) not in self.fixed]
+
+    def moving(self) -> list[Any]:
+        """The parts that are carried, as they are before the loop."""
+        return [
+            leaf for n, x in self.trees.items() for k, leaf in enumerate(flatten(x)) if (n, k) not in self.fixed
+        ]
+
+    def names_with(self, values: list[Value]) -> dict[str, Any]:
+        """The names with `values` as their carried parts."""
+        position = iter(values)
+        out = {}
+        for n, x in self.trees.items():
+            leaves = [leaf if (n, k) in self.fixed else next(position) for k, leaf in enumerate(flatten(x))]
+            out[n] = unflatten(x, iter(leaves))
+        return out
+
+    def settle(self) -> None:
+        """Carry what was found to change, fix what was found to stay; a part that was fixed by trial is carried for good if it changes after all."""
+        for part in self.changed:
+            if part in self.fixed:
+                self.fixed.discard(part)
+            else:
+                self.fixed.add(part)
+            self.tried.add(part)
+        self.changed = []
 
 
 class Undefined:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from . import syntax
 from . import types as ty
+from .aggregate import Aggregate
 from .builder import Builder
 from .program import Value
 from .rules import COMPARISON, KernelError, describe, fold
-from .words import METHODS, Word, constexpr, unwrap
+from .words import METHODS, BoundWord, Word, constexpr, unwrap
 
 if TYPE_CHECKING:
     from ..errors import CompileError
@@ -132,6 +133,8 @@ class Expressions(ABC):
         owner = self.expr(node.value)
         if isinstance(owner, Value):
             return self.value_attribute(owner, node)
+        if isinstance(owner, Aggregate) and node.attr in owner.words:
+            return BoundWord(owner.words[node.attr], owner)
         try:
             return unwrap(getattr(owner, node.attr))
         except AttributeError:
@@ -141,8 +144,6 @@ class Expressions(ABC):
             raise self.error(f"{ast.unparse(node.value)} has no {what} {node.attr!r}{hint}", node) from None
 
     def value_attribute(self, v: Value, node: ast.Attribute) -> Any:
-        from .compiler import BoundWord
-
         if node.attr == "dtype":
             return v.dtype
         if node.attr == "type":

@@ -98,6 +98,8 @@ def describe(x: object) -> str:
         return f"a {x.dtype} tile of shape {list(x.shape)}" if x.shape else f"a {x.dtype} scalar"
     if isinstance(x, tuple):
         return "a tuple"
+    if hasattr(x, "words"):  # block pointers and descriptors
+        return str(x)
     return f"{type(x).__name__} {x!r}"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, overload
 
 from ..errors import UsageError
@@ -51,6 +52,14 @@ class Word:
         raise UsageError(
             f"{self.name} is a word of the kernel language: it can only be called inside a @jit function"
         )
+
+
+@dataclass(frozen=True)
+class BoundWord:
+    """`x.sum` before it is called."""
+
+    word: Word
+    value: Any
 
 
 @overload
@@ -98,4 +107,4 @@ def unwrap(x: Any) -> Any:
     return x.value if isinstance(x, constexpr) else x
 
 
-__all__ = ["METHODS", "Builder", "Word", "constexpr", "unwrap", "word"]
+__all__ = ["METHODS", "BoundWord", "Builder", "Word", "constexpr", "unwrap", "word"]

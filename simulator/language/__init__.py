@@ -24,8 +24,19 @@ from ..frontend.types import (
     uint64,
 )
 from ..frontend.words import constexpr as _constexpr
+from .atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_xchg,
+    atomic_xor,
+)
 from .creation import arange, cast, full, zeros, zeros_like
 from .debugging import static_assert, static_print
+from .descriptors import load_tensor_descriptor, make_tensor_descriptor, store_tensor_descriptor
 from .indexing import where
 from .iterators import range_word as range
 from .iterators import static_range
@@ -44,7 +55,7 @@ from .mathematics import (
     sqrt,
     sqrt_rn,
 )
-from .memory import atomic_add, load, store
+from .memory import advance, load, make_block_ptr, store
 from .programs import num_programs, program_id
 from .reduction import max, min, sum
 from .shapes import broadcast_to, expand_dims, permute, ravel, reshape, trans, view
@@ -58,8 +69,16 @@ else:
 
 __all__ = [
     "abs",
+    "advance",
     "arange",
     "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xchg",
+    "atomic_xor",
     "bfloat16",
     "broadcast_to",
     "cast",
@@ -81,7 +100,10 @@ __all__ = [
     "int32",
     "int64",
     "load",
+    "load_tensor_descriptor",
     "log",
+    "make_block_ptr",
+    "make_tensor_descriptor",
     "max",
     "maximum",
     "min",
@@ -101,6 +123,7 @@ __all__ = [
     "static_print",
     "static_range",
     "store",
+    "store_tensor_descriptor",
     "sum",
     "trans",
     "uint8",

@@ -1,58 +1,120 @@
-"""Loads, stores and atomics on global memory."""
+"""Loads and stores on global memory, through pointers and block pointers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from ..frontend import blocks
+from ..frontend.blocks import Block, BlockPointer
 from ..frontend.program import Value
-from ..frontend.rules import Operand
-from ..frontend.words import Builder, word
+from ..frontend.rules import KernelError, Operand, describe
+from ..frontend.words import Builder, unwrap, word
 
 
 @word
 def load(
     b: Builder,
-    pointer: Value,
+    pointer: Value | Block,
     mask: Operand | None = None,
     other: Operand | None = None,
+    boundary_check: Sequence[int] = (),
+    padding_option: str = "",
     cache_modifier: str = "",
     eviction_policy: str = "",
     volatile: bool = False,
+    care_padding: bool = True,
 ) -> Value:
     """Elements at `pointer`.
 
-    pointer: a pointer scalar, or a tile of pointers (`ptr + offsets`, offsets in elements).
-    mask: boolean, broadcastable to the pointers; elements where it is False are not read.
-    other: value of masked-out elements (0 if not given); needs a mask.
+    pointer: a pointer scalar, a tile of pointers (`ptr + offsets`, offsets in elements), or a block pointer.
+    mask: boolean or integer, broadcastable to the pointers; elements where it is False are not read.
+    other: value of masked-out elements (0 if not given); needs a mask. Not for block pointers.
+    boundary_check: axes of a block pointer along which elements outside of its shape are not read but padded, with
+    `padding_option` "zero" or "nan" ("" pads with zero). care_padding: accepted; masked-out elements are always filled.
     cache_modifier, eviction_policy, volatile: accepted, without effect in the model.
     Reading outside of the tensor is an `OutOfBoundsError` with tensor, index, program and line.
     """
-    return b.load(pointer, mask, other)
+    if isinstance(pointer, Block):
+        _no_mask(pointer, mask, other, "load")
+        return blocks.load_block(
+            b, pointer, blocks.checked_axes(pointer, boundary_check), unwrap(padding_option) or ""
+        )
+    _no_boundary("load", boundary_check, padding_option)
+    if other is not None and mask is None:
+        raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
+    return b.load(pointer, mask, None if mask is True else other)
 
 
 @word
 def store(
     b: Builder,
-    pointer: Value,
+    pointer: Value | Block,
     value: Operand,
     mask: Operand | None = None,
+    boundary_check: Sequence[int] = (),
     cache_modifier: str = "",
     eviction_policy: str = "",
 ) -> None:
-    """Write `value`, cast to the pointer's element type, where `mask` is True. Shapes as in `load`."""
+    """Write `value`, cast to the pointer's element type, where `mask` is True. Shapes and keywords as in `load`."""
+    if isinstance(pointer, Block):
+        _no_mask(pointer, mask, None, "store")
+        blocks.store_block(b, pointer, value, blocks.checked_axes(pointer, boundary_check))
+        return
+    _no_boundary("store", boundary_check, "")
     b.store(pointer, value, mask)
 
 
-@word
-def atomic_add(
-    b: Builder,
-    pointer: Value,
-    val: Operand,
-    mask: Operand | None = None,
-    sem: str | None = None,
-    scope: str | None = None,
-) -> Value:
-    """Add `val` to memory, once per element, rounded in the element type; gives the old values.
+def _no_mask(pointer: Block, mask: Any, other: Any, what: str) -> None:
+    if mask is not None or other is not None:
+        raise KernelError(
+            f"{what}: {pointer} takes boundary_check and padding_option instead of `mask` and `other`"
+        )
 
-    Programs add in the order of their numbers (on the device the order is not defined). `sem` and `scope` are accepted,
-    without effect, as on Ascend.
+
+def _no_boundary(what: str, boundary_check: Any, padding: Any) -> None:
+    if unwrap(boundary_check) or unwrap(padding):
+        raise KernelError(
+            f"{what}: boundary_check and padding_option belong to block pointers (tl.make_block_ptr); use `mask`"
+        )
+
+
+@word
+def make_block_ptr(
+    b: Builder,
+    base: Value,
+    shape: Sequence[Operand],
+    strides: Sequence[Operand],
+    offsets: Sequence[Operand],
+    block_shape: Sequence[int],
+    order: Sequence[int],
+) -> BlockPointer:
+    """Pointer to a block of a tensor with one to five axes.
+
+    base: pointer to its first element. shape, strides (in elements), offsets of the block: one integer scalar per axis.
+    block_shape: compile-time integers of any size. order: axes from the fastest in memory to the slowest, a permutation;
+    it is checked, and strides alone decide about the transfer.
     """
-    return b.atomic("add", pointer, val, mask)
+    blocks.base_pointer(base, "make_block_ptr")
+    rank = blocks.lists(
+        "make_block_ptr", shape=shape, strides=strides, offsets=offsets, block_shape=block_shape, order=order
+    )
+    if sorted(unwrap(a) for a in order) != list(range(rank)):
+        raise KernelError(f"make_block_ptr: order must name every axis from 0 to {rank - 1} once, got {order}")
+    if rank > 5:
+        raise KernelError(f"make_block_ptr: a block has one to five axes, got {rank}")
+    wide = [tuple(blocks.wide(b, x, f"make_block_ptr: {n}") for x in given) for n, given in (
+        ("shape", shape), ("strides", strides), ("offsets", offsets)
+    )]  # fmt: skip
+    return BlockPointer(base, *wide, blocks.block_sizes(block_shape, "make_block_ptr"))
+
+
+@word
+def advance(b: Builder, base: BlockPointer, offsets: Sequence[Operand]) -> Block:
+    """A block pointer moved by `offsets`, one integer scalar per axis, in elements of that axis."""
+    if not isinstance(base, BlockPointer):
+        raise KernelError(f"advance: needs a block pointer (tl.make_block_ptr), got {describe(base)}")
+    return blocks.moved(b, base, unwrap(offsets))
+
+
+BlockPointer.words["advance"] = advance

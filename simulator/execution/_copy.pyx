@@ -1,6 +1,6 @@
 """Copies between global memory and tiles: boxes of strided rows, decoded and encoded on the way.
 
-Memory is a window of bytes; a tile is (programs, d0, d1, d2, d3), contiguous. Rows are the last axis. The
+Memory is a window of bytes; a tile is (programs, d0, d1, d2, d3, d4), contiguous. Rows are the last axis. The
 callers validate shapes and allocate; here is the loop and the bounds test.
 """
 
@@ -184,7 +184,7 @@ def find_outside(
             hp = p if highs.shape[0] > 1 else 0
             low = high = starts[p]
             empty = False
-            for k in range(4):
+            for k in range(5):
                 first = lows[lp, k]
                 last = highs[hp, k] - 1
                 if last < first:
@@ -217,8 +217,8 @@ cdef void walk_box(
     bint reading,
 ) noexcept nogil:
     """Apply `row` to every row of the box; the tile is contiguous, memory is strided."""
-    cdef int64_t a, b, c
-    cdef int64_t n = high[3] - low[3]
+    cdef int64_t a, b, c, d
+    cdef int64_t n = high[4] - low[4]
     cdef uint8_t* m
     cdef uint8_t* t
     if n <= 0:
@@ -226,14 +226,18 @@ cdef void walk_box(
     for a in range(low[0], high[0]):
         for b in range(low[1], high[1]):
             for c in range(low[2], high[2]):
-                m = memory + itemsize * (
-                    start + a * stride[0] + b * stride[1] + c * stride[2] + low[3] * stride[3]
-                )
-                t = tile + ((((a * shape[1] + b) * shape[2] + c) * shape[3]) + low[3]) * held
-                if reading:
-                    row(m, stride[3], t, n)
-                else:
-                    row(t, stride[3], m, n)
+                for d in range(low[3], high[3]):
+                    m = memory + itemsize * (
+                        start + a * stride[0] + b * stride[1] + c * stride[2]
+                        + d * stride[3] + low[4] * stride[4]
+                    )
+                    t = tile + (
+                        (((a * shape[1] + b) * shape[2] + c) * shape[3] + d) * shape[4] + low[4]
+                    ) * held
+                    if reading:
+                        row(m, stride[4], t, n)
+                    else:
+                        row(t, stride[4], m, n)
 
 
 def read_boxes(
@@ -250,7 +254,7 @@ def read_boxes(
 ):
     """Tile of every program from its box in memory; elements outside of the box are left as they are."""
     cdef Py_ssize_t p
-    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * held
+    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * held
     cdef row_t row = pick_row(kind, True, False)
     with nogil:
         for p in range(starts.shape[0]):
@@ -282,7 +286,7 @@ def write_boxes(
     `programs` is 1 if all share one tile.
     """
     cdef Py_ssize_t p
-    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * held
+    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * held
     cdef row_t row = pick_row(kind, False, adding)
     with nogil:
         for p in range(starts.shape[0]):

@@ -13,7 +13,7 @@ from ._copy import find_outside, read_boxes, write_boxes
 from .memory import Tensor
 from .values import Affine, Box
 
-MAX_RANK = 4
+MAX_RANK = 5
 # Numbers of `pick_row` in _copy.pyx by element type.
 _MOVE = {"fp16": 4, "bf16": 5, "fp32": 2, "fp64": 3}
 _MOVE_BYTES = {1: 0, 2: 1, 4: 2, 8: 3}
@@ -31,7 +31,7 @@ _ADD = {
 
 
 class Region:
-    """Where an affine access with a box mask touches a tensor: arrays for `_copy.pyx`, padded to four axes."""
+    """Where an affine access with a box mask touches a tensor: arrays for `_copy.pyx`, padded to five axes."""
 
     __slots__ = ("full", "highs", "lows", "programs", "shape", "starts", "strides")
 
@@ -42,7 +42,7 @@ class Region:
         shape = affine.shape
         if len(shape) > MAX_RANK:
             raise UsageError(
-                f"{tensor.name}: tiles of rank {len(shape)} cannot be loaded or stored; reshape to 4 axes"
+                f"{tensor.name}: tiles of rank {len(shape)} cannot be loaded or stored; the limit is 5 axes: reshape"
             )
         pad = MAX_RANK - len(shape)
         self.programs = programs
@@ -73,7 +73,7 @@ def _covers(mask: Box) -> bool:
 
 
 def _table(columns: tuple[Any, ...], pad: int, fill: int) -> np.ndarray:
-    """(1 or P, 4) table of per-axis numbers that may differ between programs."""
+    """(1 or P, 5) table of per-axis numbers that may differ between programs."""
     if all(isinstance(c, int) for c in columns):
         return np.array([(fill,) * pad + columns], np.int64)
     n = max(len(c) for c in columns if isinstance(c, np.ndarray))
@@ -157,8 +157,6 @@ def write(tensor: Tensor, region: Region, tile: np.ndarray, adding: bool = False
     tile = np.ascontiguousarray(tile, dtype.held)
     if not tile.size or not tensor.elements:
         return
-    if adding and dtype.name not in _ADD:
-        raise UsageError(f"{tensor.name}: atomic add on {dtype} is not supported; {', '.join(_ADD)} are")
     write_boxes(
         _ADD[dtype.name] if adding else _move_kind(dtype),
         adding,
@@ -173,6 +171,11 @@ def write(tensor: Tensor, region: Region, tile: np.ndarray, adding: bool = False
         dtype.itemsize,
         dtype.held.itemsize,
     )
+
+
+def can_add(tensor: Tensor) -> bool:
+    """Whether `write` can add to elements of that type."""
+    return tensor.dtype.name in _ADD
 
 
 def _bytes(window: np.ndarray | None) -> np.ndarray:

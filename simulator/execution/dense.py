@@ -13,7 +13,7 @@ from ..units import vector
 from ..units._elementwise import has_subnormals
 from ..units.cube import mmad
 from ..units.cube_rules import operand_format
-from . import copy
+from . import copy, discrete
 from .memory import Tensor
 from .values import Affine, Box, Pointers
 from .walker import DEFAULT_STEP_LIMIT, Walker, place
@@ -136,89 +136,66 @@ class ValueRun(Walker):
 
     def write(self, op: Op, pointer: Pointers, value: Any, mask: Any, what: str, adding: bool) -> None:
         tensor = pointer.tensor
-        if not tensor.writable:
-            raise RunError(
-                f"{place(op)}: {what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
-            )
+        self.check_writable(op, tensor, what)
         v = op.args[1]
         assert v is not None
         tile = self.element_array(value, v)
-        if (isinstance(pointer.offsets, np.ndarray) and v.shape) or (
-            isinstance(mask, np.ndarray) and v.shape
-        ):
-            self.scatter(op, pointer, mask, tile, what, adding)
+        if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
+            discrete.scatter(tensor, self.addresses(op, pointer, mask, what), tile)
             return
         region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
         copy.check(tensor, region, self.active, what, place(op))
         copy.write(tensor, region, tile, adding)
 
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        if not op.attrs.get("result_used", True):
-            self.write(op, pointer, value, mask, f"atomic_{op.name}", adding=True)
+    def check_writable(self, op: Op, tensor: Tensor, what: str) -> None:
+        if not tensor.writable:
+            raise RunError(
+                f"{place(op)}: {what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
+            )
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        """Old values if anybody uses them. Boxes that only add take the road of stores."""
+        tensor, what, v = pointer.tensor, f"atomic_{op.name}", op.args[1]
+        assert v is not None
+        boxes = not v.shape or not (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray))
+        if op.name == "add" and boxes and not op.attrs.get("result_used", True) and copy.can_add(tensor):
+            self.write(op, pointer, value, mask, what, adding=True)
             return None
-        old = self.load(op, pointer, mask, None)
-        if len(self.active) > 1:
-            raise RunError(f"{place(op)}: programs that use the result of an atomic must run one by one")
-        self.write(op, pointer, value, mask, f"atomic_{op.name}", adding=True)
-        return old
+        self.check_writable(op, tensor, what)
+        where = self.addresses(op, pointer, mask, what)
+        want = None if expected is None else self.element_array(expected, op.args[3])  # type: ignore[arg-type]
+        old = discrete.atomic(tensor, op.name, where, self.element_array(value, v), want)
+        return self.scalar_result(op, old)
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
-    def addresses(
-        self, op: Op, pointer: Pointers, mask: Any, what: str
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Window indices (P or 1, *shape) of a discrete access, checked; masked-out ones become 0."""
+    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> discrete.Addresses:
+        """Window indices (P or 1, *shape) of a discrete access, checked; for a write P of them."""
         tensor = pointer.tensor
         v = op.args[0]
         assert v is not None
-        at = np.asarray(self.real(pointer.offsets, None)) + tensor.origin
-        chosen = None if mask is None else self.element_array(mask, op.args[-1 if what != "load" else 1])  # type: ignore[arg-type]
-        at, chosen = _together(at, chosen, v.shape)
-        bad = (at < 0) | (at >= tensor.elements)
-        if chosen is not None:
-            bad &= chosen
-        if bad.any():
-            self.report_outside(op, tensor, at, bad, what)
-        return (at if chosen is None else np.where(chosen, at, 0)), chosen
+        offsets = pointer.offsets
+        if not isinstance(offsets, Affine) and not v.shape:
+            offsets = np.atleast_1d(np.asarray(offsets))
+        at = np.asarray(self.real(offsets, None)) + tensor.origin
+        chosen = None if mask is None else self.element_array(mask, op.args[1 if what == "load" else 2])  # type: ignore[arg-type]
+        if what != "load":
+            at = np.broadcast_to(at, (len(self.active), *v.shape))
+        where = discrete.Addresses(at, chosen)
+        bad = where.outside(tensor)
+        if bad >= 0:
+            self.report_outside(tensor, where, bad, what, place(op))
+        return where
 
-    def report_outside(self, op: Op, tensor: Tensor, at: np.ndarray, bad: np.ndarray, what: str) -> None:
-        first = np.argwhere(bad)[0]
-        program = int(self.active[first[0] if at.shape[0] > 1 else 0])
-        index = int(at[tuple(first)]) - tensor.origin
-        raise copy.out_of_bounds(tensor, index, program, what, place(op))
+    def report_outside(
+        self, tensor: Tensor, where: discrete.Addresses, bad: int, what: str, line: str
+    ) -> None:
+        row = bad // max(1, len(where.at) // where.shape[0]) if where.shape[0] > 1 else 0
+        index = int(where.at[bad]) - tensor.origin
+        raise copy.out_of_bounds(tensor, index, int(self.active[row]), what, line)
 
     def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
-        tensor = pointer.tensor
-        at, chosen = self.addresses(op, pointer, mask, "load")
-        window = tensor.window
-        assert window is not None
-        empty = not tensor.elements
-        out = np.zeros(at.shape, tensor.dtype.held) if empty else vector.decode(window[at], tensor.dtype)
-        if chosen is not None:
-            out = np.where(chosen, out, 0 if fill is None else fill).astype(tensor.dtype.held)
-        return out
-
-    def scatter(
-        self, op: Op, pointer: Pointers, mask: Any, tile: np.ndarray, what: str, adding: bool
-    ) -> None:
-        tensor = pointer.tensor
-        at, chosen = self.addresses(op, pointer, mask, what)
-        shape = (len(self.active), *at.shape[1:])
-        at, tile = np.broadcast_to(at, shape), np.broadcast_to(tile, shape)
-        if chosen is not None:
-            pick = np.broadcast_to(chosen, shape)
-            at, tile = at[pick], tile[pick]
-        if at.size and adding:
-            copy.write(
-                tensor,
-                copy.Region(tensor, at.reshape(-1) - tensor.origin, None, at.size),
-                tile.reshape(-1),
-                True,
-            )
-        elif at.size:
-            window = tensor.window
-            assert window is not None
-            window[at.reshape(-1)] = vector.encode(tile.reshape(-1), tensor.dtype)
+        return discrete.gather(pointer.tensor, self.addresses(op, pointer, mask, "load"), fill)
 
 
 def _dtype(op: Op) -> DType:
@@ -233,11 +210,3 @@ def _uniform(x: Any) -> bool:
     if isinstance(x, Box):
         return all(isinstance(b, int) for b in (*x.lows, *x.highs))
     return not isinstance(x, np.ndarray) or x.shape[0] == 1
-
-
-def _together(
-    at: np.ndarray, chosen: np.ndarray | None, shape: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray | None]:
-    count = max(at.shape[0], 1 if chosen is None else chosen.shape[0])
-    at = np.broadcast_to(at, (count, *shape))
-    return at, None if chosen is None else np.broadcast_to(chosen, (count, *shape))

@@ -20,13 +20,13 @@ COMMUTATIVE = ("and", "or", "xor", "max", "min")
 
 
 def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> bool:
-    """True if the result depends on the order of the programs, or a program uses the result of an atomic.
+    """True if the result depends on the order of the programs.
 
+    One atomic whose result is used, outside of loops and the only access to its tensor, does not need it: the elements of
+    all programs are combined in the order of the programs.
     Programs that read and write the same memory, each in a part of its own (an update in place), may run together: the
     parts are found by a walk without values.
     """
-    if any(op.kind == "atomic" and op.attrs["result_used"] for op in program.walk()):
-        return True
     if grid == (1, 1, 1):
         return False
     shared = _shared(program, arguments)
@@ -61,7 +61,9 @@ def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
 
 def _may_see(uses: dict[str, int], dtype: DType) -> bool:
     reads, writes, adds = (uses.get(x, 0) for x in ("load", "store", "add"))
-    commuting = uses.get("commutative", 0)
+    commuting, both = uses.get("commutative", 0), uses.get("both", 0)
+    if both:
+        return both > 1 or len(uses) > 1
     atomics = adds + commuting
     return bool(
         (reads and (writes or atomics))
@@ -74,7 +76,7 @@ def _may_see(uses: dict[str, int], dtype: DType) -> bool:
 
 
 def _uses(program: Program) -> dict[str, dict[str, int]]:
-    """How often each parameter is loaded from, stored to, added to; twice for what happens in a loop."""
+    """How often each parameter is loaded from, stored to, added to, or "both"; twice for what happens in a loop."""
     roots = _roots(program)
     out: dict[str, dict[str, int]] = {}
     for op, times in _accesses(program.body, 1):
@@ -96,6 +98,8 @@ def _accesses(region: Region, times: int) -> Iterator[tuple[Op, int]]:
 def _what(op: Op) -> str:
     if op.kind != "atomic":
         return op.kind
+    if op.attrs["result_used"]:
+        return "both"
     return "add" if op.name == "add" else "commutative" if op.name in COMMUTATIVE else "store"
 
 
@@ -154,7 +158,7 @@ class _Touched(Walker):
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
         self.note(op, pointer, mask)
 
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         self.note(op, pointer, mask)
         return OPAQUE
 
@@ -173,7 +177,8 @@ class _Touched(Walker):
             programs = self.active
         if op.kind == "atomic":
             self.atomics.add(op.name)
-        self._add(_what(op), tensor, runs_of(affine, mask, programs))
+        what = "store" if _what(op) == "both" else _what(op)
+        self._add(what, tensor, runs_of(affine, mask, programs))
 
     def _add(self, what: str, tensor: Tensor, runs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         program, low, high = runs

@@ -100,8 +100,8 @@ class Reading(ABC):
         """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
 
     @abstractmethod
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        """An access to global memory, as above; `expected` is what a compare-and-swap wants to find."""
 
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""
@@ -130,11 +130,14 @@ class Reading(ABC):
     def dense_op(self, op: Op, frame: Frame) -> None:
         args = [None if v is None else frame.get(v) for v in op.args]
         self.before_use(op, args)
-        out = self.dense(op, args)
+        frame.values[op.results[0].id] = self.scalar_result(op, self.dense(op, args))
+
+    def scalar_result(self, op: Op, out: Any) -> Any:
+        """Elements of an integer or boolean scalar as the walk holds scalars; anything else as it is."""
         r = op.results[0]
         if not r.shape and r.dtype.is_int() and isinstance(out, np.ndarray):
-            out = scalar_from_dense(out, r.dtype.is_bool())
-        frame.values[r.id] = out
+            return scalar_from_dense(out, r.dtype.is_bool())
+        return out
 
     def real(self, x: Any, v: Value | None) -> Any:
         """Elements of a symbolic tile; scalars and dense tiles as they are."""

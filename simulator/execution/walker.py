@@ -6,12 +6,10 @@ operations on elements and accesses to memory mean.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..frontend.program import Op
 from .flow import Flow
 from .indexing import Indexing
-from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, place, scalar_from_dense
+from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, place
 
 
 class Walker(Indexing, Flow):
@@ -20,11 +18,7 @@ class Walker(Indexing, Flow):
     def op_load(self, op: Op, frame: Frame) -> None:
         p, m, o = (None if v is None else frame.get(v) for v in op.args)
         assert p is not None
-        out = self.load(op, p, m, o)
-        r = op.results[0]
-        if not r.shape and r.dtype.is_int() and isinstance(out, np.ndarray):
-            out = scalar_from_dense(out, r.dtype.is_bool())
-        frame.values[r.id] = out
+        frame.values[op.results[0].id] = self.scalar_result(op, self.load(op, p, m, o))
 
     def op_store(self, op: Op, frame: Frame) -> None:
         p, x, m = (None if v is None else frame.get(v) for v in op.args)
@@ -32,9 +26,9 @@ class Walker(Indexing, Flow):
         self.store(op, p, x, m)
 
     def op_atomic(self, op: Op, frame: Frame) -> None:
-        p, x, m = (None if v is None else frame.get(v) for v in op.args)
+        p, x, m, *rest = (None if v is None else frame.get(v) for v in op.args)
         assert p is not None
-        frame.values[op.results[0].id] = self.atomic(op, p, x, m)
+        frame.values[op.results[0].id] = self.atomic(op, p, x, m, rest[0] if rest else None)
 
     def op_assert(self, op: Op, frame: Frame) -> None:
         v = op.args[0]

@@ -36,7 +36,12 @@ class Block(Aggregate):
 
     def rebuilt(self, parts: tuple[Any, ...]) -> Aggregate:
         n = len(self.block)
-        base, shape, strides, offsets = parts[0], parts[1 : n + 1], parts[n + 1 : 2 * n + 1], parts[2 * n + 1 :]
+        base, shape, strides, offsets = (
+            parts[0],
+            parts[1 : n + 1],
+            parts[n + 1 : 2 * n + 1],
+            parts[2 * n + 1 :],
+        )
         return replace(self, base=base, shape=shape, strides=strides, offsets=offsets)
 
     def stable(self) -> int:
@@ -109,7 +114,9 @@ def lists(what: str, rank: int | None = None, **named: Any) -> int:
     """Number of axes; all lists must have as many entries."""
     for name, x in named.items():
         if not isinstance(unwrap(x), tuple | list):
-            raise KernelError(f"{what}: {name} must be a list or tuple with one entry per axis, got {describe(x)}")
+            raise KernelError(
+                f"{what}: {name} must be a list or tuple with one entry per axis, got {describe(x)}"
+            )
     sizes = {name: len(unwrap(x)) for name, x in named.items()}
     first = next(iter(sizes.values())) if rank is None else rank
     if any(n != first for n in sizes.values()) or not first:
@@ -153,7 +160,9 @@ def pointers(b: Builder, block: Block) -> Value:
     p = b.splat(p, (1,) * len(block.block))
     for axis, stride in enumerate(block.strides):
         index = _index(b, block, axis)
-        p = b.binary("add", p, index if isinstance(stride, int) and stride == 1 else b.binary("mul", index, stride))
+        p = b.binary(
+            "add", p, index if isinstance(stride, int) and stride == 1 else b.binary("mul", index, stride)
+        )
     return b.broadcast_to(p, block.block)
 
 
@@ -176,7 +185,7 @@ def inside(b: Builder, block: Block, axes: Sequence[int]) -> Value | None:
         if not (isinstance(offset, int) and offset >= 0):
             tests.append(b.compare("ge", index, b.binary("sub", 0, offset)))
         for test in tests:
-            test = b.broadcast_to(test, block.block)  # type: ignore[arg-type]
+            test = b.broadcast_to(test, block.block)
             mask = test if mask is None else b.binary("and", mask, test)
     return mask  # type: ignore[no-any-return]
 
@@ -188,16 +197,16 @@ def checked_axes(block: Block, boundary_check: Any) -> tuple[int, ...]:
     rank = len(block.block)
     for axis in (unwrap(a) for a in given):
         if isinstance(axis, bool) or not isinstance(axis, int) or not 0 <= axis < rank:
-            raise KernelError(
-                f"boundary_check: axes are 0 to {rank - 1} for {block}, got {describe(axis)}"
-            )
+            raise KernelError(f"boundary_check: axes are 0 to {rank - 1} for {block}, got {describe(axis)}")
     return tuple(dict.fromkeys(unwrap(a) for a in given))
 
 
 def load_block(b: Builder, block: Block, axes: Sequence[int], padding: str) -> Value:
     """The block's elements; along `axes`, elements outside of the tensor are padded and not read."""
     if padding not in PADDINGS:
-        raise KernelError(f"padding_option is one of {', '.join(map(repr, PADDINGS))}, got {describe(padding)}")
+        raise KernelError(
+            f"padding_option is one of {', '.join(map(repr, PADDINGS))}, got {describe(padding)}"
+        )
     if padding == "nan" and not block.element.is_floating():
         raise KernelError(f"padding_option 'nan' needs a floating type, got {block.element}")
     mask = inside(b, block, axes)

@@ -328,11 +328,31 @@ class Builder:
         self.emit("store", (pointer, v, m), ())
 
     def atomic(self, name: str, pointer: Value, value: Operand, mask: Operand | None) -> Value:
-        element = pointee(pointer, f"atomic_{name}")
+        element = self._atomic_type(name, pointer)
         v = self.cast(value, element)
         pointer, v = self._same_shape(pointer, v)
         pointer, m = self._with_mask(pointer, mask, f"atomic_{name}")
+        if v.shape != pointer.shape:
+            v = self.broadcast_to(v, pointer.shape)
         return self._one("atomic", (pointer, v, m), element, pointer.shape, name=name)
+
+    def compare_and_swap(self, pointer: Value, expected: Operand, value: Operand) -> Value:
+        """Atomic with a fourth operand: what memory must hold for `value` to be put there."""
+        element = self._atomic_type("cas", pointer)
+        shape = pointer.shape
+        for x in (expected, value):
+            shape = broadcast_shape(shape, x.shape) if isinstance(x, Value) else shape
+        pointer = self._stretch(pointer, shape)
+        e, v = (self._stretch(self.cast(x, element), shape) for x in (expected, value))
+        return self._one("atomic", (pointer, v, None, e), element, shape, name="cas")
+
+    def _atomic_type(self, name: str, pointer: Value) -> DType:
+        element = pointee(pointer, f"atomic_{name}")
+        if name in ("and", "or", "xor") and element.is_floating():
+            raise KernelError(f"atomic_{name} needs a pointer to integers or booleans, got {pointer.dtype}")
+        if name == "add" and element.is_bool():
+            raise KernelError("atomic_add to booleans has no meaning; use atomic_or or atomic_xor")
+        return element
 
     def _with_mask(self, pointer: Value, mask: Operand | None, what: str) -> tuple[Value, Value | None]:
         if mask is None or mask is True:

@@ -103,9 +103,7 @@ class Control(Expressions):
         mine, others = children(a), children(c)
         if mine is not None and others is not None and same_structure(a, c):
             pairs = zip(mine, others, strict=True)
-            return rebuild(
-                a, tuple(self.merge_one(name, x, y, then, other, results, node) for x, y in pairs)
-            )
+            return rebuild(a, tuple(self.merge_one(name, x, y, then, other, results, node) for x, y in pairs))
         if not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c):
             return a
         for x in (a, c):
@@ -343,9 +341,7 @@ class Control(Expressions):
                 out.append(self.handed_back(name, initial, new, node))
         return out
 
-    def _check_fixed(
-        self, carried: Carried, name: str, k: int, old: Any, new: Any, node: ast.AST
-    ) -> None:
+    def _check_fixed(self, carried: Carried, name: str, k: int, old: Any, new: Any, node: ast.AST) -> None:
         if old is new or (not isinstance(old, Value) and _same_constant(old, new)):
             return
         if not isinstance(old, Value) and not is_number(old):
@@ -408,12 +404,17 @@ class Carried:
 
     def owners(self) -> list[str]:
         """For each carried part the name it belongs to."""
-        return [n for n, x in self.trees.items() for k, _ in enumerate(flatten(x)) if (n, k) not in self.fixed]
+        return [
+            n for n, x in self.trees.items() for k, _ in enumerate(flatten(x)) if (n, k) not in self.fixed
+        ]
 
     def moving(self) -> list[Any]:
         """The parts that are carried, as they are before the loop."""
         return [
-            leaf for n, x in self.trees.items() for k, leaf in enumerate(flatten(x)) if (n, k) not in self.fixed
+            leaf
+            for n, x in self.trees.items()
+            for k, leaf in enumerate(flatten(x))
+            if (n, k) not in self.fixed
         ]
 
     def names_with(self, values: list[Value]) -> dict[str, Any]:
@@ -426,7 +427,7 @@ class Carried:
         return out
 
     def settle(self) -> None:
-        """Carry what was found to change, fix what was found to stay; a part that was fixed by trial is carried for good if it changes after all."""
+        """Carry what was found to change, fix what was found to stay; what was fixed by trial is then carried for good."""
         for part in self.changed:
             if part in self.fixed:
                 self.fixed.discard(part)

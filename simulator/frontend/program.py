@@ -14,7 +14,7 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     addptr       pointer + element offset
     load         pointer, mask or None, other or None
     store        pointer, value, mask or None
-    atomic(name) pointer, value, mask or None
+    atomic(name) pointer, value, mask or None; for cas also the value expected in memory
     reduce(name) attrs axis
     dot          (M, K) tile, (K, N) tile, accumulator or None; attrs precision (ieee, hf32, device)
     for          lower, upper, step, initial values...; one region

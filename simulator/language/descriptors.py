@@ -72,9 +72,7 @@ def _scatter(b: Builder, desc: TensorDescriptor, value: Value, x_offsets: Value,
     b.store(pointer, value, mask)
 
 
-def _rows(
-    b: Builder, d: TensorDescriptor, rows: Any, column: Any, what: str
-) -> tuple[Value, Value]:
+def _rows(b: Builder, d: TensorDescriptor, rows: Any, column: Any, what: str) -> tuple[Value, Value]:
     """Pointers and mask of whole rows that are chosen one by one."""
     if len(d.block) != 2 or d.block[0] != 1:
         raise KernelError(f"{what}: needs a descriptor with blocks (1, columns), got {d}")
@@ -83,7 +81,9 @@ def _rows(
     from ..frontend import types as ty
 
     r: Any = b.expand_dims(b.cast(rows, ty.int64), 1)
-    c: Any = b.binary("add", b.cast(b.arange(0, d.block[1]), ty.int64), blocks.wide(b, column, f"{what}: column"))
+    c: Any = b.binary(
+        "add", b.cast(b.arange(0, d.block[1]), ty.int64), blocks.wide(b, column, f"{what}: column")
+    )
     c = b.expand_dims(c, 0)
     at: Any = b.binary("add", b.binary("mul", r, d.strides[0]), b.binary("mul", c, d.strides[1]))
     mask: Any = b.binary("and", _within(b, r, d.shape[0]), _within(b, c, d.shape[1]))
@@ -99,7 +99,9 @@ def _atomic(name: str) -> Word:
         d = blocks.at(b, _descriptor(desc, f"atomic_{name}"), unwrap(offsets), f"atomic_{name}")
         b.atomic(name, blocks.pointers(b, d), value, blocks.inside(b, d, range(len(d.block))))
 
-    build.__doc__ = f"Combine a block at `offsets` with memory as tl.atomic_{name} does; elements outside are left out."
+    build.__doc__ = (
+        f"Combine a block at `offsets` with memory as tl.atomic_{name} does; elements outside are left out."
+    )
     return Word(build, f"atomic_{name}")
 
 

@@ -100,13 +100,16 @@ def make_block_ptr(
         "make_block_ptr", shape=shape, strides=strides, offsets=offsets, block_shape=block_shape, order=order
     )
     if sorted(unwrap(a) for a in order) != list(range(rank)):
-        raise KernelError(f"make_block_ptr: order must name every axis from 0 to {rank - 1} once, got {order}")
+        raise KernelError(
+            f"make_block_ptr: order must name every axis from 0 to {rank - 1} once, got {order}"
+        )
     if rank > 5:
         raise KernelError(f"make_block_ptr: a block has one to five axes, got {rank}")
-    wide = [tuple(blocks.wide(b, x, f"make_block_ptr: {n}") for x in given) for n, given in (
-        ("shape", shape), ("strides", strides), ("offsets", offsets)
-    )]  # fmt: skip
-    return BlockPointer(base, *wide, blocks.block_sizes(block_shape, "make_block_ptr"))
+    sizes, steps, first = (
+        tuple(blocks.wide(b, x, f"make_block_ptr: {n}") for x in given)
+        for n, given in (("shape", shape), ("strides", strides), ("offsets", offsets))
+    )
+    return BlockPointer(base, sizes, steps, first, blocks.block_sizes(block_shape, "make_block_ptr"))
 
 
 @word

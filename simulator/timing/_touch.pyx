@@ -29,30 +29,34 @@ def touch(
     The boxes lie inside the tensor. Programs are taken in their order.
     """
     cdef Py_ssize_t p, s, lo, hi
-    cdef int64_t a, b, c, at, n, i
+    cdef int64_t a, b, c, d, at, n, i
     cdef uint8_t* base = &seen[0]
     with nogil:
         for p in range(starts.shape[0]):
             s = p if strides.shape[0] > 1 else 0
             lo = p if lows.shape[0] > 1 else 0
             hi = p if highs.shape[0] > 1 else 0
-            n = highs[hi, 3] - lows[lo, 3]
+            n = highs[hi, 4] - lows[lo, 4]
             if n <= 0:
                 continue
             for a in range(lows[lo, 0], highs[hi, 0]):
                 for b in range(lows[lo, 1], highs[hi, 1]):
                     for c in range(lows[lo, 2], highs[hi, 2]):
-                        at = starts[p] + a * strides[s, 0] + b * strides[s, 1] + c * strides[s, 2]
-                        at += lows[lo, 3] * strides[s, 3]
-                        if strides[s, 3] == 1 or n == 1:
-                            new[p] += mark(
-                                base, (at * itemsize) >> shift, ((at + n) * itemsize - 1) >> shift, &total[p]
-                            )
-                        else:
-                            for i in range(n):
+                        for d in range(lows[lo, 3], highs[hi, 3]):
+                            at = starts[p] + a * strides[s, 0] + b * strides[s, 1] + c * strides[s, 2]
+                            at += d * strides[s, 3] + lows[lo, 4] * strides[s, 4]
+                            if strides[s, 4] == 1 or n == 1:
                                 new[p] += mark(
                                     base,
-                                    ((at + i * strides[s, 3]) * itemsize) >> shift,
-                                    ((at + i * strides[s, 3] + 1) * itemsize - 1) >> shift,
+                                    (at * itemsize) >> shift,
+                                    ((at + n) * itemsize - 1) >> shift,
                                     &total[p],
                                 )
+                            else:
+                                for i in range(n):
+                                    new[p] += mark(
+                                        base,
+                                        ((at + i * strides[s, 4]) * itemsize) >> shift,
+                                        ((at + i * strides[s, 4] + 1) * itemsize - 1) >> shift,
+                                        &total[p],
+                                    )

@@ -346,6 +346,16 @@ class Lowering(CubeLowering):
             reads=reads,
         )
 
+    def record_atomic(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        """A store that the memory system combines; where the old values are used, a load of the same elements before it."""
+        if op.attrs["result_used"]:
+            self.plan.warn(
+                op.loc,
+                f"atomic_{op.name} with its old values: no figure is published; costed as a load and a store",
+            )
+            self.record_load(op, pointer, mask)
+        self.record_store(op, pointer, mask)
+
     def _written_out(self, op: Op, v: Value) -> tuple[int, ...]:
         """A tile that is a view or a formula is written to scratch, from where it is stored."""
         cost = self.plan.costs.made_real(v)

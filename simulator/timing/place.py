@@ -165,6 +165,8 @@ class Placer:
             self._crossings(op)
 
     def _plain(self, op: Op) -> None:
+        if op.kind == "atomic" and not op.attrs["result_used"]:
+            return  # nothing comes back
         for r in op.results:
             self.loop_of[r.id] = self.loops[-1].id if self.loops else -1
             if (

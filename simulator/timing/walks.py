@@ -28,8 +28,8 @@ class TimeOnly(Lowering):
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
         self.record_store(op, pointer, mask)
 
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        self.record_store(op, pointer, mask)
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        self.record_atomic(op, pointer, mask)
         return OPAQUE
 
 
@@ -48,6 +48,6 @@ class TimeWithValues(Lowering, ValueRun):
         self.record_store(op, pointer, mask)
         ValueRun.store(self, op, pointer, value, mask)
 
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> Any:
-        self.record_store(op, pointer, mask)
-        return ValueRun.atomic(self, op, pointer, value, mask)
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        self.record_atomic(op, pointer, mask)
+        return ValueRun.atomic(self, op, pointer, value, mask, expected)

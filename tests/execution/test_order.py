@@ -117,7 +117,13 @@ CASES: dict[str, tuple[bool, Any, int, tuple[Any, ...], dict[str, int]]] = {
     "rows in turn": (False, grid_stride, 3, (np.ones(7 * 5, f32), 7, 5), {"B": 8}),
     "column blocks": (False, column_blocks, 3, (np.ones(4 * 10, f32), 10), {"R": 4, "C": 4}),
     "interleaved": (False, interleaved, 3, (x12,), {"B": 4}),
-    "tickets": (True, tickets, 5, (np.zeros(1, np.int32), i8), {}),
+    "tickets": (
+        False,
+        tickets,
+        5,
+        (np.zeros(1, np.int32), i8),
+        {},
+    ),  # one atomic: combined in the order of programs
     "atomic sums": (False, add_all, 4, (np.zeros(3, f32), x12), {"B": 3}),
     "atomic sums in a loop": (True, add_in_a_loop, 4, (np.zeros(1, f32), x12 / 7, 3), {}),
     "integer sums in a loop": (False, add_in_a_loop, 4, (i8, x12.astype(np.int32), 3), {}),

@@ -1,0 +1,66 @@
+"""A module that stands in for one of Triton's: its own names first, then those of the modules of ours behind it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+class StandIn(ModuleType):
+    """A module named like one of Triton's.
+
+    own: the names it defines. behind: modules of ascendtile whose names it shows, looked up at each use, so that a word
+    that is added there is seen here. A name that neither has is an AttributeError that says so.
+    """
+
+    def __init__(self, name: str, own: dict[str, Any], behind: tuple[str, ...] = ()) -> None:
+        super().__init__(name, f"Stand-in of ascendtile for {name}.")
+        self.__dict__.update(own)
+        self.__path__: list[str] = []  # a package: so a missing name reaches `Finder`, which can say more
+        self.__spec__ = ModuleSpec(name, None, is_package=True)
+        self.__file__ = __file__
+        self._behind = behind
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for source in modules(self._behind):
+            if hasattr(source, name):
+                return getattr(source, name)
+        raise AttributeError(missing(self.__name__, name), name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        shown = {n for source in modules(self._behind) for n in getattr(source, "__all__", ())}
+        return sorted({*(n for n in self.__dict__ if not n.startswith("_")), *shown})
+
+    @property
+    def __all__(self) -> list[str]:
+        return dir(self)
+
+
+def modules(names: tuple[str, ...]) -> list[ModuleType]:
+    """Those of the modules that exist."""
+    return [m for m in map(_module, names) if m is not None]
+
+
+def _module(name: str) -> ModuleType | None:
+    found = sys.modules.get(name)
+    if found is not None:
+        return found
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as e:
+        if e.name and name.startswith(e.name):
+            return None
+        raise
+
+
+def missing(module: str, name: str) -> str:
+    """What is said of a name that a stand-in lacks."""
+    return (
+        f"{module} has no {name!r} in ascendtile: the simulator does not model it (yet); use a word it has, see "
+        f"dir({module}), or guard the import with `except ImportError`"
+    )

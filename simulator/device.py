@@ -21,7 +21,8 @@ class Device:
     """What a launch needs to know besides its arguments.
 
     product: the device. cube_math_type: precision mode of the Cube. values, time: which of the two readings a launch does.
-    multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between turns).
+    multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between turns); multibuffer_l0c: whether
+    that also holds for an accumulator in L0C that is stored in a loop.
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
@@ -36,6 +37,7 @@ class Device:
     values: bool = True
     time: bool = True
     multibuffer: int = 2
+    multibuffer_l0c: bool = True
     timeline: int = 20_000
     step_limit: int = 1_000_000
     l0_tile: tuple[int, int, int] | None = None

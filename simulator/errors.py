@@ -14,6 +14,10 @@ class UsageError(AscendtileError, ValueError):
     """Wrong usage or input: unknown product, bad shape, unsupported dtype, malformed file."""
 
 
+class NeedsDataError(UsageError):
+    """Time without values was asked for, of a kernel whose time depends on its data."""
+
+
 class RefusedError(UsageError):
     """A call that the vendor's library refuses, with its status (161002: parameter invalid) and the reason."""
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from . import launch_keywords
 from .device import Device, current_device
-from .errors import UsageError
+from .errors import NeedsDataError, UsageError
 from .execution.memory import Shape, Tensor, tensor_argument
 from .execution.order import must_run_one_by_one
 from .execution.run import run_values
@@ -23,10 +24,9 @@ from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
 from .run import Launch, Run
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
+from .watching import announce
 
 MAX_PROGRAMS = 65_535 * 65_536
-# Launch keywords of Triton that have no counterpart in this machine: accepted, and named in the record.
-WITHOUT_EFFECT = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,9 @@ def launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[s
         raise UsageError(
             f"{kernel.name}: {without[0]!r} is a shape without data; use {kernel.name}.time(...) for time only"
         )
-    return run_call(_with_mode_warning(call))
+    run = run_call(_with_mode_warning(call))
+    announce(run)
+    return run
 
 
 def time_launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
@@ -121,7 +123,7 @@ def timed(call: Call) -> tuple[Launch, bool]:
         return estimate(call), False
     except DataDependentError as e:
         if not call.device.values:
-            raise UsageError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
+            raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
     return estimate_with_values(call, numerics(call.device)), True
 
 
@@ -197,26 +199,13 @@ def _atomic_order(seed: int | None) -> str:
 def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     """Check grid and arguments of a launch. Raises `UsageError`."""
     device = current_device()
-    device, kwargs, warnings = _launch_keywords(kernel, device, dict(kwargs))
+    device, kwargs, warnings = launch_keywords.apply(device, kwargs, {p.name for p in kernel.parameters})
     given = kernel.arguments(args, kwargs)
     constants, arguments, types = _sort_arguments(kernel, given, device)
     chosen = grid({**given}) if callable(grid) else grid
     call = Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
     _check_floats(call)
     return call
-
-
-def _launch_keywords(
-    kernel: JitFunction, device: Device, kwargs: dict[str, Any]
-) -> tuple[Device, dict[str, Any], tuple[str, ...]]:
-    names = {p.name for p in kernel.parameters}
-    ignored = [k for k in WITHOUT_EFFECT if k in kwargs and k not in names]
-    for k in ignored:
-        kwargs.pop(k)
-    if "multibuffer" in kwargs and "multibuffer" not in names:
-        copies = kwargs.pop("multibuffer")
-        device = replace(device, multibuffer=(2 if copies else 1) if isinstance(copies, bool) else copies)
-    return device, kwargs, tuple(f"launch keyword {k} has no effect in the model" for k in ignored)
 
 
 def _sort_arguments(

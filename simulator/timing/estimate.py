@@ -86,7 +86,8 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
         reserved = product.integer("buffers.l1_reserved")
         limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
         limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
-    return homes, place(program, homes, copies or call.device.multibuffer, limits, product.name)
+    copies = copies or call.device.multibuffer
+    return homes, place(program, homes, copies, limits, product.name, call.device.multibuffer_l0c)
 
 
 def _advice(call: Call) -> str:

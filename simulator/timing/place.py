@@ -38,11 +38,14 @@ class Placement:
 class Placer:
     """Assigns buffers for one program."""
 
-    def __init__(self, program: Program, homes: Homes, copies: int, alignment: dict[str, int]) -> None:
+    def __init__(
+        self, program: Program, homes: Homes, copies: int, alignment: dict[str, int], l0c: bool = True
+    ) -> None:
         self.program = program
         self.homes = homes
         self.definitions = homes.definitions
         self.copies = copies
+        self.l0c = l0c  # whether an accumulator may have several copies, too
         self.alignment = alignment
         self.ub_copy: dict[int, Slot] = {}
         self.l1_copy: dict[tuple[int, int], Slot] = {}
@@ -354,18 +357,26 @@ class Placer:
         begin, end = self.spans[loop.id]
         if slot is None or slot.start <= begin or any(self.definitions.of(x) is None for x in slot.values):
             return  # carried, or made before the loop: one buffer
+        if slot.space == L0C and not self.l0c:
+            return
         slot.copies = self._copies(loop)
         slot.start, slot.end = begin, end
 
 
 def place(
-    program: Program, homes: Homes, copies: int, limits: dict[str, tuple[int, int]], device: str
+    program: Program,
+    homes: Homes,
+    copies: int,
+    limits: dict[str, tuple[int, int]],
+    device: str,
+    l0c: bool = True,
 ) -> Placement:
-    """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes).
+    """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes); l0c: L0C has copies, too.
 
     Raises `BufferOverflowError` when the values do not fit.
     """
-    placer = Placer(program, homes, copies, {space: alignment for space, (_, alignment) in limits.items()})
+    alignment = {space: bytes_ for space, (_, bytes_) in limits.items()}
+    placer = Placer(program, homes, copies, alignment, l0c)
     live = placer.run()
     number = 0
     for s in live:

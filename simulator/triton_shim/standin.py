@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import dis
 import importlib
 import sys
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
+
+
+class _Existing(Loader):
+    """Gives a module that is there already."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It is made."""
 
 
 class StandIn(ModuleType):
@@ -20,7 +35,7 @@ class StandIn(ModuleType):
         super().__init__(name, f"Stand-in of ascendtile for {name}.")
         self.__dict__.update(own)
         self.__path__: list[str] = []  # a package: so a missing name reaches `Finder`, which can say more
-        self.__spec__ = ModuleSpec(name, None, is_package=True)
+        self.__spec__ = ModuleSpec(name, _Existing(self), is_package=True)
         self.__file__ = __file__
         self._behind = behind
 
@@ -30,7 +45,10 @@ class StandIn(ModuleType):
         for source in modules(self._behind):
             if hasattr(source, name):
                 return getattr(source, name)
-        raise AttributeError(missing(self.__name__, name), name=name, obj=self)
+        text = missing(self.__name__, name)
+        if _asked_by_import(sys._getframe(1)):
+            raise ImportError(text, name=self.__name__)
+        raise AttributeError(text, name=name, obj=self)
 
     def __dir__(self) -> list[str]:
         shown = {n for source in modules(self._behind) for n in getattr(source, "__all__", ())}
@@ -39,6 +57,13 @@ class StandIn(ModuleType):
     @property
     def __all__(self) -> list[str]:
         return dir(self)
+
+
+def _asked_by_import(frame: FrameType) -> bool:
+    """Whether the code of `frame` is at `from module import name`: Python would replace an AttributeError there by its own
+    words, which do not say what to do."""
+    code = frame.f_code.co_code
+    return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
 
 
 def modules(names: tuple[str, ...]) -> list[ModuleType]:

@@ -5,43 +5,57 @@ from __future__ import annotations
 from typing import Any
 
 from .. import cdiv
-from ..frontend.words import constexpr
-from . import kernel
+from . import config, driver, kernel, others, testing, tuning
 from .standin import StandIn
 
 VERSION = "3.5.0"  # of the surface that is modelled: what Triton-Ascend's main branch is built on
 
 LANGUAGE = "ascendtile.simulator.language"
-MATHS = (
-    f"{LANGUAGE}.math",
-    f"{LANGUAGE}.libdevice",
-    f"{LANGUAGE}.extra.libdevice",
-    f"{LANGUAGE}.extra.cann.libdevice",
-)
+MATHS = (f"{LANGUAGE}.extra.cann.libdevice", f"{LANGUAGE}.extra.libdevice", f"{LANGUAGE}.math")
 EXTENSION = (f"{LANGUAGE}.extra.cann.extension",)
-BUFFER = (f"{LANGUAGE}.extra.cann.buffer", f"{LANGUAGE}.extension.buffer.language")
+BUFFER = (f"{LANGUAGE}.extension.buffer", f"{LANGUAGE}.extra.cann.buffer")
 
 # Module -> the modules of ours whose names it shows.
 BEHIND: dict[str, tuple[str, ...]] = {
     "triton": (),
-    "triton.language": (LANGUAGE,),
-    "triton.language.core": (LANGUAGE,),
-    "triton.language.standard": (LANGUAGE,),
-    "triton.language.math": (LANGUAGE, *MATHS),
-    "triton.language.extra": (),
-    "triton.language.extra.libdevice": MATHS,
-    "triton.language.extra.cuda": (),
-    "triton.language.extra.cuda.libdevice": MATHS,
-    "triton.language.extra.cann": (),
-    "triton.language.extra.cann.extension": EXTENSION,
-    "triton.language.extra.cann.libdevice": MATHS,
-    "triton.language.extra.ascend": (),
-    "triton.language.extra.ascend.libdevice": (*MATHS, *EXTENSION),
+    "triton._utils": (),
+    "triton.backends": (),
+    "triton.backends.ascend": (),
+    "triton.backends.ascend.driver": (),
+    "triton.backends.ascend.runtime": (),
+    "triton.backends.ascend.testing": (),
+    "triton.backends.compiler": (),
+    "triton.compiler": (),
+    "triton.compiler.compiler": (),
+    "triton.compiler.errors": (),
+    "triton.errors": (),
     "triton.extension": (),
     "triton.extension.buffer": (),
     "triton.extension.buffer.language": BUFFER,
+    "triton.knobs": (),
+    "triton.language": (LANGUAGE,),
+    "triton.language.core": (LANGUAGE,),
+    "triton.language.extra": (),
+    "triton.language.extra.ascend": (),
+    "triton.language.extra.ascend.libdevice": (*MATHS, *EXTENSION),
+    "triton.language.extra.cann": (),
+    "triton.language.extra.cann.extension": EXTENSION,
+    "triton.language.extra.cann.libdevice": (*MATHS, *EXTENSION),
+    "triton.language.extra.cuda": (),
+    "triton.language.extra.cuda.libdevice": MATHS,
+    "triton.language.extra.libdevice": MATHS,
+    "triton.language.math": (f"{LANGUAGE}.math", LANGUAGE, *MATHS),
+    "triton.language.random": (f"{LANGUAGE}.random", LANGUAGE),
+    "triton.language.standard": (LANGUAGE,),
     "triton.runtime": (),
+    "triton.runtime.autotuner": (),
+    "triton.runtime.driver": (),
+    "triton.runtime.errors": (),
     "triton.runtime.jit": (),
+    "triton.runtime.libentry": (),
+    "triton.testing": (),
+    "triton.tools": (),
+    "triton.tools.get_ascend_devices": (),
 }
 
 
@@ -53,23 +67,50 @@ def next_power_of_2(n: int) -> int:
 
 def own_names() -> dict[str, dict[str, Any]]:
     """Module -> the names it has of its own."""
-    runtime = {
+    jit = {
         "JITFunction": kernel.JITFunction,
         "KernelInterface": kernel.KernelInterface,
+        "KernelParam": kernel.KernelParam,
+        "constexpr_function": others.constexpr_function,
         "jit": kernel.jit,
     }
+    tuners = {
+        "Autotuner": tuning.Autotuner,
+        "Config": config.Config,
+        "Heuristics": tuning.Heuristics,
+        "autotune": tuning.autotune,
+        "heuristics": tuning.heuristics,
+    }
+    devices = driver.Driver()
+    active = {"active": devices.active, "default": devices.default, "driver": devices}
+    numbers = {"cdiv": _host(cdiv), "next_power_of_2": _host(next_power_of_2)}
+    target = {"GPUTarget": driver.GPUTarget}
     return {
         "triton": {
             "__version__": VERSION,
-            "jit": kernel.jit,
-            "JITFunction": kernel.JITFunction,
-            "KernelInterface": kernel.KernelInterface,
-            "cdiv": _host(cdiv),
-            "next_power_of_2": _host(next_power_of_2),
+            **jit,
+            **tuners,
+            **numbers,
+            **others.ERRORS,
+            "set_allocator": others.set_allocator,
         },
-        "triton.language.core": {"_unwrap_if_constexpr": _unwrap},
-        "triton.runtime": runtime,
-        "triton.runtime.jit": runtime,
+        "triton._utils": {"TRITON_MAX_TENSOR_NUMEL": 1 << 20},
+        "triton.backends.ascend.testing": {"do_bench_npu": testing.do_bench_npu},
+        "triton.backends.compiler": target,
+        "triton.compiler": others.ERRORS,
+        "triton.compiler.errors": others.ERRORS,
+        "triton.errors": others.ERRORS,
+        "triton.knobs": others.KNOBS,
+        "triton.language.core": others.CORE,
+        "triton.language.standard": numbers,
+        "triton.runtime": {**jit, **tuners, **others.ERRORS},
+        "triton.runtime.autotuner": {**tuners, **others.ERRORS},
+        "triton.runtime.driver": {**active, "set_active": devices.set_active},
+        "triton.runtime.errors": others.ERRORS,
+        "triton.runtime.jit": jit,
+        "triton.runtime.libentry": {"libentry": others.libentry, "libtuner": others.libtuner},
+        "triton.testing": testing.NAMES,
+        "triton.tools.get_ascend_devices": {"is_compile_on_910_95": False},
     }
 
 
@@ -77,10 +118,6 @@ def _host(fn: Any) -> Any:
     """A function that kernels may call at compile time, too."""
     fn.__ascendtile_host__ = True
     return fn
-
-
-def _unwrap(x: Any) -> Any:
-    return x.value if isinstance(x, constexpr) else x
 
 
 def build() -> dict[str, StandIn]:

@@ -1,0 +1,199 @@
+"""`torch.npu` and `torch_npu`: one device whose memory is the CPU's and whose clock is the simulated time.
+
+What concerns values is done by torch on the CPU; what concerns time reads the clock, which every launch moves on. Figures
+that the simulator does not have (allocated memory) and the vendor's own operators are missing, and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from ..device import current_device
+from ..errors import UsageError
+from .driver import Utilities
+from .standin import StandIn
+
+if TYPE_CHECKING:
+    from ..run import Run
+
+
+class Clock:
+    """Simulated time since the shim was installed."""
+
+    def __init__(self) -> None:
+        self.now_us = 0.0
+
+    def tell(self, run: Run) -> None:
+        self.now_us += run.time_us
+
+
+CLOCK = Clock()
+
+
+class Event:
+    """A mark on the stream: `start.elapsed_time(end)` is the simulated milliseconds between two."""
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> None:
+        self.time_us: float | None = None
+
+    def record(self, stream: Any = None) -> None:
+        """Mark now."""
+        self.time_us = CLOCK.now_us
+
+    def wait(self, stream: Any = None) -> None:
+        """Launches are done when they return: nothing to wait for."""
+
+    def synchronize(self) -> None:
+        """Launches are done when they return: nothing to wait for."""
+
+    def query(self) -> bool:
+        """Whether the work before the mark is done: always."""
+        return True
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds of simulated time from this mark to `end`."""
+        if self.time_us is None or end.time_us is None:
+            raise UsageError("elapsed_time needs both events recorded")
+        return (end.time_us - self.time_us) / 1000
+
+
+class Stream:
+    """A stream. Launches are done when they return, so all streams are alike."""
+
+    def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
+        self.npu_stream = self.cuda_stream = 0
+        self.priority = priority
+
+    def synchronize(self) -> None:
+        """Launches are done when they return: nothing to wait for."""
+
+    def query(self) -> bool:
+        """Whether all work is done: always."""
+        return True
+
+    def wait_stream(self, stream: Any) -> None:
+        """Launches are done when they return: nothing to wait for."""
+
+    def wait_event(self, event: Event) -> None:
+        """Launches are done when they return: nothing to wait for."""
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Mark now on `event`, or on a new one."""
+        event = event or Event()
+        event.record()
+        return event
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """Nothing to leave."""
+
+
+DEFAULT_STREAM = Stream()
+
+
+def get_device_properties(device: Any = None) -> SimpleNamespace:
+    """Name, core counts and memory of the product in force."""
+    found = Utilities().get_device_properties()
+    return SimpleNamespace(
+        name=found["name"],
+        total_memory=found["total_memory"],
+        multi_processor_count=found["multiprocessor_count"],
+        cube_core_num=found["num_aicore"],
+        vector_core_num=found["num_vectorcore"],
+        L2_cache_size=current_device().product.integer("l2.size"),
+    )
+
+
+@contextmanager
+def _block(*_: Any, **__: Any) -> Iterator[None]:
+    """A block for a device or a stream: there is one of each."""
+    yield
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """There is nothing to do on a simulated device."""
+
+
+def _torch() -> Any:
+    import torch
+
+    return torch
+
+
+def device_names() -> dict[str, Any]:
+    """What `torch.npu` and, when asked for, `torch.cuda` have."""
+    return {
+        "Event": Event,
+        "Stream": Stream,
+        "current_device": lambda: 0,
+        "current_stream": lambda device=None: DEFAULT_STREAM,
+        "default_stream": lambda device=None: DEFAULT_STREAM,
+        "device": _block,
+        "device_count": lambda: 1,
+        "empty_cache": _nothing,
+        "get_device_name": lambda device=None: get_device_properties().name,
+        "get_device_properties": get_device_properties,
+        "get_rng_state": lambda device=None: _torch().get_rng_state(),
+        "init": _nothing,
+        "is_available": lambda: True,
+        "is_bf16_supported": lambda *_: "bfloat16" in current_device().product.texts("dtypes.storage"),
+        "is_initialized": lambda: True,
+        "manual_seed": lambda seed: _torch().manual_seed(seed),
+        "manual_seed_all": lambda seed: _torch().manual_seed(seed),
+        "reset_peak_memory_stats": _nothing,
+        "set_device": _nothing,
+        "set_rng_state": lambda state, device=None: _torch().set_rng_state(state),
+        "set_stream": _nothing,
+        "stream": _block,
+        "synchronize": _nothing,
+    }
+
+
+def interface() -> StandIn:
+    """`torch.npu`, also for those who come without torch_npu."""
+    import sys
+
+    found = sys.modules.get("torch.npu")
+    return found if isinstance(found, StandIn) else build()["torch.npu"]
+
+
+def _autocast(dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> Any:
+    """`torch.npu.amp.autocast`: that of the CPU."""
+    return _torch().amp.autocast("cpu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+
+def build() -> dict[str, StandIn]:
+    """The modules torch.npu and torch_npu with their parts."""
+    amp = StandIn("torch.npu.amp", {"autocast": _autocast})
+    utilities = StandIn("torch.npu.utils", {"set_device": _nothing})
+    own = {
+        **device_names(),
+        "amp": amp,
+        "utils": utilities,
+        "config": SimpleNamespace(allow_internal_format=False),
+        "conv": SimpleNamespace(allow_hf32=False),
+        "matmul": SimpleNamespace(allow_hf32=False),
+        "set_compile_mode": _nothing,
+    }
+    npu = StandIn("torch.npu", own)
+    top = {
+        "__version__": "0+ascendtile",
+        "npu": npu,
+        "npu_format_cast": lambda x, *_: x,  # a layout of memory, not of values
+    }
+    return {
+        "torch.npu": npu,
+        "torch.npu.amp": amp,
+        "torch.npu.utils": utilities,
+        "torch_npu": StandIn("torch_npu", top),
+        "torch_npu.npu": npu,
+        "torch_npu.npu.amp": amp,
+        "torch_npu.npu.utils": utilities,
+    }

@@ -1,0 +1,151 @@
+"""torch on the simulated device: whoever says "npu" gets the CPU.
+
+Strings and torch.device objects are rewritten where torch takes them: in calls (a torch function mode), in the classes and
+functions that such a mode does not see, and in methods like `tensor.npu()`. All of it is undone by `remove`.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from types import ModuleType
+from typing import Any
+
+from .. import watching
+from . import npu
+from .patching import Patches
+
+
+class _RewritingType(type):
+    """A class that stands for another one, whose device argument is rewritten before it is called."""
+
+    real: Any
+    rewrite: Any
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls.real(*map(cls.rewrite, args), **{k: cls.rewrite(x) for k, x in kwargs.items()})
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, cls.real)
+
+    def __subclasscheck__(cls, x: type) -> bool:
+        return issubclass(x, cls.real)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls.real, name)
+
+
+class TorchOnCpu:
+    """The changes to torch: made on `apply`, taken back by `remove`.
+
+    devices: names that mean the simulated device: "npu", and "cuda" if that is asked for.
+    """
+
+    def __init__(self, torch: ModuleType, devices: tuple[str, ...]) -> None:
+        self.torch = torch
+        self.devices = devices
+        self.patches = Patches()
+        self.mode: Any = None
+        self.modules = npu.build()
+        self.watching: Any = None
+
+    def rewrite(self, x: Any) -> Any:
+        """ "npu", "npu:0" and a torch.device of such a type as "cpu"; anything else as it is."""
+        if isinstance(x, str) and x.partition(":")[0] in self.devices:
+            return "cpu"
+        if isinstance(x, self.torch.device) and x.type in self.devices:
+            return self.torch.device("cpu")
+        return x
+
+    def apply(self) -> None:
+        """Make the changes."""
+        sys.modules.update(self.modules)
+        self.patches.set(self.torch, "npu", self.modules["torch.npu"])
+        if "cuda" in self.devices:
+            for name, value in npu.device_names().items():
+                self.patches.set(self.torch.cuda, name, value)
+        self._classes()
+        self._functions()
+        self._methods()
+        self.mode = _mode(self)
+        self.mode.__enter__()
+        self.watching = watching.watch(npu.CLOCK.tell)
+        self.watching.__enter__()
+
+    def remove(self) -> None:
+        """Take the changes back."""
+        self.watching.__exit__(None, None, None)
+        _leave(self.mode)
+        self.patches.undo()
+        for name, module in self.modules.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+    def _classes(self) -> None:
+        torch = self.torch
+        for owner, name in (
+            (torch, "device"),
+            (torch, "Generator"),
+            (torch, "autocast"),
+            (torch.amp, "autocast"),
+            (torch.amp, "GradScaler"),
+        ):
+            real = getattr(owner, name)
+            members = {"real": real, "rewrite": staticmethod(self.rewrite), "__module__": real.__module__}
+            self.patches.set(owner, name, _RewritingType(name, (), members))
+
+    def _functions(self) -> None:
+        torch = self.torch
+        for owner, name in (
+            (torch, "load"),
+            (torch.amp, "custom_fwd"),
+            (torch.amp, "custom_bwd"),
+            (torch.nn.Module, "to"),
+        ):
+            self.patches.set(owner, name, self._rewriting(getattr(owner, name)))
+
+    def _rewriting(self, real: Any) -> Any:
+        @functools.wraps(real)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return real(*map(self.rewrite, args), **{k: self.rewrite(x) for k, x in kwargs.items()})
+
+        return call
+
+    def _methods(self) -> None:
+        torch = self.torch
+        for device in self.devices:
+            for owner in (torch.Tensor, torch.nn.Module):
+                self.patches.set(owner, device, lambda x, *_, **__: x)
+            self.patches.set(torch.Tensor, f"is_{device}", True)
+        self.patches.set(torch.Tensor, "pin_memory", lambda x, *_: x)
+
+
+def _mode(owner: TorchOnCpu) -> Any:
+    from torch.overrides import TorchFunctionMode
+
+    class OnCpu(TorchFunctionMode):
+        """Rewrites the device in calls of torch."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = dict(kwargs or {})
+            if "device" in kwargs:
+                kwargs["device"] = owner.rewrite(kwargs["device"])
+            if kwargs.get("pin_memory"):
+                kwargs["pin_memory"] = False  # memory of the CPU is what the device reads anyway
+            if getattr(func, "__name__", "") == "to":
+                args = tuple(map(owner.rewrite, args))
+            return func(*args, **kwargs)
+
+    return OnCpu()
+
+
+def _leave(mode: Any) -> None:
+    """Take `mode` off torch's stack of modes, wherever in it it is."""
+    import torch.overrides
+
+    stack: Any = torch.overrides
+    above = []
+    while (top := stack._pop_mode()) is not mode:
+        above.append(top)
+    for other in reversed(above):
+        stack._push_mode(other)

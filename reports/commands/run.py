@@ -1,4 +1,7 @@
-"""`ascendtile run`: one operator on one product, its page, and its record if it is to be kept."""
+"""`ascendtile run`: one operator on one product, its page, and its record if it is to be kept.
+
+A path to a Python file instead of an operator (or `-m module`) runs a script: `script_command.py` has that side.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from ascendtile.reports.options import (
     product_option,
     set_option,
 )
+from ascendtile.reports.script_command import first_word, is_script, script_command
 
 if TYPE_CHECKING:
     from ascendtile.kernels.operator import Operator
@@ -48,8 +52,19 @@ class Request:
     as_json: bool
 
 
-@click.command(cls=AssignmentCommand)
-@click.argument("op")
+class RunCommand(AssignmentCommand):
+    """The command for an operator. What runs a script is a command of its own: options after the script are the script's."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if is_script(first_word(args, [self, script_command])):
+            return script_command.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=RunCommand)
+@click.argument("op", metavar="OP | SCRIPT.py")
 @click.option(
     "--case", metavar="NAME", help="A case of `ascendtile ops OP`; without, the first one listed there."
 )
@@ -98,11 +113,15 @@ class Request:
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, /, **asked: Any) -> None:
-    """Run an operator and show its page.
+    """Run an operator and show its page, or a Triton script as it is.
 
     The page has time and bounds, pipes, buffers, errors against float64 and the lines that cost most.
 
     Example: ascendtile run RmsNormGrad --dtype bfloat16 --tiling rows=2 --save x.run
+
+    A Python file is run with the simulator in Triton's place; `ascendtile run x.py --help` is the script's help, options
+    for ascendtile stand before it: ascendtile run [--product P] [--set NAME=VALUE...] [--cube-math-type M] [--no-values |
+    --no-time] [--save F] [--out DIR] [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE for a module.
     """
     request = Request(**asked)
     _check(ctx, request)

@@ -1,0 +1,126 @@
+"""What the launches of a script took. A sample:
+
+    launches of train.py on ascend910b3
+    kernel             grid          count        us  share bound      UB   L1   L0
+    rms_norm_backward  (40, 1, 1)       12       486   71 % HBM      75 %
+    matmul             (64, 1, 1)       12       155   23 % AIC.M          50 % 50 %
+    add                (98, 1, 1)      120      45.1    7 % launch    6 %
+    144 launches of 3 kernels take 686 us (1,190,112 cycles)
+    host code and torch take no simulated time
+
+`us` and `share` are of all launches of the row; `bound` and the use of the buffers are those of its dearest launch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ascendtile.reports import facts, json_view, sections, words
+from ascendtile.reports.collecting import Collector, LaunchGroup
+from ascendtile.reports.words import clean
+from ascendtile.simulator.run import Run
+
+MOST_ROWS = 24
+COLUMNS = (
+    ("kernel", 19),
+    ("grid", 14),
+    (">count", 6),
+    (">us", 8),
+    (">share", 6),
+    ("bound", 8),
+    (">UB", 5),
+    (">L1", 4),
+    (">L0", 4),
+)
+NOTHING = "no kernel was launched"
+
+
+def script_page(script: str, found: Collector) -> RenderableType:
+    """The table of launches and the sums."""
+    title = Text(f"launches of {clean(script, 50)}", style="bold")
+    if not found.count:
+        return Group(Text(), title, Text(NOTHING))
+    dearest = found.dearest
+    title.append(f" on {facts.product_name(dearest)}" if dearest else "", style="not bold")
+    table = sections.make_table(*COLUMNS)
+    groups = found.by_time
+    for group in groups[:MOST_ROWS]:
+        sections.add_row(table, *_cells(group, found.time_us))
+    rest = groups[MOST_ROWS:]
+    more = [
+        Text(f"  and {len(rest)} more rows, {words.micros(sum(g.time_us for g in rest))} us", style="dim")
+    ]
+    return Group(Text(), title, table, *(more if rest else []), *_sums(found))
+
+
+def _sums(found: Collector) -> list[RenderableType]:
+    kernels = len({g.kernel for g in found.groups.values()})
+    many = f"{words.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
+    if not found.cycles:
+        return [Text(f"{many}; time was not asked for")]
+    took = f"{words.micros(found.time_us)} us ({words.count(found.cycles)} cycles)"
+    return [
+        Text(f"{many} take{'s' * (found.count == 1)} {took}", style="bold"),
+        Text("host code and torch take no simulated time", style="dim"),
+    ]
+
+
+def _cells(group: LaunchGroup, total_us: float) -> tuple[str, ...]:
+    run = group.dearest
+    bound = facts.binding(run)
+    fills = buffer_shares(run)
+    return (
+        group.kernel,
+        "various" if group.various else "" if group.grid is None else str(group.grid),
+        words.count(group.count),
+        words.micros(group.time_us) if run.launches else "",
+        words.percent(facts.share(group.time_us, total_us)) if run.launches else "",
+        bound.name if bound else "",
+        *(words.percent(fills[n]) if fills.get(n) else "" for n in ("UB", "L1", "L0")),
+    )
+
+
+def buffer_shares(run: Run) -> dict[str, float]:
+    """How full UB, L1 and the fullest of the L0 buffers were."""
+    out: dict[str, float] = {}
+    for name, buffer in run.buffers.items():
+        kind = "L0" if name.startswith("L0") else name
+        out[kind] = max(out.get(kind, 0.0), facts.share(buffer.peak_bytes, buffer.capacity_bytes))
+    return out
+
+
+def script_json(script: str, status: int, found: Collector, record: str | None) -> dict[str, Any]:
+    """All of it as plain data; `dearest` is the launch that took longest, as `run_json` has it."""
+    dearest = found.dearest
+    timed = bool(found.cycles)
+    return {
+        "script": script,
+        "status": status,
+        "product": facts.product_name(dearest) if dearest else None,
+        "launches": found.count,
+        "time_us": found.time_us if timed else None,
+        "cycles": found.cycles if timed else None,
+        "kernels": [_row(g) for g in found.by_time],
+        "dearest": json_view.run_json(dearest, record) if dearest else None,
+    }
+
+
+def _row(group: LaunchGroup) -> dict[str, Any]:
+    run = group.dearest
+    bound = facts.binding(run)
+    return {
+        "kernel": group.kernel,
+        "grid": list(group.grid) if group.grid else None,
+        "constants": {
+            n: x if x is None or isinstance(x, bool | int | str) else str(x) for n, x in run.tiling.items()
+        },
+        "count": group.count,
+        "time_us": group.time_us if run.launches else None,
+        "cycles": group.cycles if run.launches else None,
+        "bound": bound.name if bound else None,
+        "buffer_shares": buffer_shares(run),
+        "warnings": list(run.warnings),
+    }

@@ -107,12 +107,17 @@ def test_every_package_has_its_files_in_the_distribution():
 
 def test_nothing_parses_untrusted_data_with_pickle_or_eval():
     for path in PYTHON:
+        own = ("exec",) if path.name == "script.py" else ()  # `ascendtile run script.py` is there to run it
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
-                assert name not in ("eval", "exec", "pickle.load", "pickle.loads", "yaml.load"), (
-                    f"{path}: {name}"
-                )
+                assert name in own or name not in (
+                    "eval",
+                    "exec",
+                    "pickle.load",
+                    "pickle.loads",
+                    "yaml.load",
+                ), f"{path}: {name}"
                 assert not any(
                     k.arg == "allow_pickle" and ast.unparse(k.value) == "True" for k in node.keywords
                 )

@@ -18,10 +18,12 @@ from .bounds import bounds_us
 from .engine import REASONS, EngineResult, Group, Machine, simulate
 from .geometry import Definitions
 from .homes import L0C, L1, UB, Homes
+from .lints import grid_words, padded_rows
 from .lower import Lowering
 from .machine import Wiring, launch_overhead_us, wire
 from .place import Placement, place
 from .plan import Plan
+from .strides import landing_bytes
 from .walks import TimeOnly, TimeWithValues
 
 if TYPE_CHECKING:
@@ -62,7 +64,9 @@ def make_plan(call: Call) -> Plan:
     except BufferOverflowError as e:
         raise BufferOverflowError(f"{e}\n{_advice(call)}") from None
     wiring = wire(device.product, homes.has_dot, has_vector_work(program, homes))
-    return Plan(program, device.product, homes, placement, wiring, device.hf32, device.l0_tile)
+    plan = Plan(program, device.product, homes, placement, wiring, device.hf32, device.l0_tile)
+    padded_rows(plan)
+    return plan
 
 
 def has_vector_work(program: Program, homes: Homes) -> bool:
@@ -86,8 +90,9 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
         reserved = product.integer("buffers.l1_reserved")
         limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
         limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
+    landing = landing_bytes(program, call.arguments)
     copies = copies or call.device.multibuffer
-    return homes, place(program, homes, copies, limits, product.name, call.device.multibuffer_l0c)
+    return homes, place(program, homes, copies, limits, product.name, call.device.multibuffer_l0c, landing)
 
 
 def _advice(call: Call) -> str:
@@ -163,7 +168,11 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
         other_cycles=result.cycles - sum(x.cycles for x in lines),
         bounds=bounds_us(plan.wiring, groups, result.resource_bytes, overhead, per_us),
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
-        warnings=(*call.warnings, *plan.warnings),
+        warnings=(
+            *call.warnings,
+            *grid_words(sum(len(g.programs) for g in groups), machine.cores),
+            *plan.warnings,
+        ),
         notes=plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
         timeline=_timeline(result, groups, machine, rank, call.device.timeline),
     )

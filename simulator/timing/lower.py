@@ -159,8 +159,11 @@ class Lowering(CubeLowering):
             self.plan.warn(op.loc, coarse)
         why = falls_back(op)
         if why:
+            vector = self.plan.costs.on_vector(op).occupancy
             self.plan.warn(
-                op.loc, f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles)"
+                op.loc,
+                f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles, {vector:.0f} as a vector "
+                "instruction on .to(tl.float32), which is exact below 2**24)",
             )
         return Template(
             self.plan.wiring.scalar if why else self.plan.wiring.vector,

@@ -8,7 +8,9 @@ work. Buffers are packed largest first, each at the lowest offset that is free d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ..errors import BufferOverflowError
 from ..frontend.program import Op, Program, Region, Value
@@ -18,6 +20,7 @@ from .homes import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
 from .slots import Slot, find_clobbers, ledger, overflow, pack
 
+NOTHING: Mapping[int, int] = MappingProxyType({})
 ELEMENTWISE = ("binary", "unary", "cast", "select")
 
 
@@ -39,7 +42,13 @@ class Placer:
     """Assigns buffers for one program."""
 
     def __init__(
-        self, program: Program, homes: Homes, copies: int, alignment: dict[str, int], l0c: bool = True
+        self,
+        program: Program,
+        homes: Homes,
+        copies: int,
+        alignment: dict[str, int],
+        l0c: bool = True,
+        landing: Mapping[int, int] = NOTHING,
     ) -> None:
         self.program = program
         self.homes = homes
@@ -47,6 +56,7 @@ class Placer:
         self.copies = copies
         self.l0c = l0c  # whether an accumulator may have several copies, too
         self.alignment = alignment
+        self.landing = landing  # bytes of tiles that arrive element by element, by value
         self.ub_copy: dict[int, Slot] = {}
         self.l1_copy: dict[tuple[int, int], Slot] = {}
         self.position = 0
@@ -78,6 +88,8 @@ class Placer:
 
     def size(self, v: Value, space: str) -> int:
         """Bytes of one copy of a value in a buffer, aligned."""
+        if space == UB and v.id in self.landing:
+            return align(self.landing[v.id], self.alignment[UB])
         measure = {UB: tile_bytes, L1: fractal_bytes, L0C: accumulator_bytes}[space]
         return align(measure(v), self.alignment[space])
 
@@ -225,7 +237,7 @@ class Placer:
             dies = self.last.get(root.id) == self.at[op.id] == slot.end
             produced = self.definitions.of(root)
             loaded = produced is not None and produced.kind == "load"
-            same = tile_bytes(root) == tile_bytes(r) and root.shape == r.shape
+            same = tile_bytes(root) == tile_bytes(r) and root.shape == r.shape and root.id not in self.landing
             if dies and same and not (loaded and self.loops):
                 return slot
         return None
@@ -370,13 +382,15 @@ def place(
     limits: dict[str, tuple[int, int]],
     device: str,
     l0c: bool = True,
+    landing: Mapping[int, int] = NOTHING,
 ) -> Placement:
     """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes); l0c: L0C has copies, too.
+    landing: see `strides.landing_bytes`.
 
     Raises `BufferOverflowError` when the values do not fit.
     """
     alignment = {space: bytes_ for space, (_, bytes_) in limits.items()}
-    placer = Placer(program, homes, copies, alignment, l0c)
+    placer = Placer(program, homes, copies, alignment, l0c, landing)
     live = placer.run()
     number = 0
     for s in live:

@@ -39,6 +39,18 @@ class VectorCosts:
             return self.model.scalar_loop(op.results[0].numel)
         return getattr(self, f"_{op.kind}")(op)  # type: ignore[no-any-return]
 
+    def on_vector(self, op: Op) -> Cost:
+        """What the operation would cost on fp32 elements, which the Vector unit takes."""
+        name = "compare" if op.kind == "compare" else op.name
+        name = (
+            "div"
+            if name in ("floordiv", "mod")
+            else name
+            if name in ("mul", "compare", "max", "min")
+            else "add"
+        )
+        return self.model.vector(name, "fp32", padded_elements(op.results[0], 32), 32)
+
     # -- elementwise -------------------------------------------------------------------------------------------------
 
     def _binary(self, op: Op) -> Cost:

@@ -69,7 +69,7 @@ def test_nothing_to_do_is_wrong_usage(ascendtile):
     [
         (["fly"], "no command 'fly'; there are demo, ops, precision, products, report, run"),
         (["--loud"], "No such option '--loud'; see `ascendtile --help`"),
-        (["run"], "Missing argument 'OP'; see `ascendtile run --help`"),
+        (["run"], "Missing argument 'OP | SCRIPT.py'; see `ascendtile run --help`"),
         (["report"], "Missing argument 'FILE.run'"),
         (["run", "x", "--seed", "-1"], "'--seed': -1 is not in the range"),
     ],

@@ -15,13 +15,15 @@ from ..units.cube import mmad
 from ..units.cube_rules import operand_format
 from . import copy, discrete
 from .memory import Tensor
+from .printing import print_values
+from .rearranging import Rearranging
 from .values import Affine, Box, Pointers
 from .walker import DEFAULT_STEP_LIMIT, Walker, place
 
-ARITHMETIC = ("binary", "unary", "compare", "reduce")
+ARITHMETIC = ("binary", "unary", "compare", "reduce", "fma", "scan")
 
 
-class ValueRun(Walker):
+class ValueRun(Rearranging, Walker):
     """Computes the elements of every tile; reads and writes the tensors it is given."""
 
     def __init__(
@@ -34,6 +36,7 @@ class ValueRun(Walker):
         super().__init__(program, grid, step_limit)
         self.numerics = numerics
         self.subnormals_seen = False
+        self.printed: dict[int, int] = {}
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
@@ -77,10 +80,14 @@ class ValueRun(Walker):
     def dense_unary(self, op: Op, x: np.ndarray) -> np.ndarray:
         return vector.unary(op.name, x, _dtype(op), self.numerics)
 
+    def dense_fma(self, op: Op, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        return vector.fma(a, b, c, _dtype(op), self.numerics)
+
     def dense_cast(self, op: Op, x: np.ndarray) -> np.ndarray:
         source = op.args[0].dtype  # type: ignore[union-attr]
         assert isinstance(source, DType)
-        return vector.cast(x, source, _dtype(op), self.numerics)
+        rule = (op.attrs.get("rounding", "RINT"), op.attrs.get("overflow", ""))
+        return vector.cast(x, source, _dtype(op), self.numerics, *rule)
 
     def dense_select(self, op: Op, c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return vector.select(c, a, b)
@@ -112,6 +119,10 @@ class ValueRun(Walker):
             raise DeviceAssertionError(
                 f"{place(op)}: assertion failed in program {program}{element}: {op.attrs['text']}"
             )
+
+    def show(self, op: Op, values: list[Any]) -> None:
+        tiles = [self.element_array(x, v) for x, v in zip(values, op.args, strict=True) if v is not None]
+        print_values(op, tiles, self.active, self.grid, self.printed)
 
     # -- memory ------------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,9 @@ from ..errors import RunError
 from ..frontend import types as ty
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
+from ..units import vector
 from . import symbolic
-from .reading import Frame, Reading, place
+from .reading import Frame, Reading, place, scalar_from_dense
 from .values import OPAQUE, Affine, Box, Opaque, Pointers, column
 
 
@@ -144,6 +145,8 @@ class Indexing(Reading):
 
     def symbolic_binary(self, op: Op, a: Any, b: Any) -> Any:
         r = op.results[0]
+        if op.name not in symbolic.INTEGER:
+            return OPAQUE if not r.shape and (isinstance(a, Opaque) or isinstance(b, Opaque)) else None
         if isinstance(a, Affine) and isinstance(b, Affine):
             return self.index_binary(op, a, b)
         if isinstance(a, Box) and isinstance(b, Box):
@@ -212,7 +215,9 @@ class Indexing(Reading):
         v = op.args[0]
         assert v is not None
         x, r = frame.get(v), op.results[0]
-        if isinstance(x, Affine) and r.static.kind == "affine" and _keeps(x, v, r):
+        if op.attrs.get("overflow"):
+            self.dense_op(op, frame)
+        elif isinstance(x, Affine) and r.static.kind == "affine" and _keeps(x, v, r):
             frame.values[r.id] = x
         elif r.shape == () and r.dtype.is_int() and v.dtype.is_int() and not isinstance(x, Opaque):
             frame.values[r.id] = self.scalar_int_cast(x, r.dtype)  # type: ignore[arg-type]
@@ -235,7 +240,8 @@ class Indexing(Reading):
         v = op.args[0]
         assert v is not None
         x = frame.get(v)
-        if not v.shape and v.dtype.is_int() and not v.dtype.is_bool() and not isinstance(x, Opaque):
+        plain = op.name in ("neg", "abs") and not isinstance(x, Opaque)
+        if plain and not v.shape and v.dtype.is_int() and not v.dtype.is_bool():
             out = -x if op.name == "neg" else abs(x)
             frame.values[op.results[0].id] = symbolic.fit_in(out, v.dtype.bits, v.dtype.kind == "int")  # type: ignore[union-attr]
             return
@@ -247,8 +253,26 @@ class Indexing(Reading):
     def op_dot(self, op: Op, frame: Frame) -> None:
         self.dense_op(op, frame)
 
+    def op_bitcast(self, op: Op, frame: Frame) -> None:
+        """A view: the bits stay where they are, and it takes no instruction."""
+        v, r = op.args[0], op.results[0]
+        assert v is not None
+        x = frame.get(v)
+        if not isinstance(x, Opaque):
+            source, target = _element(v), _element(r)
+            x = vector.bitcast(np.atleast_1d(np.asarray(self.real(x, v))).astype(source.held), source, target)
+            x = scalar_from_dense(x, target.is_bool()) if not r.shape and target.is_int() else x
+        frame.values[r.id] = x
+
     def op_reduce(self, op: Op, frame: Frame) -> None:
         self.dense_op(op, frame)
+
+    op_fma = op_slice = op_cat = op_gather = op_arg_reduce = op_scan = op_sort = op_histogram = op_reduce
+
+
+def _element(v: Value) -> DType:
+    assert isinstance(v.dtype, DType)
+    return v.dtype
 
 
 def _limits(v: Value | None) -> tuple[int, int]:

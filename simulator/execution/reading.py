@@ -127,6 +127,9 @@ class Reading(ABC):
     def check_assert(self, op: Op, condition: Any) -> None:
         """An assertion is reached."""
 
+    def show(self, op: Op, values: list[Any]) -> None:
+        """A print is reached."""
+
     def dense_op(self, op: Op, frame: Frame) -> None:
         args = [None if v is None else frame.get(v) for v in op.args]
         self.before_use(op, args)

@@ -30,6 +30,9 @@ class Walker(Indexing, Flow):
         assert p is not None
         frame.values[op.results[0].id] = self.atomic(op, p, x, m, rest[0] if rest else None)
 
+    def op_print(self, op: Op, frame: Frame) -> None:
+        self.show(op, [frame.get(v) for v in op.args if v is not None])
+
     def op_assert(self, op: Op, frame: Frame) -> None:
         v = op.args[0]
         assert v is not None

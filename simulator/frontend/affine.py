@@ -152,6 +152,8 @@ def _permute(op: Op) -> Static:
 def _cast(op: Op) -> Static:
     s = _arg(op).static
     out = op.results[0].dtype
+    if op.attrs.get("overflow"):
+        return DENSE
     widening = out.is_int() and not out.is_bool() and _arg(op).dtype.is_int()
     return s if s.kind == "affine" and widening else DENSE
 
@@ -164,7 +166,7 @@ def _binary(op: Op) -> Static:
         if op.name == "mul" and not (a.axes and b.axes):
             return Static("affine", a.axes | b.axes)
         # a tile without axes is one number per program: any integer operation on two of them still is
-        if not a.axes and not b.axes and op.results[0].dtype.is_int():
+        if not a.axes and not b.axes and op.results[0].dtype.is_int() and op.name != "umulhi":
             return Static("affine")
     if a.kind == b.kind == "box" and op.name == "and":
         return Static("box", a.axes | b.axes)

@@ -6,6 +6,7 @@ The words of the language (`language/`) call these methods; a method takes `Valu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -182,6 +183,23 @@ class Builder:
             raise KernelError(f"cannot cast {x.dtype} to {dtype}")
         return self._one("cast", (x,), dtype, x.shape)
 
+    def cast_with(self, x: Operand, dtype: DType, rounding: str, overflow: str) -> Value:
+        """A cast with a rounding mode (TRUNC or none) or a rule for integers that do not fit (saturate, wrap)."""
+        v = self.to_value(x)
+        if v.is_pointer:
+            raise KernelError(f"cannot cast {v.dtype} to {dtype}")
+        return self._one("cast", (v,), dtype, v.shape, rounding=rounding or "RINT", overflow=overflow)
+
+    def bitcast(self, x: Operand, dtype: DType) -> Value:
+        """The same bits read as another type of the same width."""
+        v = self.to_value(x)
+        source = element_of(v) if not v.is_pointer else None
+        if source is None or source.bits != dtype.bits:
+            raise KernelError(f"a bitcast keeps the width: {describe(v)} cannot be read as {dtype}")
+        if source == dtype or (source.is_int() and dtype.is_int()):
+            return self.cast(v, dtype)
+        return self._one("bitcast", (v,), dtype, v.shape)
+
     def binary(self, name: str, a: Operand, b: Operand) -> Operand:
         """`a op b` with Triton's promotion and broadcasting; folded where both are Python numbers."""
         if not isinstance(a, Value) and not isinstance(b, Value):
@@ -193,13 +211,9 @@ class Builder:
         if dtype.is_floating() and name in (*BITWISE, "floordiv"):
             what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
             raise KernelError(f"'{name}' needs {what}, got {types_of(a, b)}")
-        if name == "pow":
-            raise KernelError(
-                "`**` of tiles or scalars of the program is not supported; multiply, or use tl.exp"
-            )
         if dtype.is_bool():
             name = self._boolean(name)
-        a, b = self._same_shape(self._operand(a, dtype), self._operand(b, dtype))
+        a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
         return self._one("binary", (a, b), dtype, a.shape, name=name)
 
     def _boolean(self, name: str) -> str:
@@ -222,7 +236,7 @@ class Builder:
                 f"pointers cannot be compared, got {types_of(a, b)}; compare offsets, or use `is None`"
             )
         dtype = self._common_type(a, b, name)
-        a, b = self._same_shape(self._operand(a, dtype), self._operand(b, dtype))
+        a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
         return self._one("compare", (a, b), ty.int1, a.shape, name=name)
 
     def unary(self, name: str, x: Operand, dtype: DType | None = None) -> Value:
@@ -235,14 +249,26 @@ class Builder:
             raise KernelError("the sign of a boolean has no meaning; cast with .to(tl.int32), or use `not`")
         return self._one("unary", (v,), dtype or v.dtype, v.shape, name=name)
 
+    def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
+        """x * y + z with one rounding, in the common type of the three."""
+        given = (x, y, z)
+        types = [element_of(v) for v in given if isinstance(v, Value) and not v.is_pointer]
+        if not types or any(is_pointer(v) for v in given):
+            raise KernelError(
+                f"fma needs a tile or scalar of the program, got {', '.join(map(describe, given))}"
+            )
+        dtype = functools.reduce(ty.promote, types)
+        shape = functools.reduce(broadcast_shape, (v.shape for v in given if isinstance(v, Value)))
+        return self._one("fma", [self._stretch(self._operand(v, dtype), shape) for v in given], dtype, shape)
+
     def select(self, condition: Operand, a: Operand, b: Operand) -> Value:
         c = self.to_value(condition)
         c = c if c.dtype == ty.int1 else self.to_bool(c)
         dtype = self._common_type(self.to_value(a) if not isinstance(b, Value) else a, b, "where")
-        va, vb = self._same_shape(self._operand(a, dtype), self._operand(b, dtype))
+        va, vb = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
         if c.shape != va.shape:
-            c, va = self._same_shape(c, va)
-            c, vb = self._same_shape(c, vb)
+            c, va = self.same_shape(c, va)
+            c, vb = self.same_shape(c, vb)
         return self._one("select", (c, va, vb), dtype, va.shape)
 
     def to_bool(self, x: Operand) -> Value:
@@ -266,7 +292,7 @@ class Builder:
             assert isinstance(negative, Value)
             offset = negative
         pointer = self.to_value(a)
-        pointer, offset = self._same_shape(pointer, offset)
+        pointer, offset = self.same_shape(pointer, offset)
         return self._one("addptr", (pointer, offset), pointer.dtype, pointer.shape)
 
     def _common_type(self, a: Operand, b: Operand, name: str) -> DType:
@@ -291,7 +317,7 @@ class Builder:
     def _operand(self, x: Operand, dtype: DType) -> Value:
         return self.cast(x, dtype) if isinstance(x, Value) else self.const(x, dtype)
 
-    def _same_shape(self, a: Value, b: Value) -> tuple[Value, Value]:
+    def same_shape(self, a: Value, b: Value) -> tuple[Value, Value]:
         if a.shape == b.shape:
             return a, b
         shape = broadcast_shape(a.shape, b.shape)
@@ -321,7 +347,7 @@ class Builder:
                     f"store: the pointer is a scalar but the value has shape {list(v.shape)}; "
                     "add an offset tile to the pointer"
                 )
-            pointer, v = self._same_shape(pointer, v)
+            pointer, v = self.same_shape(pointer, v)
         pointer, m = self._with_mask(pointer, mask, "store")
         if v.shape != pointer.shape:
             v = self.broadcast_to(v, pointer.shape)
@@ -330,7 +356,7 @@ class Builder:
     def atomic(self, name: str, pointer: Value, value: Operand, mask: Operand | None) -> Value:
         element = self._atomic_type(name, pointer)
         v = self.cast(value, element)
-        pointer, v = self._same_shape(pointer, v)
+        pointer, v = self.same_shape(pointer, v)
         pointer, m = self._with_mask(pointer, mask, f"atomic_{name}")
         if v.shape != pointer.shape:
             v = self.broadcast_to(v, pointer.shape)
@@ -361,7 +387,7 @@ class Builder:
         if m.shape != pointer.shape:
             if m.shape and not pointer.shape:
                 raise KernelError(f"{what}: the mask has shape {list(m.shape)} but the pointer is a scalar")
-            pointer, m = self._same_shape(pointer, m)
+            pointer, m = self.same_shape(pointer, m)
         return pointer, m
 
     # -- matrix products ---------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from .host import describe_function, host_call
 from .program import Loc, Program, Value
 from .rules import KernelError, describe
 from .source import Source
-from .types import AnyType
+from .types import AnyType, DType
 from .words import BoundWord, Word, constexpr, unwrap
 
 if TYPE_CHECKING:
@@ -171,6 +171,9 @@ class Scope(Control):
         try:
             if isinstance(fn, JitFunction):
                 return self.inline(fn, args, kwargs)
+            if isinstance(fn, DType):
+                (x,) = args
+                return self.b.cast(x, fn)
             if isinstance(fn, Word):
                 fn.check(args, kwargs)
                 return fn.build(self.b, *args, **kwargs)

@@ -53,6 +53,9 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }
 
 
+COMPILE_TIME = (bool, int, float, str, tuple, ty.DType)  # what a constexpr may hold
+
+
 class Expressions(ABC):
     """The part of a scope that compiles expressions."""
 
@@ -135,6 +138,8 @@ class Expressions(ABC):
             return self.value_attribute(owner, node)
         if isinstance(owner, Aggregate) and node.attr in owner.words:
             return BoundWord(owner.words[node.attr], owner)
+        if node.attr == "value" and (owner is None or isinstance(owner, COMPILE_TIME)):
+            return owner  # of a constexpr
         try:
             return unwrap(getattr(owner, node.attr))
         except AttributeError:
@@ -147,7 +152,7 @@ class Expressions(ABC):
         if node.attr == "dtype":
             return v.dtype
         if node.attr == "type":
-            return v.dtype
+            return ty.BlockType(v.dtype, v.shape) if v.shape else v.dtype
         if node.attr == "shape":
             return v.shape
         if node.attr == "numel":
@@ -193,6 +198,11 @@ class Expressions(ABC):
             raise self.error("`@` is not supported; use tl.dot", node)
         if not isinstance(a, Value) and not isinstance(b, Value):
             return self.guard(lambda: fold(name, a, b), node)
+        if name == "pow":
+            raise self.error(
+                "`**` of tiles or scalars of the program is not supported; multiply, or use libdevice.pow",
+                node,
+            )
         return self.guard(lambda: self.b.binary(name, a, b), node)
 
     def ex_UnaryOp(self, node: ast.UnaryOp) -> Any:

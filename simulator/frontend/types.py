@@ -6,7 +6,10 @@ runs: FP16 and BF16 values are held in float32 arrays, always on the grid of the
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -73,8 +76,80 @@ class DType:
     def is_fp64(self) -> bool:
         return self.name == "fp64"
 
+    def is_fp8(self) -> bool:
+        return self.kind == "float" and self.bits == 8
+
+    def is_standard_floating(self) -> bool:
+        return self.kind == "float" and self.bits >= 16
+
     def is_ptr(self) -> bool:
         return False
+
+    def is_block(self) -> bool:
+        return False
+
+    @property
+    def int_bitwidth(self) -> int:
+        """Width of an integer type, as Triton asks for it."""
+        return self.bits
+
+    @property
+    def fp_mantissa_width(self) -> int:
+        """Stored mantissa bits of a floating type (Triton counts those of float64 as 53)."""
+        return _MANTISSA[self.name]
+
+
+def _is_named(name: str) -> Callable[[DType], bool]:
+    return lambda self: self.name == name
+
+
+_MANTISSA = {
+    "fp64": 53,
+    "fp32": 23,
+    "bf16": 7,
+    "fp16": 10,
+    "fp8e4nv": 3,
+    "fp8e5": 2,
+    "fp8e4b8": 3,
+    "fp8e4b15": 3,
+}
+_MANTISSA["fp8e5b16"] = 2
+for _name in ("int1", *(f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64)), *_MANTISSA):
+    if not hasattr(DType, f"is_{_name}"):  # is_int64() and the like
+        setattr(DType, f"is_{_name}", _is_named(_name))
+
+
+@dataclass(frozen=True)
+class BlockType:
+    """Type of a tile: `element_ty` (also `scalar`) and `shape`; its other queries are those of the element type."""
+
+    element_ty: DType | PointerType
+    shape: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"<[{', '.join(map(str, self.shape))}], {self.element_ty}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.element_ty, name)
+
+    @property
+    def scalar(self) -> DType | PointerType:
+        return self.element_ty
+
+    @property
+    def numel(self) -> int:
+        return math.prod(self.shape)
+
+    def is_block(self) -> bool:
+        return True
+
+    def is_ptr(self) -> bool:
+        return False
+
+    def get_block_shapes(self) -> tuple[int, ...]:
+        return self.shape
 
 
 @dataclass(frozen=True)
@@ -96,6 +171,9 @@ class PointerType:
 
     def is_ptr(self) -> bool:
         return True
+
+    def is_block(self) -> bool:
+        return False
 
     def is_floating(self) -> bool:
         return False
@@ -122,6 +200,13 @@ float16 = DType("fp16", "float", 16)
 bfloat16 = DType("bf16", "float", 16)
 float32 = DType("fp32", "float", 32)
 float64 = DType("fp64", "float", 64)
+# Names only: kernels compare with them. No product here stores or computes them.
+float8e4nv = DType("fp8e4nv", "float", 8)
+float8e4b8 = DType("fp8e4b8", "float", 8)
+float8e4b15 = DType("fp8e4b15", "float", 8)
+float8e5 = DType("fp8e5", "float", 8)
+float8e5b16 = DType("fp8e5b16", "float", 8)
+void = DType("void", "void", 0)
 
 ALL = (
     int1,
@@ -170,6 +255,11 @@ def is_floating(name: str) -> bool:
     """Whether that name is one of a floating type."""
     t = from_name(name)
     return t is not None and t.is_floating()
+
+
+def integer(bits: int, signed: bool) -> DType:
+    """The integer type of that width; `KeyError` if there is none."""
+    return _BY_NAME[f"{'int' if signed else 'uint'}{bits}"]
 
 
 def from_numpy(dtype: np.dtype) -> DType | None:

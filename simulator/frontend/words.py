@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, overload
@@ -81,7 +82,10 @@ def word(build: Callable[..., Any] | None = None, *, method: bool = False, name:
 
 
 class constexpr:
-    """Marks a kernel parameter or a local as known at compile time; `constexpr(3).value == 3`."""
+    """Marks a kernel parameter or a local as known at compile time; `constexpr(3).value == 3`.
+
+    Arithmetic, comparisons, indexing and calls of a `constexpr` are those of its value, and give a `constexpr` again.
+    """
 
     def __init__(self, value: Any) -> None:
         self.value: Any = value.value if isinstance(value, constexpr) else value
@@ -100,6 +104,43 @@ class constexpr:
 
     def __hash__(self) -> int:
         return hash(self.value)
+
+    def __getitem__(self, index: Any) -> Any:
+        return constexpr(self.value[unwrap(index)])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return constexpr(self.value(*map(unwrap, args), **{k: unwrap(x) for k, x in kwargs.items()}))
+
+
+def _of_values(operation: Callable[..., Any], turned: bool = False) -> Callable[..., Any]:
+    """A method of `constexpr` that works on the values and wraps the result."""
+
+    def method(self: constexpr, *others: Any) -> constexpr:
+        values = (self.value, *map(unwrap, others))
+        return constexpr(operation(*(values[::-1] if turned else values)))
+
+    return method
+
+
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and_",
+    "or_",
+    "xor",
+    "lshift",
+    "rshift",
+):
+    _operation = getattr(operator, _name)
+    setattr(constexpr, f"__{_name.strip('_')}__", _of_values(_operation))
+    setattr(constexpr, f"__r{_name.strip('_')}__", _of_values(_operation, turned=True))
+for _name in ("lt", "le", "gt", "ge", "neg", "pos", "invert"):
+    setattr(constexpr, f"__{_name}__", _of_values(getattr(operator, _name)))
 
 
 def unwrap(x: Any) -> Any:

@@ -7,8 +7,29 @@ from typing import Any
 
 from ..frontend.program import Value
 from ..frontend.rules import KernelError, Operand
-from ..frontend.types import DType
+from ..frontend.types import ALL, DType, PointerType, from_name, int1, integer
 from ..frontend.words import Builder, word
+
+
+class _ElementTypes(type):
+    """`dtype("fp32")` gives the type of that name; `isinstance(x, dtype)` asks whether x is an element type."""
+
+    def __call__(cls, name: str) -> DType:
+        found = from_name(name)
+        if found is None:
+            raise KernelError(
+                f"there is no element type {name!r}; there are {', '.join(t.name for t in ALL)}"
+            )
+        return found
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, DType)
+
+
+class dtype(metaclass=_ElementTypes):
+    """The element types: `tl.float32` and the others are instances; `tl.dtype("fp32")` looks one up."""
+
+    __ascendtile_host__ = True
 
 
 @word
@@ -35,16 +56,71 @@ def zeros_like(b: Builder, input: Value) -> Value:
     return b.full(input.shape, 0, element_type(input.dtype))
 
 
+def _cast(
+    b: Builder, x: Operand, dtype: Any, rounding: str | None, bitcast: bool, overflow_mode: str | None
+) -> Value:
+    if isinstance(dtype, PointerType):
+        return b.cast(x, dtype)
+    target = element_type(dtype)
+    if bitcast:
+        return b.bitcast(x, target)
+    mode = _choice("fp_downcast_rounding", rounding, {None: "", "rtne": "", "rtz": "TRUNC"})
+    overflow = _choice("overflow_mode", overflow_mode, {None: "", "trunc": "wrap", "saturate": "saturate"})
+    return b.cast_with(x, target, mode, overflow) if mode or overflow else b.cast(x, target)
+
+
+def _choice(what: str, given: str | None, known: dict[str | None, str]) -> str:
+    if given not in known:
+        names = ", ".join(repr(k) for k in known if k)
+        raise KernelError(f"{what} must be one of {names}, got {given!r}")
+    return known[given]
+
+
 @word(method=True, name="to")
-def _to(b: Builder, x: Operand, dtype: DType) -> Value:
-    """`x` in `dtype`: to floats with round to nearest even, to integers toward zero."""
-    return b.cast(x, element_type(dtype))
+def _to(
+    b: Builder,
+    x: Operand,
+    dtype: DType,
+    fp_downcast_rounding: str | None = None,
+    bitcast: bool = False,
+    overflow_mode: str | None = None,
+) -> Value:
+    """As `cast`."""
+    return _cast(b, x, dtype, fp_downcast_rounding, bitcast, overflow_mode)
+
+
+@word(method=True)
+def cast(
+    b: Builder,
+    input: Operand,
+    dtype: DType,
+    fp_downcast_rounding: str | None = None,
+    bitcast: bool = False,
+    overflow_mode: str | None = None,
+) -> Value:
+    """`input` in `dtype`: to floats with round to nearest even, to integers toward zero.
+
+    fp_downcast_rounding: "rtne", or "rtz" (toward zero) between floats. bitcast: the same bits read as `dtype`, which must
+    be as wide. overflow_mode, to integers: "saturate" ends at the limits, "trunc" keeps the low bits; without it floats
+    saturate and integers keep their low bits.
+    """
+    return _cast(b, input, dtype, fp_downcast_rounding, bitcast, overflow_mode)
 
 
 @word
-def cast(b: Builder, input: Operand, dtype: DType) -> Value:
-    """`input` in `dtype`: to floats with round to nearest even, to integers toward zero."""
-    return b.cast(input, element_type(dtype))
+def to_tensor(b: Builder, x: Operand) -> Value:
+    """A number as a scalar of the program; values stay what they are."""
+    return b.to_value(x)
+
+
+@word
+def get_int_dtype(b: Builder, bitwidth: int, signed: bool) -> DType:
+    """The integer type of 1, 8, 16, 32 or 64 bits."""
+    if bitwidth == 1:
+        return int1
+    if bitwidth not in (8, 16, 32, 64):
+        raise KernelError(f"get_int_dtype: bitwidth must be 1, 8, 16, 32 or 64, got {bitwidth!r}")
+    return integer(bitwidth, bool(signed))
 
 
 def _shape(shape: Sequence[int] | int) -> Sequence[int]:
@@ -52,7 +128,11 @@ def _shape(shape: Sequence[int] | int) -> Sequence[int]:
 
 
 def element_type(x: Any) -> DType:
-    """`x` if it is an element type; `KernelError` if not."""
+    """`x` if it is an element type that tiles can have; `KernelError` if not."""
     if not isinstance(x, DType):
         raise KernelError(f"expected an element type such as tl.float32, got {x!r}")
+    if x not in ALL:
+        raise KernelError(
+            f"tiles of {x} are not supported: no product here has it; use tl.float16 or tl.int8"
+        )
     return x

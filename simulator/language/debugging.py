@@ -1,11 +1,11 @@
-"""Checks and prints at compile time."""
+"""Checks and prints, at compile time and while the kernel runs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..frontend.program import Value
-from ..frontend.rules import KernelError
+from ..frontend.rules import KernelError, is_number
 from ..frontend.words import Builder, word
 
 
@@ -19,6 +19,41 @@ def static_assert(b: Builder, cond: Any, msg: str = "") -> None:
 
 
 @word
-def static_print(b: Builder, *values: Any) -> None:
-    """Print compile-time values while the kernel is compiled."""
-    print(*values)
+def static_print(
+    b: Builder, *values: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False
+) -> None:
+    """Print compile-time values while the kernel is compiled; of values of the program, their type and shape."""
+    print(*values, sep=sep, end=end, file=file, flush=flush)
+
+
+@word
+def device_print(b: Builder, prefix: str, *args: Any, hex: bool = False) -> None:
+    """Print values of the program while it runs: one line an element, with its program and its index.
+
+        pid (0, 0, 0) idx (3) prefix: 1.5
+
+    hex: integers in hexadecimal. A launch prints MOST_PRINTED lines of each print at most, and says when it leaves the rest
+    out. A run for time only prints nothing.
+    """
+    if not isinstance(prefix, str):
+        raise KernelError(
+            f"device_print: the first argument is the text to print before the values, got {prefix!r}"
+        )
+    for x in args:
+        if not isinstance(x, Value) and not is_number(x):
+            raise KernelError(f"device_print prints tiles, scalars and numbers, got {x!r}")
+    values = [b.to_value(x) for x in args]
+    b.emit("print", values, (), prefix=prefix, hex=bool(hex))
+
+
+@word
+def device_assert(b: Builder, cond: Any, msg: str = "", mask: Any = None) -> None:
+    """End the run with `msg`, program, element and line unless `cond` holds wherever `mask` (broadcast to it) does."""
+    if not isinstance(cond, Value):
+        if not cond:
+            raise KernelError(f"device_assert fails always: {msg}")
+        return
+    truth = b.to_bool(cond)
+    if mask is not None:
+        truth = b.to_value(b.binary("or", truth, b.binary("xor", b.to_bool(mask), True)))
+    b.emit("assert", (truth, None), (), text=str(msg))

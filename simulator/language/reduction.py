@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..frontend import rearrange
 from ..frontend import types as ty
 from ..frontend.program import Value
-from ..frontend.rules import Operand
+from ..frontend.rules import KernelError, Operand, axis_of, describe
 from ..frontend.words import Builder, word
 from .creation import element_type
 
@@ -37,13 +38,233 @@ def _widened(b: Builder, x: Operand) -> Value:
     return v
 
 
-@word(method=True)
-def max(b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False) -> Value:
-    """Maximum along `axis` (all axes if None); NaN is skipped, as on Ascend."""
-    return b.reduce("max", _widened(b, input), axis, keep_dims)
+def _extreme(
+    b: Builder, name: str, x: Operand, axis: int | None, indices: bool, first: bool, keep_dims: bool
+) -> Any:
+    if not indices:
+        return b.reduce(name, _widened(b, x), axis, keep_dims)
+    v = _single_for_bf16(b, x)
+    at = rearrange.arg_reduce(b, f"arg{name}", v, axis, keep_dims, bool(first))
+    return b.reduce(name, v, axis, keep_dims), at
+
+
+def _single_for_bf16(b: Builder, x: Operand) -> Value:
+    v = rearrange.tile(b, "a reduction with indices", x)
+    return b.cast(v, ty.float32) if v.dtype == ty.bfloat16 else v
 
 
 @word(method=True)
-def min(b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False) -> Value:
-    """Minimum along `axis` (all axes if None); NaN is skipped, as on Ascend."""
-    return b.reduce("min", _widened(b, input), axis, keep_dims)
+def max(
+    b: Builder,
+    input: Operand,
+    axis: int | None = None,
+    return_indices: bool = False,
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> Any:
+    """Maximum along `axis` (all axes if None); NaN is skipped, as on Ascend.
+
+    return_indices: also the int32 index of it, the first of equal ones (the last without tie_break_left). Halves and short
+    integers are widened to 32 bits without indices; with them only bfloat16 is, as in Triton.
+    """
+    return _extreme(b, "max", input, axis, return_indices, return_indices_tie_break_left, keep_dims)
+
+
+@word(method=True)
+def min(
+    b: Builder,
+    input: Operand,
+    axis: int | None = None,
+    return_indices: bool = False,
+    return_indices_tie_break_left: bool = True,
+    keep_dims: bool = False,
+) -> Any:
+    """Minimum along `axis`; as `max`."""
+    return _extreme(b, "min", input, axis, return_indices, return_indices_tie_break_left, keep_dims)
+
+
+@word(method=True)
+def argmax(
+    b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
+) -> Value:
+    """int32 index of the maximum along `axis`: the first of equal ones, or the last. NaN is skipped."""
+    v = rearrange.tile(b, "argmax", input)
+    return rearrange.arg_reduce(b, "argmax", v, axis, keep_dims, bool(tie_break_left))
+
+
+@word(method=True)
+def argmin(
+    b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
+) -> Value:
+    """int32 index of the minimum along `axis`: the first of equal ones, or the last. NaN is skipped."""
+    v = rearrange.tile(b, "argmin", input)
+    return rearrange.arg_reduce(b, "argmin", v, axis, keep_dims, bool(tie_break_left))
+
+
+def _integers(b: Builder, what: str, x: Operand) -> Value:
+    v = b.to_value(x)
+    if not v.dtype.is_int():
+        raise KernelError(f"{what} takes integers, got {describe(v)}")
+    return v
+
+
+@word(method=True)
+def xor_sum(b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False) -> Value:
+    """Exclusive or of all integers along `axis` (all axes if None)."""
+    return b.reduce("xor", _integers(b, "xor_sum", input), axis, keep_dims)
+
+
+@word(method=True)
+def reduce_or(b: Builder, input: Operand, axis: int | None, keep_dims: bool = False) -> Value:
+    """Bitwise or of all integers along `axis` (all axes if None)."""
+    return b.reduce("or", _integers(b, "reduce_or", input), axis, keep_dims)
+
+
+@word(method=True)
+def reduce(
+    b: Builder,
+    input: Any,
+    axis: int | None,
+    combine_fn: Any,
+    keep_dims: bool = False,
+    reduction_ordering: Any = None,
+) -> Any:
+    """`input` (a tile, or a tuple of tiles of one shape) combined along `axis` by `combine_fn` (all axes if None).
+
+    combine_fn: a @jit function; (a, b) -> c for one tile, (a0, a1, b0, b1) -> (c0, c1) for two. It must be associative.
+    Neighbours are combined in pairs, their results again, and so on: log2(n) calls on whole tiles; an odd last element
+    waits. Where the function is just a sum, product, maximum, minimum, and, or, xor, it is the unit's own reduction.
+    reduction_ordering: accepted, without effect: the order is always this one.
+    """
+    parts, combine, known = _combination(b, "reduce", input, combine_fn)
+    if known is not None:
+        return b.reduce(known, parts[0], axis, keep_dims)
+    rank = len(parts[0].shape)
+    if axis is None:
+        parts, at = tuple(b.reshape(v, (v.numel,)) for v in parts), 0
+    else:
+        at = axis_of(axis, rank)
+    out = rearrange.combined(b, parts, at, combine)
+    done = tuple(_without_axis(b, v, at, rank if axis is None else 0, keep_dims) for v in out)
+    return done if isinstance(input, tuple | list) else done[0]
+
+
+def _without_axis(b: Builder, v: Value, axis: int, all_axes: int, keep_dims: bool) -> Value:
+    """The reduced axis, of size 1, taken away; kept if asked (all of them where the tile was flattened)."""
+    if keep_dims:
+        return b.reshape(v, (1,) * all_axes) if all_axes else v
+    shape = [n for k, n in enumerate(v.shape) if k != axis]
+    return b.reshape(v, shape) if shape else rearrange.element(b, v)
+
+
+def _combination(
+    b: Builder, what: str, input: Any, combine_fn: Any
+) -> tuple[tuple[Value, ...], rearrange.Combine, str | None]:
+    """The tiles, the combine function on tuples, and the built-in operation that it is, if any."""
+    given = tuple(input) if isinstance(input, tuple | list) else (input,)
+    parts = tuple(rearrange.tile(b, what, x) for x in given)
+    for v in parts[1:]:
+        if v.shape != parts[0].shape:
+            raise KernelError(
+                f"{what}: all inputs must have one shape, got {describe(parts[0])} and {describe(v)}"
+            )
+    types = [v.dtype for v in parts]
+    combine = rearrange.combiner(b, combine_fn, types)
+    return parts, combine, rearrange.known_operation(b, combine, types)
+
+
+# -- scans -----------------------------------------------------------------------------------------------------------
+
+
+def _scanned(b: Builder, name: str, x: Operand, axis: int, reverse: bool, dtype: Any) -> Value:
+    v = rearrange.tile(b, f"cum{name}", x)
+    t = v.dtype
+    if dtype is not None:
+        v = b.cast(v, element_type(dtype))
+    elif t == ty.bfloat16:
+        v = b.cast(v, ty.float32)
+    elif name == "sum" and isinstance(t, ty.DType) and t.is_int() and t.bits < 32:
+        v = b.cast(v, ty.int32 if t.kind == "int" else ty.uint32)
+    at = axis_of(axis, len(v.shape))
+    return rearrange.scan(b, "sum" if name == "sum" else "mul", v, at, bool(reverse))
+
+
+@word(method=True)
+def cumsum(b: Builder, input: Operand, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
+    """Running sum along `axis`, one element after another (from the end, if `reverse`), rounded at each step.
+
+    bfloat16 is summed in float32, integers narrower than 32 bits in 32 bits, unless `dtype` says otherwise.
+    """
+    return _scanned(b, "sum", input, axis, reverse, dtype)
+
+
+@word(method=True)
+def cumprod(b: Builder, input: Operand, axis: int = 0, reverse: bool = False) -> Value:
+    """Running product along `axis`; as `cumsum`, but integers keep their type."""
+    return _scanned(b, "prod", input, axis, reverse, None)
+
+
+@word(method=True)
+def associative_scan(b: Builder, input: Any, axis: int, combine_fn: Any, reverse: bool = False) -> Any:
+    """Running combination of `input` (a tile, or a tuple of tiles of one shape) along `axis` by `combine_fn`.
+
+    combine_fn: as in `reduce`, associative. In round k every element is combined with the result 2^k places before it (the
+    earlier one is the first operand); with `reverse` the axis is turned round before and after. Sums, products, maxima,
+    minima, and, or, xor go one element after another instead.
+    """
+    parts, combine, known = _combination(b, "associative_scan", input, combine_fn)
+    at = axis_of(axis, len(parts[0].shape))
+    if known is not None:
+        return rearrange.scan(b, known, parts[0], at, bool(reverse))
+    out = rearrange.running(b, parts, at, combine, bool(reverse))
+    return out if isinstance(input, tuple | list) else out[0]
+
+
+# -- sorting and counting --------------------------------------------------------------------------------------------
+
+
+def _last(b: Builder, v: Value, dim: int | None) -> int:
+    return axis_of(-1 if dim is None else dim, len(v.shape))
+
+
+@word(method=True)
+def sort(b: Builder, x: Operand, dim: int | None = None, descending: bool = False) -> Value:
+    """Elements along the last axis in order, NaN as the largest. Any length; `dim` must be the last axis."""
+    v = rearrange.tile(b, "sort", x)
+    return rearrange.sort(b, v, _last(b, v, dim), bool(descending))
+
+
+@word(method=True)
+def topk(b: Builder, x: Operand, k: int, dim: int | None = None) -> Value:
+    """The `k` largest elements along the last axis, largest first."""
+    v = rearrange.tile(b, "topk", x)
+    axis = _last(b, v, dim)
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= v.shape[axis]:
+        raise KernelError(
+            f"topk: k must be a compile-time integer from 1 to {v.shape[axis]}, got {describe(k)}"
+        )
+    return rearrange.cut(b, rearrange.sort(b, v, axis, True), axis, 0, k)
+
+
+@word
+def bitonic_merge(b: Builder, x: Operand, dim: int | None = None, descending: bool = False) -> Value:
+    """A bitonic sequence (rising, then falling) along the last axis, sorted; the same result as `sort`."""
+    v = rearrange.tile(b, "bitonic_merge", x)
+    return rearrange.sort(b, v, _last(b, v, dim), bool(descending))
+
+
+@word(method=True)
+def histogram(b: Builder, input: Operand, num_bins: int, mask: Any = None) -> Value:
+    """(num_bins,) int32: how often each of 0..num_bins-1 occurs in `input`, a tile of integers of any shape.
+
+    Elements outside of that range, or where `mask` (broadcast to `input`) is False, are not counted.
+    """
+    v = rearrange.tile(b, "histogram", _integers(b, "histogram", input))
+    if isinstance(num_bins, bool) or not isinstance(num_bins, int) or num_bins < 1:
+        raise KernelError(
+            f"histogram: num_bins must be a positive compile-time integer, got {describe(num_bins)}"
+        )
+    chosen = None if mask is None else b.broadcast_to(b.to_bool(mask), v.shape)
+    out = b.value(ty.int32, (num_bins,))
+    b.emit("histogram", (v,) if chosen is None else (v, chosen), (out,))
+    return out

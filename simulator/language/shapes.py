@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..frontend import rearrange
 from ..frontend.program import Value
-from ..frontend.rules import Operand
+from ..frontend.rules import KernelError, Operand, axis_of, describe
 from ..frontend.words import Builder, word
 
 
@@ -21,7 +22,7 @@ def reshape(b: Builder, input: Value, *shape: Any, can_reorder: bool = False) ->
 
 
 @word(method=True)
-def view(b: Builder, input: Value, *shape: Any) -> Value:
+def view(b: Builder, input: Value, *shape: Any, can_reorder: bool = False) -> Value:
     """As `reshape`."""
     return b.reshape(input, _flat(shape))
 
@@ -33,9 +34,19 @@ def broadcast_to(b: Builder, input: Operand, *shape: Any) -> Value:
 
 
 @word(method=True)
-def expand_dims(b: Builder, input: Value, axis: int) -> Value:
-    """Add an axis of size 1 at `axis`."""
-    return b.expand_dims(input, axis)
+def expand_dims(b: Builder, input: Operand, axis: int | Sequence[int]) -> Value:
+    """Add an axis of size 1 at `axis`, or at each of several, which count in the result."""
+    v = b.to_value(input)
+    if isinstance(axis, int):
+        return _expanded(b, v, axis)
+    rank = len(v.shape) + len(axis)
+    for at in sorted(axis_of(a, rank) for a in axis):
+        v = _expanded(b, v, at)
+    return v
+
+
+def _expanded(b: Builder, v: Value, axis: int) -> Value:
+    return b.expand_dims(v, axis) if v.shape else b.splat(v, (1,))
 
 
 @word(method=True)
@@ -56,6 +67,104 @@ def trans(b: Builder, input: Value, *dims: Any) -> Value:
 
 
 @word(method=True)
-def ravel(b: Builder, x: Value) -> Value:
+def ravel(b: Builder, x: Value, can_reorder: bool = False) -> Value:
     """All elements in one axis."""
     return b.reshape(x, (x.numel,))
+
+
+@word
+def broadcast(b: Builder, input: Operand, other: Operand) -> tuple[Value, Value]:
+    """Both stretched to their common shape."""
+    return rearrange.broadcast(b, input, other)
+
+
+@word
+def cat(b: Builder, input: Value, other: Value, can_reorder: bool = False, dim: int = 0) -> Value:
+    """`input` and `other`, of one type, behind each other along `dim`, in this order whatever `can_reorder` allows."""
+    first, second = rearrange.tile(b, "cat", input), rearrange.tile(b, "cat", other)
+    if len(first.shape) != len(second.shape):
+        raise KernelError(f"cat: {describe(first)} and {describe(second)} have different ranks")
+    return rearrange.cat(b, [first, second], axis_of(dim, len(first.shape)))
+
+
+@word
+def join(b: Builder, a: Operand, other: Operand) -> Value:
+    """`a` and `other`, broadcast together, along a new last axis of size 2."""
+    return rearrange.join(b, a, other)
+
+
+@word
+def interleave(b: Builder, a: Operand, other: Operand) -> Value:
+    """Elements of `a` and `other` in turn along the last axis, which doubles."""
+    both = rearrange.join(b, a, other)
+    return b.reshape(both, (*both.shape[:-2], 2 * both.shape[-2])) if len(both.shape) > 1 else both
+
+
+@word(method=True)
+def split(b: Builder, a: Value) -> tuple[Value, Value]:
+    """The two parts of a last axis of size 2, without that axis."""
+    return rearrange.split(b, rearrange.tile(b, "split", a))
+
+
+@word(method=True)
+def flip(b: Builder, x: Value, dim: int | None = None) -> Value:
+    """`x` in the opposite order along `dim` (the last axis if None)."""
+    v = rearrange.tile(b, "flip", x)
+    return rearrange.flip(b, v, axis_of(-1 if dim is None else dim, len(v.shape)))
+
+
+@word(method=True)
+def gather(b: Builder, src: Value, index: Value, axis: int) -> Value:
+    """src[..., index, ...] along `axis`: integers in 0..size-1, with the shape of `src` in all other axes.
+
+    An index outside is a `RunError` with element, program and line.
+    """
+    return rearrange.gather(b, rearrange.tile(b, "gather", src), rearrange.tile(b, "gather", index), axis)
+
+
+@word
+def swizzle2d(b: Builder, i: Operand, j: Operand, size_i: Operand, size_j: Operand, size_g: Operand) -> Any:
+    """Place (i, j) of a row-major size_i x size_j grid in an order that goes down columns within groups of size_g rows."""
+    number = b.binary("add", b.binary("mul", i, size_j), j)
+    in_group = b.binary("mul", size_g, size_j)
+    first = b.binary("mul", b.binary("floordiv", number, in_group), size_g)
+    rows = b.binary("min", b.binary("sub", size_i, first), size_g)
+    rest = b.binary("mod", number, in_group)
+    return b.binary("add", first, b.binary("mod", rest, rows)), b.binary("floordiv", rest, rows)
+
+
+@word(method=True)
+def squeeze(b: Builder, x: Value, dim: int) -> Value:
+    """`x` without its axis `dim`, whose size must be 1."""
+    axis = axis_of(dim, len(x.shape))
+    if x.shape[axis] != 1:
+        raise KernelError(f"squeeze: axis {dim} of {describe(x)} has size {x.shape[axis]}, not 1")
+    shape = [n for k, n in enumerate(x.shape) if k != axis]
+    return b.reshape(x, shape) if shape else rearrange.element(b, x)
+
+
+@word(method=True)
+def unsqueeze(b: Builder, x: Value, dim: int) -> Value:
+    """`x` with an axis of size 1 more, at `dim`."""
+    return b.expand_dims(x, dim)
+
+
+@word
+def map_elementwise(b: Builder, scalar_fn: Any, *args: Operand, pack: int = 1) -> Any:
+    """`scalar_fn`, a @jit function of as many values as there are `args` (broadcast together), on each element.
+
+    It is applied to whole tiles, so its body may use elementwise words only. pack: accepted if 1.
+    """
+    if pack != 1:
+        raise KernelError(
+            f"map_elementwise: pack must be 1 here, got {pack!r}; write the function for one element"
+        )
+    return rearrange.mapped(b, scalar_fn, [b.to_value(x) for x in args])
+
+
+@word(method=True)
+def item(b: Builder, x: Value) -> Value:
+    """The one element of a tile of one element, as a scalar."""
+    if x.numel != 1:
+        raise KernelError(f"item needs a tile of one element, got {describe(x)}")
+    return rearrange.element(b, x) if x.shape else x

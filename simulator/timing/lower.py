@@ -375,6 +375,20 @@ class Lowering(CubeLowering):
         )
         return (slot.number,)
 
+    def record_print(self, op: Op) -> None:
+        """A print is charged as the scalar unit reading every element; what it really costs nobody published."""
+        model = self.plan.costs.model
+        elements = sum(v.numel for v in op.args if v is not None) or 1
+        model.notes[
+            "device_print: costed as one pass of the scalar unit over its elements; the figure is assumed"
+        ] = None
+        self._add(
+            self.plan.scalar,
+            op.loc,
+            occupancy=model.scalar_loop(elements).occupancy,
+            reads=self.slots_of(*op.args),
+        )
+
     def record_loop_entry(self, op: Op) -> None:
         """Values that a loop carries start in their own buffer: written or copied there unless they already are."""
         first = 3 if op.kind == "for" else 0

@@ -21,7 +21,7 @@ from .scratch import scratch_bytes
 from .slots import Slot, find_clobbers, ledger, overflow, pack
 
 NOTHING: Mapping[int, int] = MappingProxyType({})
-ELEMENTWISE = ("binary", "unary", "cast", "select")
+ELEMENTWISE = ("binary", "unary", "cast", "select", "fma")
 
 
 @dataclass(frozen=True)

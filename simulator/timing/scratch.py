@@ -7,6 +7,7 @@ from ..frontend.types import DType
 from .geometry import BLOCK_BYTES, SCALAR, TILE, Definitions, align, tile_bytes
 
 REPEAT_LANES_FP32 = 64
+SORT_PAIR_BYTES = 8  # Sort32 and the merges work on a value of four bytes beside an index of four
 
 
 def scratch_bytes(op: Op, definitions: Definitions) -> int:
@@ -15,12 +16,14 @@ def scratch_bytes(op: Op, definitions: Definitions) -> int:
         return 0
     if op.results and op.results[0].static.kind in ("affine", "box", "scalar", "pointer"):
         return 0
-    if op.kind in ("binary", "compare", "select", "unary"):
+    if op.kind in ("binary", "compare", "select", "unary", "fma"):
         return _operands(op, definitions) + _widened(op)
-    if op.kind == "reduce":
+    if op.kind in ("reduce", "arg_reduce"):
         return _reduction(op) + _made_real(op.args[0], definitions)
     if op.kind in ("store", "atomic"):
         return _made_real(op.args[1], definitions)
+    if op.kind in ("slice", "cat", "gather", "scan", "sort", "histogram"):
+        return sum(_made_real(v, definitions) for v in op.args) + _moving(op)
     if op.kind == "cast":
         return _made_real(op.args[0], definitions)
     return 0
@@ -60,6 +63,14 @@ def _widened(op: Op) -> int:
     ):
         return 0
     return 2 * v.numel * 4
+
+
+def _moving(op: Op) -> int:
+    """Byte offsets of a gather; the pairs of value and index that a sort merges to and fro."""
+    v = op.results[0]
+    if op.kind == "gather":
+        return v.numel * 4
+    return 2 * v.numel * SORT_PAIR_BYTES if op.kind == "sort" else 0
 
 
 def _reduction(op: Op) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
 from .cost import Cost, CostModel
+from .function_cost import SCALAR_ONLY, Steps, count, steps_of
 from .geometry import COLUMN, ROW, SCALAR, Definitions, padded_elements
+from .rearrange_cost import RearrangeCosts
 
 VECTOR_SCALAR = {"add": "adds", "sub": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
 # No vector instruction on A2/A3: integer comparison other than what selects need, and 64-bit integer arithmetic
@@ -20,14 +24,32 @@ def falls_back(op: Op) -> str | None:
         return None
     if op.kind == "compare" and v.dtype.is_int() and not v.dtype.is_bool():
         return f"{v.dtype} comparison has no vector instruction"
-    if op.kind == "binary" and v.dtype.name in WIDE_INTEGERS:
+    if op.kind == "histogram":
+        return "a histogram has no vector instruction"
+    if op.kind == "sort" and not v.dtype.is_floating():
+        return f"a sort of {v.dtype} has no vector instruction"
+    if op.name in SCALAR_ONLY:
+        return f"{op.name} has no vector instruction"
+    if op.kind in ("binary", "scan", "fma") and v.dtype.name in WIDE_INTEGERS:
         return f"{v.dtype} arithmetic has no vector instruction"
     if op.kind == "binary" and op.name in ("floordiv", "mod") and v.dtype.is_int():
         return "integer division has no vector instruction"
     return None
 
 
-class VectorCosts:
+REDUCED_BY_INSTRUCTION = ("sum", "max", "min")
+
+
+def _elements_one_by_one(op: Op) -> int:
+    """How many elements the scalar unit passes over: a sort goes over all of them once for each doubling."""
+    v = op.args[0]
+    assert v is not None
+    if op.kind == "sort":
+        return v.numel * max(1, (v.shape[-1] - 1).bit_length())
+    return max(v.numel, op.results[0].numel)
+
+
+class VectorCosts(RearrangeCosts):
     """Costs of dense operations for one program on one product."""
 
     def __init__(self, model: CostModel, definitions: Definitions) -> None:
@@ -36,7 +58,10 @@ class VectorCosts:
 
     def of(self, op: Op) -> Cost:
         if falls_back(op):
-            return self.model.scalar_loop(op.results[0].numel)
+            return self.model.scalar_loop(_elements_one_by_one(op))
+        steps = steps_of(op)
+        if steps is not None:
+            return self._function(op, steps)
         return getattr(self, f"_{op.kind}")(op)  # type: ignore[no-any-return]
 
     def on_vector(self, op: Op) -> Cost:
@@ -60,6 +85,25 @@ class VectorCosts:
         name, extra = self._instruction(op, forms, r)
         cost = self._stretched(name, dtype, r, forms)
         return self._in_fp32(op, r, cost if extra is None else extra.then(cost))
+
+    def _function(self, op: Op, steps: Steps) -> Cost:
+        """A function made of several instructions, in FP32 (halves are widened before and narrowed after)."""
+        r = op.results[0]
+        elements = padded_elements(r, 32)
+        self.model.notes[
+            f"{op.name or op.kind}: costed as {count(steps)} instructions of FP32; the sequence is assumed"
+        ] = None
+        each = [self.model.vector(row, "fp32", elements, 32) for row, n in steps for _ in range(n)]
+        if r.dtype.name in ("fp16", "bf16"):
+            tiles = [v for v in op.args if v is not None and self.form(v) != SCALAR]
+            each = [self.model.cast(r.dtype.name, "fp32", elements, 32) for _ in tiles] + each
+            each.append(self.model.cast("fp32", r.dtype.name, elements, 32))
+        return functools.reduce(Cost.then, each)
+
+    def _fma(self, op: Op) -> Cost:
+        """Of integers: a product and a sum."""
+        r = op.results[0]
+        return self._whole("mul", r).then(self._whole("add", r))
 
     def form(self, v: Value | None) -> str:
         assert v is not None
@@ -166,9 +210,19 @@ class VectorCosts:
         v = op.args[0]
         assert v is not None
         axis = op.attrs["axis"]
-        if axis == len(v.shape) - 1:
+        if axis == len(v.shape) - 1 and op.name in REDUCED_BY_INSTRUCTION:
             return self._in_fp32(op, v, self._reduce_rows(op.name, v))
         return self._in_fp32(op, v, self._fold(op.name, v, axis))
+
+    def _arg_reduce(self, op: Op) -> Cost:
+        """Along the last axis the reduction hands back indices too; else each fold compares and selects both."""
+        v = op.args[0]
+        assert v is not None
+        axis, name = op.attrs["axis"], op.name.removeprefix("arg")
+        if axis == len(v.shape) - 1:
+            return self._in_fp32(op, v, self._reduce_rows(name, v))
+        steps = [self._fold(row, v, axis) for row in (name, "compare", "select")]
+        return self._in_fp32(op, v, functools.reduce(Cost.then, steps))
 
     def _reduce_rows(self, name: str, v: Value) -> Cost:
         """One result per repeat, then the results by the same instruction again until one per row is left."""

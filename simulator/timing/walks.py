@@ -21,6 +21,9 @@ class TimeOnly(Lowering):
         self.record_dense(op)
         return OPAQUE
 
+    def show(self, op: Op, values: list[Any]) -> None:
+        self.record_print(op)
+
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
         self.record_load(op, pointer, mask)
         return OPAQUE
@@ -39,6 +42,10 @@ class TimeWithValues(Lowering, ValueRun):
     def dense(self, op: Op, args: list[Any]) -> Any:
         self.record_dense(op)
         return ValueRun.dense(self, op, args)
+
+    def show(self, op: Op, values: list[Any]) -> None:
+        self.record_print(op)
+        ValueRun.show(self, op, values)
 
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
         self.record_load(op, pointer, mask)

@@ -18,6 +18,7 @@ from ..frontend.types import DType
 from ..precision import _rounding
 from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer
+from . import functions
 from ._elementwise import exp_f32, log_f32, sum_rows
 from .cube_rules import CubeRules
 
@@ -58,7 +59,10 @@ _FLOAT: dict[str, Callable[..., Any]] = {
     "div": np.divide,
     "max": np.fmax,
     "min": np.fmin,
+    "max_nan": np.maximum,
+    "min_nan": np.minimum,
     "mod": np.fmod,
+    "copysign": np.copysign,
 }
 _INTEGER: dict[str, Callable[..., Any]] = {
     "add": np.add,
@@ -119,6 +123,9 @@ def binary(
     """`a op b` in `dtype`; both operands are held in it."""
     out = np.empty(_shape(a, b), dtype.held)
     with np.errstate(all="ignore"):
+        special = _special_binary(name, a, b, dtype, numerics or _IEEE)
+        if special is not None:
+            return special
         if dtype.is_floating():
             _float_op(name)(a, b, out=out)
             return _rounded(out, dtype, numerics or _IEEE)
@@ -128,6 +135,50 @@ def binary(
             raise UsageError(f"{name} of {dtype} elements is not supported")
         _INTEGER[name](a, b, out=out)
     return out
+
+
+def _special_binary(
+    name: str, a: np.ndarray, b: np.ndarray, dtype: DType, numerics: Numerics
+) -> np.ndarray | None:
+    """Functions of two operands that no numpy operation of the unit's type gives."""
+    if name in functions.BINARY:
+        return _rounded(functions.binary(name, a, b, dtype), dtype, numerics)
+    if name[-3:] in _DIRECTIONS:
+        return _directed(_DOUBLE[name[:-3]](a.astype(np.float64), b), name[-3:], dtype)
+    if name == "nextafter":
+        return functions.next_after(a, b, dtype)
+    if name == "ldexp":
+        return _from_double(functions.scaled(a, b), dtype, numerics)
+    return functions.high_product(a, b, dtype) if name == "umulhi" else None
+
+
+_DIRECTIONS = {"_rz": "TRUNC", "_rd": "FLOOR", "_ru": "CEIL"}
+_DOUBLE = {"div": np.divide, "mul": np.multiply}
+
+
+def _directed(exact: np.ndarray, way: str, dtype: DType) -> np.ndarray:
+    """A double rounded in one direction: right for products, quotients and roots, which are never closer than a double's
+    last bit to a value of a narrower type without being that value."""
+    if dtype.bits == 64:
+        raise UsageError(f"directed rounding ({way}) of fp64 is not supported; use the _rn form")
+    return np.asarray(round_to(exact, dtype.name, _DIRECTIONS[way]))
+
+
+def _from_double(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
+    """A double result in its type, rounded once."""
+    if dtype.bits == 64:
+        return x
+    flush = "flush" if numerics.flushes(dtype) else "keep"
+    return np.asarray(round_to(x, dtype.name, overflow=numerics.overflow, subnormals=flush))
+
+
+def fma(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, dtype: DType, numerics: Numerics | None = None
+) -> np.ndarray:
+    """a * b + c with one rounding; integers wrap."""
+    if not dtype.is_floating():
+        return np.asarray(a * b + c)
+    return _rounded(functions.fma(a, b, c, dtype), dtype, numerics or _IEEE)
 
 
 def _float_op(name: str) -> Callable[..., Any]:
@@ -159,6 +210,13 @@ def select(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def unary(name: str, x: np.ndarray, dtype: DType, numerics: Numerics | None = None) -> np.ndarray:
     """An elementary function in `dtype`, correctly rounded (see `_elementwise.pyx`)."""
+    if name in functions.INTEGER_UNARY:
+        return functions.INTEGER_UNARY[name](x, dtype).astype(dtype.held)
+    if name[-3:] in _DIRECTIONS:
+        with np.errstate(all="ignore"):
+            return _directed(np.sqrt(x.astype(np.float64)), name[-3:], dtype)
+    if name in functions.UNARY:
+        return _rounded(functions.unary(name, x, dtype), dtype, numerics or _IEEE)
     out = np.empty(x.shape, dtype.held)
     if name in _TRANSCENDENTAL:
         return _transcendental(name, x, dtype, out, numerics or _IEEE)
@@ -215,8 +273,29 @@ def _transcendental(
     return _rounded(out, dtype, numerics)
 
 
-def cast(x: np.ndarray, source: DType, target: DType, numerics: Numerics | None = None) -> np.ndarray:
-    """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero up to the limits."""
+def bitcast(x: np.ndarray, source: DType, target: DType) -> np.ndarray:
+    """The same bits read as another type."""
+    stored = np.ascontiguousarray(encode(x, source))
+    return np.array(decode(stored.view(target.storage), target))
+
+
+def cast(
+    x: np.ndarray,
+    source: DType,
+    target: DType,
+    numerics: Numerics | None = None,
+    rounding: str = "RINT",
+    overflow: str = "",
+) -> np.ndarray:
+    """Elements of `source` as `target`: to floats round to nearest even, to integers toward zero up to the limits.
+
+    rounding: TRUNC for floats cut off toward zero. overflow: how integers that do not fit end, "saturate" or "wrap";
+    without it floats saturate and integers wrap.
+    """
+    if rounding != "RINT" and target.is_floating() and source.is_floating() and target.bits < source.bits:
+        return np.asarray(round_to(x, target.name, rounding))
+    if overflow and target.is_int() and not target.is_bool():
+        return _limited(x, source, target, overflow)
     if target.is_bool():
         return np.asarray(x != 0)
     if not target.is_floating():
@@ -231,6 +310,20 @@ def cast(x: np.ndarray, source: DType, target: DType, numerics: Numerics | None 
         return _rounded(np.array(x, target.held, order="C"), target, numerics or _IEEE)
 
 
+def _limited(x: np.ndarray, source: DType, target: DType, overflow: str) -> np.ndarray:
+    """As integers of `target`, under that rule for those that do not fit."""
+    if source.is_floating():
+        return to_integer(x, target.name, overflow=overflow)
+    if overflow == "wrap":
+        return x.astype(target.held)
+    ends = np.iinfo(target.held)
+    below, above = (x < ends.min, x > ends.max)  # Python numbers: compared exactly
+    out = x.astype(target.held)
+    return np.asarray(
+        np.where(above, target.held.type(ends.max), np.where(below, target.held.type(ends.min), out))
+    )
+
+
 def _exact(source: DType, target: DType) -> bool:
     """Whether every value of a floating type is one of the other."""
     return source.is_floating() and (source == target or source.bits < target.bits)
@@ -240,10 +333,14 @@ def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics
     """Reduce tile axis `axis` of (P, *shape)."""
     if name == "sum" and dtype.is_floating() and dtype.bits <= 32:
         return (
-            _sum_last(x, dtype, numerics) if axis == x.ndim - 2 else _sum_fold(x, axis + 1, dtype, numerics)
+            _sum_last(x, dtype, numerics)
+            if axis == x.ndim - 2
+            else _fold(np.add, x, axis + 1, dtype, numerics)
         )
     if name == "sum":
         return np.asarray(x.sum(axis=axis + 1, dtype=dtype.held))
+    if name == "mul" and dtype.is_floating():
+        return _fold(np.multiply, x, axis + 1, dtype, numerics)
     with np.errstate(all="ignore"):
         return np.asarray((_FLOAT if dtype.is_floating() else _INTEGER)[name].reduce(x, axis=axis + 1))  # type: ignore[attr-defined]
 
@@ -261,16 +358,61 @@ def _sum_last(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     return _rounded(out, dtype, numerics).reshape(x.shape[:-1])
 
 
-def _sum_fold(x: np.ndarray, axis: int, dtype: DType, numerics: Numerics) -> np.ndarray:
+def _fold(
+    combine: Callable[..., Any], x: np.ndarray, axis: int, dtype: DType, numerics: Numerics
+) -> np.ndarray:
     """Upper half onto lower half, elementwise, until one is left."""
     n = x.shape[axis]
     work = np.moveaxis(x, axis, 1)
     while n > 1:
         lower = (n + 1) // 2
         folded = np.array(work[:, :lower])
-        np.add(folded[:, : n - lower], work[:, lower:n], out=folded[:, : n - lower])
+        combine(folded[:, : n - lower], work[:, lower:n], out=folded[:, : n - lower])
         work, n = _rounded(folded, dtype, numerics), lower
     return np.ascontiguousarray(work[:, 0])
+
+
+def arg_reduce(name: str, x: np.ndarray, axis: int, first: bool) -> np.ndarray:
+    """Index of the largest ("argmax") or smallest element along tile axis `axis`; NaN is skipped.
+
+    Of equal ones the first index, or the last. Where all elements are NaN it is index 0.
+    """
+    at = axis + 1
+    extreme = (np.fmax if name == "argmax" else np.fmin).reduce(x, axis=at, keepdims=True)
+    hit = x == extreme
+    n = x.shape[at]
+    index = np.argmax(hit, axis=at) if first else n - 1 - np.argmax(np.flip(hit, at), axis=at)
+    return np.where(hit.any(axis=at), index, 0).astype(np.int32)
+
+
+SCANS = {"sum": "add", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
+
+
+def scan(
+    name: str, x: np.ndarray, axis: int, reverse: bool, dtype: DType, numerics: Numerics | None = None
+) -> np.ndarray:
+    """Running combination along tile axis `axis`, one element after another from the first (last, if `reverse`) on.
+
+    name: one of SCANS. Each step is rounded in `dtype`.
+    """
+    work = np.moveaxis(np.flip(x, axis + 1) if reverse else x, axis + 1, 0)
+    out = np.array(work, dtype.held, order="C")
+    with np.errstate(all="ignore"):
+        if dtype.is_floating() and dtype.bits == 16 and name in ("sum", "mul"):
+            step: Callable[..., Any] = _FLOAT[SCANS[name]]
+            for k in range(1, len(out)):
+                _rounded(step(out[k - 1], out[k], out=out[k]), dtype, numerics or _IEEE)
+        else:
+            _combiner(SCANS[name], dtype).accumulate(out, axis=0, out=out, dtype=dtype.held)  # type: ignore[attr-defined]
+            _rounded(out, dtype, numerics or _IEEE)
+    back = np.moveaxis(out, 0, axis + 1)
+    return np.ascontiguousarray(np.flip(back, axis + 1) if reverse else back)
+
+
+def _combiner(name: str, dtype: DType) -> Callable[..., Any]:
+    if dtype.is_bool() and name in ("add", "mul"):
+        return np.logical_xor if name == "add" else np.logical_and
+    return (_FLOAT if dtype.is_floating() else _INTEGER)[name]
 
 
 def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:

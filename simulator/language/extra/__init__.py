@@ -1,1 +1,5 @@
-"""Words that exist on one vendor's hardware only."""
+"""Words that exist on one vendor's hardware only, and the mathematics library of the device."""
+
+from . import cann, libdevice
+
+__all__ = ["cann", "libdevice"]

@@ -1,1 +1,5 @@
 """Words of the Ascend AI Core: `from ascendtile.simulator.language.extra.cann import extension as al`."""
+
+from . import extension, libdevice
+
+__all__ = ["extension", "libdevice"]

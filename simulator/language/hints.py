@@ -1,0 +1,63 @@
+"""Hints to a compiler. They change no value; the model needs none of them, since it sees addresses as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..frontend.program import Value
+from ..frontend.rules import KernelError, Operand
+from ..frontend.words import Builder, word
+
+
+@word
+def multiple_of(b: Builder, input: Any, values: Any) -> Any:
+    """`input`; says that its elements are multiples of `values`. Without effect in the model."""
+    return input
+
+
+@word
+def max_contiguous(b: Builder, input: Any, values: Any) -> Any:
+    """`input`; says that runs of `values` elements follow each other. Without effect in the model."""
+    return input
+
+
+@word
+def max_constancy(b: Builder, input: Any, values: Any) -> Any:
+    """`input`; says that runs of `values` elements are equal. Without effect in the model."""
+    return input
+
+
+@word
+def assume(b: Builder, cond: Any) -> None:
+    """Says that `cond` holds; refused where it is known not to."""
+    if not isinstance(cond, Value) and not cond:
+        raise KernelError("assume: the condition is false at compile time")
+
+
+@word
+def debug_barrier(b: Builder) -> None:
+    """Without effect: a program here is one core, whose instructions wait for the data they need."""
+
+
+@word
+def condition(b: Builder, arg0: Operand, disable_licm: bool = False) -> Operand:
+    """The condition of a `while`, as it is; the hint is accepted, without effect."""
+    return arg0
+
+
+@word
+def inline_asm_elementwise(b: Builder, *args: Any, **kwargs: Any) -> None:
+    """Refused: assembly of another device says nothing about this one."""
+    raise KernelError(
+        "inline_asm_elementwise is assembly of one GPU and cannot run on Ascend; write the operation with tl words, or take "
+        "a function of libdevice"
+    )
+
+
+@word
+def dot_scaled(b: Builder, *args: Any, **kwargs: Any) -> None:
+    """Refused: the Cube units of these products read no microscaling formats."""
+    raise KernelError(
+        "dot_scaled needs 8-bit and 4-bit float formats, which the Cube of these products does not read; multiply the "
+        "operands by their scales as float16 or bfloat16 and use tl.dot"
+    )

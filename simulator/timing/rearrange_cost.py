@@ -1,0 +1,106 @@
+"""Costs of operations that move elements inside of a tile, and of scans and sorts.
+
+Where the product's table has the instruction it is used; how a scan is cut into instructions nobody published, so that its
+use is listed as assumed.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from ..frontend.program import Op, Value
+from .cost import Cost, CostModel
+from .geometry import BLOCK_BYTES, padded_elements
+
+SORT_REPEAT = 32  # elements of one repeat of Sort32 and of a merge
+
+
+class RearrangeCosts:
+    """Costs on one product; a part of `VectorCosts`."""
+
+    model: CostModel
+
+    def _slice(self, op: Op) -> Cost:
+        """Whole blocks are copied, every second element is picked by a fixed pattern, anything else is gathered."""
+        r, v = op.results[0], op.args[0]
+        assert v is not None
+        axis, step = op.attrs["axis"], op.attrs["step"]
+        if axis != len(r.shape) - 1:
+            return self._moved("copy", r)
+        start = op.attrs["start"] * _bits(r) // 8
+        if step == 1 and start % BLOCK_BYTES == 0:
+            return self._moved("copy", r)
+        return self._moved("gather_mask", v) if step in (1, 2) else self._gathered(r)
+
+    def _cat(self, op: Op) -> Cost:
+        """A copy of all elements; parts of a last axis that do not start on a block are gathered."""
+        r = op.results[0]
+        parts = [v for v in op.args if v is not None]
+        last = op.attrs["axis"] == len(r.shape) - 1
+        aligned = all(v.shape[-1] * _bits(v) // 8 % BLOCK_BYTES == 0 for v in parts)
+        return self._moved("copy", r) if aligned or not last else self._gathered(r)
+
+    def _gather(self, op: Op) -> Cost:
+        """Gather takes byte offsets: indices are scaled first, and get the start of their row if there are rows."""
+        r = op.results[0]
+        elements = padded_elements(r, 32)
+        scaled = self.model.vector("muls", "int32", elements, 32)
+        if len(r.shape) > 1:
+            scaled = scaled.then(self.model.vector("add", "int32", elements, 32))
+        return scaled.then(self._moved("gather", r))
+
+    def _moved(self, row: str, v: Value) -> Cost:
+        """One instruction over all elements, as elements of 16 or 32 bits."""
+        bits = max(16, _bits(v))
+        name = "fp16" if bits == 16 else "fp32"
+        return self.model.vector(row, name, padded_elements(v, bits), bits)
+
+    def _gathered(self, r: Value) -> Cost:
+        """A gather with the offsets made on the spot."""
+        return self.model.vector("index", "int32", padded_elements(r, 32), 32).then(self._moved("gather", r))
+
+    def _scan(self, op: Op) -> Cost:
+        """Row after row is combined with the one before; along the last axis the tile is transposed and back."""
+        r = op.results[0]
+        n = r.shape[op.attrs["axis"]]
+        row = max(1, r.numel // n)
+        dtype = "fp32" if r.dtype.name == "bf16" else r.dtype.name
+        name = "add" if op.name == "sum" else op.name
+        self.model.notes[
+            f"scan: costed as {n - 1} dependent instructions of one row; the sequence is assumed"
+        ] = None
+        steps = [self.model.vector(name, dtype, row, _bits(r))] * (n - 1) or [self._moved("copy", r)]
+        if op.attrs["axis"] == len(r.shape) - 1 and row > 1:
+            steps = [self._transposed(r), *steps, self._transposed(r)]
+        return functools.reduce(Cost.then, steps)
+
+    def _transposed(self, v: Value) -> Cost:
+        per_repeat, fixed = self.model.row("transpose_5hd", {8: "b8", 16: "b16"}.get(_bits(v), "b32"))
+        tiles = -(-v.numel // 256)
+        return Cost(max(tiles * per_repeat, self.model.minimum), fixed, max(1, tiles // 255))
+
+    def _sort(self, op: Op) -> Cost:
+        """Sort32 of each 32 elements, then merges of four lists until one is left; ascending order negates twice."""
+        r = op.results[0]
+        n, rows = r.shape[-1], r.numel // r.shape[-1]
+        repeats = rows * -(-n // SORT_REPEAT)
+        steps = [self._repeated("sort32", repeats)]
+        length = SORT_REPEAT
+        while length < n:
+            steps.append(self._repeated("mrgsort4", repeats))
+            length *= 4
+        if not op.attrs["descending"]:
+            turned = self.model.vector("muls", "fp32", padded_elements(r, 32), 32)
+            steps = [turned, *steps, turned]
+        return functools.reduce(Cost.then, [*steps, self._moved("gather_mask", r)])
+
+    def _repeated(self, row: str, repeats: int) -> Cost:
+        per_repeat, fixed = self.model.row(row, "any")
+        return Cost(
+            max(repeats * per_repeat, self.model.minimum), fixed, -(-repeats // self.model.repeat_max)
+        )
+
+
+def _bits(v: Value) -> int:
+    name = v.dtype.name
+    return 32 if name == "bf16" else v.dtype.bits  # type: ignore[union-attr]

@@ -1,0 +1,13 @@
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+UNARY: tuple[str, ...]
+BINARY: tuple[str, ...]
+
+def unary(name: str, x: Array, out: Array, odd: bool) -> None: ...
+def binary(name: str, x: Array, y: Array, out: Array, odd: bool) -> None: ...
+def fma_f64(x: Array, y: Array, z: Array, out: Array) -> None: ...
+def fma_f32(x: Array, y: Array, z: Array, out: Array, odd: bool) -> None: ...

@@ -12,7 +12,6 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.errors import CompileError
 from ascendtile.simulator.frontend import types as ty
 from ascendtile.simulator.language.extra import libdevice
 from ascendtile.simulator.units import functions, vector
@@ -355,10 +354,3 @@ def test_every_name_of_the_table_compiles() -> None:
             args[0] = b.full((8,), 1, ty.int32)
         assert w.build(b, *args) is not None, name
         assert w.__doc__
-
-
-def refused(source: str, text: str) -> None:
-    from tests.frontend.sources import compile_body
-
-    with pytest.raises(CompileError, match=text):
-        compile_body(source)

@@ -8,7 +8,7 @@ from typing import Any
 from .builder import Builder
 from .program import Value
 from .rules import KernelError
-from .types import DType, PointerType
+from .types import BlockType, DType, PointerType
 from .words import constexpr, unwrap
 
 # Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
@@ -52,7 +52,7 @@ def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
 
 def is_host(fn: Any) -> bool:
     """Whether a kernel may call `fn` at compile time."""
-    if isinstance(getattr(fn, "__self__", None), DType | PointerType | str | tuple):
+    if isinstance(getattr(fn, "__self__", None), DType | PointerType | BlockType | str | tuple):
         return True  # x.dtype.is_floating() and the like
     return any(fn is f for f in HOST_FUNCTIONS) or getattr(fn, "__ascendtile_host__", False) is True
 

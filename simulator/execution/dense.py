@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from ..units._elementwise import has_subnormals
 from ..units.cube import mmad
 from ..units.cube_rules import operand_format
 from . import copy, discrete
+from .anywhere import Anywhere
 from .memory import Tensor
 from .printing import print_values
 from .rearranging import Rearranging
-from .values import Affine, Box, Pointers
+from .values import Affine, Box, Pointers, take
 from .walker import DEFAULT_STEP_LIMIT, Walker, place
 
 ARITHMETIC = ("binary", "unary", "compare", "reduce", "fma", "scan")
@@ -127,6 +129,8 @@ class ValueRun(Rearranging, Walker):
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> np.ndarray:
+        if isinstance(pointer.tensor, Anywhere):
+            return np.asarray(self.load_anywhere(op, pointer, mask, other))
         r = op.results[0]
         fill = None if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
         if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
@@ -142,7 +146,38 @@ class ValueRun(Rearranging, Walker):
         """1 if an access is the same for all programs, else their number."""
         return 1 if all(_uniform(x) for x in values) else len(self.active)
 
+    def pieces(
+        self, op: Op, pointer: Pointers, mask: Any, what: str
+    ) -> Iterator[tuple[np.ndarray, Pointers, Any]]:
+        """An access through addresses, tensor by tensor; `self.active` holds the programs of each piece meanwhile."""
+        before = self.active
+        for index, p, m in self.known.pieces(pointer, mask, before, what, place(op)):
+            index = np.arange(len(before)) if index is None else index
+            self.active = before[index]
+            try:
+                yield index, p, m
+            finally:
+                self.active = before
+
+    def load_anywhere(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        shape, held = op.results[0].shape, _dtype(op).held
+        out = np.zeros((len(self.active), *shape), held)
+        if other is not None:
+            out[...] = self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        for index, p, m in self.pieces(op, pointer, mask, "load"):
+            got = ValueRun.load(self, op, p, m, take(other, index))
+            if not isinstance(m, np.ndarray):
+                out[index] = got
+            else:
+                chosen = np.broadcast_to(m.reshape(m.shape + (1,) * (out.ndim - m.ndim)), out[index].shape)
+                out[index] = np.where(chosen, got, out[index])
+        return out
+
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        if isinstance(pointer.tensor, Anywhere):
+            for index, p, m in self.pieces(op, pointer, mask, "store"):
+                ValueRun.store(self, op, p, take(value, index), m)
+            return
         self.write(op, pointer, value, mask, "store", adding=False)
 
     def write(self, op: Op, pointer: Pointers, value: Any, mask: Any, what: str, adding: bool) -> None:
@@ -166,6 +201,8 @@ class ValueRun(Rearranging, Walker):
 
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         """Old values if anybody uses them. Boxes that only add take the road of stores."""
+        if isinstance(pointer.tensor, Anywhere):
+            return self.atomic_anywhere(op, pointer, value, mask, expected)
         tensor, what, v = pointer.tensor, f"atomic_{op.name}", op.args[1]
         assert v is not None
         boxes = not v.shape or not (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray))
@@ -177,6 +214,15 @@ class ValueRun(Rearranging, Walker):
         want = None if expected is None else self.element_array(expected, op.args[3])  # type: ignore[arg-type]
         old = discrete.atomic(tensor, op.name, where, self.element_array(value, v), want)
         return self.scalar_result(op, old)
+
+    def atomic_anywhere(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        r = op.results[0]
+        out = np.zeros((len(self.active), *r.shape), _dtype(op).held)
+        for index, p, m in self.pieces(op, pointer, mask, f"atomic_{op.name}"):
+            old = ValueRun.atomic(self, op, p, take(value, index), m, take(expected, index))
+            if old is not None:  # elements of other pieces are 0
+                out[index] = out[index] + old if r.shape else old
+        return self.scalar_result(op, out)
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ import numpy as np
 from ..errors import RunError
 from ..frontend import types as ty
 from ..frontend.program import Op, Value
-from ..frontend.types import DType
+from ..frontend.types import DType, PointerType
 from ..units import vector
-from . import symbolic
-from .reading import Frame, Reading, place, scalar_from_dense
-from .values import OPAQUE, Affine, Box, Opaque, Pointers, column
+from . import anywhere, symbolic
+from .reading import DataDependentError, Frame, Reading, place, scalar_from_dense
+from .values import OPAQUE, Affine, Box, Opaque, Pointers, column, merge
 
 
 class Indexing(Reading):
@@ -217,12 +217,29 @@ class Indexing(Reading):
         x, r = frame.get(v), op.results[0]
         if op.attrs.get("overflow"):
             self.dense_op(op, frame)
+        elif v.is_pointer or r.is_pointer:
+            frame.values[r.id] = self.pointer_cast(op, x)
         elif isinstance(x, Affine) and r.static.kind == "affine" and _keeps(x, v, r):
             frame.values[r.id] = x
         elif r.shape == () and r.dtype.is_int() and v.dtype.is_int() and not isinstance(x, Opaque):
             frame.values[r.id] = self.scalar_int_cast(x, r.dtype)  # type: ignore[arg-type]
         else:
             self.dense_op(op, frame)
+
+    def pointer_cast(self, op: Op, x: Any) -> Any:
+        """Between integers and pointers, and between pointers to different types."""
+        t = op.results[0].dtype
+        if isinstance(x, Opaque) or (isinstance(x, Pointers) and isinstance(x.offsets, Opaque)):
+            raise DataDependentError(
+                f"{place(op)}: an address depends on loaded data, which this run does not have"
+            )
+        if not isinstance(t, PointerType):
+            at = anywhere.addresses(x)
+            return at.elements() if isinstance(at, Affine) else at
+        element = ty.int64 if isinstance(t.element_ty, PointerType) else t.element_ty
+        if isinstance(x, Pointers):
+            return anywhere.viewed(x, element, place(op))
+        return self.known.resolved(anywhere.from_addresses(x, element, place(op)))
 
     def scalar_int_cast(self, x: Any, dtype: DType) -> Any:
         if dtype.is_bool():
@@ -248,7 +265,26 @@ class Indexing(Reading):
         self.dense_op(op, frame)
 
     def op_select(self, op: Op, frame: Frame) -> None:
-        self.dense_op(op, frame)
+        if op.results[0].is_pointer:
+            frame.values[op.results[0].id] = self.select_pointers(op, frame)
+        else:
+            self.dense_op(op, frame)
+
+    def select_pointers(self, op: Op, frame: Frame) -> Pointers:
+        c, a, b = (frame.get(v) for v in op.args if v is not None)
+        if any(isinstance(x, Opaque) for x in (c, a.offsets, b.offsets)):
+            raise DataDependentError(
+                f"{place(op)}: an address depends on loaded data, which this run does not have"
+            )
+        if not op.results[0].shape:
+            picks = np.broadcast_to(np.asarray(c), len(self.active))
+            parts = [(np.flatnonzero(picks), a), (np.flatnonzero(~picks), b)]
+            parts = [(i, p if len(i) == len(picks) else p.take(i)) for i, p in parts if len(i)]
+            return merge(parts, len(picks))  # type: ignore[no-any-return]
+        if a.tensor is not b.tensor:
+            a, b = anywhere.as_anywhere(a), anywhere.as_anywhere(b)
+        chosen = c.dense() if isinstance(c, Box) else np.asarray(c)
+        return Pointers(a.tensor, np.where(chosen, self.real(a.offsets, None), self.real(b.offsets, None)))
 
     def op_dot(self, op: Op, frame: Frame) -> None:
         self.dense_op(op, frame)

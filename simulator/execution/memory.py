@@ -6,6 +6,7 @@ and a pointer outside of the window is out of bounds.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,13 +44,28 @@ def shape(dims: int | tuple[int, ...], dtype: str | DType) -> Shape:
     return Shape(dims, t)
 
 
+_places = itertools.cycle(range(1 << 10, 1 << 17))
+
+
 class Tensor:
     """One pointer argument: element type, window of memory (None without values), place of element 0 in it.
 
-    `elements` is the window's length; legal offsets of the pointer are -origin <= offset < elements - origin.
+    `elements` is the window's length; legal offsets of the pointer are -origin <= offset < elements - origin. `whole` is
+    the tensor that this one is a view of, itself if it is none.
     """
 
-    __slots__ = ("address", "dtype", "elements", "name", "origin", "shape", "window", "writable")
+    __slots__ = (
+        "_views",
+        "address",
+        "dtype",
+        "elements",
+        "name",
+        "origin",
+        "shape",
+        "whole",
+        "window",
+        "writable",
+    )
 
     def __init__(
         self,
@@ -69,15 +85,52 @@ class Tensor:
         self.origin = origin
         self.elements = elements
         self.writable = writable
-        self.address = address  # of the window's first byte; 0 without values
+        self.address = address  # of the window's first byte; made up for a tensor without data
+        self.whole: Tensor = self
+        self._views: dict[str, Tensor] = {}
+
+    def viewed(self, dtype: DType) -> Tensor:
+        """The same memory as elements of another type, as far as whole ones fit; element 0 stays where it is."""
+        if dtype == self.dtype:
+            return self
+        found = self._views.get(dtype.name)
+        if found is None:
+            found = self._views[dtype.name] = self._view(dtype)
+        return found
+
+    def _view(self, dtype: DType) -> Tensor:
+        old, new = self.dtype.itemsize, dtype.itemsize
+        lead = self.origin * old % new  # bytes in front of the first element that is whole
+        elements = max(0, self.elements * old - lead) // new
+        window = None
+        if self.window is not None:
+            window = self.window.view(np.uint8)[lead : lead + elements * new].view(dtype.storage)
+        shape = self.shape if old == new else (elements,)
+        out = Tensor(
+            self.name,
+            dtype,
+            shape,
+            window,
+            self.origin * old // new,
+            elements,
+            self.writable,
+            self.address + lead,
+        )
+        out.whole = self.whole
+        return out
 
 
 def tensor_argument(name: str, x: Any) -> Tensor | None:
     """The tensor behind a kernel argument: numpy array, torch CPU tensor or `Shape`; None if it is none of these."""
     if isinstance(x, Shape):
-        return Tensor(name, x.dtype, x.shape, None, 0, x.size, True, 0)
+        return Tensor(name, x.dtype, x.shape, None, 0, x.size, True, _made_up(x.size * x.dtype.itemsize))
     array = as_array(name, x)
     return None if array is None else _from_numpy(name, array)
+
+
+def _made_up(size: int) -> int:
+    """An address for a tensor without data, apart from all others."""
+    return next(_places) * (1 << 44) if size < 1 << 44 else 1 << 62
 
 
 def as_array(name: str, x: Any) -> np.ndarray | None:

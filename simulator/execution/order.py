@@ -9,6 +9,7 @@ import numpy as np
 
 from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
+from .anywhere import Anywhere
 from .memory import Tensor
 from .run import runtime_arguments
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
@@ -29,6 +30,8 @@ def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments:
     """
     if grid == (1, 1, 1):
         return False
+    if _reach_anything(program):
+        return True
     shared = _shared(program, arguments)
     if not shared:
         return False
@@ -38,6 +41,15 @@ def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments:
     except DataDependentError:
         return True
     return touched.unknown or touched.meet()
+
+
+def _reach_anything(program: Program) -> bool:
+    """Whether pointers made of numbers are written through, or read while others are written."""
+    roots = _roots(program)
+    rootless = [_what(op) for op, _ in _accesses(program.body, 1) if not roots.get(op.args[0].id)]  # type: ignore[union-attr]
+    if not rootless:
+        return False
+    return any(op.kind in ("store", "atomic") for op in program.walk())
 
 
 def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
@@ -164,7 +176,10 @@ class _Touched(Walker):
 
     def note(self, op: Op, pointer: Pointers, mask: Any) -> None:
         tensor, offsets = pointer.tensor, pointer.offsets
-        if id(tensor) not in self.shared or self.unknown:
+        if isinstance(tensor, Anywhere):
+            self.unknown = True
+            return
+        if id(tensor.whole) not in self.shared or self.unknown:
             return
         scalar = not op.args[0].shape  # type: ignore[union-attr]
         if isinstance(offsets, Opaque) or not (scalar or isinstance(offsets, Affine)):

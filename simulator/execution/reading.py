@@ -16,6 +16,7 @@ from ..frontend import types as ty
 from ..frontend.liveness import last_uses
 from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
+from .anywhere import Known
 from .values import Affine, Box, Pointers, take
 
 DEFAULT_STEP_LIMIT = 1_000_000
@@ -63,6 +64,7 @@ class Reading(ABC):
         self.grid = grid
         self.last_uses = last_uses(program)
         self.active = np.empty(0, np.int64)
+        self.known = Known(())
         self.steps_left = step_limit
         self.step_limit = step_limit
         self.handlers: dict[str, Callable[[Op, Frame], None]] = {
@@ -73,6 +75,9 @@ class Reading(ABC):
         """Run the programs `numbers` with the runtime values of the parameters."""
         self.active = numbers
         self.steps_left = self.step_limit
+        given = [p.tensor for p in arguments.values() if isinstance(p, Pointers)]
+        if given != self.known.given:
+            self.known = Known(given)
         frame = Frame()
         for name, v in self.program.params.items():
             frame.values[v.id] = arguments[name]

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import UsageError
 from ..frontend.types import DType
 from .memory import Tensor
 
@@ -158,13 +157,7 @@ def merge(parts: list[tuple[np.ndarray, Any]], count: int) -> Any:
     if any(isinstance(v, Opaque) for _, v in parts):
         return OPAQUE
     if isinstance(first, Pointers):
-        names = dict.fromkeys(v.tensor.name for _, v in parts)
-        if len(names) == 1:
-            return Pointers(first.tensor, merge([(i, v.offsets) for i, v in parts], count))
-        raise UsageError(
-            f"one name points into {' and '.join(map(repr, names))} in different programs; "
-            "access each tensor in the branch that chooses it"
-        )
+        return _merge_pointers(parts, count)
     if len({type(v) for _, v in parts if isinstance(v, Affine | Box) or getattr(v, "ndim", 0) > 1}) > 1:
         return _merge_mixed(parts, count)
     if isinstance(first, Affine):
@@ -174,6 +167,17 @@ def merge(parts: list[tuple[np.ndarray, Any]], count: int) -> Any:
     if isinstance(first, Box):
         return _merge_boxes(parts, count)
     return _merge_arrays(parts, count)
+
+
+def _merge_pointers(parts: list[tuple[np.ndarray, Any]], count: int) -> Pointers:
+    """Into one tensor if all are; otherwise the addresses are merged."""
+    from .anywhere import as_anywhere
+
+    tensor = parts[0][1].tensor
+    if any(v.tensor is not tensor for _, v in parts):
+        parts = [(i, as_anywhere(v)) for i, v in parts]
+        tensor = parts[0][1].tensor
+    return Pointers(tensor, merge([(i, v.offsets) for i, v in parts], count))
 
 
 def _merge_mixed(parts: list[tuple[np.ndarray, Any]], count: int) -> np.ndarray:

@@ -104,7 +104,7 @@ def _result(op: Op, r: Value) -> Static:
 
 def _pointer(op: Op) -> Static:
     inputs = [a.static for a in op.args if a is not None]
-    if op.kind == "select":
+    if op.kind == "select" and op.results[0].shape:
         return Static("pointer", affine_offsets=False)
     offsets_ok = all(
         (s.kind == "pointer" and s.affine_offsets) or s.kind in ("scalar", "affine") for s in inputs

@@ -61,7 +61,7 @@ class Block(Aggregate):
     @property
     def element(self) -> DType:
         assert isinstance(self.base.dtype, PointerType)
-        return self.base.dtype.element_ty
+        return self.base.dtype.element_ty  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

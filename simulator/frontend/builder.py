@@ -180,7 +180,20 @@ class Builder:
         if x.dtype == dtype:
             return x
         if x.is_pointer or isinstance(dtype, PointerType):
-            raise KernelError(f"cannot cast {x.dtype} to {dtype}")
+            return self._pointer_cast(x, dtype)
+        return self._one("cast", (x,), dtype, x.shape)
+
+    def _pointer_cast(self, x: Value, dtype: DType | PointerType) -> Value:
+        """Between pointers, and between pointers and integers of 64 bits: the address is kept."""
+        if x.is_pointer and isinstance(dtype, DType):
+            if not dtype.is_int() or dtype.bits != 64:
+                raise KernelError(
+                    f"a pointer can be cast to a pointer or an integer of 64 bits, not to {dtype}"
+                )
+        elif not x.is_pointer and not (x.dtype.is_int() and not x.dtype.is_bool()):
+            raise KernelError(f"cannot cast {x.dtype} to {dtype}: an address is an integer")
+        elif not x.is_pointer and x.dtype.bits != 64:  # type: ignore[union-attr]
+            x = self.cast(x, ty.int64)
         return self._one("cast", (x,), dtype, x.shape)
 
     def cast_with(self, x: Operand, dtype: DType, rounding: str, overflow: str) -> Value:
@@ -232,9 +245,7 @@ class Builder:
         if not isinstance(a, Value) and not isinstance(b, Value):
             return COMPARISON[name](a, b)
         if is_pointer(a) or is_pointer(b):
-            raise KernelError(
-                f"pointers cannot be compared, got {types_of(a, b)}; compare offsets, or use `is None`"
-            )
+            a, b = (self.cast(x, ty.int64) if isinstance(x, Value) else x for x in (a, b))
         dtype = self._common_type(a, b, name)
         a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
         return self._one("compare", (a, b), ty.int1, a.shape, name=name)
@@ -264,12 +275,24 @@ class Builder:
     def select(self, condition: Operand, a: Operand, b: Operand) -> Value:
         c = self.to_value(condition)
         c = c if c.dtype == ty.int1 else self.to_bool(c)
+        if is_pointer(a) or is_pointer(b):
+            return self._select_pointers(c, a, b)
         dtype = self._common_type(self.to_value(a) if not isinstance(b, Value) else a, b, "where")
         va, vb = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
         if c.shape != va.shape:
             c, va = self.same_shape(c, va)
             c, vb = self.same_shape(c, vb)
         return self._one("select", (c, va, vb), dtype, va.shape)
+
+    def _select_pointers(self, c: Value, a: Operand, b: Operand) -> Value:
+        if not isinstance(a, Value) or not isinstance(b, Value) or a.dtype != b.dtype:
+            raise KernelError(
+                f"where: both sides must be pointers to one type, got {types_of(a, b)}; cast one"
+            )
+        a, b = self._same_shape(a, b)
+        c, a = self._same_shape(c, a)
+        c, b = self._same_shape(c, b)
+        return self._one("select", (c, a, b), a.dtype, a.shape)
 
     def to_bool(self, x: Operand) -> Value:
         v = self.to_value(x)
@@ -332,6 +355,8 @@ class Builder:
 
     def load(self, pointer: Value, mask: Operand | None, other: Operand | None) -> Value:
         element = pointee(pointer, "load")
+        if isinstance(element, PointerType):  # a table of pointers holds addresses
+            return self.cast(self.load(self.cast(pointer, PointerType(ty.int64)), mask, other), element)
         pointer, m = self._with_mask(pointer, mask, "load")
         if other is not None and mask is None:
             raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
@@ -340,6 +365,12 @@ class Builder:
 
     def store(self, pointer: Value, value: Operand, mask: Operand | None) -> None:
         element = pointee(pointer, "store")
+        if isinstance(element, PointerType):
+            pointer, value, element = (
+                self.cast(pointer, PointerType(ty.int64)),
+                self.cast(value, ty.int64),
+                ty.int64,
+            )
         v = self.cast(value, element)
         if v.shape != pointer.shape:
             if v.shape and not pointer.shape:

@@ -30,7 +30,16 @@ HOST_FUNCTIONS: tuple[Any, ...] = (
     hasattr,
     getattr,
     constexpr,
+    PointerType,
+    zip,
+    enumerate,
+    reversed,
+    sorted,
+    any,
+    all,
 )
+# Those that only put values of the program into another order.
+ARRANGING = (tuple, list, isinstance, zip, enumerate, reversed)
 
 
 def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -45,7 +54,9 @@ def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return out
     if not is_host(fn):
         raise KernelError(f"{describe_function(fn)} cannot be called in a kernel; {_instead(fn)}")
-    if values and fn not in (tuple, list, isinstance):
+    if fn in (zip, enumerate, reversed):
+        return tuple(fn(*args, **kwargs))
+    if values and fn not in ARRANGING:
         raise KernelError(f"{describe_function(fn)} needs compile-time arguments, got a value of the program")
     return unwrap(fn(*args, **kwargs))
 

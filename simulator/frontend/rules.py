@@ -151,7 +151,7 @@ def element_of(v: Value) -> DType:
 def pointee(pointer: object, what: str) -> DType:
     if not isinstance(pointer, Value) or not isinstance(pointer.dtype, PointerType):
         raise KernelError(f"{what}: the first argument must be a pointer, got {describe(pointer)}")
-    return pointer.dtype.element_ty
+    return pointer.dtype.element_ty  # type: ignore[no-any-return]
 
 
 def types_of(a: Operand, b: Operand) -> str:

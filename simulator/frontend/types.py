@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -154,9 +154,11 @@ class BlockType:
 
 @dataclass(frozen=True)
 class PointerType:
-    """Pointer to elements of `element_ty` in global memory."""
+    """Pointer to elements of `element_ty`, a type or a pointer type, in global memory."""
 
-    element_ty: DType
+    element_ty: Any
+    address_space: int = field(default=1, compare=False)
+    const: bool = field(default=False, compare=False)
 
     def __repr__(self) -> str:
         return f"pointer<{self.element_ty}>"

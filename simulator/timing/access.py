@@ -93,6 +93,7 @@ class FirstTouch:
         return part
 
     def _map(self, tensor: Tensor) -> tuple[np.ndarray, int]:
+        tensor = tensor.whole
         found = self.seen.get(id(tensor))
         if found is None:
             size, shift = tensor.elements * tensor.dtype.itemsize, LINE_SHIFT

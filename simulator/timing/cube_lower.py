@@ -43,8 +43,7 @@ class CubeLowering(Walker):
         amount, bursts, elements = transfer_bytes(pointer.offsets, mask, r.dtype.itemsize)
         self._check_bursts(op, r, bursts, elements)  # type: ignore[attr-defined]
         amount = amount * plan.unaligned_factor(pointer.offsets, r)
-        region = self.checked_region(op, pointer, mask, "load")  # type: ignore[attr-defined]
-        first = self.touch.share(pointer.tensor, region)  # type: ignore[attr-defined]
+        first = self.first_share(op, pointer, mask)  # type: ignore[attr-defined]
         what = {**slots, "latency": plan.l1_latency, "occupancy": plan.l1_interval}
         self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, first, what)  # type: ignore[attr-defined]
 

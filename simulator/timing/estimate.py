@@ -48,11 +48,9 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
     size = 1 if one_by_one or seed is not None else chunk_size(call.program)
     touch = FirstTouch()
     groups = []
-    printed: dict[int, int] = {}
     order = program_order(call.program, total, seed)
+    walk = TimeWithValues(call.program, call.grid, numerics, call.device.step_limit)
     for first in range(0, total, size):
-        walk = TimeWithValues(call.program, call.grid, numerics, call.device.step_limit)
-        walk.printed = printed
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))
     return _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..execution.anywhere import Anywhere
 from ..execution.copy import Region as AccessRegion
 from ..execution.copy import check
 from ..execution.reading import place
@@ -230,7 +231,7 @@ class Lowering(CubeLowering):
             return
         amount, bursts, elements = transfer_bytes(pointer.offsets, mask, _itemsize(r))
         self._check_bursts(op, r, bursts, elements)
-        first = self.touch.share(pointer.tensor, self.checked_region(op, pointer, mask, "load"))
+        first = self.first_share(op, pointer, mask)
         what = {
             "writes": writes,
             "clobbers": clobbers,
@@ -260,10 +261,26 @@ class Lowering(CubeLowering):
             part = (np.broadcast_to(np.asarray(amount), len(numbers)) * share)[chosen]
             self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
 
-    def checked_region(self, op: Op, pointer: Pointers, mask: Any, what: str) -> AccessRegion:
+    def first_share(self, op: Op, pointer: Pointers, mask: Any) -> np.ndarray:
+        """Per program (or one for all alike) the part of a load that is read for the first time."""
+        if not isinstance(pointer.tensor, Anywhere):
+            return self.touch.share(
+                pointer.tensor, self.checked_region(op, pointer, mask, "load", self.active)
+            )
+        out = np.ones(len(self.active))
+        for index, p, m in self.known.pieces(pointer, mask, self.active, "load", place(op)):
+            numbers = self.active if index is None else self.active[index]
+            out[slice(None) if index is None else index] = self.touch.share(
+                p.tensor, self.checked_region(op, p, m, "load", numbers)
+            )
+        return out
+
+    def checked_region(
+        self, op: Op, pointer: Pointers, mask: Any, what: str, numbers: np.ndarray
+    ) -> AccessRegion:
         """Where an affine access touches its tensor; out of bounds is an error here as it is with values."""
-        region = AccessRegion(pointer.tensor, pointer.offsets, mask, len(self.active))
-        check(pointer.tensor, region, self.active, what, place(op))
+        region = AccessRegion(pointer.tensor, pointer.offsets, mask, len(numbers))
+        check(pointer.tensor, region, numbers, what, place(op))
         return region
 
     def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
@@ -334,8 +351,8 @@ class Lowering(CubeLowering):
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             self._discrete(op, v, False, op.kind, reads=reads)
             return
-        if isinstance(pointer.offsets, Affine):
-            self.checked_region(op, pointer, mask, op.kind)
+        if isinstance(pointer.offsets, Affine) and not isinstance(pointer.tensor, Anywhere):
+            self.checked_region(op, pointer, mask, op.kind, self.active)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = transfer_bytes(offsets, mask, _itemsize(v))
         self._check_bursts(op, v, bursts, elements)

@@ -95,7 +95,6 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "pointer times": ("x = p * 2", "+ or - with integers only", "p *"),
     "pointer plus float": ("x = p + f", "must be an integer", "p +"),
     "pointer plus bool": ("x = p + (n > 1)", "must be an integer", "p +"),
-    "pointers compared": ("x = p == q", "pointers cannot be compared", "p =="),
     "exp of integers": ("x = tl.exp(n)", "needs floating point", "tl.exp"),
     "float bits": ("x = f & 1", "needs integers or booleans", "f &"),
     "invert a float": ("x = ~f", "needs integers or booleans", "~f"),

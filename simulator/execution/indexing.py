@@ -54,7 +54,8 @@ class Indexing(Reading):
         x = frame.get(v)
         rank = len(r.shape)
         if isinstance(x, Pointers):
-            x = Pointers(x.tensor, Affine(x.offsets, (0,) * rank, r.shape))
+            known = not isinstance(x.offsets, Opaque)
+            x = Pointers(x.tensor, Affine(x.offsets, (0,) * rank, r.shape)) if known else x
         elif v.dtype.is_bool() and not isinstance(x, Opaque):
             x = symbolic.constant_box(x, r.shape)
         elif v.dtype.is_int() and not isinstance(x, Opaque):

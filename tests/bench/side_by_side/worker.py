@@ -1,0 +1,92 @@
+"""One engine in one process: `python -m side_by_side.worker triton|ascendtile` reads names of cases, a line each.
+
+For each it answers with a line of JSON: CPU seconds of the launch alone (all threads of the process), and the largest
+error of each output, relative to the output's largest value, against float64. Data stay from turn to turn.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .cases import CASES, Arrays, Case
+
+Wrap = Callable[[np.ndarray], Any]
+
+
+def load_triton() -> tuple[ModuleType, Wrap]:
+    """Triton's interpreter: it is chosen by an environment variable that must be there before the import."""
+    os.environ["TRITON_INTERPRET"] = "1"
+    import torch
+    import triton
+    import triton.language as tl
+
+    torch.set_num_threads(1)
+    return engine(triton.jit, tl), torch.from_numpy
+
+
+def load_ascendtile() -> tuple[ModuleType, Wrap]:
+    import ascendtile.simulator as sim
+    import ascendtile.simulator.language as tl
+
+    return engine(sim.jit, tl), lambda array: array
+
+
+def engine(jit: Any, tl: Any) -> ModuleType:
+    module = ModuleType("engine")
+    module.__dict__.update(jit=jit, tl=tl)
+    return module
+
+
+class Bench:
+    """An engine, its kernels, and the data of the case that was asked for last."""
+
+    def __init__(self, name: str) -> None:
+        sys.modules["engine"], self.wrap = load_triton() if name == "triton" else load_ascendtile()
+        self.kernels = importlib.import_module(".kernels", __package__)
+        self.case: Case | None = None
+        self.arrays: Arrays = {}
+        self.expected: Arrays = {}
+
+    def prepare(self, case: Case) -> None:
+        if case is not self.case:
+            self.case, self.arrays = case, case.arrays()
+            self.expected = case.expected(self.arrays)
+
+    def turn(self, name: str) -> dict[str, Any]:
+        case = CASES[name]
+        self.prepare(case)
+        for output in self.expected:
+            self.arrays[output].fill(np.nan)  # what an earlier turn left must not pass as a result
+        wrapped = {k: self.wrap(x) for k, x in self.arrays.items()}
+        launch = getattr(self.kernels, case.kernel)[(case.grid,)]
+        begin = time.process_time()
+        launch(**wrapped, **case.arguments)
+        seconds = time.process_time() - begin
+        errors = {k: error(self.arrays[k], x) for k, x in self.expected.items()}
+        return {"seconds": seconds, "errors": errors, "good": max(errors.values()) <= case.error}
+
+
+def error(found: np.ndarray, expected: np.ndarray) -> float:
+    """Largest deviation, relative to the largest value; infinite if anything is not a number."""
+    deviation = np.abs(found.astype(np.float64) - expected).max()
+    return float(deviation / np.abs(expected).max()) if np.isfinite(deviation) else float("inf")
+
+
+def main() -> None:
+    bench = Bench(sys.argv[1])
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(bench.turn(line.strip())), flush=True)
+
+
+if __name__ == "__main__":
+    main()

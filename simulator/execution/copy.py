@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import OutOfBoundsError, UsageError
 from ..frontend.types import DType
+from ..units.blocks import new_tile
 from ._copy import find_outside, read_boxes, write_boxes
 from .memory import Tensor
 from .values import Affine, Box
@@ -132,7 +133,7 @@ def out_of_bounds(tensor: Tensor, index: int, program: int, what: str, where: st
 def read(tensor: Tensor, region: Region, fill: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Tile (P, *shape) in held form; `fill` (a number or an array) where the mask is false."""
     dtype = tensor.dtype
-    out = np.empty((region.programs, *shape), dtype.held)
+    out = new_tile((region.programs, *shape), dtype.held)
     if not region.full:
         out[...] = 0 if fill is None else fill
     if out.size and tensor.elements:

@@ -105,7 +105,7 @@ class ValueRun(Rearranging, Walker):
         rules = self.numerics.cube
         if operand != "fp16":  # an FP16 accumulator is for FP16 products only
             rules = rules.with_switches({"accumulator": None})
-        return mmad(a, b, acc, rules=rules, operand=operand)
+        return mmad(a, b, acc, rules=rules, operand=operand, on_grid=operand == stored)
 
     def dense_permute(self, op: Op, x: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(x.transpose(0, *(k + 1 for k in op.attrs["order"])))

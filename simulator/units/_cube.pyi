@@ -10,6 +10,7 @@ def scratch_doubles(kb: int) -> int: ...
 def multiply(
     a: NDArray[np.float32],
     b: NDArray[np.float32],
+    start: NDArray[np.float32] | None,
     c: NDArray[np.float32],
     scratch: NDArray[np.float64],
     kb: int,

@@ -9,7 +9,7 @@ its own chain of additions in ascending k whatever the width is. (A fused multip
 either, as the product is exact.)
 """
 
-from libc.math cimport NAN
+from libc.string cimport memcpy, memset
 
 from ascendtile.simulator.precision._rounding cimport (
     Mode, Target, TO_FP32, RINT, flush_row, make_cut, make_ends, round_double_row, stored_bits
@@ -53,7 +53,64 @@ cdef extern from *:
         }
     }
 
+    typedef void (*cube_load)(const float *c, Py_ssize_t ldc, double *acc, int settle);
+    typedef void (*cube_store)(const double *acc, float *c, Py_ssize_t ldc);
+
+    /* A whole tile of float32 as accumulators, settled as they are after a block; and back, exactly.
+       One NaN stands for all: which payload wins depends on the compiler. */
+    static void cube_load_scalar(const float *c, Py_ssize_t ldc, double *acc, int settle)
+    {
+        for (int e = 0; e < CUBE_MR * CUBE_NR; e++)
+            acc[e] = cube_settle((double)c[e / CUBE_NR * ldc + e % CUBE_NR], settle);
+    }
+    static void cube_store_scalar(const double *acc, float *c, Py_ssize_t ldc)
+    {
+        for (int e = 0; e < CUBE_MR * CUBE_NR; e++)
+            c[e / CUBE_NR * ldc + e % CUBE_NR] = acc[e] == acc[e] ? (float)acc[e] : (float)NAN;
+    }
+
     #if defined(__GNUC__)
+    #define CUBE_TILES(NAME, ATTRIBUTE, BYTES)                                                              \\
+    ATTRIBUTE static void cube_load_##NAME(const float *c, Py_ssize_t ldc, double *acc, int settle)         \\
+    {                                                                                                       \\
+        typedef double U __attribute__((vector_size(BYTES), aligned(8)));                                   \\
+        typedef double V __attribute__((vector_size(BYTES)));                                               \\
+        typedef float F __attribute__((vector_size(BYTES / 2), aligned(4)));                                \\
+        typedef long long I __attribute__((vector_size(BYTES)));                                            \\
+        enum { LANES = BYTES / 8 };                                                                         \\
+        const I zero = {0};                                                                                 \\
+        const I magnitude = zero + 0x7FFFFFFFFFFFFFFFLL;                                                    \\
+        const V most = (V)zero + (double)FLT_MAX, least = (V)zero + (double)FLT_MIN;                        \\
+        for (int i = 0; i < CUBE_MR; i++) for (int j = 0; j < CUBE_NR; j += LANES) {                        \\
+            V x = __builtin_convertvector(*(const F *)(c + i * ldc + j), V);                                \\
+            if (settle & CUBE_SATURATE) {                                                                   \\
+                I over = (V)((I)x & magnitude) > most;                                                      \\
+                x = (V)(((I)x & ~(over & magnitude)) | ((I)most & over));                                   \\
+            }                                                                                               \\
+            if (settle & CUBE_FLUSH) {                                                                      \\
+                I tiny = (V)((I)x & magnitude) < least;                                                     \\
+                x = (V)((I)x & ~(tiny & magnitude));                                                        \\
+            }                                                                                               \\
+            *(U *)(acc + i * CUBE_NR + j) = x;                                                              \\
+        }                                                                                                   \\
+    }                                                                                                       \\
+    ATTRIBUTE static void cube_store_##NAME(const double *acc, float *c, Py_ssize_t ldc)                    \\
+    {                                                                                                       \\
+        typedef double U __attribute__((vector_size(BYTES), aligned(8)));                                   \\
+        typedef double V __attribute__((vector_size(BYTES)));                                               \\
+        typedef float F __attribute__((vector_size(BYTES / 2), aligned(4)));                                \\
+        typedef long long I __attribute__((vector_size(BYTES)));                                            \\
+        const I zero = {0};                                                                                 \\
+        const V nan = (V)zero + (double)(float)NAN;                                                         \\
+        for (int i = 0; i < CUBE_MR; i++) for (int j = 0; j < CUBE_NR; j += BYTES / 8) {                    \\
+            const V x = *(const U *)(acc + i * CUBE_NR + j);                                                \\
+            const I number = x == x;                                                                        \\
+            const V y = (V)(((I)x & number) | ((I)nan & ~number));                                          \\
+            *(F *)(c + i * ldc + j) = __builtin_convertvector(y, F);                                        \\
+        }                                                                                                   \\
+    }
+    CUBE_TILES(vector16, , 16)
+
     /* Four rows of two vectors: eight chains of additions hide the latency of one. A macro, because the
        vector type and the target cannot be parameters of a function. A comparison gives all ones or zero. */
     #define CUBE_BLOCKS(NAME, ATTRIBUTE, BYTES)                                                             \\
@@ -105,11 +162,23 @@ cdef extern from *:
     CUBE_BLOCKS(cube_vector16, , 16)
     #else
     #define cube_vector16 cube_scalar
+    #define cube_load_vector16 cube_load_scalar
+    #define cube_store_vector16 cube_store_scalar
     #endif
 
     #if defined(__x86_64__) && defined(__GNUC__)
     CUBE_BLOCKS(cube_vector32, __attribute__((target("avx2"))), 32)
     CUBE_BLOCKS(cube_vector64, __attribute__((target("avx512f"))), 64)
+    CUBE_TILES(vector32, __attribute__((target("avx2"))), 32)
+    CUBE_TILES(vector64, __attribute__((target("avx512f"))), 64)
+    static cube_load cube_load_path(int path) {
+        return path == 3 ? cube_load_vector64 : path == 2 ? cube_load_vector32
+            : path == 1 ? cube_load_vector16 : cube_load_scalar;
+    }
+    static cube_store cube_store_path(int path) {
+        return path == 3 ? cube_store_vector64 : path == 2 ? cube_store_vector32
+            : path == 1 ? cube_store_vector16 : cube_store_scalar;
+    }
     static cube_blocks cube_path(int path) {
         __builtin_cpu_init();
         if (path == 3) return __builtin_cpu_supports("avx512f") ? cube_vector64 : NULL;
@@ -120,12 +189,25 @@ cdef extern from *:
     static cube_blocks cube_path(int path) {
         return path > 1 ? NULL : path == 1 ? cube_vector16 : cube_scalar;
     }
+    static cube_load cube_load_path(int path) { return path ? cube_load_vector16 : cube_load_scalar; }
+    static cube_store cube_store_path(int path) { return path ? cube_store_vector16 : cube_store_scalar; }
     #endif
     """
+    ctypedef void (*Load "cube_load")(
+        const float* c, Py_ssize_t ldc, double* acc, int settle) noexcept nogil
+    ctypedef void (*Store "cube_store")(const double* acc, float* c, Py_ssize_t ldc) noexcept nogil
     Blocks cube_path(int path) noexcept nogil
+    Load cube_load_path(int path) noexcept nogil
+    Store cube_store_path(int path) noexcept nogil
 
 _WIDTHS = ("scalar", "vector16", "vector32", "vector64")  # bytes of a vector
 PATHS = tuple([name for path, name in enumerate(_WIDTHS) if cube_path(path) != NULL])
+
+
+cdef struct Path:  # the loops of one vector width
+    Blocks blocks
+    Load load
+    Store store
 
 
 cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcept nogil:
@@ -143,6 +225,11 @@ cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcep
 cdef void pack_a(const float* a, Py_ssize_t lda, Py_ssize_t rows, Py_ssize_t k, double* dst) noexcept nogil:
     """MR rows of `a` as doubles, (k, MR); rows that are not there are zero."""
     cdef Py_ssize_t i, t
+    if rows == MR:
+        for t in range(k):
+            for i in range(MR):
+                dst[t * MR + i] = a[i * lda + t]
+        return
     for i in range(MR):
         for t in range(k):
             dst[t * MR + i] = a[i * lda + t] if i < rows else 0.0
@@ -154,6 +241,10 @@ cdef void pack_b(const float* b, Py_ssize_t ldb, Py_ssize_t cols, Py_ssize_t k, 
     while cols > 0:
         width = min(cols, <Py_ssize_t>NR)
         for t in range(k):
+            if width == NR:
+                for j in range(NR):
+                    dst[t * NR + j] = b[t * ldb + j]
+                continue
             for j in range(width):
                 dst[t * NR + j] = b[t * ldb + j]
             for j in range(width, NR):
@@ -190,51 +281,65 @@ cdef void tile_blocks(
 
 
 cdef void load_tile(
-    const float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, double* acc
+    const float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, double* acc, Path* path, Rule* rule
 ) noexcept nogil:
+    """Accumulators to start from, settled; zeros where `c` is NULL, and where a tile is cut short."""
+    cdef float[MR * NR] whole
     cdef Py_ssize_t i, j
-    for i in range(MR):
-        for j in range(NR):
-            acc[i * NR + j] = c[i * ldc + j] if i < rows and j < cols else 0.0
+    if c == NULL:
+        memset(acc, 0, MR * NR * sizeof(double))
+        return
+    if rows < MR or cols < NR:
+        memset(whole, 0, MR * NR * sizeof(float))
+        for i in range(min(rows, <Py_ssize_t>MR)):
+            for j in range(min(cols, <Py_ssize_t>NR)):
+                whole[i * NR + j] = c[i * ldc + j]
+        c, ldc = whole, NR
+    path.load(c, ldc, acc, rule.settle)
 
 
 cdef void store_tile(
-    const double* acc, float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols
+    const double* acc, float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, Path* path
 ) noexcept nogil:
-    """Back to float32, exactly. One NaN stands for all: which payload wins depends on the compiler."""
-    cdef Py_ssize_t i, j
-    cdef double x
-    for i in range(rows):
-        for j in range(cols):
-            x = acc[i * NR + j]
-            c[i * ldc + j] = <float>x if x == x else <float>NAN
+    cdef float[MR * NR] whole
+    cdef Py_ssize_t i
+    if rows >= MR and cols >= NR:
+        path.store(acc, c, ldc)
+        return
+    path.store(acc, whole, NR)
+    for i in range(min(rows, <Py_ssize_t>MR)):
+        memcpy(c + i * ldc, whole + i * NR, min(cols, <Py_ssize_t>NR) * sizeof(float))
 
 
 cdef void panel_product(
-    Blocks blocks, const float* a, Py_ssize_t lda, const double* b, float* c, Py_ssize_t ldc,
-    Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t k, Py_ssize_t kb, Rule* rule, double* scratch
+    Path* path, const float* a, Py_ssize_t lda, const double* b, const float* start, float* c,
+    Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t k, Py_ssize_t kb, Rule* rule, double* scratch
 ) noexcept nogil:
-    """c += a @ b for k of one chunk and the columns of packed `b`; scratch: a tile, then a panel of `a`."""
+    """c = start + a @ b for one chunk of k and packed `b`; scratch: a tile, then a panel of `a`."""
     cdef double* panel = scratch + MR * NR
     cdef Py_ssize_t n
     while rows > 0:
         pack_a(a, lda, min(rows, <Py_ssize_t>MR), k, panel)
         n = 0
         while n < cols:
-            load_tile(c + n, ldc, min(rows, <Py_ssize_t>MR), min(cols - n, <Py_ssize_t>NR), scratch)
-            tile_blocks(blocks, panel, b + n * k, scratch, k, kb, rule)
-            store_tile(scratch, c + n, ldc, min(rows, <Py_ssize_t>MR), min(cols - n, <Py_ssize_t>NR))
+            load_tile(NULL if start == NULL else start + n, ldc, rows, cols - n, scratch, path, rule)
+            tile_blocks(path.blocks, panel, b + n * k, scratch, k, kb, rule)
+            store_tile(scratch, c + n, ldc, rows, cols - n, path)
             n += NR
         a += MR * lda
         c += MR * ldc
+        if start != NULL:
+            start += MR * ldc
         rows -= MR
 
 
 cdef void matrix_product(
-    Blocks blocks, const float* a, const float* b, float* c, Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t k,
-    Py_ssize_t kb, Py_ssize_t chunk, Rule* rule, double* scratch
+    Path* path, const float* a, const float* b, const float* start, float* c, Py_ssize_t rows,
+    Py_ssize_t cols, Py_ssize_t k, Py_ssize_t kb, Py_ssize_t chunk, Rule* rule, double* scratch
 ) noexcept nogil:
+    """c = start + a @ b; the first chunk of k goes on from `start`, the others from `c`."""
     cdef double* panels = scratch + MR * NR + MR * chunk
+    cdef const float* old
     cdef Py_ssize_t n = 0
     cdef Py_ssize_t t, depth, width
     while n < cols:
@@ -243,7 +348,10 @@ cdef void matrix_product(
         while t < k:
             depth = min(k - t, chunk)
             pack_b(b + t * cols + n, cols, width, depth, panels)
-            panel_product(blocks, a + t, k, panels, c + n, cols, rows, width, depth, kb, rule, scratch)
+            old = c + n if t > 0 else NULL if start == NULL else start + n
+            panel_product(
+                path, a + t, k, panels, old, c + n, cols, rows, width, depth, kb, rule, scratch
+            )
             t += chunk
         n += NC
 
@@ -259,22 +367,25 @@ def scratch_doubles(Py_ssize_t kb):
 
 
 def multiply(
-    const float[:, :, ::1] a, const float[:, :, ::1] b, float[:, :, ::1] c, double[::1] scratch,
-    Py_ssize_t kb, Target target, Mode mode, bint saturate, bint flush, int path
+    const float[:, :, ::1] a, const float[:, :, ::1] b, const float[:, :, ::1] start, float[:, :, ::1] c,
+    double[::1] scratch, Py_ssize_t kb, Target target, Mode mode, bint saturate, bint flush, int path
 ):
-    """c[p] += a[p] @ b[p] in place, blocks of kb in ascending k, each rounded once to `target` by `mode`.
+    """c[p] = start[p] + a[p] @ b[p], blocks of kb in ascending k, each rounded once to `target` by `mode`.
 
-    a: (P or 1, M, K), b: (P or 1, K, N), c: (P, M, N); none empty. `path`: index of a name in PATHS.
+    a: (P or 1, M, K), b: (P or 1, K, N), c: (P, M, N), none empty; start: as c, c itself, or None for zeros.
+    `path`: index of a name in PATHS.
     """
     cdef Rule rule = make_rule(target, mode, saturate, flush)
-    cdef Blocks blocks = cube_path(path)
+    cdef Path chosen
     cdef Py_ssize_t chunk = chunk_of(kb)
+    cdef bint fresh = start is None
     cdef Py_ssize_t p, pa, pb
+    chosen.blocks, chosen.load, chosen.store = cube_path(path), cube_load_path(path), cube_store_path(path)
     with nogil:
         for p in range(c.shape[0]):
             pa = p if a.shape[0] > 1 else 0
             pb = p if b.shape[0] > 1 else 0
             matrix_product(
-                blocks, &a[pa, 0, 0], &b[pb, 0, 0], &c[p, 0, 0], c.shape[1], c.shape[2], a.shape[2],
-                kb, chunk, &rule, &scratch[0]
+                &chosen, &a[pa, 0, 0], &b[pb, 0, 0], NULL if fresh else &start[p, 0, 0], &c[p, 0, 0],
+                c.shape[1], c.shape[2], a.shape[2], kb, chunk, &rule, &scratch[0]
             )

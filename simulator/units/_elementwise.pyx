@@ -12,39 +12,89 @@ from libc.string cimport memcpy
 
 from ascendtile.simulator.precision._rounding cimport bf16_round_row, f16_round_row
 
-cdef double LOG2_E = 1.4426950408889634
-cdef double LN2_HIGH = 0.693147180369123816490  # 32 bits: k * LN2_HIGH is exact
-cdef double LN2_LOW = 1.90821492927058770002e-10
-cdef double ROUNDER = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #include <stdint.h>
+    #include <string.h>
+
+    #define LOG2_E 1.4426950408889634
+    #define LN2_HIGH 0.693147180369123816490 /* 32 bits: k * LN2_HIGH is exact */
+    #define LN2_LOW 1.90821492927058770002e-10
+    #define ROUNDER 6755399441055744.0 /* 1.5 * 2^52: adding it leaves the nearest integer in the low bits */
+
+    /* e^x for x in [-150, 130]; Taylor to degree 13 on |r| <= ln2/2 leaves 4e-18. */
+    ASCENDTILE_INLINE double elementwise_exp(double x)
+    {
+        const double shifted = x * LOG2_E + ROUNDER;
+        const double k = shifted - ROUNDER;
+        const double r = (x - k * LN2_HIGH) - k * LN2_LOW;
+        double p = 1.6059043836821613e-10, scale;
+        uint64_t bits;
+        p = p * r + 2.08767569878681e-09;
+        p = p * r + 2.505210838544172e-08;
+        p = p * r + 2.755731922398589e-07;
+        p = p * r + 2.7557319223985893e-06;
+        p = p * r + 2.48015873015873e-05;
+        p = p * r + 1.984126984126984e-04;
+        p = p * r + 1.388888888888889e-03;
+        p = p * r + 8.333333333333333e-03;
+        p = p * r + 4.1666666666666664e-02;
+        p = p * r + 1.6666666666666666e-01;
+        p = p * r + 0.5;
+        p = p * r + 1.0;
+        p = p * r + 1.0;
+        memcpy(&bits, &shifted, 8);
+        bits = (bits + 1023) << 52;
+        memcpy(&scale, &bits, 8);
+        return p * scale;
+    }
+
+    /* x in [-150, 130], beyond which e^x is 0 or infinite in float32; NaN stays. */
+    ASCENDTILE_INLINE float elementwise_clamp(float x)
+    {
+        uint32_t u;
+        memcpy(&u, &x, 4);
+        const uint32_t sign = u & 0x80000000u, magnitude = u & 0x7FFFFFFFu;
+        const uint32_t most = 0x43020000u + (sign >> 31) * (0x43160000u - 0x43020000u);
+        const uint32_t over = -(uint32_t)((magnitude > most) & (magnitude <= 0x7F800000u));
+        u = sign | (magnitude & ~over) | (most & over);
+        memcpy(&x, &u, 4);
+        return x;
+    }
+
+    typedef void (*elementwise_row)(const float *x, float *out, ptrdiff_t n);
+
+    #define ELEMENTWISE_EXP(NAME, ATTRIBUTE, LAST)                                                          \\
+    ATTRIBUTE static void NAME(const float *x, float *out, ptrdiff_t n)                                     \\
+    {                                                                                                       \\
+        for (ptrdiff_t i = 0; i < n; i++) out[i] = LAST(elementwise_exp(elementwise_clamp(x[i])));          \\
+    }
+    ELEMENTWISE_EXP(exp_plain, , (float))
+    ELEMENTWISE_EXP(exp_odd_plain, , ascendtile_odd)
+    #if defined(__x86_64__) && defined(__GNUC__)
+    ELEMENTWISE_EXP(exp_wide, __attribute__((target("avx2"))), (float))
+    ELEMENTWISE_EXP(exp_odd_wide, __attribute__((target("avx2"))), ascendtile_odd)
+    #define ELEMENTWISE_WIDEST __attribute__((target("avx512f,avx512dq")))
+    ELEMENTWISE_EXP(exp_widest, ELEMENTWISE_WIDEST, (float))
+    ELEMENTWISE_EXP(exp_odd_widest, ELEMENTWISE_WIDEST, ascendtile_odd)
+    static elementwise_row elementwise_exp_row(int odd)
+    {
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("avx512dq")) return odd ? exp_odd_widest : exp_widest;
+        if (__builtin_cpu_supports("avx2")) return odd ? exp_odd_wide : exp_wide;
+        return odd ? exp_odd_plain : exp_plain;
+    }
+    #else
+    static elementwise_row elementwise_exp_row(int odd) { return odd ? exp_odd_plain : exp_plain; }
+    #endif
+    """
+    ctypedef void (*row_t "elementwise_row")(const float* x, float* out, Py_ssize_t n) noexcept nogil
+    const double LN2_HIGH
+    const double LN2_LOW
+    row_t exp_row "elementwise_exp_row"(int odd) noexcept nogil
+
 cdef double SQRT_HALF = 0.70710678118654752440
-
-
-cdef inline double exp_core(double x) noexcept nogil:
-    """e^x for x in [-150, 130]; Taylor to degree 13 on |r| <= ln2/2 leaves 4e-18."""
-    cdef double shifted = x * LOG2_E + ROUNDER
-    cdef double k = shifted - ROUNDER
-    cdef double r = (x - k * LN2_HIGH) - k * LN2_LOW
-    cdef double p
-    cdef uint64_t bits
-    cdef double scale
-    p = 1.6059043836821613e-10
-    p = p * r + 2.08767569878681e-09
-    p = p * r + 2.505210838544172e-08
-    p = p * r + 2.755731922398589e-07
-    p = p * r + 2.7557319223985893e-06
-    p = p * r + 2.48015873015873e-05
-    p = p * r + 1.984126984126984e-04
-    p = p * r + 1.388888888888889e-03
-    p = p * r + 8.333333333333333e-03
-    p = p * r + 4.1666666666666664e-02
-    p = p * r + 1.6666666666666666e-01
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
-    memcpy(&bits, &shifted, 8)
-    bits = (bits + 1023) << 52
-    memcpy(&scale, &bits, 8)
-    return p * scale
 
 
 cdef inline double log_core(double x) noexcept nogil:
@@ -79,22 +129,9 @@ cdef inline double log_core(double x) noexcept nogil:
 
 def exp_f32(const float[::1] x, float[::1] out, bint odd):
     """out = e^x; with `odd` the result is rounded to odd instead of to nearest."""
-    cdef Py_ssize_t i
-    cdef double v, y
     with nogil:
-        if odd:
-            for i in range(x.shape[0]):
-                v = x[i]
-                v = -150.0 if v < -150.0 else v
-                v = 130.0 if v > 130.0 else v
-                out[i] = to_odd(exp_core(v))
-        else:
-            for i in range(x.shape[0]):
-                v = x[i]
-                v = -150.0 if v < -150.0 else v
-                v = 130.0 if v > 130.0 else v
-                y = exp_core(v)
-                out[i] = <float> y
+        if x.shape[0] > 0:
+            exp_row(odd)(&x[0], &out[0], x.shape[0])
 
 
 def log_f32(const float[::1] x, float[::1] out, bint odd):

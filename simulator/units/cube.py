@@ -23,6 +23,8 @@ from ..errors import UsageError
 from ..precision import _rounding
 from ..precision.rounding import round_to
 from ._cube import PATHS, multiply, scratch_doubles
+from ._elementwise import has_subnormals
+from .blocks import new_tile
 from .cube_rules import CubeRules
 
 Array = NDArray[Any]
@@ -40,6 +42,7 @@ def mmad(
     *,
     bias: Array | None = None,
     rules: CubeRules | None = None,
+    on_grid: bool = False,
     **switches: Any,
 ) -> Array:
     """`a @ b + acc` as the Cube computes it: float32 of shape (..., M, N), int32 for INT8 operands.
@@ -47,33 +50,51 @@ def mmad(
     a: (..., M, K), b: (..., K, N); leading axes, such as the programs of a launch, broadcast. Held arrays: float32 on the
     grid of `operand` (others are rounded to it once, nearest even), or int8. acc: old accumulator, (..., M, N), float32
     or int32. bias: initial value instead of one, broadcast to (..., M, N), usually (N,). `switches` are fields of
-    `CubeRules`, changing `rules`. Values of an FP16 accumulator come back as float32 on the FP16 grid.
+    `CubeRules`, changing `rules`. on_grid: the caller knows that operands are on the grid, they are not rounded again.
+    Values of an FP16 accumulator come back as float32 on the FP16 grid.
     """
     chosen = (rules or _DEFAULT).with_switches(switches)
     shape = _result_shape(np.asarray(a), np.asarray(b))
     if chosen.operand == "int8":
         return _integer_product(a, b, _start(acc, bias, shape, np.int32))
-    x, y = (_operand(values, chosen) for values in (a, b))
+    x, y = (_operand(values, chosen, on_grid) for values in (a, b))
     if chosen.accumulate == "blas" and acc is None and bias is None:
         return _blas_product(x, y, None, chosen)  # an array of zeros would cost a tenth of the product
-    start = _start(acc, bias, shape, np.float32)
-    if acc is not None or bias is not None:
-        _settle(start, chosen)
     if chosen.accumulate == "blas":
-        return _blas_product(x, y, start, chosen)
+        return _blas_product(x, y, _settle(_start(acc, bias, shape, np.float32), chosen), chosen)
+    if acc is None and bias is None:
+        return exact_product(x, y, None, chosen, out=new_tile(shape, np.float32))
+    if bias is None and _settles_on_the_way(chosen):
+        return exact_product(x, y, _accumulators(acc, shape), chosen, out=new_tile(shape, np.float32))
+    start = _settle(_start(acc, bias, shape, np.float32), chosen)
     return exact_product(x, y, start, chosen)
 
 
-def exact_product(x: Float32, y: Float32, start: Float32, rules: CubeRules, path: int = _FASTEST) -> Float32:
-    """Adds x @ y to `start` in place, in the Cube's order. Operands are on their grid; `path` indexes PATHS."""
-    if start.size == 0 or x.shape[-1] == 0:
-        return start
-    left, right, c = _as_stacks(x, y, start)
+def exact_product(
+    x: Float32,
+    y: Float32,
+    start: Float32 | None,
+    rules: CubeRules,
+    path: int = _FASTEST,
+    out: Float32 | None = None,
+) -> Float32:
+    """`start` + x @ y in the Cube's order, in `out` (None: in `start` itself). Operands are on their grid.
+
+    start: None for zeros; under the default rounding, FP32 accumulators are brought to what the unit holds on the way.
+    path: index of PATHS.
+    """
+    c = start if out is None else out
+    assert c is not None
+    if c.size == 0 or x.shape[-1] == 0:
+        c[...] = 0 if start is None else _settle(start.copy(), rules)
+        return c
+    left, right, stack = _as_stacks(x, y, c)
     kb = min(rules.products_per_step, x.shape[-1])
     multiply(
         left,
         right,
-        c,
+        None if start is None else start.reshape(stack.shape),
+        stack,
         np.empty(scratch_doubles(kb)),
         kb,
         _rounding.TARGETS[rules.accumulates_in],
@@ -82,7 +103,19 @@ def exact_product(x: Float32, y: Float32, start: Float32, rules: CubeRules, path
         rules.flushes_results,
         path,
     )
-    return start
+    return c
+
+
+def _settles_on_the_way(rules: CubeRules) -> bool:
+    """Whether the loops bring old accumulators to what the unit holds as they read them."""
+    return (rules.accumulates_in, rules.overflow, rules.block_round) == ("fp32", "inf_nan", "RINT")
+
+
+def _accumulators(acc: Array | None, shape: tuple[int, ...]) -> Float32:
+    """Old accumulators, contiguous, not to be written."""
+    values = np.asarray(acc)
+    _check_start("acc", values, shape, np.float32)
+    return np.ascontiguousarray(values)
 
 
 def _result_shape(a: Array, b: Array) -> tuple[int, ...]:
@@ -99,7 +132,7 @@ def _result_shape(a: Array, b: Array) -> tuple[int, ...]:
     return (*leading, a.shape[-2], b.shape[-1])
 
 
-def _operand(values: Array, rules: CubeRules) -> Float32:
+def _operand(values: Array, rules: CubeRules, on_grid: bool) -> Float32:
     """Values as the Cube reads them: on the grid of the operand format, float32."""
     array = np.asarray(values)
     if array.dtype.kind in "biu":
@@ -107,6 +140,10 @@ def _operand(values: Array, rules: CubeRules) -> Float32:
             f"mmad: {rules.operand} operands are floats, not {array.dtype}; cast them, or use operand='int8'"
         )
     subnormals = rules.operand_subnormals
+    if on_grid and rules.overflow == "inf_nan" and array.dtype == np.float32:
+        array = np.ascontiguousarray(array)
+        if subnormals == "keep" or (rules.operand != "fp16" and not has_subnormals(array.reshape(-1))):
+            return array
     how = (rules.operand, rules.operand_round, rules.overflow)
     if array.dtype != np.float32 or subnormals == "keep" or rules.operand == "fp16":
         return round_to(array, *how, subnormals)
@@ -130,14 +167,18 @@ def _start(acc: Array | None, bias: Array | None, shape: tuple[int, ...], dtype:
     if acc is not None and bias is not None:
         raise UsageError("mmad: both acc and bias given; an accumulator starts from one of them")
     name, values = ("acc", np.asarray(acc)) if acc is not None else ("bias", np.asarray(bias))
+    _check_start(name, values, shape, dtype)
+    start: Array = np.empty(shape, dtype)
+    start[...] = values
+    return start
+
+
+def _check_start(name: str, values: Array, shape: tuple[int, ...], dtype: type) -> None:
     fits = values.shape == shape if name == "acc" else _broadcasts(values.shape, shape)
     if values.dtype != dtype or not fits:
         raise UsageError(
             f"mmad: {name} is {values.dtype} {values.shape}, but accumulators are {np.dtype(dtype)} {shape}"
         )
-    start: Array = np.empty(shape, dtype)
-    start[...] = values
-    return start
 
 
 def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

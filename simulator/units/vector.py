@@ -19,7 +19,9 @@ from ..precision import _rounding
 from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer
 from . import functions
+from ._arithmetic import OPERATIONS, arithmetic
 from ._elementwise import exp_f32, log_f32, sum_rows
+from .blocks import new_tile
 from .cube_rules import CubeRules
 
 
@@ -121,7 +123,9 @@ def binary(
     name: str, a: np.ndarray, b: np.ndarray, dtype: DType, numerics: Numerics | None = None
 ) -> np.ndarray:
     """`a op b` in `dtype`; both operands are held in it."""
-    out = np.empty(_shape(a, b), dtype.held)
+    out = new_tile(_shape(a, b), dtype.held)
+    if dtype.name in _GRID and name in OPERATIONS and _in_one_pass(name, a, b, out, dtype, numerics or _IEEE):
+        return out
     with np.errstate(all="ignore"):
         special = _special_binary(name, a, b, dtype, numerics or _IEEE)
         if special is not None:
@@ -181,6 +185,14 @@ def fma(
     return _rounded(functions.fma(a, b, c, dtype), dtype, numerics or _IEEE)
 
 
+def _in_one_pass(
+    name: str, a: np.ndarray, b: np.ndarray, out: np.ndarray, dtype: DType, numerics: Numerics
+) -> bool:
+    """Operation and rounding together, where the layouts of the operands allow."""
+    saturate, flush = numerics.overflow == "saturate", numerics.flushes(dtype)
+    return bool(out.size) and arithmetic(OPERATIONS[name], a, b, out, _GRID[dtype.name], saturate, flush)
+
+
 def _float_op(name: str) -> Callable[..., Any]:
     if name not in _FLOAT:
         raise UsageError(f"{name} of floating-point elements is not supported; cast to integers first")
@@ -196,14 +208,15 @@ def _truncated_division(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def compare(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    out = np.empty(_shape(a, b), bool)
+    out = new_tile(_shape(a, b), bool)
     _COMPARE[name](a, b, out=out)
     return out
 
 
 def select(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     shape = _shape(condition, a, b)
-    out = np.array(np.broadcast_to(b, shape))
+    out = new_tile(shape, b.dtype)
+    out[...] = b
     np.copyto(out, a, where=condition)
     return out
 
@@ -217,7 +230,7 @@ def unary(name: str, x: np.ndarray, dtype: DType, numerics: Numerics | None = No
             return _directed(np.sqrt(x.astype(np.float64)), name[-3:], dtype)
     if name in functions.UNARY:
         return _rounded(functions.unary(name, x, dtype), dtype, numerics or _IEEE)
-    out = np.empty(x.shape, dtype.held)
+    out = new_tile(x.shape, dtype.held)
     if name in _TRANSCENDENTAL:
         return _transcendental(name, x, dtype, out, numerics or _IEEE)
     exact = _COARSE.get(name) if numerics is not None and not numerics.coarse else None

@@ -289,9 +289,9 @@ class Builder:
             raise KernelError(
                 f"where: both sides must be pointers to one type, got {types_of(a, b)}; cast one"
             )
-        a, b = self._same_shape(a, b)
-        c, a = self._same_shape(c, a)
-        c, b = self._same_shape(c, b)
+        a, b = self.same_shape(a, b)
+        c, a = self.same_shape(c, a)
+        c, b = self.same_shape(c, b)
         return self._one("select", (c, a, b), a.dtype, a.shape)
 
     def to_bool(self, x: Operand) -> Value:

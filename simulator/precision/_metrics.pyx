@@ -81,7 +81,9 @@ cdef inline int64_t fine_bin(double ulps) noexcept nogil:
     return FINE_BINS - 1 if index > FINE_BINS - 1 else index
 
 
-cdef inline void add_special(Totals* t, double actual, double golden, int64_t index, const Limits* limits) noexcept nogil:
+cdef inline void add_special(
+    Totals* t, double actual, double golden, int64_t index, const Limits* limits
+) noexcept nogil:
     """A pair of which one at least is not finite: no error to measure, but the two must agree."""
     cdef bint nan = (actual != actual) != (golden != golden)
     cdef bint infinite = not nan and actual == actual and actual != golden
@@ -132,7 +134,8 @@ cdef inline void add_maxima(Totals* t, double error, double ulps, int64_t index)
 
 cdef Totals empty() noexcept nogil:
     cdef Totals t
-    t.compared = t.exact = t.overflow = t.underflow = t.subnormal = t.nan = t.nan_mismatch = t.inf_mismatch = 0
+    t.compared = t.exact = t.overflow = t.underflow = t.subnormal = 0
+    t.nan = t.nan_mismatch = t.inf_mismatch = 0
     t.small = t.small_errors = 0
     t.max_ulp_at = t.max_abs_at = t.mismatch_at = -1
     t.max_abs = t.max_rel = t.max_ulp = t.max_rel_large = 0

@@ -317,12 +317,16 @@ cdef void panel_product(
 ) noexcept nogil:
     """c = start + a @ b for one chunk of k and packed `b`; scratch: a tile, then a panel of `a`."""
     cdef double* panel = scratch + MR * NR
+    cdef const float* here
     cdef Py_ssize_t n
     while rows > 0:
         pack_a(a, lda, min(rows, <Py_ssize_t>MR), k, panel)
         n = 0
         while n < cols:
-            load_tile(NULL if start == NULL else start + n, ldc, rows, cols - n, scratch, path, rule)
+            here = NULL
+            if start != NULL:
+                here = start + n
+            load_tile(here, ldc, rows, cols - n, scratch, path, rule)
             tile_blocks(path.blocks, panel, b + n * k, scratch, k, kb, rule)
             store_tile(scratch, c + n, ldc, rows, cols - n, path)
             n += NR
@@ -348,7 +352,11 @@ cdef void matrix_product(
         while t < k:
             depth = min(k - t, chunk)
             pack_b(b + t * cols + n, cols, width, depth, panels)
-            old = c + n if t > 0 else NULL if start == NULL else start + n
+            old = NULL
+            if t > 0:
+                old = c + n
+            elif start != NULL:
+                old = start + n
             panel_product(
                 path, a + t, k, panels, old, c + n, cols, rows, width, depth, kb, rule, scratch
             )
@@ -379,13 +387,17 @@ def multiply(
     cdef Path chosen
     cdef Py_ssize_t chunk = chunk_of(kb)
     cdef bint fresh = start is None
+    cdef const float* first
     cdef Py_ssize_t p, pa, pb
     chosen.blocks, chosen.load, chosen.store = cube_path(path), cube_load_path(path), cube_store_path(path)
     with nogil:
         for p in range(c.shape[0]):
             pa = p if a.shape[0] > 1 else 0
             pb = p if b.shape[0] > 1 else 0
+            first = NULL
+            if not fresh:
+                first = &start[p, 0, 0]
             matrix_product(
-                &chosen, &a[pa, 0, 0], &b[pb, 0, 0], NULL if fresh else &start[p, 0, 0], &c[p, 0, 0],
+                &chosen, &a[pa, 0, 0], &b[pb, 0, 0], first, &c[p, 0, 0],
                 c.shape[1], c.shape[2], a.shape[2], kb, chunk, &rule, &scratch[0]
             )

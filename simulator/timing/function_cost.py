@@ -38,6 +38,7 @@ _MODIFIED: Steps = (*_SIGN, ("exp", 1), *_polynomial(16), ("sqrt", 1), ("div", 1
 _GAMMA: Steps = (*_SIGN, ("ln", 2), ("mul", 2), *_rational(6), *_SIN, ("compares", 2), ("select", 2))
 _POW: Steps = (("abs", 1), ("ln", 1), ("mul", 1), ("exp", 1), ("compares", 3), ("select", 3), ("muls", 1))
 _REMAINDER: Steps = (("div", 1), ("cast_f32_s32", 2), ("mul", 1), ("sub", 1))
+_CORRECTION: Steps = (("mul", 1), ("sub", 1), ("compares", 1), ("adds", 1), ("select", 1))
 _NAN_TOO: Steps = (("compare", 2), ("select", 2))
 
 STEPS: dict[str, Steps] = {
@@ -97,6 +98,12 @@ STEPS: dict[str, Steps] = {
     "y0": (*_BESSEL, ("ln", 1)),
     "y1": (*_BESSEL, ("ln", 1)),
     "yn": (*_BESSEL, *_BESSEL),
+}
+# Directed rounding: the nearest result, its error, and a step to the neighbour where that is on the wrong side.
+STEPS |= {
+    f"{name}_{way}": ((name, 1), *_CORRECTION)
+    for name in ("div", "mul", "sqrt")
+    for way in ("rz", "rd", "ru")
 }
 SCALAR_ONLY = ("umulhi", "popc", "clz", "ffs", "brev")  # no vector instruction does it
 

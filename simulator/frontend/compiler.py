@@ -83,6 +83,9 @@ class Scope(Control):
             return Return(self.returned(s))
         if isinstance(s, ast.If):
             return self.if_statement(s, rest)
+        if isinstance(s, ast.For):
+            self.at(s)
+            return self.for_statement(s, rest)
         self.statement(s)
         return None
 

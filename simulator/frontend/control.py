@@ -197,30 +197,42 @@ class Control(Expressions):
     # -- loops -------------------------------------------------------------------------------------------------------
 
     def do_For(self, s: ast.For) -> None:
+        self.for_statement(s, [])
+
+    def for_statement(self, s: ast.For, rest: list[ast.stmt]) -> Return | None:
+        """Compile a `for`; one that is unrolled and may return takes `rest` with it and gives the `Return` of all."""
         if s.orelse:
             raise self.error("`for ... else` is not supported", s)
         turns = self.expr(s.iter)
-        if isinstance(turns, StaticRange | range | tuple | list):
-            self.unrolled(s, turns)
-        elif isinstance(turns, DynamicRange):
+        if isinstance(turns, DynamicRange):
             self.dynamic_for(s, turns)
-        else:
-            raise self.error(
-                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}",
-                s.iter,
-            )
+            return None
+        values = self.unrolled_values(turns, s.iter)
+        if not _returns(s.body):
+            self.unrolled(s, values)
+            return None
+        turn_by_turn = [t for x in values for t in (Bind(s.target, x, s), *s.body)]
+        return self._ended(self.block([*turn_by_turn, *rest]))
 
-    def unrolled(self, s: ast.For, turns: Any) -> None:
+    def unrolled_values(self, turns: Any, node: ast.AST) -> Any:
+        if not isinstance(turns, StaticRange | range | tuple | list):
+            raise self.error(
+                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}", node
+            )
         values = turns.values if isinstance(turns, StaticRange) else turns
         if len(values) > MAX_STATIC_TURNS:
             raise self.error(
-                f"{len(values)} unrolled turns; the limit is {MAX_STATIC_TURNS}. Use range instead", s.iter
+                f"{len(values)} unrolled turns; the limit is {MAX_STATIC_TURNS}. Use range instead", node
             )
-        self.loops += 1
+        return values
+
+    def unrolled(self, s: ast.For, values: Any) -> None:
         for x in values:
             self.assign(s.target, x)
             self.block(s.body)
-        self.loops -= 1
+
+    def do_Bind(self, s: Bind) -> None:
+        self.assign(s.target, s.value)
 
     def dynamic_for(self, s: ast.For, turns: DynamicRange) -> None:
         if not isinstance(s.target, ast.Name):
@@ -435,6 +447,15 @@ class Carried:
                 self.fixed.add(part)
             self.tried.add(part)
         self.changed = []
+
+
+class Bind(ast.stmt):
+    """Gives a value to the variable of an unrolled loop, between two copies of its body."""
+
+    def __init__(self, target: ast.expr, value: Any, at: ast.AST) -> None:
+        super().__init__()
+        self.target, self.value = target, value
+        ast.copy_location(self, at)
 
 
 class Undefined:

@@ -288,6 +288,34 @@ class Expressions(ABC):
     def ex_List(self, node: ast.List) -> Any:
         return tuple(self.expr(e) for e in node.elts)
 
+    def ex_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
+        """A tuple: the comprehension is unrolled, so it runs over compile-time tuples and ranges."""
+        outer = self.env
+        self.env = dict(outer)
+        out = tuple(self.comprehended(node.generators, node.elt))
+        self.env = outer
+        return out
+
+    ex_GeneratorExp = ex_ListComp
+
+    def comprehended(self, generators: list[ast.comprehension], element: ast.expr) -> list[Any]:
+        if not generators:
+            return [self.expr(element)]
+        first, *rest = generators
+        out: list[Any] = []
+        for x in self.unrolled_values(self.expr(first.iter), first.iter):
+            self.assign(first.target, x)
+            tests = [unwrap(self.expr(test)) for test in first.ifs]
+            if any(isinstance(t, Value) for t in tests):
+                raise self.error("a comprehension's `if` must be known at compile time", first.ifs[0])
+            if all(tests):
+                out.extend(self.comprehended(rest, element))
+        return out
+
+    @abstractmethod
+    def unrolled_values(self, turns: Any, node: ast.AST) -> Any:
+        """What an unrolled loop or a comprehension runs over."""
+
     def ex_JoinedStr(self, node: ast.JoinedStr) -> str:
         return "".join(str(self.expr(p)) for p in node.values)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UsageError
 from .compiler import Source, compile_kernel
-from .program import Program, Value
+from .program import Program
 from .rules import KernelError
 from .types import AnyType
 from .words import constexpr, unwrap
@@ -94,14 +94,11 @@ class JitFunction:
         return {n: unwrap(out[n]) for n in names}
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Arguments of a call inside a kernel."""
+        """Arguments of a call inside a kernel. As in Triton a helper's tl.constexpr parameter may be given any value."""
         try:
             bound = self.arguments(args, kwargs)
         except UsageError as e:
             raise KernelError(str(e)) from None
-        for n in self.constexprs:
-            if isinstance(bound[n], Value) and bound[n].shape == ():
-                raise KernelError(f"{self.name}: {n!r} is tl.constexpr but is given a value of the program")
         return bound
 
     def program(self, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:

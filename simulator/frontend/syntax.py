@@ -23,10 +23,8 @@ _STATEMENTS: dict[str, tuple[str, str]] = {
 }
 _EXPRESSIONS: dict[str, tuple[str, str]] = {
     "Lambda": ("a lambda", "; define a @jit helper outside of the kernel"),
-    "ListComp": ("a list comprehension", "; use a `for` over tl.static_range"),
     "SetComp": ("a comprehension", "; use a `for` over tl.static_range"),
     "DictComp": ("a comprehension", "; use a `for` over tl.static_range"),
-    "GeneratorExp": ("a generator expression", "; use a `for` over tl.static_range"),
     "NamedExpr": ("`:=`", "; assign on a line of its own"),
     "Dict": ("a dict", "; use names or a tuple"),
     "Set": ("a set", "; use a tuple"),

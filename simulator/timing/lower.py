@@ -13,8 +13,8 @@ import numpy as np
 from ..execution.anywhere import Anywhere
 from ..execution.copy import Region as AccessRegion
 from ..execution.copy import check
-from ..execution.reading import place
-from ..execution.values import Affine, Box, Pointers
+from ..execution.reading import DataDependentError, place
+from ..execution.values import Affine, Box, Opaque, Pointers
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
@@ -215,7 +215,19 @@ class Lowering(CubeLowering):
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
+    def check_known(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        """A regular access whose place or extent is loaded from memory is regular: only a run with data can time it."""
+        p, m = op.args[0], op.args[1 if op.kind == "load" else 2]
+        assert p is not None
+        at = p.shape and isinstance(pointer.offsets, Opaque) and p.static.affine_offsets
+        if at or (m is not None and isinstance(mask, Opaque) and m.static.kind in ("box", "scalar")):
+            what = "address" if at else "mask"
+            raise DataDependentError(
+                f"{place(op)}: the {what} of a {op.kind} depends on loaded data, which a run without values does not have"
+            )
+
     def record_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        self.check_known(op, pointer, mask)
         if self.plan.homes.home(op.results[0]) == L1:
             self.cube_load(op, pointer, mask)
             return
@@ -334,6 +346,7 @@ class Lowering(CubeLowering):
         )
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        self.check_known(op, pointer, mask)
         v = op.args[1]
         assert v is not None
         root = self.plan.definitions.root(v)

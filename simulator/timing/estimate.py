@@ -74,6 +74,8 @@ def has_vector_work(program: Program, homes: Homes) -> bool:
     if not homes.has_dot or homes.copied_to_ub or homes.staged:
         return True
     for op in program.walk():
+        if any(r.shape and homes.definitions.root(r) is r and homes.home(r) == UB for r in op.results):
+            return True  # also indices that are elements, such as those with a remainder
         if op.kind in ("load", "store", "atomic"):
             v = op.results[0] if op.kind == "load" else op.args[1]
             root = None if v is None else homes.definitions.root(v)

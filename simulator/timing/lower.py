@@ -167,7 +167,7 @@ class Lowering(CubeLowering):
                 "instruction on .to(tl.float32), which is exact below 2**24)",
             )
         return Template(
-            self.plan.wiring.scalar if why else self.plan.wiring.vector,
+            self.plan.scalar if why else self.plan.wiring.vector,
             self.plan.line(op.loc),
             cost.occupancy,
             cost.latency,

@@ -84,6 +84,7 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
     launches: tuple[Launch, ...] = ()
     seconds: dict[str, float | None] = {"time": None, "values": None}
     computed = False
+    found: tuple[str, ...] = ()
     if device.time:  # first, so that a kernel that does not fit has written nothing
         begin = clock.perf_counter()
         launch, computed = timed(call)
@@ -93,7 +94,7 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         if not device.time:
             fit(call)
         begin = clock.perf_counter()
-        compute(call, progress)
+        found = compute(call, progress)
         seconds["values"] = clock.perf_counter() - begin
     return Run(
         name=call.kernel.name,
@@ -105,6 +106,7 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
         inputs={n: describe_argument(x) for n, x in call.arguments.items()},
         values_seconds=seconds["values"],
         time_seconds=seconds["time"],
+        value_warnings=found,
     )
 
 
@@ -127,9 +129,9 @@ def timed(call: Call) -> tuple[Launch, bool]:
     return estimate_with_values(call, numerics(call.device)), True
 
 
-def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> None:
-    """Values only."""
-    run_values(
+def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
+    """Values only; gives warnings in words."""
+    return run_values(
         call.program,
         call.grid,
         call.arguments,

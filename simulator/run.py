@@ -145,6 +145,9 @@ class Run:
     inputs: dict[str, str] = field(default_factory=dict)
     values_seconds: float | None = None
     time_seconds: float | None = None
+    value_warnings: tuple[
+        str, ...
+    ] = ()  # what the values showed, such as two programs storing to one address
 
     @property
     def cycles(self) -> float:
@@ -193,7 +196,7 @@ class Run:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(w for x in self.launches for w in x.warnings))
+        return tuple(dict.fromkeys((*(w for x in self.launches for w in x.warnings), *self.value_warnings)))
 
     @property
     def notes(self) -> tuple[str, ...]:

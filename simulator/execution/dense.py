@@ -18,6 +18,7 @@ from . import copy, discrete
 from .anywhere import Anywhere
 from .memory import Tensor
 from .printing import print_values
+from .races import StoreWatch
 from .rearranging import Rearranging
 from .values import Affine, Box, Pointers, take
 from .walker import DEFAULT_STEP_LIMIT, Walker, place
@@ -38,6 +39,7 @@ class ValueRun(Rearranging, Walker):
         super().__init__(program, grid, step_limit)
         self.numerics = numerics
         self.subnormals_seen = False
+        self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
         self.printed: dict[int, int] = {}
 
     # -- elements ----------------------------------------------------------------------------------------------------
@@ -187,8 +189,12 @@ class ValueRun(Rearranging, Walker):
         assert v is not None
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
-            discrete.scatter(tensor, self.addresses(op, pointer, mask, what), tile)
+            where = self.addresses(op, pointer, mask, what)
+            self.watch.elements(op, tensor, where.at, where.chosen, self.active)
+            discrete.scatter(tensor, where, tile)
             return
+        if not adding:
+            self.watch.box(op, tensor, pointer.offsets, mask, self.active)
         region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
         copy.check(tensor, region, self.active, what, place(op))
         copy.write(tensor, region, tile, adding)

@@ -63,8 +63,8 @@ def run_values(
     step_limit: int = DEFAULT_STEP_LIMIT,
     seed: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> None:
-    """Execute every program of `grid`; tensors among `arguments` are read and written in place.
+) -> tuple[str, ...]:
+    """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings in words.
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `seed`: see
     `Device.atomic_seed`.
@@ -78,3 +78,4 @@ def run_values(
         run.walk(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)
+    return run.watch.found()

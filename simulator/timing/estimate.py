@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,8 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))
-    return _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])))
+    out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])))
+    return replace(out, warnings=(*out.warnings, *walk.watch.found()))
 
 
 def make_plan(call: Call) -> Plan:

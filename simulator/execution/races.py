@@ -1,0 +1,138 @@
+"""Two programs that store to one address without an atomic: on the device nobody says which value stays.
+
+Stores are only noted while a kernel runs; what they touched is worked out once at its end, as runs of bytes per program.
+Kernels that may order their programs by themselves (an atomic whose old value is used, a flag) are not looked at.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..frontend.program import Op, Program
+from .memory import Tensor
+from .spans import Spans, runs_of
+from .values import Affine, Box
+
+# Runs looked at in one tensor; a launch with more is not searched further.
+MOST_RUNS = 1 << 20
+
+
+class StoreWatch:
+    """Notes the stores of one launch."""
+
+    def __init__(self, program: Program, programs: int) -> None:
+        self.on = programs > 1 and not _orders_itself(program)
+        self.regular: dict[tuple[Any, ...], list[tuple[Affine, Any, np.ndarray]]] = {}
+        self.places: dict[tuple[Any, ...], tuple[Op, Tensor]] = {}
+        self.single: list[tuple[Op, Tensor, np.ndarray, np.ndarray]] = []
+        self.singles = 0
+
+    def box(self, op: Op, tensor: Tensor, offsets: Any, mask: Any, numbers: np.ndarray) -> None:
+        """A store to boxes of memory."""
+        if not self.on:
+            return
+        affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
+        plain = all(isinstance(s, int) for s in affine.strides) and not isinstance(mask, Box | np.ndarray)
+        key = (op.id, id(tensor), affine.strides if plain else len(self.regular))
+        self.places[key] = (op, tensor)
+        self.regular.setdefault(key, []).append((affine, mask, numbers))
+
+    def elements(
+        self, op: Op, tensor: Tensor, at: np.ndarray, chosen: np.ndarray, numbers: np.ndarray
+    ) -> None:
+        """A store to single elements: window indices, which are chosen (empty: all), in the order of programs."""
+        if not self.on or self.singles > MOST_RUNS:
+            return
+        program = np.repeat(numbers, len(at) // len(numbers))
+        if len(chosen):
+            pick = chosen.view(bool)
+            at, program = at[pick], program[pick]
+        self.singles += len(at)
+        self.single.append((op, tensor, at.copy(), program))
+
+    def found(self) -> tuple[str, ...]:
+        """A sentence for each tensor in which stores of two programs meet."""
+        if not self.on or not (self.regular or self.single):
+            return ()
+        runs: dict[int, list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]] = {}
+        for op, tensor, program, low, high in (*self._boxes(), *self._elements()):
+            runs.setdefault(id(tensor.whole), []).append((op, tensor, program, low, high))
+        return tuple(words for batches in runs.values() if (words := _meeting(batches)))
+
+    def _boxes(self) -> Any:
+        for key, notes in self.regular.items():
+            op, tensor = self.places[key]
+            for affine, mask, numbers in [_together(notes)] if len(notes) > 1 else notes:
+                bare = isinstance(mask, np.ndarray) and len(mask) == len(numbers)
+                if bare:
+                    affine, numbers = affine.take(np.flatnonzero(mask)), numbers[mask]
+                program, low, high = runs_of(affine, True if bare else mask, numbers)
+                yield op, tensor, program, *_bytes(tensor, low + tensor.origin, high + tensor.origin)
+
+    def _elements(self) -> Any:
+        for op, tensor, at, program in self.single:
+            yield op, tensor, program, *_bytes(tensor, at, at + 1)
+
+
+def _orders_itself(program: Program) -> bool:
+    ops = list(program.walk())
+    return any(op.kind == "atomic" and op.attrs.get("result_used", True) for op in ops) or any(
+        "sync" in op.kind or "barrier" in op.kind for op in ops
+    )
+
+
+def _together(notes: list[tuple[Affine, Any, np.ndarray]]) -> tuple[Affine, Any, np.ndarray]:
+    """Many stores of one shape as one."""
+    first = notes[0][0]
+    base = np.concatenate([np.broadcast_to(np.asarray(a.base, np.int64), len(n)) for a, _, n in notes])
+    masks = [m for _, m, n in notes for _ in n if isinstance(m, bool)]
+    keep = np.array(masks, bool) if len(masks) == len(base) else None
+    return Affine(base, first.strides, first.shape), keep, np.concatenate([n for _, _, n in notes])
+
+
+def _bytes(tensor: Tensor, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    size = tensor.dtype.itemsize
+    return tensor.address + low * size, tensor.address + high * size
+
+
+def _meeting(batches: list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]) -> str | None:
+    if sum(len(low) for *_, low, _ in batches) > MOST_RUNS:
+        return None
+    program, low, high = (np.concatenate([b[k] for b in batches]) for k in (2, 3, 4))
+    order = np.argsort(low, kind="stable")
+    if len(low) < 2 or (low[order][1:] >= high[order][:-1]).all():
+        return None  # no two runs overlap at all
+    spans = Spans()
+    spans.add(program, low, high)
+    program, low, high = spans.merged()  # of one program nothing overlaps any more
+    order = np.argsort(low, kind="stable")
+    program, low, high = program[order], low[order], high[order]
+    hit = np.flatnonzero(low[1:] < np.maximum.accumulate(high)[:-1])
+    if not len(hit):
+        return None
+    second = int(hit[0]) + 1
+    first = int(np.argmax(high[:second]))
+    return _sentence(batches, int(low[second]), int(program[first]), int(program[second]))
+
+
+def _sentence(batches: list[Any], address: int, p: int, q: int) -> str:
+    p, q = min(p, q), max(p, q)
+    (one, tensor), (other, _) = (_writer(batches, address, number) for number in (p, q))
+    element = (address - tensor.address) // tensor.dtype.itemsize - tensor.origin
+    lines = f"line {one.loc.line}" if one.loc == other.loc else f"lines {one.loc.line} and {other.loc.line}"
+    return (
+        f"{one.loc.file}:{one.loc.line}: programs {p} and {q} both store to element {element} of {tensor.name!r} "
+        f"({lines}) without an atomic: on the device either value may stay"
+    )
+
+
+def _writer(batches: list[Any], address: int, number: int) -> tuple[Op, Tensor]:
+    """The last store of that program to that address."""
+    hits = [
+        (op, tensor)
+        for op, tensor, program, low, high in batches
+        if ((program == number) & (low <= address) & (high > address)).any()
+    ]
+    return hits[-1]

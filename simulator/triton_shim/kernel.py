@@ -72,7 +72,9 @@ class JITFunction(JitFunction, KernelInterface):
         return inspect.cleandoc("\n".join(["", *lines[first:]]))
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch on `grid`; the result is the `Run`."""
+        """Launch on `grid`; the result is the `Run`. warmup: only compile, check that the tiles fit, and time."""
+        if warmup:
+            return self.time(grid, *args, **kwargs)
         return JitFunction.__getitem__(self, grid)(*args, **kwargs)
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ that the simulator does not have (allocated memory) and the vendor's own operato
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -128,7 +129,15 @@ def _torch() -> Any:
 
 
 def device_names() -> dict[str, Any]:
-    """What `torch.npu` and, when asked for, `torch.cuda` have."""
+    """What `torch.npu` and, when asked for, `torch.cuda` have: an object of its own for each name, as torch wants it."""
+    return {name: x if isinstance(x, type) else _separate(x) for name, x in _device_names().items()}
+
+
+def _separate(fn: Any) -> Any:
+    return functools.wraps(fn)(lambda *args, **kwargs: fn(*args, **kwargs))
+
+
+def _device_names() -> dict[str, Any]:
     return {
         "Event": Event,
         "Stream": Stream,

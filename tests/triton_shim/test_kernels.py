@@ -1,0 +1,220 @@
+"""Kernels as Triton makes them: attributes, launch keywords, heuristics, candidates, benchmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+from ascendtile.simulator.triton_shim import config, kernel, others, testing, tuning
+from ascendtile.simulator.watching import watch
+
+
+@kernel.jit(do_not_specialize=["n"])
+def double(x, out, n, B: tl.constexpr, TWICE: tl.constexpr = 2):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + i, tl.load(x + i, mask=i < n) * TWICE, mask=i < n)
+
+
+@kernel.jit
+def add_until(x, out, B: tl.constexpr):
+    """Its time depends on data: as many turns as x[0] says."""
+    i = tl.arange(0, B)
+    for _ in range(tl.load(x)):
+        tl.store(out + i, tl.load(out + i) + 1)
+
+
+def grid(meta: dict[str, Any]) -> tuple[int]:
+    return (-(-meta["n"] // meta["B"]),)
+
+
+def tensors(n: int = 5000) -> tuple[np.ndarray, np.ndarray]:
+    x = np.arange(n, dtype=np.float32)
+    return x, np.zeros_like(x)
+
+
+def candidates(*blocks: int) -> list[config.Config]:
+    return [config.Config({"B": b}, num_warps=4) for b in blocks]
+
+
+def test_attributes_that_scripts_read() -> None:
+    assert double.__name__ == "double"
+    assert double.arg_names == ["x", "out", "n", "B", "TWICE"]
+    assert double.fn.__code__.co_argcount == 5
+    assert double.src.startswith("def double(x, out, n, B: tl.constexpr")
+    assert [p.name for p in double.params if p.is_constexpr] == ["B", "TWICE"]
+    assert [p.name for p in double.params if p.do_not_specialize] == ["n"]
+    assert [p.default for p in double.params if p.has_default] == [2]
+
+
+def test_run_with_a_grid_by_name() -> None:
+    x, out = tensors()
+    run = double.run(x, out, len(x), grid=grid, warmup=False, B=512)
+    assert (out == 2 * x).all()
+    assert run.launches[0].grid == (10, 1, 1)
+
+
+def test_warmup_writes_nothing() -> None:
+    x, out = tensors()
+    assert double.warmup(x, out, len(x), grid=(4,), B=512).cycles > 0
+    assert not out.any()
+
+
+def test_launch_keywords_are_modelled_or_named_with_the_reason() -> None:
+    x, out = tensors()
+    launch = double[(3,)]
+    plain = launch(x, out, len(x), B=512)
+    run = launch(x, out, len(x), B=512, num_warps=8, unit_flag=True, multibuffer=False)
+    assert run.options["multibuffer"] == 1
+    assert plain.options["multibuffer"] == 2
+    said = "\n".join(run.warnings)
+    assert "no effect in the model: launch keyword num_warps=8" in said
+    assert "launch keyword unit_flag=True, because FIXP" in said
+    with pytest.raises(sim.UsageError, match="no parameter 'num_wraps'"):
+        launch(x, out, len(x), B=512, num_wraps=8)
+    with pytest.raises(sim.UsageError, match="'no-limit' or 'no-l0c', got 'some'"):
+        launch(x, out, len(x), B=512, limit_auto_multi_buffer_of_local_buffer="some")
+
+
+def test_heuristics_see_arguments_and_one_another() -> None:
+    x, out = tensors()
+    rules = {"B": lambda a: 256 if a["n"] > 10 else 16, "TWICE": lambda a: a["B"] // 64}
+    run = tuning.heuristics(rules)(double)[grid](x, out, len(x))
+    assert run.tiling == {"B": 256, "TWICE": 4}
+    assert (out == 4 * x).all()
+
+
+def test_autotune_takes_the_least_simulated_time_and_keeps_it() -> None:
+    x, out = tensors(60_000)
+    tuned = tuning.autotune(candidates(64, 1024, 4096, 200_000), key=["n"])(double)
+    told: list[sim.Run] = []
+    with watch(told.append):
+        run = tuned[grid](x, out, len(x))
+    times = {b: double.time(grid, x, out, len(x), B=b).time_us for b in (64, 1024, 4096)}
+    best = min(times, key=lambda b: times[b])
+    assert len(told) == 1  # trials are not launches
+    assert run.tiling["B"] == tuned.best_config.kwargs["B"] == best
+    assert [t.config.kwargs["B"] for t in tuned.ranking[:3]] == sorted(times, key=lambda b: times[b])
+    assert (out == 2 * x).all()
+    worst = tuned.ranking[3]
+    assert worst.time_us is None
+    assert "ub overflow" in worst.reason
+    assert "1 cannot run" in tuned.ranking_text()
+    tuned[grid](x[:100], out[:100], 100)
+    assert len(tuned.cache) == 2
+
+
+def test_trials_do_not_write() -> None:
+    x, out = tensors(4096)
+    x = np.array([3], np.int32)
+    tuned = tuning.autotune(candidates(64, 128), key=[])(add_until)
+    tuned[(1,)](x, out)
+    assert set(out[: tuned.best_config.kwargs["B"]]) == {3}
+
+
+def test_reset_to_zero_before_the_launch_that_follows_tuning() -> None:
+    out = np.full(4096, 7, np.float32)
+    tuned = tuning.autotune(candidates(64, 128), key=[], reset_to_zero=["out"])(add_until)
+    tuned[(1,)](np.array([3], np.int32), out)
+    assert out.max() == 3
+
+
+def test_pruning() -> None:
+    x, out = tensors()
+    asked = []
+
+    def early(configs: Any, named: Any, **_: Any) -> Any:
+        asked.append(named["n"])
+        return [c for c in configs if c.kwargs["B"] > 64]
+
+    prune = {"early_config_prune": early, "perf_model": lambda B, **_: B, "top_k": 2}
+    tuned = tuning.autotune(candidates(64, 128, 256, 512), key=["n"], prune_configs_by=prune)(double)
+    tuned[grid](x, out, len(x))
+    assert asked == [len(x)]
+    assert {t.config.kwargs["B"] for t in tuned.ranking} == {128, 256}
+
+
+def test_the_ranking_is_printed_on_request(monkeypatch: Any, capsys: Any) -> None:
+    x, out = tensors()
+    monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
+    tuning.autotune(candidates(64, 128), key=["n"])(double)[grid](x, out, len(x))
+    assert "autotune of double: 2 candidates, 0 cannot run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"configs": candidates(200_000, 300_000)}, "none of 2 candidates can run"),
+        ({"configs": []}, "lists no candidates: Triton-Ascend would make some for B"),
+        ({"configs": candidates(64, 128), "reset_to_zero": ["y"]}, "'y' is no parameter"),
+        ({"configs": candidates(64, 128), "repeat": 3}, "no option 'repeat'"),
+    ],
+    ids=["none fits", "generated", "unknown tensor", "unknown option"],
+)
+def test_autotune_refuses(options: dict[str, Any], says: str) -> None:
+    x, out = tensors()
+    with pytest.raises(sim.UsageError, match=says):
+        tuning.autotune(key=["n"], **options)(double)[grid](x, out, len(x))
+
+
+def test_tuners_and_libentry_go_around_one_another() -> None:
+    x, out = tensors()
+    inner = tuning.heuristics({"TWICE": lambda a: 3})(double)
+    outer = others.libentry()(tuning.autotune(candidates(256), key=["n"])(inner))
+    outer[grid](x, out, len(x))
+    assert (out == 3 * x).all()
+    assert outer.jit_function is double
+
+
+def test_do_bench_is_simulated_time() -> None:
+    x, out = tensors()
+
+    def twice() -> None:
+        for _ in range(2):
+            double[grid](x, out, len(x), B=512)
+
+    once = double[grid](x, out, len(x), B=512).time_us / 1000
+    assert testing.do_bench(twice) == pytest.approx(2 * once)
+    assert testing.do_bench(twice, quantiles=[0.5, 0.2, 0.8]) == [pytest.approx(2 * once)] * 3
+    assert testing.do_bench(twice, return_mode="all") == [pytest.approx(2 * once)]
+
+
+def test_do_bench_of_host_code_has_no_simulated_time(capsys: Any) -> None:
+    assert np.isnan(testing.do_bench(lambda: None))
+    assert "nothing was launched" in capsys.readouterr().err
+
+
+def test_perf_report_prints_and_saves(tmp_path: Any, capsys: Any) -> None:
+    b = testing.Benchmark(["n"], [256, 512], "who", ["a", "b"], ["A", "B"], "plot", ylabel="GB/s")
+    mark = testing.perf_report(b)(lambda n, who: n * (2.0 if who == "a" else 3.0))
+    mark.run(print_data=True, save_path=tmp_path)
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[2:]] == [
+        ["256", "512", "768"],
+        ["512", "1024", "1536"],
+    ]
+    assert (tmp_path / "plot.csv").read_text().splitlines()[0] == "n,A (GB/s),B (GB/s)"
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_assert_close() -> None:
+    x = np.ones(4, np.float16)
+    testing.assert_close(x, x + 0.005)
+    with pytest.raises(AssertionError):
+        testing.assert_close(x, x + 0.005, atol=1e-3)
+    with pytest.raises(AssertionError):
+        testing.assert_close(x, x * np.nan)
+
+
+def test_a_pointer_made_from_a_loaded_number_has_no_time_without_data() -> None:
+    @kernel.jit
+    def gather(x, index, out, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(out + i, tl.load(x + tl.load(index) * B + i))
+
+    x, out = tensors(64)
+    run = gather[(1,)](x, np.array([3], np.int32), out[:16], B=16)
+    assert run.cycles > 0
+    assert (out[:16] == x[48:]).all()

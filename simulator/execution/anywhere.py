@@ -248,12 +248,19 @@ def _objects() -> Iterator[Any]:
     for x in gc.get_objects():
         kind = type(x)
         if kind in (list, tuple, set, dict):
-            yield from (
-                y for y in (list(x.values()) if kind is dict else list(x)) if issubclass(type(y), kinds)
-            )
+            yield from _held(list(x.values()) if kind is dict else list(x), kinds)
         elif issubclass(kind, kinds):
             yield x
     frame = sys._getframe()
     while frame is not None:
-        yield from (y for y in list(frame.f_locals.values()) if issubclass(type(y), kinds))
+        yield from _held(list(frame.f_locals.values()), kinds)
         frame = frame.f_back  # type: ignore[assignment]
+
+
+def _held(values: Iterable[Any], kinds: tuple[type, ...]) -> Iterator[Any]:
+    """Arrays among the values, also in tuples: the collector forgets a tuple that holds nothing it tracks."""
+    for y in values:
+        if type(y) is tuple:
+            yield from _held(y, kinds)
+        elif issubclass(type(y), kinds):
+            yield y

@@ -16,7 +16,9 @@ from .parameter import Parameter
 from .registry import get_operator, operators
 from .rms_norm_grad import rms_norm_grad
 from .running import OpResult, run_op
-from .study import Study, precision_study, precision_sweep
+from .study import precision_study
+from .study_bench import Study
+from .study_sweep import precision_sweep
 
 __all__ = [
     "Case",

@@ -25,20 +25,18 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 def read_inputs(path: str, op: Operator) -> dict[str, np.ndarray]:
     """The inputs of `op` by name: from an .npz with those names, or from an .npy if it needs only one."""
-    with naming(path, "read"):
-        try:
-            return _read(path, op)
-        except (UsageError, OSError):
-            raise
-        except DAMAGE as error:
-            raise UsageError(f"is damaged: {error}") from None
+    return _guarded(path, op)
 
 
 def read_arrays(path: str) -> dict[str, np.ndarray]:
     """All arrays of an .npz by name."""
+    return _guarded(path, None)
+
+
+def _guarded(path: str, op: Operator | None) -> dict[str, np.ndarray]:
     with naming(path, "read"):
         try:
-            return _read(path, None)
+            return _read(path, op)
         except (UsageError, OSError):
             raise
         except DAMAGE as error:

@@ -17,7 +17,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.study import EXACT, GOLDENS, ROUNDED, Row, Study
+from ascendtile.kernels.study_bench import EXACT, GOLDENS, ROUNDED, Row, Study
 from ascendtile.reports.sections import numerics_lines
 from ascendtile.reports.words import clean, figure, micros
 from ascendtile.simulator.precision.formats import get_format

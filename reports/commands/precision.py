@@ -161,7 +161,7 @@ def _study(op: Operator, request: Request) -> None:
 
 
 def _sweep(op: Operator, request: Request) -> None:
-    from ascendtile.kernels.study import precision_sweep
+    from ascendtile.kernels.study_sweep import precision_sweep
     from ascendtile.reports import precision_view as view
     from ascendtile.reports.console import show, show_json
 

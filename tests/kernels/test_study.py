@@ -11,8 +11,10 @@ from ascendtile.kernels import get_operator
 from ascendtile.kernels.draw import DISTRIBUTIONS
 from ascendtile.kernels.examples.train_tiny import train
 from ascendtile.kernels.running import run_op
-from ascendtile.kernels.study import EXACT, ROUNDED, precision_study, precision_sweep
+from ascendtile.kernels.study import precision_study
+from ascendtile.kernels.study_bench import EXACT, ROUNDED
 from ascendtile.kernels.study_data import drawn
+from ascendtile.kernels.study_sweep import precision_sweep
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.precision.cube_math import resolve_matmul
 from ascendtile.simulator.precision.metrics import compare

@@ -1,12 +1,13 @@
 """What the launches of a script took. A sample:
 
-    launches of train.py on ascend910b3
-    kernel             grid          count        us  share bound      UB   L1   L0
-    rms_norm_backward  (40, 1, 1)       12       486   71 % HBM      75 %
-    matmul             (64, 1, 1)       12       155   23 % AIC.M          50 % 50 %
-    add                (98, 1, 1)      120      45.1    7 % launch    6 %
-    144 launches of 3 kernels take 686 us (1,190,112 cycles)
-    host code and torch take no simulated time
+    launches of bench.py on ascend910b3
+    kernel                       grid  count       us share bound       UB   L1   L0
+    _rms_norm_backward_ke..         1      4    1,351  71 % AIV.V     35 %
+    liger_cross_entropy_k..       512      4      170   9 % launch    17 %
+    _swiglu_backward_kernel       512      4      142   7 % launch    21 %
+    _swiglu_forward_kernel        512      4      117   6 % launch    15 %
+    _rms_norm_forward_ker..       512      4      115   6 % launch    12 %
+    20 launches of 5 kernels take 1,895 us (3,270,030 cycles)
 
 `us` and `share` are of all launches of the row; `bound` and the use of the buffers are those of its dearest launch.
 """
@@ -25,11 +26,11 @@ from ascendtile.simulator.run import Run
 
 MOST_ROWS = 24
 COLUMNS = (
-    ("kernel", 19),
-    ("grid", 14),
+    ("kernel", 23),
+    (">grid", 9),
     (">count", 6),
     (">us", 8),
-    (">share", 6),
+    (">share", 5),
     ("bound", 8),
     (">UB", 5),
     (">L1", 4),
@@ -74,13 +75,21 @@ def _cells(group: LaunchGroup, total_us: float) -> tuple[str, ...]:
     fills = buffer_shares(run)
     return (
         group.kernel,
-        "various" if group.various else "" if group.grid is None else str(group.grid),
+        "various" if group.various else grid_words(group.grid),
         words.count(group.count),
         words.micros(group.time_us) if run.launches else "",
         words.percent(facts.share(group.time_us, total_us)) if run.launches else "",
         bound.name if bound else "",
         *(words.percent(fills[n]) if fills.get(n) else "" for n in ("UB", "L1", "L0")),
     )
+
+
+def grid_words(grid: tuple[int, int, int] | None) -> str:
+    """512, 64x8: axes of one program at the end are left out."""
+    if grid is None:
+        return ""
+    x, y, z = grid
+    return f"{x}x{y}x{z}" if z > 1 else f"{x}x{y}" if y > 1 else str(x)
 
 
 def buffer_shares(run: Run) -> dict[str, float]:

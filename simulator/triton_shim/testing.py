@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -56,9 +57,14 @@ def _milliseconds(fn: Callable[[], Any]) -> float:
     with watch(tell):
         fn()
     if not runs:
-        sys.stderr.write(NOTHING + "\n")
+        _say_once(NOTHING)
         return float("nan")
     return sum(runs) / 1000
+
+
+@functools.cache
+def _say_once(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
 
 
 def do_bench_npu(funcs: Any, *_: Any, **__: Any) -> Any:

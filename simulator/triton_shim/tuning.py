@@ -31,6 +31,7 @@ class Trial:
     time_us: float | None
     cycles: float | None = None
     reason: str = ""
+    error: AscendtileError | None = None
 
 
 class Autotuner(KernelInterface):
@@ -156,7 +157,8 @@ class Autotuner(KernelInterface):
             with quietly():
                 run = self._timed(config, args, given, grid)
         except AscendtileError as e:
-            return Trial(config, None, reason=str(e).splitlines()[0].removesuffix(" Alive at the peak:"))
+            reason = str(e).splitlines()[0].removesuffix(" Alive at the peak:")
+            return Trial(config, None, reason=reason, error=e.with_traceback(None))
         return Trial(config, run.time_us, run.cycles)
 
     def _timed(self, config: Config, args: tuple[Any, ...], given: dict[str, Any], grid: Any) -> Any:
@@ -201,6 +203,8 @@ class Autotuner(KernelInterface):
     def _keep(self, key: tuple[Any, ...], trials: list[Trial]) -> None:
         ranking = tuple(sorted(trials, key=lambda t: float("inf") if t.time_us is None else t.time_us))
         if ranking[0].time_us is None:
+            if ranking[0].error and len({t.reason for t in ranking}) == 1:
+                raise ranking[0].error  # it does not lie in the candidates
             reasons = "\n".join(f"  {t.config}: {t.reason}" for t in ranking)
             raise UsageError(
                 f"autotune of {self.__name__}: none of {len(ranking)} candidates can run:\n{reasons}"

@@ -21,6 +21,7 @@ from .frontend.jit import JitFunction
 from .frontend.program import Program
 from .frontend.types import DType, PointerType
 from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
+from .remembering import recall, remember
 from .run import Launch, Run
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
@@ -121,8 +122,13 @@ def timed(call: Call) -> tuple[Launch, bool]:
     """Time of a launch, and whether its values had to be computed on the way."""
     from .timing.estimate import estimate, estimate_with_values
 
+    known = recall(call)
+    if known is not None:
+        return known, False
     try:
-        return estimate(call), False
+        launch = estimate(call)
+        remember(call, launch)
+        return launch, False
     except DataDependentError as e:
         if not call.device.values:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None

@@ -50,7 +50,6 @@ from .hints import (
     assume,
     condition,
     debug_barrier,
-    dot_scaled,
     inline_asm_elementwise,
     max_constancy,
     max_contiguous,
@@ -120,6 +119,7 @@ from .reduction import (
     topk,
     xor_sum,
 )
+from .scaled import dot_scaled
 from .shapes import (
     broadcast,
     broadcast_to,

@@ -52,12 +52,3 @@ def inline_asm_elementwise(b: Builder, *args: Any, **kwargs: Any) -> None:
         "inline_asm_elementwise is assembly of one GPU and cannot run on Ascend; write the operation with tl words, or take "
         "a function of libdevice"
     )
-
-
-@word
-def dot_scaled(b: Builder, *args: Any, **kwargs: Any) -> None:
-    """Refused: the Cube units of these products read no microscaling formats."""
-    raise KernelError(
-        "dot_scaled needs 8-bit and 4-bit float formats, which the Cube of these products does not read; multiply the "
-        "operands by their scales as float16 or bfloat16 and use tl.dot"
-    )

@@ -235,7 +235,7 @@ def refused(out, x, WHAT: tl.constexpr):
         ("overflow", "must be one of 'trunc', 'saturate', got 'wrap'"),
         ("fp8", "tiles of fp8e5 are not supported"),
         ("assembly", "assembly of one GPU"),
-        ("scaled", "multiply the operands by their scales"),
+        ("scaled", "multiply the operand by its scales"),
         ("power", "libdevice.pow"),
         ("assume", "false at compile time"),
         ("assert", "fails always: never"),

@@ -33,7 +33,8 @@ def dot_scaled(
 
     lhs_format, rhs_format: "fp16" or "bf16", both alike, as on Ascend; the 8-bit and 4-bit formats are refused.
     lhs_scale (M, K / g), rhs_scale (N, K / g), or None: exponents of groups of g elements of K: 2^s for int8, as
-    Triton-Ascend has it, 2^(s - 127) for uint8, as Triton has it. fast_math, lhs_k_pack, rhs_k_pack: accepted, without effect.
+    Triton-Ascend has it, 2^(s - 127) for uint8, as Triton has it.
+    fast_math, lhs_k_pack, rhs_k_pack: accepted, without effect.
     """
     for side, v, name in (("lhs", lhs, lhs_format), ("rhs", rhs, rhs_format)):
         _check(side, v, name)

@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import RunError
 from ..frontend.program import Op
 from ..frontend.types import DType
-from ..units import moving, vector
+from ..units import moving, scans, vector
 from .reading import Reading, place
 
 
@@ -46,10 +46,10 @@ class Rearranging(Reading):
         )
 
     def dense_arg_reduce(self, op: Op, x: np.ndarray) -> np.ndarray:
-        return vector.arg_reduce(op.name, x, op.attrs["axis"], op.attrs["first"])
+        return scans.arg_reduce(op.name, x, op.attrs["axis"], op.attrs["first"])
 
     def dense_scan(self, op: Op, x: np.ndarray) -> np.ndarray:
-        return vector.scan(op.name, x, op.attrs["axis"], op.attrs["reverse"], _result(op), self.numerics)
+        return scans.scan(op.name, x, op.attrs["axis"], op.attrs["reverse"], _result(op), self.numerics)
 
     def dense_sort(self, op: Op, x: np.ndarray) -> np.ndarray:
         return moving.sort(x, op.attrs["axis"], op.attrs["descending"])

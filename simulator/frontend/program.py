@@ -15,12 +15,20 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     load         pointer, mask or None, other or None
     store        pointer, value, mask or None
     atomic(name) pointer, value, mask or None; for cas also the value expected in memory
+    fma          x * y + z with one rounding
+    bitcast      the same bits as another type: a view
+    slice        attrs axis, start, step; cat(axis): tiles behind each other
+    gather       tile, indices along attrs axis
+    arg_reduce(name)  attrs axis, first (of equal ones; else the last)
+    scan(name)   attrs axis, reverse
+    sort         attrs axis, descending
+    histogram    tile of integers, mask or none; one bin an element of the result
     reduce(name) attrs axis
     dot          (M, K) tile, (K, N) tile, accumulator or None; attrs precision (ieee, hf32, device)
     for          lower, upper, step, initial values...; one region
     while        initial values...; regions condition, body
     if           condition; regions then, else
-    assert, print
+    assert, print (attrs prefix, hex)
 """
 
 from __future__ import annotations

@@ -83,8 +83,6 @@ def has_vector_work(program: Program, homes: Homes) -> bool:
             root = None if v is None else homes.definitions.root(v)
             if v is not None and v.shape and (root is None or homes.home(root) == UB):
                 return True
-        elif any(r.shape and homes.definitions.root(r) is r and homes.home(r) == UB for r in op.results):
-            return True  # indices that left the affine form, such as a remainder, are computed element by element
     return False
 
 

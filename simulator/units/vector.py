@@ -385,49 +385,6 @@ def _fold(
     return np.ascontiguousarray(work[:, 0])
 
 
-def arg_reduce(name: str, x: np.ndarray, axis: int, first: bool) -> np.ndarray:
-    """Index of the largest ("argmax") or smallest element along tile axis `axis`; NaN is skipped.
-
-    Of equal ones the first index, or the last. Where all elements are NaN it is index 0.
-    """
-    at = axis + 1
-    extreme = (np.fmax if name == "argmax" else np.fmin).reduce(x, axis=at, keepdims=True)
-    hit = x == extreme
-    n = x.shape[at]
-    index = np.argmax(hit, axis=at) if first else n - 1 - np.argmax(np.flip(hit, at), axis=at)
-    return np.where(hit.any(axis=at), index, 0).astype(np.int32)
-
-
-SCANS = {"sum": "add", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
-
-
-def scan(
-    name: str, x: np.ndarray, axis: int, reverse: bool, dtype: DType, numerics: Numerics | None = None
-) -> np.ndarray:
-    """Running combination along tile axis `axis`, one element after another from the first (last, if `reverse`) on.
-
-    name: one of SCANS. Each step is rounded in `dtype`.
-    """
-    work = np.moveaxis(np.flip(x, axis + 1) if reverse else x, axis + 1, 0)
-    out = np.array(work, dtype.held, order="C")
-    with np.errstate(all="ignore"):
-        if dtype.is_floating() and dtype.bits == 16 and name in ("sum", "mul"):
-            step: Callable[..., Any] = _FLOAT[SCANS[name]]
-            for k in range(1, len(out)):
-                _rounded(step(out[k - 1], out[k], out=out[k]), dtype, numerics or _IEEE)
-        else:
-            _combiner(SCANS[name], dtype).accumulate(out, axis=0, out=out, dtype=dtype.held)  # type: ignore[attr-defined]
-            _rounded(out, dtype, numerics or _IEEE)
-    back = np.moveaxis(out, 0, axis + 1)
-    return np.ascontiguousarray(np.flip(back, axis + 1) if reverse else back)
-
-
-def _combiner(name: str, dtype: DType) -> Callable[..., Any]:
-    if dtype.is_bool() and name in ("add", "mul"):
-        return np.logical_xor if name == "add" else np.logical_and
-    return (_FLOAT if dtype.is_floating() else _INTEGER)[name]
-
-
 def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
     """Elements as they lie in memory, in held form."""
     if dtype.name not in _HALVES:

@@ -349,3 +349,17 @@ def twice(a, b):
 def test_what_is_refused(what: str, text: str) -> None:
     with pytest.raises(CompileError, match=text):
         output(wrong_result, 1, np.zeros(8, np.float32), B=8, WHAT=what)
+
+
+def test_running_sums_follow_the_rules_of_the_unit() -> None:
+    """Saturating: what passes the largest number stays there. Flushing: a subnormal sum is zero from then on."""
+    from ascendtile.simulator.frontend import types as ty
+    from ascendtile.simulator.units import scans, vector
+
+    large = np.array([[3e38, 3e38, -3e38]], np.float32)
+    kept = scans.scan("sum", large, 0, False, ty.float32, vector.Numerics(overflow="saturate"))
+    top = np.finfo(np.float32).max
+    np.testing.assert_array_equal(kept, [[np.float32(3e38), top, np.float32(top) - np.float32(3e38)]])
+    small = np.array([[2e-38, -1.5e-38, 1.5e-38]], np.float32)
+    flushed = scans.scan("sum", small, 0, False, ty.float32, vector.Numerics(fp32_subnormals="flush"))
+    np.testing.assert_array_equal(flushed, [[np.float32(2e-38), 0, np.float32(1.5e-38)]])

@@ -116,12 +116,9 @@ class Scope(Control):
             self.assign(target, value)
 
     def do_AnnAssign(self, s: ast.AnnAssign) -> None:
-        if s.value is None:
-            return
-        value = self.expr(s.value)
-        if isinstance(value, Value) and ast.unparse(s.annotation).split(".")[-1] == "constexpr":
-            raise self.error(f"a tl.constexpr must be known at compile time, got {describe(value)}", s.value)
-        self.assign(s.target, value)
+        """`name: tl.constexpr = ...` keeps a value of the program as it is: Triton does, and kernels rely on it."""
+        if s.value is not None:
+            self.assign(s.target, self.expr(s.value))
 
     def do_AugAssign(self, s: ast.AugAssign) -> None:
         if not isinstance(s.target, ast.Name):

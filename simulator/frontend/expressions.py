@@ -220,8 +220,11 @@ class Expressions(ABC):
         return self.guard(lambda: self.b.unary("neg", x), node)
 
     def logical_not(self, x: Any) -> Any:
+        """`not`: of an integer tile every bit turned round, as Triton-Ascend has it."""
         if not isinstance(x, Value):
             return not x
+        if x.shape and x.dtype.is_int() and not x.dtype.is_bool():
+            return self.b.invert(x)
         return self.b.binary("xor", self.b.to_bool(x), True)
 
     def ex_BoolOp(self, node: ast.BoolOp) -> Any:

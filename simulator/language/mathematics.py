@@ -69,14 +69,19 @@ def erf(b: Builder, x: Operand) -> Value:
 
 @word(method=True)
 def floor(b: Builder, x: Operand) -> Value:
-    """Largest integer that is not above each element, in its type; floating point only."""
-    return b.unary("floor", floating(b, "floor", x))
+    """Largest integer that is not above each element, in its type; integers are that already, as on Ascend."""
+    return _whole(b, "floor", x)
 
 
 @word(method=True)
 def ceil(b: Builder, x: Operand) -> Value:
-    """Smallest integer that is not below each element, in its type; floating point only."""
-    return b.unary("ceil", floating(b, "ceil", x))
+    """Smallest integer that is not below each element, in its type; integers are that already, as on Ascend."""
+    return _whole(b, "ceil", x)
+
+
+def _whole(b: Builder, name: str, x: Operand) -> Value:
+    v = b.to_value(x)
+    return v if v.dtype.is_int() else b.unary(name, v)
 
 
 @word(method=True)
@@ -210,9 +215,11 @@ def softmax(
 
 @word(method=True)
 def cdiv(b: Builder, x: Operand, div: Operand) -> Operand:
-    """Ceiling division of integers."""
+    """Ceiling division of integers; of floating point, the quotient rounded up, as on Ascend."""
     if not isinstance(x, Value) and not isinstance(div, Value):
         return -(-x // div)
+    if any(isinstance(v, Value) and v.dtype.is_floating() for v in (x, div)):
+        return b.unary("ceil", b.to_value(b.binary("div", x, div)))
     return b.binary("floordiv", b.binary("sub", b.binary("add", x, div), 1), div)
 
 

@@ -14,6 +14,7 @@ from ..frontend.program import Value
 from ..frontend.rules import KernelError, Operand, axis_of, describe
 from ..frontend.words import Builder, word
 from .creation import element_type
+from .mathematics import PropagateNan
 
 
 @word(method=True)
@@ -38,11 +39,24 @@ def _widened(b: Builder, x: Operand) -> Value:
     return v
 
 
+def _or_nan(b: Builder, x: Value, out: Value, axis: int | None, keep_dims: bool) -> Value:
+    """The result of a reduction, NaN where a NaN was among its elements."""
+    bad = b.reduce("or", b.to_value(b.compare("ne", x, x)), axis, keep_dims)
+    return b.select(bad, float("nan"), out)
+
+
 def _extreme(
-    b: Builder, name: str, x: Operand, axis: int | None, indices: bool, first: bool, keep_dims: bool
+    b: Builder, name: str, x: Operand, axis: int | None, indices: Any, first: Any, keep_dims: bool, nan: Any
 ) -> Any:
+    nan = nan is PropagateNan.ALL or nan is True
     if not indices:
-        return b.reduce(name, _widened(b, x), axis, keep_dims)
+        wide = _widened(b, x)
+        out = b.reduce(name, wide, axis, keep_dims)
+        return _or_nan(b, wide, out, axis, keep_dims) if nan and wide.dtype.is_floating() else out
+    if nan:
+        raise KernelError(
+            f"{name}: propagate_nan with return_indices is not supported; take the index by argmax"
+        )
     v = _single_for_bf16(b, x)
     at = rearrange.arg_reduce(b, f"arg{name}", v, axis, keep_dims, bool(first))
     return b.reduce(name, v, axis, keep_dims), at
@@ -61,13 +75,16 @@ def max(
     return_indices: bool = False,
     return_indices_tie_break_left: bool = True,
     keep_dims: bool = False,
+    propagate_nan: bool = False,
 ) -> Any:
-    """Maximum along `axis` (all axes if None); NaN is skipped, as on Ascend.
+    """Maximum along `axis` (all axes if None); NaN is skipped, as on Ascend, unless propagate_nan (without indices).
 
     return_indices: also the int32 index of it, the first of equal ones (the last without tie_break_left). Halves and short
     integers are widened to 32 bits without indices; with them only bfloat16 is, as in Triton.
     """
-    return _extreme(b, "max", input, axis, return_indices, return_indices_tie_break_left, keep_dims)
+    return _extreme(
+        b, "max", input, axis, return_indices, return_indices_tie_break_left, keep_dims, propagate_nan
+    )
 
 
 @word(method=True)
@@ -78,9 +95,12 @@ def min(
     return_indices: bool = False,
     return_indices_tie_break_left: bool = True,
     keep_dims: bool = False,
+    propagate_nan: bool = False,
 ) -> Any:
     """Minimum along `axis`; as `max`."""
-    return _extreme(b, "min", input, axis, return_indices, return_indices_tie_break_left, keep_dims)
+    return _extreme(
+        b, "min", input, axis, return_indices, return_indices_tie_break_left, keep_dims, propagate_nan
+    )
 
 
 @word(method=True)

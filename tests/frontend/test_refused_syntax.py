@@ -105,7 +105,6 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "mixed signs": ("x = n // n.to(tl.uint32)", "one is signed", "n //"),
     "static assert": ("tl.static_assert(B > 8, 'too small')", "static_assert failed: too small", "tl.st"),
     "assert now": ("assert B > 8", "assertion failed at compile time: B > 8", "assert"),
-    "constexpr local": ("x: tl.constexpr = n + 1", "must be known at compile time", "n + 1"),
     "index by a value": ("x = (1, 2)[n]", "index must be known at compile time", "n]"),
     "tuple index": ("x = (1, 2)[5]", "tuple index out of range", "(1"),
     "value in tuple": ("x = 3 in (n, 1)", "`in` needs a tuple", "3 in"),

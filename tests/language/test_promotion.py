@@ -206,3 +206,22 @@ def test_booleans_are_integers_of_one_bit() -> None:
     rows = [a ^ b, a & b, a & b, a | b, ~a, a.astype(int) + b, (x != 0) & (y != 0), ((x != 1) | b) & a]
     for g, row in zip(got, rows, strict=True):
         assert g.tolist() == np.asarray(row).astype(int).tolist()
+
+
+@sim.jit
+def as_on_ascend(out, x, y, n, B: tl.constexpr):
+    half: tl.constexpr = (
+        n // 2
+    )  # a value of the program under the annotation: kernels of Triton-Ascend do that
+    i = tl.arange(0, B)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(out + 0 * B + i, not a)
+    tl.store(out + 1 * B + i, tl.cdiv(b, 2.0) + half)
+    tl.store(out + 2 * B + i, tl.floor(a) + tl.ceil(a))
+
+
+def test_what_triton_ascend_takes_besides() -> None:
+    """`not` of integers turns bits, cdiv of floats rounds the quotient up, floor and ceil leave integers alone."""
+    x, y = np.array([0, 1, -5], np.int32), np.array([1.0, 4.0, -3.0], np.float32)
+    got = output(as_on_ascend, 9, x, y, 7, B=3).reshape(3, 3)
+    assert got.tolist() == [[-1, -2, 4], [4, 5, 2], [0, 2, -10]]

@@ -363,3 +363,17 @@ def test_running_sums_follow_the_rules_of_the_unit() -> None:
     small = np.array([[2e-38, -1.5e-38, 1.5e-38]], np.float32)
     flushed = scans.scan("sum", small, 0, False, ty.float32, vector.Numerics(fp32_subnormals="flush"))
     np.testing.assert_array_equal(flushed, [[np.float32(2e-38), 0, np.float32(1.5e-38)]])
+
+
+@sim.jit
+def nan_too(out, x, R: tl.constexpr, C: tl.constexpr):
+    v = tile(x, R, C)
+    tl.store(out + tl.arange(0, R), tl.max(v, 1, propagate_nan=True))
+    tl.store(out + R + tl.arange(0, C), tl.min(v, 0, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + R + C, tl.max(v, propagate_nan=True))
+
+
+def test_nan_propagates_where_asked() -> None:
+    x = np.array([[1, np.nan, 3], [4, 5, 6]], np.float32)
+    got = output(nan_too, 6, x, R=2, C=3)
+    np.testing.assert_array_equal(got, [np.nan, 6, 1, np.nan, 3, np.nan])

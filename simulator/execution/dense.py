@@ -190,13 +190,13 @@ class ValueRun(Rearranging, Walker):
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
             where = self.addresses(op, pointer, mask, what)
-            self.watch.elements(op, tensor, where.at, where.chosen, self.active)
+            self.watch.elements(op, tensor, where, self.active)
             discrete.scatter(tensor, where, tile)
             return
-        if not adding:
-            self.watch.box(op, tensor, pointer.offsets, mask, self.active)
         region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
         copy.check(tensor, region, self.active, what, place(op))
+        if not adding:
+            self.watch.box(op, tensor, pointer.offsets, mask, self.active, region)
         copy.write(tensor, region, tile, adding)
 
     def check_writable(self, op: Op, tensor: Tensor, what: str) -> None:

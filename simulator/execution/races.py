@@ -1,7 +1,8 @@
 """Two programs that store to one address without an atomic: on the device nobody says which value stays.
 
-Stores are only noted while a kernel runs; what they touched is worked out once at its end, as runs of bytes per program.
-Kernels that may order their programs by themselves (an atomic whose old value is used, a flag) are not looked at.
+While a kernel runs its stores are noted, and one bit per element tells whether any was stored to twice. Only then, once
+at the end, it is worked out which programs touched what, as runs of bytes per program. Kernels that may order their programs
+by themselves (an atomic whose old value is used, a flag) are not looked at.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..frontend.program import Op, Program
+from ._races import mark_boxes, mark_elements
+from .copy import Region
+from .discrete import Addresses
 from .memory import Tensor
 from .spans import Spans, runs_of
 from .values import Affine, Box
@@ -24,37 +28,47 @@ class StoreWatch:
 
     def __init__(self, program: Program, programs: int) -> None:
         self.on = programs > 1 and not _orders_itself(program)
+        self.twice = False
+        self.maps: dict[int, np.ndarray] = {}
+        self.wholes: dict[int, Tensor] = {}
         self.regular: dict[tuple[Any, ...], list[tuple[Affine, Any, np.ndarray]]] = {}
         self.places: dict[tuple[Any, ...], tuple[Op, Tensor]] = {}
-        self.single: list[tuple[Op, Tensor, np.ndarray, np.ndarray]] = []
+        self.single: list[tuple[Op, Tensor, Addresses, np.ndarray]] = []
         self.singles = 0
 
-    def box(self, op: Op, tensor: Tensor, offsets: Any, mask: Any, numbers: np.ndarray) -> None:
-        """A store to boxes of memory."""
-        if not self.on:
+    def box(
+        self, op: Op, tensor: Tensor, offsets: Any, mask: Any, numbers: np.ndarray, region: Region
+    ) -> None:
+        """A store to boxes of memory, given as an index tile with its mask and as what `copy.check` has passed."""
+        if not self.on or not tensor.elements:
             return
+        bits = self._map(tensor)
+        self.twice |= mark_boxes(bits, region.starts, region.strides, region.lows, region.highs)
         affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
         plain = all(isinstance(s, int) for s in affine.strides) and not isinstance(mask, Box | np.ndarray)
         key = (op.id, id(tensor), affine.strides if plain else len(self.regular))
         self.places[key] = (op, tensor)
         self.regular.setdefault(key, []).append((affine, mask, numbers))
 
-    def elements(
-        self, op: Op, tensor: Tensor, at: np.ndarray, chosen: np.ndarray, numbers: np.ndarray
-    ) -> None:
-        """A store to single elements: window indices, which are chosen (empty: all), in the order of programs."""
-        if not self.on or self.singles > MOST_RUNS:
+    def elements(self, op: Op, tensor: Tensor, where: Addresses, numbers: np.ndarray) -> None:
+        """A store to single elements, in the order of programs."""
+        if not self.on or not tensor.elements or self.singles > MOST_RUNS:
             return
-        program = np.repeat(numbers, len(at) // len(numbers))
-        if len(chosen):
-            pick = chosen.view(bool)
-            at, program = at[pick], program[pick]
-        self.singles += len(at)
-        self.single.append((op, tensor, at.copy(), program))
+        self.twice |= mark_elements(self._map(tensor), where.at, where.chosen)
+        self.singles += len(where.at)
+        self.single.append((op, tensor, where, numbers))
+
+    def _map(self, tensor: Tensor) -> np.ndarray:
+        """The bits of a tensor; one seen as several types is looked at closely in any case."""
+        found = self.maps.get(id(tensor))
+        if found is None:
+            self.twice |= self.wholes.setdefault(id(tensor.whole), tensor) is not tensor
+            found = self.maps[id(tensor)] = np.zeros((tensor.elements >> 6) + 1, np.uint64)
+        return found
 
     def found(self) -> tuple[str, ...]:
         """A sentence for each tensor in which stores of two programs meet."""
-        if not self.on or not (self.regular or self.single):
+        if not self.twice:
             return ()
         runs: dict[int, list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]] = {}
         for op, tensor, program, low, high in (*self._boxes(), *self._elements()):
@@ -72,7 +86,11 @@ class StoreWatch:
                 yield op, tensor, program, *_bytes(tensor, low + tensor.origin, high + tensor.origin)
 
     def _elements(self) -> Any:
-        for op, tensor, at, program in self.single:
+        for op, tensor, where, numbers in self.single:
+            at, program = where.at, np.repeat(numbers, len(where.at) // len(numbers))
+            if len(where.chosen):
+                pick = where.chosen.view(bool)
+                at, program = at[pick], program[pick]
             yield op, tensor, program, *_bytes(tensor, at, at + 1)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import launch_keywords
+from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device
 from .errors import NeedsDataError, UsageError
 from .execution.memory import Shape, Tensor, tensor_argument
@@ -17,6 +18,7 @@ from .execution.order import must_run_one_by_one
 from .execution.run import run_values
 from .execution.walker import DataDependentError
 from .frontend import types as ty
+from .frontend.composite import Parameter, Plan
 from .frontend.jit import JitFunction
 from .frontend.program import Program
 from .frontend.types import DType, PointerType
@@ -223,16 +225,24 @@ def _sort_arguments(
     arguments: dict[str, Any] = {}
     types: dict[str, Any] = {}
     storage = set(device.product.texts("dtypes.storage"))
-    for name, x in given.items():
-        if name in kernel.constexprs or x is None or isinstance(x, str | tuple | DType):
-            constants[name] = x.item() if isinstance(x, np.generic) else x
-            continue
+
+    def plain(name: str, x: Any) -> Plan:
+        """Make `x` a parameter."""
         tensor = tensor_argument(name, x)
         if tensor is not None:
             _check_dtype(kernel, name, tensor.dtype, storage, device)
             arguments[name], types[name] = tensor, PointerType(tensor.dtype)
         else:
             arguments[name], types[name] = _scalar(kernel, name, x)
+        return Parameter(name)
+
+    for name, x in given.items():
+        if name not in kernel.constexprs and is_composite(x):
+            constants[name] = plan_of(name, x, plain)
+        elif name in kernel.constexprs or x is None or isinstance(x, str | tuple | DType):
+            constants[name] = x.item() if isinstance(x, np.generic) else x
+        else:
+            plain(name, x)
     return constants, arguments, types
 
 

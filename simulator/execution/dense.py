@@ -39,6 +39,7 @@ class ValueRun(Rearranging, Walker):
         super().__init__(program, grid, step_limit)
         self.numerics = numerics
         self.subnormals_seen = False
+        self.reads_masked: dict[int, str] = {}
         self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
         self.printed: dict[int, int] = {}
 
@@ -245,10 +246,27 @@ class ValueRun(Rearranging, Walker):
         if what != "load":
             at = np.broadcast_to(at, (len(self.active), *v.shape))
         where = discrete.Addresses(at, chosen)
+        if what == "load" and isinstance(mask, np.ndarray) and op.id not in self.reads_masked:
+            self.note_masked(op, tensor, where)
         bad = where.outside(tensor)
         if bad >= 0:
             self.report_outside(tensor, where, bad, what, place(op))
         return where
+
+    def found(self) -> tuple[str, ...]:
+        """What the values showed, in words."""
+        return (*self.watch.found(), *self.reads_masked.values())
+
+    def note_masked(self, op: Op, tensor: Tensor, where: discrete.Addresses) -> None:
+        """A mask that is no box: the compiler for Ascend loads everything and selects, also what is masked out."""
+        far = where.masked_far(tensor)
+        if far >= 0:
+            index = int(where.at[far]) - tensor.origin
+            self.reads_masked[op.id] = (
+                f"{place(op)}: masked-out lanes point outside of {tensor.name!r} (element {index}): legal here, but the "
+                "compiler for Ascend reads all lanes where a mask is no plain range, and such an address can stop the core; keep "
+                "masked-out offsets inside, e.g. tl.where(mask, offsets, 0)"
+            )
 
     def report_outside(
         self, tensor: Tensor, where: discrete.Addresses, bad: int, what: str, line: str

@@ -32,6 +32,12 @@ class Addresses:
         """Position of the first address outside of the tensor's window, or -1."""
         return _discrete.first_outside(self.at, self.chosen, tensor.elements)
 
+    def masked_far(self, tensor: Tensor) -> int:
+        """Position of the first address outside of the window that is not chosen, or -1."""
+        if not len(self.chosen):
+            return -1
+        return _discrete.first_outside(self.at, 1 - self.chosen, tensor.elements)
+
     @property
     def count(self) -> int:
         """Elements that are really accessed."""

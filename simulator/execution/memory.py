@@ -147,6 +147,7 @@ def _from_torch(name: str, x: Any) -> np.ndarray | None:
             f"{name}: the tensor is on {x.device}; only CPU tensors can be simulated (use .cpu())"
         )
     x = x.detach()
+    _check_storage(name, x)
     try:
         if str(x.dtype) == "torch.bfloat16":
             import torch
@@ -155,6 +156,19 @@ def _from_torch(name: str, x: Any) -> np.ndarray | None:
         return np.asarray(x.numpy())
     except (TypeError, RuntimeError) as e:  # sparse, quantised, a type that numpy lacks
         raise UsageError(f"{name}: a torch tensor of {x.dtype}, {x.layout} cannot be read: {e}") from None
+
+
+def _check_storage(name: str, x: Any) -> None:
+    """A torch tensor whose storage was freed or made smaller still has its shape: reading it would leave the memory."""
+    if str(x.layout) != "torch.strided" or not x.numel():
+        return
+    reach = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True))
+    need, have = (x.storage_offset() + reach) * x.element_size(), x.untyped_storage().nbytes()
+    if have < need:
+        state = "freed" if not have else "made smaller"
+        raise UsageError(
+            f"{name}: the storage of this torch tensor was {state}: it has {have} bytes, shape {tuple(x.shape)} needs {need}"
+        )
 
 
 def _from_numpy(name: str, a: np.ndarray) -> Tensor:

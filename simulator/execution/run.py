@@ -78,4 +78,4 @@ def run_values(
         run.walk(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)
-    return run.watch.found()
+    return run.found()

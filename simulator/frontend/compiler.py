@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CompileError
 from . import affine, fuse, hoist, liveness, syntax
 from .builder import Builder
+from .composite import assembled
 from .control import Control
 from .errors import compile_error
 from .host import describe_function, host_call
@@ -201,7 +202,7 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
     first = fn.source.first_line
     b.loc = Loc(fn.source.file, first)
     params = {name: b.value(t, (), name) for name, t in types.items()}
-    scope = Scope(b, fn, {**params, **constants})
+    scope = Scope(b, fn, assembled(b, params, constants))
     try:
         scope.run()
     except RecursionError:

@@ -7,6 +7,7 @@ under `@word` in the file of its family, listed here.
 import builtins
 from typing import TYPE_CHECKING, Any
 
+from ..frontend.blocks import TensorDescriptor as tensor_descriptor
 from ..frontend.program import Value as tensor
 from ..frontend.types import BlockType as block_type
 from ..frontend.types import PointerType as pointer_type
@@ -283,6 +284,7 @@ __all__ = [
     "sum",
     "swizzle2d",
     "tensor",
+    "tensor_descriptor",
     "to_tensor",
     "topk",
     "trans",

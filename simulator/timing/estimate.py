@@ -55,7 +55,7 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))
     out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])))
-    return replace(out, warnings=(*out.warnings, *walk.watch.found()))
+    return replace(out, warnings=(*out.warnings, *walk.found()))
 
 
 def make_plan(call: Call) -> Plan:

@@ -56,6 +56,7 @@ BEHIND: dict[str, tuple[str, ...]] = {
     "triton.testing": (),
     "triton.tools": (),
     "triton.tools.get_ascend_devices": (),
+    "triton.tools.tensor_descriptor": ("ascendtile.simulator.tensor_descriptor",),
 }
 
 

@@ -70,3 +70,13 @@ def test_gradients_parameters_and_numbers_without_axes() -> None:
 def test_tensors_that_cannot_be_used(make: Any, says: str) -> None:
     with pytest.raises(sim.UsageError, match=says):
         double[(1,)](make(), torch.zeros(3), 3, 1, B=4)
+
+
+@pytest.mark.parametrize(
+    ("left", "words"), [(0, "was freed: it has 0 bytes"), (8, "made smaller: it has 8 bytes")]
+)
+def test_a_tensor_whose_storage_is_gone_is_refused(left: int, words: str) -> None:
+    x = torch.ones(6)
+    x.untyped_storage().resize_(left)
+    with pytest.raises(sim.UsageError, match=f"{words}, shape .* needs 24"):
+        double[(1,)](x, torch.ones(6), 6, 1, B=8)

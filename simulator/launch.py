@@ -215,6 +215,7 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
     chosen = grid({**given}) if callable(grid) else grid
     call = Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
     _check_floats(call)
+    _check_atomics(call)
     return call
 
 
@@ -262,6 +263,25 @@ def _check_floats(call: Call) -> None:
             raise UsageError(
                 f"{loc.file}:{loc.line}: {call.kernel.name} makes a value of {name}, which {call.device.product.name} "
                 f"does not have; it has {', '.join(x for x in storage if ty.is_floating(x))}"
+            )
+
+
+def _check_atomics(call: Call) -> None:
+    """Atomic additions exist for some types only; of integers the sign makes no difference."""
+    product = call.device.product
+    if not product.has("dtypes.atomic_add"):
+        return
+    known = product.texts("dtypes.atomic_add")
+    for op in call.program.walk():
+        if (
+            op.kind == "atomic"
+            and op.name == "add"
+            and op.results[0].dtype.name.removeprefix("u") not in known
+        ):
+            raise UsageError(
+                f"{op.loc.file}:{op.loc.line}: {call.kernel.name} adds to {op.results[0].dtype} in memory, which "
+                f"{product.name} cannot do atomically; it adds to {', '.join(known)}. Use one of them, or let one program "
+                "add up what the others stored"
             )
 
 

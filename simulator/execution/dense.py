@@ -264,8 +264,8 @@ class ValueRun(Rearranging, Walker):
             index = int(where.at[far]) - tensor.origin
             self.reads_masked[op.id] = (
                 f"{place(op)}: masked-out lanes point outside of {tensor.name!r} (element {index}): legal here, but the "
-                "compiler for Ascend reads all lanes where a mask is no plain range, and such an address can stop the core; keep "
-                "masked-out offsets inside, e.g. tl.where(mask, offsets, 0)"
+                "compiler for Ascend reads all lanes where a mask is no plain range, and such an address can stop the core; "
+                "keep masked-out offsets inside, e.g. tl.where(mask, offsets, 0)"
             )
 
     def report_outside(

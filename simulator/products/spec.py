@@ -150,6 +150,7 @@ TABLE: dict[str, Rule] = {
     "scalar.simple_op_cycles": _cycles(),
     "scalar.issue_cycles_per_instruction": _cycles(),
     "scalar.ub_half_add_cycles_per_element": _cycles(),
+    "dtypes.atomic_add": _texts(*DTYPES),
     "dtypes.cube_inputs": _texts(*DTYPES),
     "dtypes.vector_arithmetic": _texts(*DTYPES),
     "dtypes.vector_cast_only": _texts(*DTYPES),

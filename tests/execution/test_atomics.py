@@ -54,8 +54,8 @@ def combine(out, old, at, x, n, WHAT: tl.constexpr, B: tl.constexpr):
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(MEANING)), st.sampled_from((*INTEGERS, *FLOATS)), st.integers(0, 2**32 - 1))
 def test_one_after_another_with_repeated_addresses(name: str, dtype: Any, seed: int) -> None:
-    if name in ("and", "or", "xor") and dtype in FLOATS:
-        return
+    if (name in ("and", "or", "xor") and dtype in FLOATS) or (name == "add" and dtype is np.int64):
+        return  # refused: bits of floats, and what the product cannot add
     rng = np.random.default_rng(seed)
     n, cells = int(rng.integers(1, 40)), int(rng.integers(1, 6))
     at = rng.integers(0, cells, n).astype(np.int32)

@@ -299,3 +299,32 @@ def test_scalars_have_the_types_of_triton() -> None:
     out = np.zeros(1, np.float32)
     scalar_types[(1,)](out, True, np.int8(3), 2**31, 2**64 - 1, np.float16(0.5))
     assert out.tolist() == [15.5]
+
+
+@sim.jit
+def counted(total, step):
+    tl.atomic_add(total, step)
+
+
+@pytest.mark.parametrize(
+    ("product", "dtype", "allowed"),
+    [
+        ("ascend910b3", "int32", True),
+        ("ascend910b3", "uint32", True),
+        ("ascend910b3", "int8", True),
+        ("ascend910b3", "int64", False),
+        ("ascend910a", "int32", False),
+        ("ascend910a", "float32", True),
+        ("ascend310p", "int32", False),
+        ("ascend310b", "int32", True),
+    ],
+)
+def test_atomic_additions_are_those_of_the_product(product: str, dtype: str, allowed: bool) -> None:
+    total = np.zeros(1, dtype)
+    with sim.device(product):
+        if allowed:
+            counted[(3,)](total, 2)
+            assert total[0] == 6
+            return
+        with pytest.raises(sim.UsageError, match=f"adds to {dtype} in memory, which {product} cannot do"):
+            counted[(3,)](total, 2)

@@ -100,68 +100,76 @@ cdef void round_double_row(
 
 
 # ---- one value
-# Masks, not conditions: gcc turns `x if c else y` into jumps and then does not vectorise the loop around it.
+# C, so that a loop around it can be compiled for wider vectors. Masks, not conditions: gcc turns `c ? x : y` into jumps and then does not vectorise the loop.
 
-cdef inline uint32_t below(uint32_t a, uint32_t b) noexcept nogil:
-    """All ones if a < b; both under 2^31, so that the signed comparison of SSE2 serves."""
-    return 0 - <uint32_t>(<int32_t>a < <int32_t>b)
+cdef extern from *:
+    """
+    #ifndef ASCENDTILE_ONE_VALUE
+    #define ASCENDTILE_ONE_VALUE
+    #if defined(__GNUC__)
+    #define ASCENDTILE_VALUE static inline __attribute__((always_inline))
+    #else
+    #define ASCENDTILE_VALUE static inline
+    #endif
 
-
-cdef inline uint32_t pick(uint32_t mask, uint32_t yes, uint32_t no) noexcept nogil:
-    return no ^ ((no ^ yes) & mask)
-
-
-cdef inline float f16_decode(uint16_t half) noexcept nogil:
-    cdef uint32_t sign = (<uint32_t>half & 0x8000) << 16
-    cdef uint32_t m = half & 0x7FFF
-    cdef uint32_t special = below(0x7BFF, m) & <uint32_t>F16_REBASE  # infinity, NaN: exponent 255, not 143
-    cdef uint32_t normal = (m << F16_DROP) + <uint32_t>F16_REBASE + special
-    cdef uint32_t tiny = bits32(float_of(HALF + m) - <float>0.5)  # m units of 2^-24, no FP32 subnormal used
-    return float_of(sign | pick(below(m, 0x400), tiny, normal))
-
-
-cdef inline uint16_t f16_encode(float x) noexcept nogil:
-    cdef uint32_t u = bits32(x)
-    cdef uint32_t m = u & MAGNITUDE
-    cdef uint32_t r = (m - F16_REBASE + 0xFFF + (m >> F16_DROP & 1)) >> F16_DROP
-    cdef uint32_t tiny = bits32(float_of(m) + <float>0.5) - HALF  # the sum rounds to multiples of 2^-24
-    cdef uint32_t payload = m >> F16_DROP & 0x3FF
-    cdef uint32_t nan = 0x7C00 | payload | (below(payload, 1) & 0x200)
-    r = pick(below(0x7C00, r), 0x7C00, r)
-    r = pick(below(m, F16_MIN_NORMAL), tiny, r)
-    r = pick(below(INFINITY, m), nan, r)
-    return <uint16_t>(r | (u >> 16 & 0x8000))
-
-
-cdef inline float bf16_decode(uint16_t half) noexcept nogil:
-    return float_of(<uint32_t>half << 16)
-
-
-cdef inline uint16_t bf16_encode(float x) noexcept nogil:
-    cdef uint32_t u = bits32(x)
-    cdef uint32_t rounded = (u + 0x7FFF + (u >> 16 & 1)) >> 16
-    cdef uint32_t nan = u >> 16 | (below(u >> 16 & 0x7F, 1) & 0x40)
-    return <uint16_t>pick(below(INFINITY, u & MAGNITUDE), nan, rounded)
-
-
-cdef inline uint32_t f16_nearest(uint32_t m) noexcept nogil:
-    """A finite magnitude to the FP16 grid as if that had no end."""
-    cdef uint32_t r = (m + 0xFFF + (m >> F16_DROP & 1)) & ~<uint32_t>0x1FFF
-    cdef uint32_t tiny = bits32((float_of(m) + <float>0.5) - <float>0.5)
-    return pick(below(m, F16_MIN_NORMAL), tiny, r)
-
-
-cdef inline float f16_round(float x) noexcept nogil:
-    cdef uint32_t u = bits32(x)
-    cdef uint32_t m = u & MAGNITUDE
-    cdef uint32_t r = pick(below(m, F16_LIMIT - 0x1000), f16_nearest(m), INFINITY)
-    r = pick(below(INFINITY, m), (m | QUIET) & ~<uint32_t>0x1FFF, r)
-    return float_of(r | (u & SIGN))
-
-
-cdef inline float wide_round(float x, uint32_t drop) noexcept nogil:
-    """BF16 (drop 16), HF32 (12), TF32 (13): the carry into the exponent, and into infinity, is right."""
-    cdef uint32_t u = bits32(x)
-    cdef uint32_t low = (<uint32_t>1 << drop) - 1
-    cdef uint32_t r = u + (low >> 1) + (u >> drop & 1)
-    return float_of(pick(below(INFINITY, u & MAGNITUDE), u | QUIET, r) & ~low)
+    /* All ones if a < b; both under 2^31, so that the signed comparison of SSE2 serves. */
+    ASCENDTILE_VALUE uint32_t ascendtile_below(uint32_t a, uint32_t b) {
+        return -(uint32_t)((int32_t)a < (int32_t)b);
+    }
+    ASCENDTILE_VALUE uint32_t ascendtile_pick(uint32_t mask, uint32_t yes, uint32_t no) {
+        return no ^ ((no ^ yes) & mask);
+    }
+    ASCENDTILE_VALUE float ascendtile_f16_decode(uint16_t half) {
+        const uint32_t sign = ((uint32_t)half & 0x8000) << 16, m = half & 0x7FFF;
+        /* infinity, NaN: exponent 255, not 143 */
+        const uint32_t special = ascendtile_below(0x7BFF, m) & 0x38000000u;
+        const uint32_t normal = (m << 13) + 0x38000000u + special;
+        /* m units of 2^-24, no FP32 subnormal used */
+        const uint32_t tiny = ascendtile_bits32(ascendtile_float(0x3F000000u + m) - 0.5f);
+        return ascendtile_float(sign | ascendtile_pick(ascendtile_below(m, 0x400), tiny, normal));
+    }
+    ASCENDTILE_VALUE uint16_t ascendtile_f16_encode(float x) {
+        const uint32_t u = ascendtile_bits32(x), m = u & 0x7FFFFFFFu;
+        uint32_t r = (m - 0x38000000u + 0xFFF + (m >> 13 & 1)) >> 13;
+        /* the sum rounds to multiples of 2^-24 */
+        const uint32_t tiny = ascendtile_bits32(ascendtile_float(m) + 0.5f) - 0x3F000000u;
+        const uint32_t payload = m >> 13 & 0x3FF;
+        const uint32_t nan = 0x7C00 | payload | (ascendtile_below(payload, 1) & 0x200);
+        r = ascendtile_pick(ascendtile_below(0x7C00, r), 0x7C00, r);
+        r = ascendtile_pick(ascendtile_below(m, 0x38800000u), tiny, r);
+        r = ascendtile_pick(ascendtile_below(0x7F800000u, m), nan, r);
+        return (uint16_t)(r | (u >> 16 & 0x8000));
+    }
+    ASCENDTILE_VALUE float ascendtile_bf16_decode(uint16_t half) {
+        return ascendtile_float((uint32_t)half << 16);
+    }
+    ASCENDTILE_VALUE uint16_t ascendtile_bf16_encode(float x) {
+        const uint32_t u = ascendtile_bits32(x), rounded = (u + 0x7FFF + (u >> 16 & 1)) >> 16;
+        const uint32_t nan = u >> 16 | (ascendtile_below(u >> 16 & 0x7F, 1) & 0x40);
+        return (uint16_t)ascendtile_pick(ascendtile_below(0x7F800000u, u & 0x7FFFFFFFu), nan, rounded);
+    }
+    /* A finite magnitude to the FP16 grid as if that had no end. */
+    ASCENDTILE_VALUE uint32_t ascendtile_f16_nearest(uint32_t m) {
+        const uint32_t r = (m + 0xFFF + (m >> 13 & 1)) & ~0x1FFFu;
+        const uint32_t tiny = ascendtile_bits32((ascendtile_float(m) + 0.5f) - 0.5f);
+        return ascendtile_pick(ascendtile_below(m, 0x38800000u), tiny, r);
+    }
+    ASCENDTILE_VALUE float ascendtile_f16_round(float x) {
+        const uint32_t u = ascendtile_bits32(x), m = u & 0x7FFFFFFFu;
+        uint32_t r = ascendtile_f16_nearest(m);
+        r = ascendtile_pick(ascendtile_below(m, 0x47800000u - 0x1000), r, 0x7F800000u);
+        r = ascendtile_pick(ascendtile_below(0x7F800000u, m), (m | 0x00400000u) & ~0x1FFFu, r);
+        return ascendtile_float(r | (u & 0x80000000u));
+    }
+    /* BF16 (drop 16), HF32 (12), TF32 (13): the carry into the exponent, and into infinity, is right. */
+    ASCENDTILE_VALUE float ascendtile_wide_round(float x, uint32_t drop) {
+        const uint32_t u = ascendtile_bits32(x), low = (1u << drop) - 1;
+        const uint32_t r = u + (low >> 1) + (u >> drop & 1);
+        const uint32_t nan = ascendtile_below(0x7F800000u, u & 0x7FFFFFFFu);
+        return ascendtile_float(ascendtile_pick(nan, u | 0x00400000u, r) & ~low);
+    }
+    #endif
+    """
+    uint32_t below "ascendtile_below"(uint32_t a, uint32_t b) noexcept nogil
+    uint32_t pick "ascendtile_pick"(uint32_t mask, uint32_t yes, uint32_t no) noexcept nogil
+    uint32_t f16_nearest "ascendtile_f16_nearest"(uint32_t m) noexcept nogil

@@ -63,72 +63,106 @@ cdef Ends make_ends(Target target, Mode mode, bint saturate, bint flush) noexcep
 
 # ---- rows, default rules
 
+cdef extern from *:
+    """
+    #include <stddef.h>
+
+    typedef struct {
+        void (*f16_decode)(const uint16_t *src, ptrdiff_t step, float *dst, ptrdiff_t n);
+        void (*f16_encode)(const float *src, uint16_t *dst, ptrdiff_t step, ptrdiff_t n);
+        void (*bf16_decode)(const uint16_t *src, ptrdiff_t step, float *dst, ptrdiff_t n);
+        void (*bf16_encode)(const float *src, uint16_t *dst, ptrdiff_t step, ptrdiff_t n);
+        void (*f16_round)(float *x, ptrdiff_t n);
+        void (*wide_round)(float *x, ptrdiff_t n, uint32_t drop);
+    } rounding_rows;
+
+    #define ROUNDING_DECODE(NAME, ATTRIBUTE, VALUE)                                                         \\
+    ATTRIBUTE static void NAME(const uint16_t *src, ptrdiff_t step, float *dst, ptrdiff_t n)                \\
+    {                                                                                                       \\
+        if (step == 1) for (ptrdiff_t i = 0; i < n; i++) dst[i] = VALUE(src[i]);                            \\
+        else for (ptrdiff_t i = 0; i < n; i++) dst[i] = VALUE(src[i * step]);                               \\
+    }
+    #define ROUNDING_ENCODE(NAME, ATTRIBUTE, VALUE)                                                         \\
+    ATTRIBUTE static void NAME(const float *src, uint16_t *dst, ptrdiff_t step, ptrdiff_t n)                \\
+    {                                                                                                       \\
+        if (step == 1) for (ptrdiff_t i = 0; i < n; i++) dst[i] = VALUE(src[i]);                            \\
+        else for (ptrdiff_t i = 0; i < n; i++) dst[i * step] = VALUE(src[i]);                               \\
+    }
+    #define ROUNDING_WIDTH(SUFFIX, ATTRIBUTE)                                                               \\
+    ROUNDING_DECODE(rounding_f16_decode_##SUFFIX, ATTRIBUTE, ascendtile_f16_decode)                         \\
+    ROUNDING_ENCODE(rounding_f16_encode_##SUFFIX, ATTRIBUTE, ascendtile_f16_encode)                         \\
+    ROUNDING_DECODE(rounding_bf16_decode_##SUFFIX, ATTRIBUTE, ascendtile_bf16_decode)                       \\
+    ROUNDING_ENCODE(rounding_bf16_encode_##SUFFIX, ATTRIBUTE, ascendtile_bf16_encode)                       \\
+    ATTRIBUTE static void rounding_f16_##SUFFIX(float *x, ptrdiff_t n)                                      \\
+    {                                                                                                       \\
+        for (ptrdiff_t i = 0; i < n; i++) x[i] = ascendtile_f16_round(x[i]);                                \\
+    }                                                                                                       \\
+    ATTRIBUTE static void rounding_wide_##SUFFIX(float *x, ptrdiff_t n, uint32_t drop)                      \\
+    {                                                                                                       \\
+        for (ptrdiff_t i = 0; i < n; i++) x[i] = ascendtile_wide_round(x[i], drop);                         \\
+    }                                                                                                       \\
+    static const rounding_rows rounding_rows_##SUFFIX = {                                                   \\
+        rounding_f16_decode_##SUFFIX, rounding_f16_encode_##SUFFIX, rounding_bf16_decode_##SUFFIX,          \\
+        rounding_bf16_encode_##SUFFIX, rounding_f16_##SUFFIX, rounding_wide_##SUFFIX};
+
+    ROUNDING_WIDTH(plain, )
+    #if defined(__x86_64__) && defined(__GNUC__)
+    ROUNDING_WIDTH(wide, __attribute__((target("avx2"))))
+    static const rounding_rows *rounding_pick(void)
+    {
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("avx2") ? &rounding_rows_wide : &rounding_rows_plain;
+    }
+    #else
+    static const rounding_rows *rounding_pick(void) { return &rounding_rows_plain; }
+    #endif
+    """
+    ctypedef struct Rows "rounding_rows":
+        void (*f16_decode)(const uint16_t* src, Py_ssize_t step, float* dst, Py_ssize_t n) noexcept nogil
+        void (*f16_encode)(const float* src, uint16_t* dst, Py_ssize_t step, Py_ssize_t n) noexcept nogil
+        void (*bf16_decode)(const uint16_t* src, Py_ssize_t step, float* dst, Py_ssize_t n) noexcept nogil
+        void (*bf16_encode)(const float* src, uint16_t* dst, Py_ssize_t step, Py_ssize_t n) noexcept nogil
+        void (*f16_round)(float* x, Py_ssize_t n) noexcept nogil
+        void (*wide_round)(float* x, Py_ssize_t n, uint32_t drop) noexcept nogil
+    const Rows* pick_rows "rounding_pick"() noexcept nogil
+
+cdef const Rows* rows = pick_rows()  # the widest that this machine has; all give the same bits
+
+
 cdef void f16_decode_row(const uint16_t* src, Py_ssize_t src_stride, float* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if src_stride == 1:
-        for i in range(n):
-            dst[i] = f16_decode(src[i])
-    else:
-        for i in range(n):
-            dst[i] = f16_decode(src[i * src_stride])
+    rows.f16_decode(src, src_stride, dst, n)
 
 
 cdef void f16_encode_row(const float* src, uint16_t* dst, Py_ssize_t dst_stride, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if dst_stride == 1:
-        for i in range(n):
-            dst[i] = f16_encode(src[i])
-    else:
-        for i in range(n):
-            dst[i * dst_stride] = f16_encode(src[i])
+    rows.f16_encode(src, dst, dst_stride, n)
 
 
 cdef void bf16_decode_row(
     const uint16_t* src, Py_ssize_t src_stride, float* dst, Py_ssize_t n
 ) noexcept nogil:
-    cdef Py_ssize_t i
-    if src_stride == 1:
-        for i in range(n):
-            dst[i] = bf16_decode(src[i])
-    else:
-        for i in range(n):
-            dst[i] = bf16_decode(src[i * src_stride])
+    rows.bf16_decode(src, src_stride, dst, n)
 
 
 cdef void bf16_encode_row(
     const float* src, uint16_t* dst, Py_ssize_t dst_stride, Py_ssize_t n
 ) noexcept nogil:
-    cdef Py_ssize_t i
-    if dst_stride == 1:
-        for i in range(n):
-            dst[i] = bf16_encode(src[i])
-    else:
-        for i in range(n):
-            dst[i * dst_stride] = bf16_encode(src[i])
+    rows.bf16_encode(src, dst, dst_stride, n)
 
 
 cdef void f16_round_row(float* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        x[i] = f16_round(x[i])
+    rows.f16_round(x, n)
 
 
 cdef void bf16_round_row(float* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        x[i] = wide_round(x[i], 16)
+    rows.wide_round(x, n, 16)
 
 
 cdef void hf32_round_row(float* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        x[i] = wide_round(x[i], 12)
+    rows.wide_round(x, n, 12)
 
 
 cdef void tf32_round_row(float* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        x[i] = wide_round(x[i], 13)
+    rows.wide_round(x, n, 13)
 
 
 cdef void flush_row(float* x, Py_ssize_t n) noexcept nogil:

@@ -100,7 +100,8 @@ cdef void round_double_row(
 
 
 # ---- one value
-# C, so that a loop around it can be compiled for wider vectors. Masks, not conditions: gcc turns `c ? x : y` into jumps and then does not vectorise the loop.
+# C, so that a loop around it can be compiled for wider vectors. Masks, not conditions: gcc turns `c ? x : y`
+# into jumps and then does not vectorise the loop.
 
 cdef extern from *:
     """

@@ -68,7 +68,8 @@ def _whole(shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros((1, MAX_RANK), np.int64), np.array([(1,) * pad + shape], np.int64)
 
 
-def _covers(mask: Box) -> bool:
+def covers(mask: Box) -> bool:
+    """Whether a mask is true everywhere, in all programs."""
     ends = zip(mask.lows, mask.highs, mask.shape, strict=True)
     return all(isinstance(lo, int) and isinstance(hi, int) and lo <= 0 and hi >= n for lo, hi, n in ends)
 
@@ -85,7 +86,7 @@ def _table(columns: tuple[Any, ...], pad: int, fill: int) -> np.ndarray:
 
 
 def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    if mask is None or mask is True or (isinstance(mask, Box) and _covers(mask)):
+    if mask is None or mask is True or (isinstance(mask, Box) and covers(mask)):
         return *_whole(shape, pad), True
     if isinstance(mask, Box):
         lows = np.maximum(_table(mask.lows, pad, 0), 0)

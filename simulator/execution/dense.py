@@ -46,6 +46,8 @@ class ValueRun(Rearranging, Walker):
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def dense(self, op: Op, args: list[Any]) -> Any:
+        if op.kind == "select" and isinstance(args[0], Box) and copy.covers(args[0]):
+            return self.element_array(args[1], op.args[1])  # type: ignore[arg-type]
         real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
         if self.subnormals_seen and op.kind in ARITHMETIC:
             real = [

@@ -12,9 +12,10 @@ from ..frontend.types import DType
 from .anywhere import Anywhere
 from .memory import Tensor
 from .run import runtime_arguments
+from .slicing import without_addresses
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
 from .values import OPAQUE, Affine, Opaque, Pointers
-from .walker import DataDependentError, Walker
+from .walker import DataDependentError, Frame, Walker
 
 # Atomics whose effect does not depend on the order in which programs come.
 COMMUTATIVE = ("and", "or", "xor", "max", "min")
@@ -35,12 +36,26 @@ def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments:
     shared = _shared(program, arguments)
     if not shared:
         return False
-    touched = _Touched(program, grid, shared)
+    touched = _Touched(program, grid, shared, _apart_from(program, arguments, shared))
     try:
         touched.walk(np.arange(grid[0] * grid[1] * grid[2]), runtime_arguments(program, arguments))
     except DataDependentError:
         return True
     return touched.unknown or touched.meet()
+
+
+def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
+    """Operations that say nothing of where the shared tensors are accessed."""
+    names = {n for n, t in arguments.items() if isinstance(t, Tensor) and id(t) in shared}
+    roots = _roots(program)
+
+    def matters(op: Op) -> bool:
+        pointer = op.args[0]
+        assert pointer is not None
+        found = roots.get(pointer.id)
+        return not found or not names.isdisjoint(found)
+
+    return without_addresses(program, matters)
 
 
 def _reach_anything(program: Program) -> bool:
@@ -152,13 +167,23 @@ def _flow_op(op: Op, flow: Any) -> None:
 class _Touched(Walker):
     """Walks without values and keeps what memory each program reads, stores to and adds to, in the shared tensors."""
 
-    def __init__(self, program: Program, grid: tuple[int, int, int], shared: set[int]) -> None:
+    def __init__(
+        self, program: Program, grid: tuple[int, int, int], shared: set[int], skipped: set[int]
+    ) -> None:
         super().__init__(program, grid)
+        self.skipped = skipped
         self.shared = shared
         self.unknown = False
         self.spans = {what: Spans() for what in ("load", "store", "add", "commutative")}
         self.floating = False
         self.atomics: set[str] = set()
+
+    def region(self, region: Region, frame: Frame) -> None:
+        for op in region.ops:
+            if op.id in self.skipped:
+                frame.values.update((r.id, OPAQUE) for r in op.results)
+            else:
+                self.handlers[op.kind](op, frame)
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         return OPAQUE

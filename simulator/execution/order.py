@@ -12,7 +12,7 @@ from ..frontend.types import DType
 from .anywhere import Anywhere
 from .memory import Tensor
 from .run import runtime_arguments
-from .slicing import without_addresses
+from .address_walk import without_addresses
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
 from .values import OPAQUE, Affine, Opaque, Pointers
 from .walker import DataDependentError, Frame, Walker

@@ -1,74 +1,92 @@
-"""Which operations of a program say where it accesses memory; a walk that asks for no more may leave out the others."""
+"""Slices of tiles with a place on each axis: bounds are checked by every walk that knows the offsets; see `units/slices.py`.
+
+A slice of an index tile is an index tile.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from typing import Any
 
-from ..frontend.program import Op, Program, Value
+import numpy as np
 
-ACCESSES = ("load", "store", "atomic")
-
-
-def without_addresses(program: Program, matters: Callable[[Op], bool]) -> set[int]:
-    """Operations (by id) on which neither control flow nor the pointer or mask of an access depends.
-
-    matters: whether an access is one that the walk asks about. What has regions, or no result, always stays.
-    """
-    ops = list(program.walk())
-    makers, sources = _makers(ops)
-    kept = [op for op in ops if op.regions or not op.results or (op.kind in ACCESSES and matters(op))]
-    kept = [op for op in kept if op.kind != "store" or matters(op)]
-    wanted = [v for op in kept for v in _addresses(op)]
-    stay = {op.id for op in kept}
-    seen: set[int] = set()
-    while wanted:
-        vid = wanted.pop()
-        if vid in seen:
-            continue
-        seen.add(vid)
-        wanted.extend(sources.get(vid, ()))
-        op = makers.get(vid)
-        if op is not None and op.id not in stay:
-            stay.add(op.id)
-            wanted.extend(v.id for v in op.args if v is not None)
-    return {op.id for op in ops} - stay
+from ..errors import RunError
+from ..frontend.program import Op
+from ..units import slices
+from .reading import Frame, Reading, place
+from .values import Affine, Opaque
 
 
-def _addresses(op: Op) -> Iterator[int]:
-    """What an operation that stays needs: of an access, pointer and mask; of a loop, bounds; of a branch, all."""
-    args: tuple[Value | None, ...] = op.args
-    if op.kind == "load":
-        args = op.args[:2]
-    elif op.kind in ("store", "atomic"):
-        args = (op.args[0], *op.args[2:])
-    elif op.kind == "for":
-        args = op.args[:3]
-    elif op.kind == "while":
-        args = (*op.regions[0].yields[:1],)
-    yield from (v.id for v in args if v is not None)
+class Slicing(Reading):
+    """The part of a walk that knows slices."""
+
+    def op_extract_slice(self, op: Op, frame: Frame) -> None:
+        offsets = self.checked_offsets(op, frame, 1)
+        x, r = frame.get(op.args[0]), op.results[0]  # type: ignore[arg-type]
+        known = not any(isinstance(o, Opaque) for o in offsets)
+        if isinstance(x, Affine) and r.static.kind == "affine" and known:
+            frame.values[r.id] = _slice_of_index(x, offsets, op)
+            self.symbolic_done(op)
+        elif r.static.kind == "uniform":  # one number for each program, wherever the slice lies
+            frame.values[r.id] = x if isinstance(x, Opaque) else x[_corner(r.shape)]
+        else:
+            self.dense_op(op, frame)
+
+    def op_insert_slice(self, op: Op, frame: Frame) -> None:
+        self.checked_offsets(op, frame, 2)
+        self.dense_op(op, frame)
+
+    def op_get_element(self, op: Op, frame: Frame) -> None:
+        self.checked_offsets(op, frame, 1)
+        self.dense_op(op, frame)
+
+    def checked_offsets(self, op: Op, frame: Frame, tiles: int) -> list[Any]:
+        """The offset on each axis. `RunError` where a slice of one program leaves its tile."""
+        moving = iter([frame.get(v) for v in op.args[tiles:] if v is not None])
+        offsets = [next(moving) if x is None else x for x in op.attrs["offsets"]]
+        for axis, (constant, at) in enumerate(zip(op.attrs["offsets"], offsets, strict=True)):
+            if constant is None and not isinstance(at, Opaque):
+                self.check_axis(op, axis, np.atleast_1d(np.asarray(at)))
+        return offsets
+
+    def check_axis(self, op: Op, axis: int, at: np.ndarray) -> None:
+        n = op.args[0].shape[axis]  # type: ignore[union-attr]
+        reach = (op.attrs["sizes"][axis] - 1) * op.attrs["strides"][axis]
+        bad = np.flatnonzero((at < 0) | (at > n - 1 - reach))
+        if len(bad):
+            first = int(at[bad[0]])
+            program = int(self.active[bad[0] if len(at) > 1 else 0])
+            raise RunError(
+                f"{place(op)}: {op.kind}: axis {axis} has {n} elements, but offset {first}, size "
+                f"{op.attrs['sizes'][axis]} and stride {op.attrs['strides'][axis]} reach from {first} to {first + reach} "
+                f"in program {program}"
+            )
+
+    def dense_extract_slice(self, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+        return slices.extract(x, _places(op, moving))
+
+    def dense_insert_slice(
+        self, op: Op, full: np.ndarray, sub: np.ndarray, *moving: np.ndarray
+    ) -> np.ndarray:
+        return slices.insert(full, sub, _places(op, moving))
+
+    def dense_get_element(self, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+        out = slices.extract(x, _places(op, moving))
+        return out.reshape(out.shape[0])
 
 
-def _makers(ops: list[Op]) -> tuple[dict[int, Op], dict[int, list[int]]]:
-    """By value: the operation without regions that makes it, and what it may be a copy of across regions."""
-    makers: dict[int, Op] = {}
-    sources: dict[int, list[int]] = {}
+def _corner(shape: tuple[int, ...]) -> tuple[slice, ...]:
+    return (slice(None), *(slice(n) for n in shape))
 
-    def copy(target: Value, *values: Value | None) -> None:
-        sources.setdefault(target.id, []).extend(v.id for v in values if v is not None)
 
-    for op in ops:
-        if not op.regions:
-            makers.update((r.id, op) for r in op.results)
-            continue
-        first = 3 if op.kind == "for" else 0
-        looped = op.kind in ("for", "while")
-        for k, r in enumerate(op.results):
-            # of a while, the first of what its condition hands back is the condition itself
-            copy(r, *(region.yields[k] for region in op.regions if k < len(region.yields)))
-            if looped:
-                copy(r, op.args[first + k])
-        for region in op.regions if looped else ():
-            args = region.args[1:] if op.kind == "for" else region.args
-            for k, a in enumerate(args):
-                copy(a, op.args[first + k], op.regions[-1].yields[k])
-    return makers, sources
+def _places(op: Op, moving: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    rest = iter(moving)
+    offsets = [next(rest) if x is None else np.array([x]) for x in op.attrs["offsets"]]
+    return slices.places(offsets, op.attrs["sizes"], op.attrs["strides"])
+
+
+def _slice_of_index(x: Affine, offsets: list[Any], op: Op) -> Affine:
+    base = x.base
+    for stride, at in zip(x.strides, offsets, strict=True):
+        base = base + stride * at
+    steps = tuple(s * k for s, k in zip(x.strides, op.attrs["strides"], strict=True))
+    return Affine(base, steps, op.results[0].shape)

@@ -10,9 +10,10 @@ from ..frontend.program import Op
 from .flow import Flow
 from .indexing import Indexing
 from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, place
+from .slicing import Slicing
 
 
-class Walker(Indexing, Flow):
+class Walker(Indexing, Slicing, Flow):
     """One walk over a program; readings derive from it."""
 
     def op_load(self, op: Op, frame: Frame) -> None:

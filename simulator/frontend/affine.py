@@ -128,6 +128,11 @@ def _reshape(op: Op) -> Static:
     return _arg(op).static if _arg(op).static.kind == "uniform" else DENSE
 
 
+def _extract(op: Op) -> Static:
+    s = _arg(op).static
+    return s if s.kind in ("affine", "uniform") else DENSE
+
+
 def _broadcast(op: Op) -> Static:
     s = _arg(op).static
     return s if s.kind in SYMBOLIC else DENSE
@@ -198,4 +203,5 @@ _RULES = {
     "cast": _cast,
     "binary": _binary,
     "compare": _compare,
+    "extract_slice": _extract,
 }

@@ -25,6 +25,8 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     histogram    tile of integers, mask or none; one bin an element of the result
     reduce(name) attrs axis
     dot          (M, K) tile, (K, N) tile, accumulator or None; attrs precision (ieee, hf32, device)
+    extract_slice, insert_slice, get_element
+                 the tile(s), then the offsets that are values; attrs offsets (None for those), sizes, strides
     for          lower, upper, step, initial values...; one region
     while        initial values...; regions condition, body
     if           condition; regions then, else

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import AscendtileError, BufferOverflowError
 from ..execution.order import must_run_one_by_one
 from ..execution.run import chunk_size, program_order, runtime_arguments
-from ..frontend.program import Program
+from ..frontend.program import Program, Value
 from ..run import Buffer, Launch, LineCost, Pipe, Timeline
 from ..units.vector import Numerics
 from .access import FirstTouch
@@ -72,7 +72,7 @@ def make_plan(call: Call) -> Plan:
 
 
 def has_vector_work(program: Program, homes: Homes) -> bool:
-    """Whether any tile has to be in UB."""
+    """Whether any tile has to be in UB, be it one of offsets only, or the scalar unit of a vector core has to help."""
     if not homes.has_dot or homes.copied_to_ub or homes.staged:
         return True
     for op in program.walk():

@@ -154,7 +154,7 @@ class Lowering(CubeLowering):
 
     def _template(self, op: Op) -> Template:
         """What every execution of a dense operation has in common."""
-        cost = self._with_real_operands(op, self.plan.costs.of(op))
+        cost = self._with_real_operands(op, self._with_copied_tile(op, self.plan.costs.of(op)))
         coarse = COARSE.get(op.name) if op.kind == "unary" else None
         if coarse:
             self.plan.warn(op.loc, coarse)
@@ -167,7 +167,7 @@ class Lowering(CubeLowering):
                 "instruction on .to(tl.float32), which is exact below 2**24)",
             )
         return Template(
-            self.plan.scalar if why else self.plan.wiring.vector,
+            self.plan.scalar if why or op.kind == "get_element" else self.plan.wiring.vector,
             self.plan.line(op.loc),
             cost.occupancy,
             cost.latency,
@@ -202,6 +202,15 @@ class Lowering(CubeLowering):
             if v is not None and v.shape and self._needs_writing_out(op, v):
                 cost = self.plan.costs.made_real(v).then(cost)
         return cost
+
+    def _with_copied_tile(self, op: Op, cost: Cost) -> Cost:
+        """An insertion into a tile that lives on (in another buffer) starts with a copy of that tile."""
+        if op.kind != "insert_slice":
+            return cost
+        full, slots = self.plan.definitions.root(op.args[0]), self.plan.placement.slot_of  # type: ignore[arg-type]
+        if full is None or slots.get(full.id) is slots.get(op.results[0].id):
+            return cost
+        return self.plan.costs.rows_copied(full).then(cost)
 
     def _needs_writing_out(self, op: Op, v: Value) -> bool:
         form = self.plan.definitions.form(v)

@@ -21,6 +21,7 @@ from .scratch import scratch_bytes
 from .slots import Slot, find_clobbers, ledger, overflow, pack
 
 NOTHING: Mapping[int, int] = MappingProxyType({})
+INSERTION = "insert_slice"  # may be written into the tile it inserts into
 ELEMENTWISE = ("binary", "unary", "cast", "select", "fma")
 
 
@@ -225,9 +226,10 @@ class Placer:
 
     def _taken_over(self, op: Op, r: Value) -> Slot | None:
         """The buffer of an operand of the same size that dies at this operation."""
-        if op.kind not in ELEMENTWISE or not r.shape or self.homes.home(r) != UB:
+        insertion = op.kind == INSERTION
+        if not (insertion or op.kind in ELEMENTWISE) or not r.shape or self.homes.home(r) != UB:
             return None
-        for v in op.args:
+        for v in op.args[:1] if insertion else op.args:
             root = None if v is None else self.definitions.root(v)
             if root is None or root.id not in self.slot_of or self.definitions.form(v) != TILE:  # type: ignore[arg-type]
                 continue
@@ -322,11 +324,33 @@ class Placer:
             slot.values.append(root)
             self.slot_of[root.id] = slot
             return
+        if produced.kind == INSERTION:
+            self._join_insertions(root, arg, slot, body)
+            return
         if produced.kind not in ELEMENTWISE or self.homes.home(root) != UB:
             return
         if self._last_in_body(arg, body) <= self.at[produced.id] and tile_bytes(root) == tile_bytes(arg):
             slot.values.append(root)
             self.slot_of[root.id] = slot
+
+    def _join_insertions(self, root: Value, arg: Value, slot: Slot, body: Region) -> None:
+        """Insertions one after another into the carried tile, each the last use of what the one before made."""
+        chain: list[Value] = []
+        made = self.definitions.of(root)
+        while (
+            made is not None and made.kind == INSERTION and made in body.ops and root.id not in self.slot_of
+        ):
+            into = self.definitions.root(made.args[0])  # type: ignore[arg-type]
+            last = -1 if into is None else self._last_in_body(into, body)
+            handed_back = any(self.definitions.root(y) is into for y in body.yields)
+            if into is None or handed_back or last > self.at[made.id] or tile_bytes(into) != tile_bytes(root):
+                return
+            chain.append(root)
+            root, made = into, self.definitions.of(into)
+        if root is arg:
+            for v in chain:
+                slot.values.append(v)
+                self.slot_of[v.id] = slot
 
     def _last_in_body(self, arg: Value, body: Region) -> int:
         last = -1

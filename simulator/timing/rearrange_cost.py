@@ -7,10 +7,12 @@ use is listed as assumed.
 from __future__ import annotations
 
 import functools
+import operator
 
 from ..frontend.program import Op, Value
 from .cost import Cost, CostModel
 from .geometry import BLOCK_BYTES, padded_elements
+from .scratch import slice_is_copied
 
 SORT_REPEAT = 32  # elements of one repeat of Sort32 and of a merge
 
@@ -31,6 +33,44 @@ class RearrangeCosts:
         if step == 1 and start % BLOCK_BYTES == 0:
             return self._moved("copy", r)
         return self._moved("gather_mask", v) if step in (1, 2) else self._gathered(r)
+
+    def _extract_slice(self, op: Op) -> Cost:
+        """Rows that lie on blocks are copied, an instruction for each plane; others are gathered element by element."""
+        r = op.results[0]
+        if slice_is_copied(op):
+            return self.rows_copied(r)
+        self._note_slice(op)
+        return self._gathered(r)
+
+    def _insert_slice(self, op: Op) -> Cost:
+        """Rows that lie on blocks are copied; others are spread by a gather and a selection in the rows that they touch."""
+        full, sub = op.args[0], op.args[1]
+        assert full is not None
+        assert sub is not None
+        if slice_is_copied(op):
+            return self.rows_copied(sub)
+        self._note_slice(op)
+        bits = max(16, _bits(full))
+        rows = sub.numel // sub.shape[-1]
+        elements = rows * -(-full.shape[-1] * bits // 256) * 256 // bits
+        name = "fp16" if bits == 16 else "fp32"
+        return self._gathered(sub).then(self.model.vector("select", name, elements, bits))
+
+    def _note_slice(self, op: Op) -> None:
+        self.model.notes[
+            f"{op.kind}: off the blocks of 32 bytes it is costed as a gather of its elements; the sequence is assumed"
+        ] = None
+
+    def rows_copied(self, v: Value) -> Cost:
+        """A copy with a stride between rows: one instruction for each plane of rows and columns."""
+        bits = max(16, _bits(v))
+        planes = v.numel // functools.reduce(operator.mul, v.shape[-2:], 1)
+        name = "fp16" if bits == 16 else "fp32"
+        return self.model.vector("copy", name, padded_elements(v, bits), bits, planes)
+
+    def _get_element(self, op: Op) -> Cost:
+        """The scalar unit reads one element of UB."""
+        return self.model.scalar_loop(1)
 
     def _cat(self, op: Op) -> Cost:
         """A copy of all elements; parts of a last axis that do not start on a block are gathered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
-from .geometry import BLOCK_BYTES, SCALAR, TILE, Definitions, align, tile_bytes
+from .geometry import BLOCK_BYTES, SCALAR, TILE, Definitions, align, element_bits, tile_bytes
 
 REPEAT_LANES_FP32 = 64
 SORT_PAIR_BYTES = 8  # Sort32 and the merges work on a value of four bytes beside an index of four
@@ -24,8 +24,10 @@ def scratch_bytes(op: Op, definitions: Definitions) -> int:
         return _made_real(op.args[1], definitions)
     if op.kind in ("slice", "cat", "gather", "scan", "sort", "histogram"):
         return sum(_made_real(v, definitions) for v in op.args) + _moving(op)
-    if op.kind == "cast":
-        return _made_real(op.args[0], definitions)
+    if op.kind in ("cast", "extract_slice", "get_element"):
+        return _made_real(op.args[0], definitions) + _offsets_of(op)
+    if op.kind == "insert_slice":  # a whole tile that is a formula is written straight into the result
+        return _made_real(op.args[1], definitions) + _offsets_of(op)
     return 0
 
 
@@ -63,6 +65,24 @@ def _widened(op: Op) -> int:
     ):
         return 0
     return 2 * v.numel * 4
+
+
+def _offsets_of(op: Op) -> int:
+    """Byte offsets of the elements, where a slice has to be gathered."""
+    if op.kind not in ("extract_slice", "insert_slice") or slice_is_copied(op):
+        return 0
+    return (op.results[0] if op.kind == "extract_slice" else op.args[1]).numel * 4  # type: ignore[union-attr]
+
+
+def slice_is_copied(op: Op) -> bool:
+    """Whether every row of a slice starts on a block of 32 bytes and is contiguous, so that blocks can be copied."""
+    v = op.args[0]
+    assert v is not None
+    offset, size, step = (op.attrs[k][-1] for k in ("offsets", "sizes", "strides"))
+    if size == v.shape[-1]:
+        return True
+    block = max(1, BLOCK_BYTES * 8 // element_bits(v))
+    return (size == 1 or step == 1) and offset is not None and offset % block == 0
 
 
 def _moving(op: Op) -> int:

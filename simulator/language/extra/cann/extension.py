@@ -1,10 +1,11 @@
-"""Instructions of the Ascend Vector unit that Triton has no word for."""
+"""What Ascend has and Triton has no word for; each family of words is a file `extension_*.py` beside this one."""
 
 from __future__ import annotations
 
 from ....frontend.program import Value
 from ....frontend.rules import KernelError, Operand, describe
 from ....frontend.words import Builder, word
+from .extension_slices import extract_slice, get_element, insert_slice
 
 
 def _float(b: Builder, name: str, x: Operand) -> Value:
@@ -32,4 +33,10 @@ def rsqrt_estimate(b: Builder, x: Operand) -> Value:
     return b.unary("rsqrt", _float(b, "rsqrt_estimate", x))
 
 
-__all__ = ["reciprocal_estimate", "rsqrt_estimate"]
+__all__ = [
+    "extract_slice",
+    "get_element",
+    "insert_slice",
+    "reciprocal_estimate",
+    "rsqrt_estimate",
+]

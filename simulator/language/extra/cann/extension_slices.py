@@ -1,0 +1,38 @@
+"""Slices of tiles and single elements: what `extension` calls its vector operations on a part of a tile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....frontend import slices
+from ....frontend.program import Value
+from ....frontend.words import Builder, word
+
+
+@word(method=True)
+def extract_slice(b: Builder, ful: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
+    """The elements of `ful` at offset + stride * i, 0 <= i < size, on each axis: a tile of shape `sizes`.
+
+    ful: any numbers, any rank. offsets: one for each axis, integers or integer scalars of the program (which may differ
+    between programs). sizes, strides: compile-time integers of at least 1. A slice that leaves the tile is a `CompileError`
+    for constant offsets, a `RunError` with program and line for others.
+    """
+    return slices.extract_slice(b, ful, offsets, sizes, strides)
+
+
+@word(method=True)
+def insert_slice(b: Builder, ful: Value, sub: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
+    """`ful` with `sub` in the place that `extract_slice(ful, offsets, sizes, strides)` would take.
+
+    sub: of shape `sizes` and of the type of `ful`. A tile that is not used again is changed in its own buffer.
+    """
+    return slices.insert_slice(b, ful, sub, offsets, sizes, strides)
+
+
+@word(method=True)
+def get_element(b: Builder, src: Value, indice: Any) -> Value:
+    """The scalar of `src` at `indice`, one integer or integer scalar for each axis. The scalar unit reads it from UB."""
+    return slices.get_element(b, src, indice)
+
+
+__all__ = ["extract_slice", "get_element", "insert_slice"]

@@ -9,7 +9,7 @@ work. Buffers are packed largest first, each at the lowest offset that is free d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ..errors import BufferOverflowError
@@ -37,6 +37,7 @@ class Placement:
     loop_of: dict[int, int]
     buffers: dict[str, Buffer]
     engine_slots: int
+    notes: tuple[str, ...] = ()
 
 
 class Placer:
@@ -50,12 +51,14 @@ class Placer:
         alignment: dict[str, int],
         l0c: bool = True,
         landing: Mapping[int, int] = NOTHING,
+        ub: bool = True,
     ) -> None:
         self.program = program
         self.homes = homes
         self.definitions = homes.definitions
         self.copies = copies
         self.l0c = l0c  # whether an accumulator may have several copies, too
+        self.ub = ub  # whether tiles of UB may
         self.alignment = alignment
         self.landing = landing  # bytes of tiles that arrive element by element, by value
         self.ub_copy: dict[int, Slot] = {}
@@ -393,10 +396,16 @@ class Placer:
         begin, end = self.spans[loop.id]
         if slot is None or slot.start <= begin or any(self.definitions.of(x) is None for x in slot.values):
             return  # carried, or made before the loop: one buffer
-        if slot.space == L0C and not self.l0c:
+        if (slot.space == L0C and not self.l0c) or (slot.space == UB and not self.ub):
             return
         slot.copies = self._copies(loop)
         slot.start, slot.end = begin, end
+
+
+CUBE_COPIES_ONLY = (
+    "tiles of UB have one copy: two do not fit, and in a kernel with products the vendor's compiler gives copies to L1 only "
+    "unless told otherwise (limit-mix-auto-multi-buffer-buffer)"
+)
 
 
 def place(
@@ -411,10 +420,22 @@ def place(
     """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes); l0c: L0C has copies, too.
     landing: see `strides.landing_bytes`.
 
-    Raises `BufferOverflowError` when the values do not fit.
+    Raises `BufferOverflowError` when the values do not fit; a kernel with products may do with one copy in UB then.
     """
     alignment = {space: bytes_ for space, (_, bytes_) in limits.items()}
-    placer = Placer(program, homes, copies, alignment, l0c, landing)
+    try:
+        return _placed(Placer(program, homes, copies, alignment, l0c, landing), limits, device)
+    except BufferOverflowError as e:
+        if not homes.has_dot or copies == 1:
+            raise
+        try:
+            again = _placed(Placer(program, homes, copies, alignment, l0c, landing, ub=False), limits, device)
+        except BufferOverflowError:
+            raise e from None
+        return replace(again, notes=(CUBE_COPIES_ONLY,))
+
+
+def _placed(placer: Placer, limits: dict[str, tuple[int, int]], device: str) -> Placement:
     live = placer.run()
     number = 0
     for s in live:
@@ -428,7 +449,7 @@ def place(
             continue
         buffers[space] = ledger(mine, capacity, placer.lines[: placer.position], names)
         if buffers[space].peak_bytes > capacity:
-            raise BufferOverflowError(overflow(program, space, buffers[space], device))
+            raise BufferOverflowError(overflow(placer.program, space, buffers[space], device))
     return Placement(
         tuple(live),
         placer.slot_of,

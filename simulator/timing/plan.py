@@ -180,7 +180,7 @@ class Plan:
         keys += self.costs.model.assumed
         named = f"{', '.join(keys[:4])}{f' and {len(keys) - 4} more' if len(keys) > 4 else ''}"
         words = f"nobody published these figures, they are assumed (grade D): {named}"
-        return (*self.costs.model.notes, *((words,) if keys else ()))
+        return (*self.placement.notes, *self.costs.model.notes, *((words,) if keys else ()))
 
 
 def _way(product: Product, name: str) -> tuple[float, float]:

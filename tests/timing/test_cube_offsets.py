@@ -26,5 +26,30 @@ def test_offsets_that_no_formula_describes_are_made_on_a_vector_core(product_nam
     with sim.device(product_name):
         run = product[(3,)](a, b, c, 40, K=32, B=16)
     np.testing.assert_allclose(c, a.astype(float) @ b.astype(float), rtol=2e-3, atol=2e-3)
-    scalar = [p for name, p in run.pipes.items() if name.endswith(".S") and not name.startswith("AIC")]
-    assert scalar[0].busy_cycles > 0
+    on_cube_only = {name for name in run.pipes if name.startswith("AIC.")} == set(run.pipes)
+    assert not on_cube_only
+    made = next(c for c in run.lines if "% M" in c.source)
+    assert sum(cycles for pipe, cycles in made.busy.items() if not pipe.startswith("AIC.")) > 16 * 1
+
+
+@sim.jit
+def product_and_tile(a, b, x, out, TURNS: tl.constexpr, B: tl.constexpr, KEEP: tl.constexpr):
+    i = tl.arange(0, 64)
+    for turn in range(TURNS):
+        p = tl.dot(tl.load(a + i[:, None] * 64 + i[None, :]), tl.load(b + i[:, None] * 64 + i[None, :]))
+        big = tl.load(x + turn * B + tl.arange(0, B))
+        tl.store(out + turn * B + tl.arange(0, B), big + (tl.sum(p) if KEEP else 0.0))
+
+
+def test_a_kernel_with_products_does_with_one_copy_of_its_tiles_in_ub() -> None:
+    """The vendor's compiler gives copies to the Cube's side only by default; what overflows for them fits here, too."""
+    a = np.eye(64, dtype=np.float16)
+    for size, one_copy in ((4096, False), (24576, True)):
+        x = np.arange(2 * size, dtype=np.float32)
+        out = np.zeros_like(x)
+        run = product_and_tile[(1,)](a, a, x, out, TURNS=2, B=size, KEEP=True)
+        np.testing.assert_array_equal(out, x + 64)
+        assert any("one copy" in n for n in run.notes) == one_copy
+    with pytest.raises(sim.RunError, match="ub overflow"):
+        product_and_tile.time((1,), a, a, sim.shape((98304,), "float32"), sim.shape((98304,), "float32"), TURNS=2, B=49152,
+                              KEEP=True)  # fmt: skip

@@ -103,18 +103,25 @@ def scatter_half(
                     f16_encode_row(&tile[i], &memory[at[i]], 1, 1)
 
 
+cdef inline bint is_nan(element x) noexcept nogil:
+    """Integers have none."""
+    if element is float or element is double:
+        return x != x
+    return False
+
+
 cdef inline element combined(int what, element old, element x) noexcept nogil:
     """What memory holds afterwards: 0 add, 1 max, 2 min, 3 and, 4 or, 5 xor, 6 exchange (see `ATOMICS`)."""
     if what == 0:
         return <element> (old + x)
     if what == 1:
-        if x != x:
+        if is_nan(x):
             return old
-        return x if old != old or x > old else old
+        return x if is_nan(old) or x > old else old
     if what == 2:
-        if x != x:
+        if is_nan(x):
             return old
-        return x if old != old or x < old else old
+        return x if is_nan(old) or x < old else old
     if element in integer:
         if what == 3:
             return old & x

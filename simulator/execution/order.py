@@ -9,10 +9,10 @@ import numpy as np
 
 from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
+from .address_walk import without_addresses
 from .anywhere import Anywhere
 from .memory import Tensor
 from .run import runtime_arguments
-from .address_walk import without_addresses
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
 from .values import OPAQUE, Affine, Opaque, Pointers
 from .walker import DataDependentError, Frame, Walker

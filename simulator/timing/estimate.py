@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import AscendtileError, BufferOverflowError
 from ..execution.order import must_run_one_by_one
 from ..execution.run import chunk_size, program_order, runtime_arguments
-from ..frontend.program import Program, Value
+from ..frontend.program import Program
 from ..run import Buffer, Launch, LineCost, Pipe, Timeline
 from ..units.vector import Numerics
 from .access import FirstTouch

@@ -107,7 +107,8 @@ cdef inline bint is_nan(element x) noexcept nogil:
     """Integers have none."""
     if element is float or element is double:
         return x != x
-    return False
+    else:
+        return False
 
 
 cdef inline element combined(int what, element old, element x) noexcept nogil:

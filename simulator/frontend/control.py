@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..errors import CompileError
 from . import types as ty
 from .aggregate import children, flatten, rebuild, same_structure, stays, unflatten
 from .expressions import Expressions
@@ -294,10 +295,24 @@ class Control(Expressions):
         while True:
             self.env = dict(env)
             carried.initial = [self.b.to_value(x) for x in carried.moving()]
-            regions = compile_turn(carried)
-            if not carried.changed:
+            regions = self.tried_turn(carried, compile_turn)
+            if regions is not None and not carried.changed:
                 return carried, regions
             carried.settle()
+
+    def tried_turn(
+        self, carried: Carried, compile_turn: Callable[[Carried], list[Region]]
+    ) -> list[Region] | None:
+        """The compiled regions; None where a number that may be a constant has to be tried as one first."""
+        region, loops = self.b.region, self.loops
+        try:
+            return compile_turn(carried)
+        except CompileError:
+            carried.changed = carried.untried_numbers()
+            if not carried.changed:
+                raise
+            self.b.region, self.loops = region, loops
+            return None
 
     def loop_body(
         self,
@@ -427,6 +442,15 @@ class Carried:
             for n, x in self.trees.items()
             for k, leaf in enumerate(flatten(x))
             if (n, k) not in self.fixed
+        ]
+
+    def untried_numbers(self) -> list[tuple[str, int]]:
+        """Numbers that are carried and were never taken as constants."""
+        parts = [(n, k, leaf) for n, x in self.trees.items() for k, leaf in enumerate(flatten(x))]
+        return [
+            (n, k)
+            for n, k, x in parts
+            if is_number(x) and (n, k) not in self.fixed and (n, k) not in self.tried
         ]
 
     def names_with(self, values: list[Value]) -> dict[str, Any]:

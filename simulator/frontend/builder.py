@@ -48,6 +48,7 @@ class Builder:
         self.loc = Loc("<kernel>", 0)
         self._values = 0
         self._ops = 0
+        self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
         self.captured: list[
             tuple[Any, str, Any]
         ] = []  # (function, name, value) read from outside of the kernel
@@ -423,28 +424,37 @@ class Builder:
 
     # -- matrix products ---------------------------------------------------------------------------------------------
 
-    def dot(self, a: Value, b: Value, acc: Value | None, precision: str) -> Value:
-        """(M, K) x (K, N) [+ acc]; `precision` is ieee, hf32 or device."""
+    def dot(self, a: Value, b: Value, acc: Value | None, precision: str, asked: Sequence[str] = ()) -> Value:
+        """(M, K) x (K, N) [+ acc], or each of B such products of (B, M, K) and (B, K, N).
+
+        precision: ieee, hf32 or device. asked: what the kernel said of precision beyond that, for the Run.
+        """
         for what, v in (("first", a), ("second", b)):
-            if not isinstance(v, Value) or len(v.shape) != 2 or v.is_pointer:
-                raise KernelError(f"dot: the {what} operand must be a tile with two axes, got {describe(v)}")
+            if not isinstance(v, Value) or len(v.shape) not in (2, 3) or v.is_pointer:
+                raise KernelError(
+                    f"dot: the {what} operand must be a tile with two axes, or three for a batch, got {describe(v)}"
+                )
         if a.dtype != b.dtype or a.dtype.name not in DOT_TYPES:
             raise KernelError(
                 f"dot: both operands must have one of the types {', '.join(DOT_TYPES)}, got {types_of(a, b)}; "
                 "cast one of them"
             )
-        if a.shape[1] != b.shape[0]:
+        if len(a.shape) != len(b.shape) or a.shape[:-2] != b.shape[:-2]:
             raise KernelError(
-                f"dot: the inner sizes differ: {list(a.shape)} has {a.shape[1]} columns, "
-                f"{list(b.shape)} has {b.shape[0]} rows"
+                f"dot: {list(a.shape)} and {list(b.shape)} must have the same batch axis, or both none"
+            )
+        if a.shape[-1] != b.shape[-2]:
+            raise KernelError(
+                f"dot: the inner sizes differ: {list(a.shape)} has {a.shape[-1]} columns, "
+                f"{list(b.shape)} has {b.shape[-2]} rows"
             )
         dtype = ty.int32 if a.dtype.is_int() else ty.float32
-        shape = (a.shape[0], b.shape[1])
+        shape = (*a.shape[:-1], b.shape[-1])
         if acc is not None and (acc.dtype != dtype or acc.shape != shape):
             raise KernelError(
                 f"dot: the accumulator must be a {dtype} tile of shape {list(shape)}, got {describe(acc)}"
             )
-        return self._one("dot", (a, b, acc), dtype, shape, precision=precision)
+        return self._one("dot", (a, b, acc), dtype, shape, precision=precision, asked=tuple(asked))
 
     # -- reductions --------------------------------------------------------------------------------------------------
 

@@ -209,7 +209,14 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
         message = "expressions or calls are nested too deeply; recursion is not supported"
         raise compile_error(message, b.loc, fn.source.lines, first) from None
     program = Program(
-        fn.name, params, constants, b.region, b.value_count, b.op_count, captured=tuple(b.captured)
+        fn.name,
+        params,
+        constants,
+        b.region,
+        b.value_count,
+        b.op_count,
+        captured=tuple(b.captured),
+        copies=b.copies,
     )
     fuse.fuse_accumulators(program)
     affine.classify(program)

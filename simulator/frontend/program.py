@@ -24,7 +24,8 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     sort         attrs axis, descending
     histogram    tile of integers, mask or none; one bin an element of the result
     reduce(name) attrs axis
-    dot          (M, K) tile, (K, N) tile, accumulator or None; attrs precision (ieee, hf32, device)
+    dot          (M, K) tile, (K, N) tile, accumulator or None, all with a batch axis before or none;
+                 attrs precision (ieee, hf32, device), asked (keywords of the kernel about it)
     extract_slice, insert_slice, get_element
                  the tile(s), then the offsets that are values; attrs offsets (None for those), sizes, strides
     for          lower, upper, step, initial values...; one region
@@ -133,6 +134,7 @@ class Program:
     value_count: int
     op_count: int
     source: dict[Loc, str] = field(default_factory=dict)
+    copies: dict[int, int] = field(default_factory=dict)  # value -> buffers that the kernel asks for
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
 
     @functools.cached_property

@@ -12,7 +12,7 @@ from ..frontend.words import Builder, word
 PRECISIONS = ("ieee", "hf32")
 
 
-@word
+@word(method=True)
 def dot(
     b: Builder,
     input: Value,
@@ -25,14 +25,24 @@ def dot(
 ) -> Value:
     """input (M, K) times other (K, N), plus `acc` (M, N) if given: a float32 tile (int32 for int8 operands).
 
+    Of tiles with three axes, (B, M, K) and (B, K, N), each of the B products, (B, M, N).
     input, other: int8, float16, bfloat16 or float32, both alike; any sizes. The Cube adds into a float32 accumulator that
     stays in L0C over a loop (`acc = tl.dot(a, b, acc)` and `acc += tl.dot(a, b)` are the same).
-    input_precision: for float32 operands, "ieee" or "hf32"; "tf32" and "tf32x3" mean "hf32", as on Ascend. Without it the
-    device's cube_math_type decides. allow_tf32, max_num_imprecise_acc: accepted, without effect, as on Ascend.
+    input_precision: for float32 operands and a float32 result, "ieee" or "hf32"; "tf32" and "tf32x3" mean "hf32", as on
+    Ascend; elsewhere it is ignored. Without it the device's cube_math_type decides. allow_tf32, max_num_imprecise_acc:
+    accepted, without effect, as on Ascend. The Run's notes say which precision a product of float32 had.
     out_dtype: float32, or float16 / bfloat16 for a cast of the result.
     """
     precision = _precision(input_precision)
-    out = b.dot(input, other, acc, precision)
+    if precision == "hf32" and out_dtype not in (ty.float32, ty.int32):
+        precision = "ieee"
+    given = {
+        "input_precision": input_precision,
+        "allow_tf32": allow_tf32,
+        "max_num_imprecise_acc": max_num_imprecise_acc,
+    }
+    asked = [f"{name}={x}" for name, x in given.items() if x is not None]
+    out = b.dot(input, other, acc, precision, asked)
     return out if out.dtype == out_dtype or out.dtype == ty.int32 else b.cast(out, out_dtype)
 
 

@@ -45,9 +45,9 @@ def fractal_bytes(v: Value) -> int:
 
 
 def accumulator_bytes(v: Value) -> int:
-    """Bytes of a matrix in L0C: fractals of 16 x 16 elements of four bytes."""
+    """Bytes of a matrix, or of each of a batch, in L0C: fractals of 16 x 16 elements of four bytes."""
     rows, columns = (1, *v.shape)[-2:]
-    return align(rows, 16) * align(columns, 16) * 4
+    return v.numel // (rows * columns) * align(rows, 16) * align(columns, 16) * 4
 
 
 def padded_elements(v: Value, bits: int) -> int:

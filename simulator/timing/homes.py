@@ -19,6 +19,12 @@ UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
 OUT_CASTS = ("fp16", "bf16", "fp32")
 
 
+def looks_through(op: Op) -> bool:
+    """Whether the Cube reads the operand of an operation in place of its result: views, and matrices transposed."""
+    order = op.attrs["order"] if op.kind == "permute" else ()
+    return op.kind in VIEWS or (op.kind == "permute" and order[:-2] == tuple(range(len(order) - 2)))
+
+
 class Homes:
     """Homes of all values of a program. `fixpipe` is False on coupled cores, where L0C leaves through the Vector unit."""
 
@@ -51,7 +57,7 @@ class Homes:
     def _readers(self, v: Value) -> list[tuple[Op, int]]:
         out: list[tuple[Op, int]] = []
         for op, i in self.users.get(v.id, []):
-            if op.kind in (*VIEWS, "permute") and not op.results[0].is_pointer:
+            if looks_through(op) and not op.results[0].is_pointer:
                 out.extend(self._readers(op.results[0]))
             else:
                 out.append((op, i))
@@ -88,10 +94,10 @@ class Homes:
 
     def _fold_transposes(self, v: Value) -> None:
         for op, _ in self.users.get(v.id, []):
-            if op.kind == "permute":
+            if op.kind == "permute" and looks_through(op):
                 self.of_value[op.results[0].id] = VIEW
                 self.definitions.folded.add(op.results[0].id)
-            if op.kind in (*VIEWS, "permute") and not op.results[0].is_pointer:
+            if looks_through(op) and not op.results[0].is_pointer:
                 self._fold_transposes(op.results[0])
 
     def _operand(self, v: Value) -> None:
@@ -105,7 +111,7 @@ class Homes:
     def source(self, v: Value) -> Value:
         """The value behind views and transposes (the Cube reads either way)."""
         op = self.definitions.of(v)
-        while op is not None and op.kind in (*VIEWS, "permute"):
+        while op is not None and looks_through(op):
             assert op.args[0] is not None
             v = op.args[0]
             op = self.definitions.of(v)

@@ -462,7 +462,21 @@ class Lowering(CubeLowering):
         )
 
     def loop_begins(self, op: Op) -> None:
+        if op.attrs.get("hints", {}).get("bind_sub_block"):
+            self._note_shared_turns(op)
         self.record_loop_entry(op)
+
+    def _note_shared_turns(self, op: Op) -> None:
+        self.plan.costs.model.notes[
+            f"{place(op)}: parallel(bind_sub_block=True): all turns are timed on one vector core of the group; on the "
+            "device two share them"
+        ] = None
+        carried = ", ".join(r.name for r in op.results)
+        if carried:
+            self.plan.warn(
+                op.loc,
+                f"{carried} goes from turn to turn, but on the device two vector cores share the turns",
+            )
 
     def loop_done(self, op: Op) -> None:
         for r in op.results:

@@ -377,7 +377,12 @@ class Placer:
             inner_loop = op if op.kind in ("for", "while") else loop
             for inner in op.regions:
                 self._multibuffer(inner, inner_loop)
-            if loop is None or self._copies(loop) < 2:
+            if loop is None:
+                continue
+            for r in op.results:
+                if r.id in self.program.copies:
+                    self._copy(r, loop, self.program.copies[r.id])
+            if self._copies(loop) < 2:
                 continue
             if op.kind == "load":
                 self._copy(op.results[0], loop)
@@ -388,7 +393,7 @@ class Placer:
         stages = loop.attrs.get("hints", {}).get("num_stages")
         return max(1, int(stages)) if stages else self.copies
 
-    def _copy(self, v: Value | None, loop: Op) -> None:
+    def _copy(self, v: Value | None, loop: Op, asked: int = 0) -> None:
         root = None if v is None or not v.shape else self.definitions.root(v)
         if root is None:
             return
@@ -396,9 +401,10 @@ class Placer:
         begin, end = self.spans[loop.id]
         if slot is None or slot.start <= begin or any(self.definitions.of(x) is None for x in slot.values):
             return  # carried, or made before the loop: one buffer
-        if (slot.space == L0C and not self.l0c) or (slot.space == UB and not self.ub):
+        kept = (slot.space == L0C and not self.l0c) or (slot.space == UB and not self.ub)
+        if slot.copies > 1 or (kept and not asked):
             return
-        slot.copies = self._copies(loop)
+        slot.copies = asked or self._copies(loop)
         slot.start, slot.end = begin, end
 
 

@@ -11,6 +11,7 @@ from ..products import Product
 from ..units.cube_rules import operand_format
 from .cost import CostModel
 from .cube_cost import ITEM_BYTES, CubeCosts
+from .dot_words import dot_words
 from .geometry import align
 from .homes import Homes
 from .machine import Wiring
@@ -138,12 +139,13 @@ class Plan:
         a, b = op.args[0], op.args[1]
         assert a is not None
         assert b is not None
-        (m, k), n = a.shape, b.shape[1]
+        (m, k), n = a.shape[-2:], b.shape[-1]
         operand = self.operand(op)
         tile = self.cube.l0_tile(m, n, k, operand, self.l0_tile)
         for name, size in (("L0A", tile.l0a_bytes), ("L0B", tile.l0b_bytes)):
             self.l0_peak[name] = max(self.l0_peak[name], 2 * size)
-        return [
+        batch = a.numel // (m * k)
+        return batch * [
             self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand)
             for i in range(0, m, tile.m)
             for j in range(0, n, tile.n)
@@ -180,7 +182,12 @@ class Plan:
         keys += self.costs.model.assumed
         named = f"{', '.join(keys[:4])}{f' and {len(keys) - 4} more' if len(keys) > 4 else ''}"
         words = f"nobody published these figures, they are assumed (grade D): {named}"
-        return (*self.placement.notes, *self.costs.model.notes, *((words,) if keys else ()))
+        return (
+            *dot_words(self.program, self.hf32),
+            *self.placement.notes,
+            *self.costs.model.notes,
+            *((words,) if keys else ()),
+        )
 
 
 def _way(product: Product, name: str) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....frontend.program import Value
 from ....frontend.rules import KernelError, Operand, describe
 from ....frontend.words import Builder, word
+from .extension_hints import cast, compile_hint, flip, multibuffer, parallel, sort
 from .extension_slices import extract_slice, get_element, insert_slice
 
 
@@ -34,9 +35,15 @@ def rsqrt_estimate(b: Builder, x: Operand) -> Value:
 
 
 __all__ = [
+    "cast",
+    "compile_hint",
     "extract_slice",
+    "flip",
     "get_element",
     "insert_slice",
+    "multibuffer",
+    "parallel",
     "reciprocal_estimate",
     "rsqrt_estimate",
+    "sort",
 ]

@@ -1,0 +1,97 @@
+"""Loops over the vector cores of a group, and hints for the compiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....frontend.control import DynamicRange
+from ....frontend.program import Value
+from ....frontend.rules import KernelError, Operand, describe
+from ....frontend.types import DType
+from ....frontend.words import Builder, word
+from ... import creation, shapes
+from ... import reduction as scans
+from ...iterators import range_word
+
+COPIES = 2  # the only number of copies that the vendor's compiler takes
+MULTIBUFFER_HINTS = ("hivm.multi_buffer", "multi_buffer")
+
+
+@word
+def parallel(
+    b: Builder,
+    arg1: Any,
+    arg2: Any = None,
+    step: Any = None,
+    num_stages: int | None = None,
+    loop_unroll_factor: int | None = None,
+    bind_sub_block: bool = False,
+) -> DynamicRange:
+    """A loop `for i in parallel(...)` whose turns do not depend on each other; otherwise as `tl.range`.
+
+    bind_sub_block: the two vector cores of a group share the turns. Values are those of the turns in order; all turns are
+    timed on one vector core, which the Run says, and values that go from turn to turn are named in a warning.
+    """
+    turns: DynamicRange = range_word.build(b, arg1, arg2, step, num_stages, loop_unroll_factor)
+    if bind_sub_block:
+        turns.hints["bind_sub_block"] = True
+    return turns
+
+
+@word
+def compile_hint(b: Builder, ptr: Value, hint_name: str, hint_val: Any = None) -> None:
+    """A note for the vendor's compiler at a tile. "hivm.multi_buffer" is `multibuffer`; others change nothing here."""
+    if not isinstance(hint_name, str):
+        raise KernelError(f"compile_hint: the name of a hint must be a string, got {describe(hint_name)}")
+    if not isinstance(ptr, Value):
+        raise KernelError(f"compile_hint needs a tile or a scalar, got {describe(ptr)}")
+    if hint_name in MULTIBUFFER_HINTS:
+        _copies(b, ptr, hint_val)
+
+
+@word
+def multibuffer(b: Builder, src: Value, size: int) -> None:
+    """Two buffers for a tile that is made in a loop, so that a turn can write one while the last one is still read.
+
+    size: 2. Outside of a loop it changes nothing.
+    """
+    if not isinstance(src, Value) or not src.shape:
+        raise KernelError(f"multibuffer needs a tile, got {describe(src)}")
+    _copies(b, src, size)
+
+
+def _copies(b: Builder, v: Value, size: Any) -> None:
+    if size != COPIES or isinstance(size, bool):
+        raise KernelError(f"multibuffer: a tile can have {COPIES} buffers, got {describe(size)}")
+    b.copies[v.id] = COPIES
+
+
+@word
+def cast(
+    b: Builder,
+    input: Operand,
+    dtype: DType,
+    fp_downcast_rounding: str | None = None,
+    bitcast: bool = False,
+    overflow_mode: str | None = None,
+) -> Value:
+    """As `tl.cast`; overflow_mode: "trunc" keeps the low bits of an integer, "saturate" ends at the limits."""
+    out: Value = creation.cast.build(b, input, dtype, fp_downcast_rounding, bitcast, overflow_mode)
+    return out
+
+
+@word
+def flip(b: Builder, ptr: Value, dim: int = -1) -> Value:
+    """As `tl.flip`: `ptr` in the opposite order along `dim`."""
+    out: Value = shapes.flip.build(b, ptr, dim)
+    return out
+
+
+@word
+def sort(b: Builder, ptr: Value, dim: int = -1, descending: bool = False) -> Value:
+    """As `tl.sort`, along the last axis only."""
+    out: Value = scans.sort.build(b, ptr, dim, descending)
+    return out
+
+
+__all__ = ["cast", "compile_hint", "flip", "multibuffer", "parallel", "sort"]

@@ -35,6 +35,10 @@ class CompileError(UsageError):
     """A kernel's source says something the language lacks; the text has file, line and a caret."""
 
 
+class EmptyGridError(UsageError):
+    """A launch of no programs: an error where somebody wrote the grid, nothing to do where Triton's rules hold."""
+
+
 class RunError(AscendtileError, RuntimeError):
     """A kernel that would fail on the device: buffer overflow, out of bounds, hang."""
 

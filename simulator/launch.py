@@ -12,7 +12,7 @@ import numpy as np
 from . import launch_keywords
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device
-from .errors import NeedsDataError, UsageError
+from .errors import EmptyGridError, NeedsDataError, UsageError
 from .execution.memory import Shape, Tensor, tensor_argument
 from .execution.order import must_run_one_by_one
 from .execution.run import run_values
@@ -306,9 +306,8 @@ def _grid(kernel: JitFunction, grid: Any) -> tuple[int, int, int]:
     ):
         raise UsageError(f"{kernel.name}: a grid is one to three integers, got {grid!r}")
     if any(n < 1 for n in axes):
-        raise UsageError(
-            f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}"
-        )
+        words = f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}"
+        raise UsageError(words) if any(n < 0 for n in axes) else EmptyGridError(words)
     x, y, z = (*(int(n) for n in axes), 1, 1)[:3]
     if x * y * z > MAX_PROGRAMS:
         raise UsageError(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import EmptyGridError
 from ..frontend.jit import JitFunction
 
 
@@ -72,10 +73,16 @@ class JITFunction(JitFunction, KernelInterface):
         return inspect.cleandoc("\n".join(["", *lines[first:]]))
 
     def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
-        """Launch on `grid`; the result is the `Run`. warmup: only compile, check that the tiles fit, and time."""
-        if warmup:
-            return self.time(grid, *args, **kwargs)
-        return JitFunction.__getitem__(self, grid)(*args, **kwargs)
+        """Launch on `grid`; the result is the `Run`, None for a grid of no programs, which launches nothing as in Triton.
+
+        warmup: only compile, check that the tiles fit, and time.
+        """
+        try:
+            if warmup:
+                return self.time(grid, *args, **kwargs)
+            return JitFunction.__getitem__(self, grid)(*args, **kwargs)
+        except EmptyGridError:
+            return None
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)

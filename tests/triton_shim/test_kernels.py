@@ -63,6 +63,17 @@ def test_warmup_writes_nothing() -> None:
     assert not out.any()
 
 
+@pytest.mark.parametrize("empty", [(0,), (4, 0), lambda meta: (0, 1, 1)])
+def test_a_grid_of_no_programs_launches_nothing_as_in_triton(empty: Any) -> None:
+    x, out = tensors()
+    assert double[empty](x, out, len(x), B=512) is None
+    assert not out.any()
+    with pytest.raises(sim.UsageError, match="every axis of the grid must be at least 1"):
+        sim.jit(double.fn)[(0,)](x, out, len(x), B=512)
+    with pytest.raises(sim.UsageError, match="every axis of the grid must be at least 1"):
+        double[(-1,)](x, out, len(x), B=512)
+
+
 def test_launch_keywords_are_modelled_or_named_with_the_reason() -> None:
     x, out = tensors()
     launch = double[(3,)]

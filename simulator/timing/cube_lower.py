@@ -11,6 +11,7 @@ from ..execution.walker import Walker
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
 from .access import transfer_bytes
+from .geometry import BLOCK_BYTES, align
 from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan
 from .recorder import Recorder
@@ -32,9 +33,11 @@ class CubeLowering(Walker):
         slots = {"writes": writes, "clobbers": clobbers}
         wiring = plan.wiring
         if not isinstance(pointer.offsets, Affine) or not _boxed(mask):
-            n = r.numel
-            plan.warn(op.loc, f"discrete load: {n} elements, one transfer of 32 bytes each")
-            amount: Any = n * 32
+            run = op.attrs.get("run", 1)
+            n, size = r.numel // run, align(run * plan_bytes(r) // r.numel, BLOCK_BYTES)
+            things = "elements" if run == 1 else f"rows of {run} elements"
+            plan.warn(op.loc, f"discrete load: {n} {things}, one transfer of {size} bytes each")
+            amount: Any = n * size
             what = {**slots, "occupancy": n * plan.l1_interval, "latency": plan.l1_latency, "instructions": n}
             every = np.ones(len(self.active))
             self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, every, what)  # type: ignore[attr-defined]

@@ -20,8 +20,8 @@ from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
 from .cost import Cost
 from .cube_lower import CubeLowering
+from .geometry import BLOCK_BYTES, TILE, align
 from .geometry import SCALAR as SCALAR_FORM
-from .geometry import TILE
 from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan, Template
 from .recorder import Recorder
@@ -337,19 +337,21 @@ class Lowering(CubeLowering):
             )
 
     def _discrete(self, op: Op, v: Value, reading: bool, what: str, **slots: Any) -> None:
-        """Addresses that are no regular pattern: one transfer per element."""
-        n = v.numel
+        """Addresses that are no regular pattern: one transfer for each element, or for each run of neighbours."""
+        run = op.attrs.get("run", 1)
+        n, size = v.numel // run, align(run * _itemsize(v), BLOCK_BYTES)
         wiring = self.plan.wiring
         interval = self.plan.read_interval if reading else self.plan.write_interval
         latency = self.plan.read_latency if reading else self.plan.write_latency
-        self.plan.warn(op.loc, f"discrete {what}: {n} elements, one transfer of 32 bytes each")
+        things = "elements" if run == 1 else f"rows of {run} elements"
+        self.plan.warn(op.loc, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
         self._add(
             wiring.mte2 if reading else wiring.mte3,
             op.loc,
             occupancy=n * interval,
             latency=latency,
             channel=wiring.read[0] if reading else wiring.write,
-            amount=n * 32,
+            amount=n * size,
             instructions=n,
             **slots,
         )

@@ -6,6 +6,7 @@ from ....frontend.program import Value
 from ....frontend.rules import KernelError, Operand, describe
 from ....frontend.words import Builder, word
 from .extension_hints import cast, compile_hint, flip, multibuffer, parallel, sort
+from .extension_memory import gather_out_to_ub, index_put, index_select_simd, scatter_ub_to_out
 from .extension_slices import extract_slice, get_element, insert_slice
 
 
@@ -39,11 +40,15 @@ __all__ = [
     "compile_hint",
     "extract_slice",
     "flip",
+    "gather_out_to_ub",
     "get_element",
+    "index_put",
+    "index_select_simd",
     "insert_slice",
     "multibuffer",
     "parallel",
     "reciprocal_estimate",
     "rsqrt_estimate",
+    "scatter_ub_to_out",
     "sort",
 ]

@@ -7,13 +7,14 @@ operations on elements and accesses to memory mean.
 from __future__ import annotations
 
 from ..frontend.program import Op
+from .custom import Custom
 from .flow import Flow
 from .indexing import Indexing
 from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, place
 from .slicing import Slicing
 
 
-class Walker(Indexing, Slicing, Flow):
+class Walker(Indexing, Slicing, Custom, Flow):
     """One walk over a program; readings derive from it."""
 
     def op_load(self, op: Op, frame: Frame) -> None:

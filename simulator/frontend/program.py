@@ -28,6 +28,7 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
                  attrs precision (ieee, hf32, device), asked (keywords of the kernel about it)
     extract_slice, insert_slice, get_element
                  the tile(s), then the offsets that are values; attrs offsets (None for those), sizes, strides
+    custom(name) an operation of the user: see custom.py; several results
     for          lower, upper, step, initial values...; one region
     while        initial values...; regions condition, body
     if           condition; regions then, else

@@ -133,6 +133,9 @@ class Lowering(CubeLowering):
         for v in template.scalars:
             self._into_register(op, v)
         writes, clobbers = self.target(op.results[0])
+        for r in op.results[1:]:
+            more = self.target(r)
+            writes, clobbers = writes + more[0], clobbers + more[1]
         self.recorder.add_fixed(
             template.pipe,
             template.line,
@@ -167,7 +170,7 @@ class Lowering(CubeLowering):
                 "instruction on .to(tl.float32), which is exact below 2**24)",
             )
         return Template(
-            self.plan.scalar if why or op.kind == "get_element" else self.plan.wiring.vector,
+            self.plan.scalar if why else self._pipe(op),
             self.plan.line(op.loc),
             cost.occupancy,
             cost.latency,
@@ -176,6 +179,14 @@ class Lowering(CubeLowering):
             self._scratch(op),
             self._vector_scalars(op),
         )
+
+    def _pipe(self, op: Op) -> int:
+        """Pipe of an operation on tiles: the Vector unit's, but for single elements and what a user's operation says."""
+        wiring = self.plan.wiring
+        named = {"PIPE_S": self.plan.scalar, "PIPE_MTE2": wiring.mte2, "PIPE_MTE3": wiring.mte3}
+        if op.kind == "custom":
+            return named.get(op.attrs["pipe"], wiring.vector)
+        return self.plan.scalar if op.kind == "get_element" else wiring.vector
 
     def _scalar_op(self, op: Op) -> None:
         writes, _ = self.target(op.results[0])

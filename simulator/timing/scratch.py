@@ -26,6 +26,8 @@ def scratch_bytes(op: Op, definitions: Definitions) -> int:
         return sum(_made_real(v, definitions) for v in op.args) + _moving(op)
     if op.kind in ("cast", "extract_slice", "get_element"):
         return _made_real(op.args[0], definitions) + _offsets_of(op)
+    if op.kind == "custom":
+        return sum(_made_real(v, definitions) for v in op.args) + op.attrs["scratch"]  # type: ignore[no-any-return]
     if op.kind == "insert_slice":  # a whole tile that is a formula is written straight into the result
         return _made_real(op.args[1], definitions) + _offsets_of(op)
     return 0

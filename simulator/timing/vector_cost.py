@@ -7,6 +7,7 @@ import functools
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
 from .cost import Cost, CostModel
+from .custom_cost import CustomCosts
 from .function_cost import SCALAR_ONLY, Steps, count, steps_of
 from .geometry import COLUMN, ROW, SCALAR, Definitions, padded_elements
 from .rearrange_cost import RearrangeCosts
@@ -49,7 +50,7 @@ def _elements_one_by_one(op: Op) -> int:
     return max(v.numel, op.results[0].numel)
 
 
-class VectorCosts(RearrangeCosts):
+class VectorCosts(RearrangeCosts, CustomCosts):
     """Costs of dense operations for one program on one product."""
 
     def __init__(self, model: CostModel, definitions: Definitions) -> None:

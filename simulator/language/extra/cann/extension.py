@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....frontend.program import Value
 from ....frontend.rules import KernelError, Operand, describe
 from ....frontend.words import Builder, word
+from .extension_custom import CORE, MODE, IteratorType, custom, register_custom_op
 from .extension_hints import cast, compile_hint, flip, multibuffer, parallel, sort
 from .extension_memory import gather_out_to_ub, index_put, index_select_simd, scatter_ub_to_out
 from .extension_slices import extract_slice, get_element, insert_slice
@@ -36,8 +37,12 @@ def rsqrt_estimate(b: Builder, x: Operand) -> Value:
 
 
 __all__ = [
+    "CORE",
+    "MODE",
+    "IteratorType",
     "cast",
     "compile_hint",
+    "custom",
     "extract_slice",
     "flip",
     "gather_out_to_ub",
@@ -48,6 +53,7 @@ __all__ = [
     "multibuffer",
     "parallel",
     "reciprocal_estimate",
+    "register_custom_op",
     "rsqrt_estimate",
     "scatter_ub_to_out",
     "sort",

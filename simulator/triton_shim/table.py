@@ -33,7 +33,7 @@ BEHIND: dict[str, tuple[str, ...]] = {
     "triton.extension.buffer": (),
     "triton.extension.buffer.language": BUFFER,
     "triton.knobs": (),
-    "triton.language": (LANGUAGE,),
+    "triton.language": (LANGUAGE, *EXTENSION),  # Triton-Ascend 3.2 has the extension's words here, too
     "triton.language.core": (LANGUAGE,),
     "triton.language.extra": (),
     "triton.language.extra.ascend": (),

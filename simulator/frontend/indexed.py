@@ -76,6 +76,7 @@ class Access:
         self.pointer: Any = pointer
         self.shape = tuple(shape)
         self.mask: Any = None
+        self.first = len(b.region.ops)
 
     def along(self, axis: int) -> Value:
         """0, 1, 2 ... along an axis, 64-bit, of the access's rank."""
@@ -113,7 +114,10 @@ class Access:
         self._mark(run)
 
     def _mark(self, run: int) -> None:
+        """Note the length of rows, and which operations are the access's own: a user cannot write those otherwise."""
         op = self.b.region.ops[-1]
         assert op.kind in ("load", "store")
+        for inner in self.b.region.ops[self.first : -1]:
+            inner.attrs["of_access"] = True
         if run > 1:
             op.attrs["run"] = run

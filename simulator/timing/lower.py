@@ -162,7 +162,7 @@ class Lowering(CubeLowering):
         if coarse:
             self.plan.warn(op.loc, coarse)
         why = falls_back(op)
-        if why:
+        if why and not op.attrs.get("of_access"):
             vector = self.plan.costs.on_vector(op).occupancy
             self.plan.warn(
                 op.loc,

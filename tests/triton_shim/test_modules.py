@@ -27,8 +27,12 @@ def test_words_are_those_of_the_simulator() -> None:
     assert (tl.load, load, constexpr) == (ours.load, ours.load, ours.constexpr)
     assert extension.rsqrt_estimate.name == "rsqrt_estimate"
     assert set(ours.__all__) <= set(dir(tl))
-    assert tl.insert_slice is extension.insert_slice, "Triton-Ascend 3.2 shows the extension's words in triton.language"
+    assert tl.insert_slice is extension.insert_slice, (
+        "Triton-Ascend 3.2 shows the extension's words in triton.language"
+    )
     assert tl.sort is ours.sort
+    for name in ("atan2", "finitef", "isfinited", "sort", "flip", "cast"):
+        assert getattr(extension, name).name == name
 
 
 def test_imports_as_scripts_write_them() -> None:

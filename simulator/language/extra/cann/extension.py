@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....frontend.program import Value
 from ....frontend.rules import KernelError, Operand, describe
 from ....frontend.words import Builder, word
+from ..libdevice import WORDS as _MATHS
 from .extension_custom import CORE, MODE, IteratorType, custom, register_custom_op
 from .extension_hints import cast, compile_hint, flip, multibuffer, parallel, sort
 from .extension_memory import gather_out_to_ub, index_put, index_select_simd, scatter_ub_to_out
@@ -36,20 +37,25 @@ def rsqrt_estimate(b: Builder, x: Operand) -> Value:
     return b.unary("rsqrt", _float(b, "rsqrt_estimate", x))
 
 
+atan2, finitef, isfinited = (_MATHS[name] for name in ("atan2", "finitef", "isfinited"))
+
 __all__ = [
     "CORE",
     "MODE",
     "IteratorType",
+    "atan2",
     "cast",
     "compile_hint",
     "custom",
     "extract_slice",
+    "finitef",
     "flip",
     "gather_out_to_ub",
     "get_element",
     "index_put",
     "index_select_simd",
     "insert_slice",
+    "isfinited",
     "multibuffer",
     "parallel",
     "reciprocal_estimate",

@@ -148,3 +148,25 @@ def test_the_run_says_which_precision_a_product_had(dtype, precision, tf32, half
     if coarse is not None and not half:
         error = np.abs(out / (a.astype(float) @ a.astype(float)) - 1).max()
         assert (error > 1e-5) == coarse
+
+
+@sim.jit
+def summed(out, a, b, B: tl.constexpr, S: tl.constexpr, TURNS: tl.constexpr):
+    i, j, k = tl.arange(0, B)[:, None, None], tl.arange(0, S)[None, :, None], tl.arange(0, S)[None, None, :]
+    acc = tl.zeros((B, S, S), tl.float32)
+    for turn in range(TURNS):
+        x = tl.load(a + ((turn * B + i) * S + j) * S + k)
+        acc += tl.dot(x, tl.load(b + ((turn * B + i) * S + j) * S + k))
+    tl.store(out + (i * S + j) * S + k, acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("product", ["ascend910b3", "ascend310p", "ascend910a"])
+def test_a_batch_is_accumulated_in_l0c(product: str) -> None:
+    rng = np.random.default_rng(7)
+    a, b = (rng.integers(-3, 4, (4, 3, 16, 16)).astype(np.float16) for _ in range(2))
+    out = np.zeros((3, 16, 16), np.float16)
+    with sim.device(product):
+        run = summed[(1,)](out, a, b, B=3, S=16, TURNS=4)
+    np.testing.assert_array_equal(out, np.matmul(a.astype(float), b.astype(float)).sum(0))
+    assert run.buffers["L0C"].peak_bytes == 3 * 16 * 16 * 4
+    assert ("UB" in run.buffers) == (product != "ascend910b3"), "only coupled cores need UB on the way out"

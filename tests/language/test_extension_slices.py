@@ -203,3 +203,25 @@ def test_a_slice_of_an_index_tile_is_still_a_plain_access() -> None:
     run = part_of_an_index[(2,)](out, x, B=64)
     np.testing.assert_array_equal(out, x + 1)
     assert not any("discrete" in w for w in run.warnings)
+
+
+@sim.jit
+def rows_by_hand(out, x, at, COUNT: tl.constexpr, C: tl.constexpr):
+    """Reads the places from a tile one by one, loads a row for each and puts it into a tile."""
+    first = tl.program_id(0) * COUNT
+    places = tl.load(at + first + tl.arange(0, COUNT))
+    rows = tl.zeros((COUNT, C), x.dtype.element_ty)
+    for i in range(0, COUNT):
+        row = tl.load(x + al.get_element(places, (i,)) * C + tl.arange(0, C))
+        rows = al.insert_slice(rows, row[None, :], offsets=(i, 0), sizes=(1, C), strides=(1, 1))
+    tl.store(out + (first + tl.arange(0, COUNT))[:, None] * C + tl.arange(0, C)[None, :], rows)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_elements_that_become_addresses(dtype: Any) -> None:
+    rng = np.random.default_rng(4)
+    x, at = rng.standard_normal((50, 24)).astype(dtype), rng.integers(0, 50, 24)
+    out = np.zeros((24, 24), dtype)
+    run = rows_by_hand[(3,)](out, x, at, COUNT=8, C=24)
+    np.testing.assert_array_equal(out, x[at])
+    assert run.buffers["UB"].peak_bytes < 2 * 8 * 32 * np.dtype(dtype).itemsize + 1024

@@ -73,12 +73,18 @@ class Placer:
         self.spans: dict[int, tuple[int, int]] = {}
         self.last: dict[int, int] = {}
         self.lines: list[int] = []
+        self.tight = False
+        self.turns: dict[int, tuple[int, int]] = {}  # of a slot with copies: its life within one turn
 
-    def run(self) -> list[Slot]:
+    def run(self, tight: bool = False) -> list[Slot]:
+        """All slots. tight: as little UB as the vendor's compiler needs, at the price of loads that wait for stores."""
+        self.tight = tight
         self._number(self.program.body)
         self._last_uses(self.program.body)
         self._region(self.program.body)
         self._multibuffer(self.program.body, None)
+        if tight:
+            self._share_with_stores()
         every = [
             *self.slot_of.values(),
             *self.scratch_of.values(),
@@ -243,7 +249,7 @@ class Placer:
             produced = self.definitions.of(root)
             loaded = produced is not None and produced.kind == "load"
             same = tile_bytes(root) == tile_bytes(r) and root.shape == r.shape and root.id not in self.landing
-            if dies and same and not (loaded and self.loops):
+            if dies and same and (self.tight or not (loaded and self.loops)):
                 return slot
         return None
 
@@ -404,8 +410,31 @@ class Placer:
         kept = (slot.space == L0C and not self.l0c) or (slot.space == UB and not self.ub)
         if slot.copies > 1 or (kept and not asked):
             return
+        self.turns[id(slot)] = slot.start, slot.end
         slot.copies = asked or self._copies(loop)
         slot.start, slot.end = begin, end
+
+    def _share_with_stores(self) -> None:
+        """Temporaries of a turn that are gone before a stored tile is made take its buffer, both copies in turn.
+
+        (triton-ascend #302, a maintainer: the peak of the buffers alive at one time, times two.)
+        """
+        doubled = [s for s in self.slots if id(s) in self.turns and s.space == UB]
+        plain = [s for s in self.slots if s.copies == 1 and s.space == UB and s.values]
+        for t in sorted(plain, key=lambda s: -s.size):
+            home = next((s for s in doubled if self._fits_before(t, s)), None)
+            if home is not None:
+                first, last = self.turns[id(home)]
+                self.turns[id(home)] = min(first, t.start), last
+                home.values = [*t.values, *home.values]
+                self.slot_of.update({v.id: home for v in t.values})
+
+    def _fits_before(self, t: Slot, s: Slot) -> bool:
+        first, _ = self.turns[id(s)]
+        loops = {self.loop_of.get(v.id, -1) for v in (*t.values, *s.values)}
+        return (
+            t.size <= s.size and s.start < t.start and t.end < first and len(loops) == 1 and -1 not in loops
+        )
 
 
 CUBE_COPIES_ONLY = (
@@ -432,6 +461,13 @@ def place(
     try:
         return _placed(Placer(program, homes, copies, alignment, l0c, landing), limits, device)
     except BufferOverflowError as e:
+        if copies > 1:
+            try:
+                return _placed(
+                    Placer(program, homes, copies, alignment, l0c, landing), limits, device, tight=True
+                )
+            except BufferOverflowError:
+                pass
         if not homes.has_dot or copies == 1:
             raise
         try:
@@ -441,8 +477,10 @@ def place(
         return replace(again, notes=(CUBE_COPIES_ONLY,))
 
 
-def _placed(placer: Placer, limits: dict[str, tuple[int, int]], device: str) -> Placement:
-    live = placer.run()
+def _placed(
+    placer: Placer, limits: dict[str, tuple[int, int]], device: str, tight: bool = False
+) -> Placement:
+    live = placer.run(tight)
     number = 0
     for s in live:
         s.number = number

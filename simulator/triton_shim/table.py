@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import cdiv
-from . import config, driver, kernel, others, testing, tuning
+from . import config, driver, kernel, others, tbe, testing, tuning
 from .standin import StandIn
 
 VERSION = "3.5.0"  # of the surface that is modelled: what Triton-Ascend's main branch is built on
@@ -17,6 +17,9 @@ BUFFER = (f"{LANGUAGE}.extension.buffer", f"{LANGUAGE}.extra.cann.buffer")
 
 # Module -> the modules of ours whose names it shows.
 BEHIND: dict[str, tuple[str, ...]] = {
+    "tbe": (),
+    "tbe.common": (),
+    "tbe.common.platform": (),
     "triton": (),
     "triton._utils": (),
     "triton.backends": (),
@@ -87,6 +90,7 @@ def own_names() -> dict[str, dict[str, Any]]:
     numbers = {"cdiv": _host(cdiv), "next_power_of_2": _host(next_power_of_2)}
     target = {"GPUTarget": driver.GPUTarget}
     return {
+        "tbe.common.platform": tbe.NAMES,
         "triton": {
             "__version__": VERSION,
             **jit,

@@ -110,3 +110,47 @@ def test_a_kernel_that_does_not_fit_writes_nothing():
     with sim.device("ascend910b3"), pytest.raises(sim.RunError, match="ub overflow"):
         accumulate[(1,)](x, out, 40_000, BLOCK=40_000)
     assert not out.any()
+
+
+# -- the tight plan ----------------------------------------------------------------------------------------------------
+
+
+@sim.jit
+def softmax_backward(y_ptr, dy_ptr, dx_ptr, n, COLS: tl.constexpr):
+    """Alive at once: y, dy and their product, then y, dy and dx."""
+    cols = tl.arange(0, COLS)
+    for row in range(tl.program_id(0), n, tl.num_programs(0)):
+        y = tl.load(y_ptr + row * COLS + cols)
+        dy = tl.load(dy_ptr + row * COLS + cols)
+        dot = tl.sum(y * dy)
+        tl.store(dx_ptr + row * COLS + cols, y * (dy - dot))
+
+
+def rows_of(n, cols):
+    return sim.shape((n, cols), "float32")
+
+
+def test_what_does_not_fit_with_a_buffer_for_everything_may_fit_with_shared_ones():
+    """Seven buffers of 24 KiB are 168, of 32 KiB 224: with 32 KiB the tile that is stored takes a loaded one's place."""
+    wide, narrow = (
+        softmax_backward.time((4,), *[rows_of(64, c)] * 3, 64, COLS=c).buffers["UB"] for c in (8192, 6144)
+    )
+    assert narrow.peak_bytes >= 7 * 6144 * 4
+    assert wide.peak_bytes == 5 * 8192 * 4 < 7 * 8192 * 4 > wide.capacity_bytes
+    with pytest.raises(sim.RunError, match="ub overflow"):
+        softmax_backward.time((4,), *[rows_of(64, 12288)] * 3, 64, COLS=12288)
+
+
+def test_sharing_costs_time_and_no_value():
+    import numpy as np
+
+    generator = np.random.default_rng(0)
+    y, dy = (generator.standard_normal((64, 8192)).astype(np.float32) for _ in "ab")
+    dx = np.zeros_like(y)
+    softmax_backward[(4,)](y, dy, dx, 64, COLS=8192)
+    exact = y * (dy - (y.astype(np.float64) * dy).sum(1, keepdims=True))
+    assert np.abs(dx - exact).max() < 1e-4 * np.abs(exact).max()
+    shared = softmax_backward.time((4,), *[rows_of(64, 8192)] * 3, 64, COLS=8192).cycles
+    with sim.device(overrides={"buffers.ub": 2**20}):
+        apart = softmax_backward.time((4,), *[rows_of(64, 8192)] * 3, 64, COLS=8192).cycles
+    assert apart <= shared < 2 * apart

@@ -13,12 +13,13 @@ from . import launch_keywords
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device
 from .errors import EmptyGridError, NeedsDataError, UsageError
+from .execution.flags import way
 from .execution.memory import Shape, Tensor, tensor_argument
-from .execution.order import must_run_one_by_one
 from .execution.run import run_values
 from .execution.walker import DataDependentError
 from .frontend import types as ty
 from .frontend.composite import Parameter, Plan
+from .frontend.cores import SUB_VECTOR_CORES
 from .frontend.jit import JitFunction
 from .frontend.program import Program
 from .frontend.types import DType, PointerType
@@ -139,12 +140,14 @@ def timed(call: Call) -> tuple[Launch, bool]:
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
     """Values only; gives warnings in words."""
+    apart, size = way(call.program, call.grid, call.arguments)
     return run_values(
         call.program,
         call.grid,
         call.arguments,
         numerics(call.device),
-        one_by_one=must_run_one_by_one(call.program, call.grid, call.arguments),
+        apart=apart,
+        chunk=size,
         step_limit=call.device.step_limit,
         seed=call.device.atomic_seed,
         progress=progress,
@@ -216,6 +219,7 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
     call = Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
     _check_floats(call)
     _check_atomics(call)
+    _check_cores(call)
     return call
 
 
@@ -283,6 +287,19 @@ def _check_atomics(call: Call) -> None:
                 f"{product.name} cannot do atomically; it adds to {', '.join(known)}. Use one of them, or let one program "
                 "add up what the others stored"
             )
+
+
+def _check_cores(call: Call) -> None:
+    """Flags between Cube and Vector cores are for products where the two are apart (hardware_sync_betweencore)."""
+    product = call.device.product
+    if product.core_model == "split" and product.aiv_per_aic == SUB_VECTOR_CORES:
+        return
+    for word, loc in call.program.split_words.items():
+        raise UsageError(
+            f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, which needs a Cube core with {SUB_VECTOR_CORES} Vector "
+            f"cores beside it; {product.name} has {product.aiv_per_aic} ({product.core_model}). Take an ascend910b or "
+            "ascend910c product"
+        )
 
 
 def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:

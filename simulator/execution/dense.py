@@ -121,7 +121,7 @@ class ValueRun(Rearranging, Walker):
         truth = self.element_array(condition, v)
         if not truth.all():
             where = np.argwhere(~truth)[0]
-            program = int(self.active[where[0] if truth.shape[0] > 1 else 0])
+            program = int(self.programs[where[0] if truth.shape[0] > 1 else 0])
             element = f", element {[int(k) for k in where[1:]]}" if v.shape else ""
             raise DeviceAssertionError(
                 f"{place(op)}: assertion failed in program {program}{element}: {op.attrs['text']}"
@@ -129,7 +129,7 @@ class ValueRun(Rearranging, Walker):
 
     def show(self, op: Op, values: list[Any]) -> None:
         tiles = [self.element_array(x, v) for x, v in zip(values, op.args, strict=True) if v is not None]
-        print_values(op, tiles, self.active, self.grid, self.printed)
+        print_values(op, tiles, self.programs, self.grid, self.printed)
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ class ValueRun(Rearranging, Walker):
             return self.noticed(self.gather(op, pointer, mask, fill), _dtype(op))
         count = self.programs_of(pointer.offsets, mask, fill)
         region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
-        copy.check(pointer.tensor, region, self.active, "load", place(op))
+        copy.check(pointer.tensor, region, self.programs, "load", place(op))
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), _dtype(op))
 
     def programs_of(self, *values: Any) -> int:
@@ -193,13 +193,13 @@ class ValueRun(Rearranging, Walker):
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
             where = self.addresses(op, pointer, mask, what)
-            self.watch.elements(op, tensor, where, self.active)
+            self.watch.elements(op, tensor, where, self.programs)
             discrete.scatter(tensor, where, tile)
             return
         region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
-        copy.check(tensor, region, self.active, what, place(op))
+        copy.check(tensor, region, self.programs, what, place(op))
         if not adding:
-            self.watch.box(op, tensor, pointer.offsets, mask, self.active, region)
+            self.watch.box(op, tensor, pointer.offsets, mask, self.programs, region)
         copy.write(tensor, region, tile, adding)
 
     def check_writable(self, op: Op, tensor: Tensor, what: str) -> None:
@@ -275,7 +275,7 @@ class ValueRun(Rearranging, Walker):
     ) -> None:
         row = bad // max(1, len(where.at) // where.shape[0]) if where.shape[0] > 1 else 0
         index = int(where.at[bad]) - tensor.origin
-        raise copy.out_of_bounds(tensor, index, int(self.active[row]), what, line)
+        raise copy.out_of_bounds(tensor, index, int(self.programs[row]), what, line)
 
     def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
         return discrete.gather(pointer.tensor, self.addresses(op, pointer, mask, "load"), fill)

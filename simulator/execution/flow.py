@@ -61,7 +61,7 @@ class Flow(Reading):
         if self.steps_left < 0:
             raise RunError(
                 f"{place(op)}: more than {self.step_limit} loop turns; the loop may never end "
-                f"(program {int(self.active[0])}). Raise it with sim.device(step_limit=...) if it is meant to"
+                f"(program {int(self.programs[0])}). Raise it with sim.device(step_limit=...) if it is meant to"
             )
 
     def op_for(self, op: Op, frame: Frame) -> None:

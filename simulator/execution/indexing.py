@@ -31,15 +31,19 @@ class Indexing(Reading):
             frame.values[r.id] = symbolic.wrap(x, 64, True) if r.dtype == ty.uint64 else x
 
     def op_program_id(self, op: Op, frame: Frame) -> None:
-        gx, gy, _ = self.grid
+        gx, gy, gz = self.grid
         axis = op.attrs["axis"]
         x = (
             self.active % gx
             if axis == 0
             else self.active // gx % gy
             if axis == 1
-            else self.active // (gx * gy)
+            else self.active // (gx * gy) % gz
         )
+        frame.values[op.results[0].id] = int(x[0]) if len(x) == 1 else x
+
+    def op_sub_vec_id(self, op: Op, frame: Frame) -> None:
+        x = self.active // self.total
         frame.values[op.results[0].id] = int(x[0]) if len(x) == 1 else x
 
     def op_num_programs(self, op: Op, frame: Frame) -> None:
@@ -178,7 +182,7 @@ class Indexing(Reading):
         """Number of the first program in which an element of `x` is `value`."""
         hit = np.atleast_1d(np.asarray(x) == value)
         row = int(np.argmax(hit.reshape(hit.shape[0], -1).any(axis=1)))
-        return int(self.active[row])
+        return int(self.programs[row])
 
     def op_compare(self, op: Op, frame: Frame) -> None:
         a, b = (frame.get(v) for v in op.args if v is not None)

@@ -11,6 +11,7 @@ from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
 from .address_walk import without_addresses
 from .anywhere import Anywhere
+from .lanes import lanes
 from .memory import Tensor
 from .run import runtime_arguments
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
@@ -38,7 +39,8 @@ def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments:
         return False
     touched = _Touched(program, grid, shared, _apart_from(program, arguments, shared))
     try:
-        touched.walk(np.arange(grid[0] * grid[1] * grid[2]), runtime_arguments(program, arguments))
+        numbers = lanes(program, grid, np.arange(grid[0] * grid[1] * grid[2]))
+        touched.walk(numbers, runtime_arguments(program, arguments))
     except DataDependentError:
         return True
     return touched.unknown or touched.meet()

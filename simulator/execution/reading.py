@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import AscendtileError
 from ..frontend import types as ty
+from ..frontend.cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vectors
 from ..frontend.liveness import last_uses
 from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
 from .anywhere import Known
 from .values import Affine, Box, Pointers, take
+
+if TYPE_CHECKING:
+    from .together import Exchange
 
 DEFAULT_STEP_LIMIT = 1_000_000
 
@@ -63,6 +67,11 @@ class Reading(ABC):
         self.program = program
         self.grid = grid
         self.last_uses = last_uses(program)
+        self.total = grid[0] * grid[1] * grid[2]
+        self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
+        self.cube_once = _written_once(program) if self.subs > 1 else frozenset()
+        self.exchange: Exchange | None = None  # with the walk of the other core's part (together.py)
+        self.core = ""  # whose part is walked, if the parts are walked apart
         self.active = np.empty(0, np.int64)
         self.known = Known(())
         self.steps_left = step_limit
@@ -82,6 +91,11 @@ class Reading(ABC):
         for name, v in self.program.params.items():
             frame.values[v.id] = arguments[name]
         self.region(self.program.body, frame)
+
+    @property
+    def programs(self) -> np.ndarray:
+        """Numbers of the programs being walked, one for each lane (see `run.lanes`)."""
+        return self.active if self.subs == 1 else self.active % self.total
 
     def region(self, region: Region, frame: Frame) -> None:
         values = frame.values
@@ -113,6 +127,9 @@ class Reading(ABC):
 
     def before_use(self, op: Op, args: list[Any]) -> None:
         """Called before a dense operation; a reading may charge for making symbolic operands real."""
+
+    def synced(self, op: Op, event: Any) -> None:
+        """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
 
     def turn(self, op: Op, number: int) -> None:
         """A turn of a loop begins."""
@@ -152,6 +169,14 @@ class Reading(ABC):
         if isinstance(x, Affine):
             return x.dense(v.dtype if v is not None and isinstance(v.dtype, DType) else ty.int64)
         return x.dense() if isinstance(x, Box) else x
+
+
+def _written_once(program: Program) -> frozenset[int]:
+    """Stores and atomics (by id) of the Cube's core, which both Vector cores' lanes walk but which happen once."""
+    cores = Cores(program)
+    return frozenset(
+        op.id for op in program.walk() if op.kind in ("store", "atomic") and cores.of(op) == CUBE
+    )
 
 
 def scalar_from_dense(x: np.ndarray, boolean: bool) -> Any:

@@ -39,7 +39,7 @@ class Rearranging(Reading):
 
     def _refuse_index(self, op: Op, index: np.ndarray, bad: np.ndarray, n: int) -> None:
         at = tuple(np.argwhere(bad)[0])
-        program = int(self.active[at[0] if index.shape[0] > 1 else 0])
+        program = int(self.programs[at[0] if index.shape[0] > 1 else 0])
         raise RunError(
             f"{place(op)}: gather: index {int(index[at])} at element {[int(k) for k in at[1:]]} in program {program} "
             f"is outside of axis {op.attrs['axis']}, which has {n} elements; clamp it, or mask with tl.where"

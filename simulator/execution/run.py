@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..frontend import types as ty
+from ..frontend.cores import SUB_VECTOR_CORES, has_sub_vectors
 from ..frontend.program import Program
 from ..units.vector import Numerics
 from .dense import ValueRun
+from .lanes import lanes
 from .memory import Tensor
 from .symbolic import wrap
+from .together import Together
 from .values import Pointers
 from .walker import DEFAULT_STEP_LIMIT
 
@@ -25,7 +28,7 @@ def chunk_size(program: Program) -> int:
     largest = max(
         (r.numel for op in program.walk() for r in op.results if r.static.kind == "dense"), default=1
     )
-    return max(1, CHUNK_ELEMENTS // largest)
+    return max(1, CHUNK_ELEMENTS // largest // (SUB_VECTOR_CORES if has_sub_vectors(program) else 1))
 
 
 def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -59,6 +62,7 @@ def run_values(
     numerics: Numerics,
     *,
     one_by_one: bool = False,
+    apart: bool = False,
     chunk: int | None = None,
     step_limit: int = DEFAULT_STEP_LIMIT,
     seed: int | None = None,
@@ -66,16 +70,22 @@ def run_values(
 ) -> tuple[str, ...]:
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings in words.
 
-    `one_by_one` runs the programs one after another, each seeing what those before it wrote. `seed`: see
-    `Device.atomic_seed`.
+    `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` walks the parts of the
+    Cube and the Vector core side by side (see `together.py`). `seed`: see `Device.atomic_seed`.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
-    run = ValueRun(program, grid, numerics, step_limit)
+    run: Together | ValueRun
+    if apart:
+        run = Together(program, lambda part: ValueRun(part, grid, numerics, step_limit))
+    else:
+        run = ValueRun(program, grid, numerics, step_limit)
     order = program_order(program, total, seed)
     for first in range(0, total, size):
-        run.walk(order[first : first + size], values)
+        numbers = order[first : first + size]
+        run.walk(numbers if isinstance(run, Together) else lanes(program, grid, numbers), values)
         if progress is not None:
             progress(min(first + size, total), total)
-    return run.found()
+    walks = [run] if isinstance(run, ValueRun) else [w for w in run.walks.values() if isinstance(w, ValueRun)]
+    return tuple(words for w in walks for words in w.found())

@@ -46,6 +46,8 @@ class Builder:
     def __init__(self) -> None:
         self.region = Region()
         self.loc = Loc("<kernel>", 0)
+        self.core = ""  # of the scope that is being compiled: cube, vector, or none
+        self.split_words: dict[str, Loc] = {}
         self._values = 0
         self._ops = 0
         self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
@@ -67,6 +69,10 @@ class Builder:
     def op_count(self) -> int:
         return self._ops
 
+    def note_split_word(self, name: str) -> None:
+        """Remember a word that only products with split cores have, and where it was first said."""
+        self.split_words.setdefault(name, self.loc)
+
     def emit(
         self,
         kind: str,
@@ -76,6 +82,8 @@ class Builder:
         regions: Sequence[Region] = (),
         **attrs: Any,
     ) -> Op:
+        if self.core:
+            attrs.setdefault("core", self.core)
         op = Op(self._ops, kind, name, tuple(args), tuple(results), attrs, self.loc, tuple(regions))
         self._ops += 1
         self.region.ops.append(op)

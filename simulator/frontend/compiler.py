@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
-from . import affine, fuse, hoist, liveness, syntax
+from . import affine, cores, fuse, hoist, liveness, syntax
 from .builder import Builder
 from .composite import assembled
 from .control import Control
@@ -127,6 +127,9 @@ class Scope(Control):
         load = ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target)
         self.assign(s.target, self.binary(s.op, self.expr(load), self.expr(s.value), s))
 
+    def do_With(self, s: ast.With) -> None:
+        cores.with_statement(self, s)
+
     def do_Assert(self, s: ast.Assert) -> None:
         condition = self.expr(s.test)
         text = self.expr(s.msg) if s.msg is not None else ast.unparse(s.test)
@@ -218,10 +221,15 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
         captured=tuple(b.captured),
         copies=b.copies,
     )
+    program.split_words = b.split_words
     fuse.fuse_accumulators(program)
     affine.classify(program)
     hoist.hoist(program)
     liveness.mark_atomics(program)
+    wrong = cores.check(program)
+    if wrong is not None:
+        lines = fn.source.lines if wrong[1].file == fn.source.file else []
+        raise compile_error(*wrong, lines, first)
     return program
 
 

@@ -19,7 +19,7 @@ def _region(region: Region, out: dict[int, tuple[int, ...]]) -> None:
     kept = {v.id for v in region.yields}
     last: dict[int, int] = {}
     for op in region.ops:
-        for vid in _used(op):
+        for vid in read_by(op):
             last[vid] = op.id
         for r in op.results:
             last.setdefault(r.id, op.id)
@@ -32,13 +32,13 @@ def _region(region: Region, out: dict[int, tuple[int, ...]]) -> None:
     out.update((op_id, tuple(vids)) for op_id, vids in by_op.items())
 
 
-def _used(op: Op) -> set[int]:
+def read_by(op: Op) -> set[int]:
     """Values that an operation and everything inside it reads."""
     used = {v.id for v in op.args if v is not None}
     for inner in op.regions:
         used.update(v.id for v in inner.yields)
         for o in inner.ops:
-            used |= _used(o)
+            used |= read_by(o)
     return used
 
 

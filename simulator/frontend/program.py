@@ -33,6 +33,11 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
     while        initial values...; regions condition, body
     if           condition; regions then, else
     assert, print (attrs prefix, hex)
+    sub_vec_id   number of the Vector core beside its Cube core
+    sync(name)   set, wait: event id if it is a value; attrs sender, receiver, event, sender_pipe, receiver_pipe
+                 all: attrs mode, event
+
+What stands in a scope has the attr core: cube or vector (see cores.py).
 """
 
 from __future__ import annotations
@@ -137,6 +142,9 @@ class Program:
     source: dict[Loc, str] = field(default_factory=dict)
     copies: dict[int, int] = field(default_factory=dict)  # value -> buffers that the kernel asks for
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
+    split_words: dict[str, Loc] = field(
+        default_factory=dict
+    )  # words that need split cores, with their places
 
     @functools.cached_property
     def floats(self) -> dict[str, Loc]:

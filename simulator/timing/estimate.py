@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import linecache
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import AscendtileError, BufferOverflowError
-from ..execution.order import must_run_one_by_one
-from ..execution.run import chunk_size, program_order, runtime_arguments
+from ..execution.flags import flag_order, way
+from ..execution.run import program_order, runtime_arguments
+from ..frontend.cores import has_sub_vectors
 from ..frontend.program import Program
 from ..run import Buffer, Launch, LineCost, Pipe, Timeline
 from ..units.vector import Numerics
 from .access import FirstTouch
 from .bounds import bounds_us
+from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, Machine, simulate
 from .geometry import Definitions
 from .homes import L0C, L1, UB, Homes
 from .lints import grid_words, padded_rows
-from .lower import Lowering
+from .lowered import Lowered, lowering
 from .machine import Wiring, launch_overhead_us, wire
 from .place import Placement, place
 from .plan import Plan
@@ -35,8 +38,12 @@ def estimate(call: Call) -> Launch:
     """Time of a launch, without values."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
-    walk = TimeOnly(call.program, call.grid, call.device.step_limit)
-    groups = [_lower(walk, call, plan, np.arange(total, dtype=np.int64), FirstTouch())]
+    numbers, touch = np.arange(total, dtype=np.int64), FirstTouch()
+    order = flag_order(call.program, call.grid, call.arguments)
+    apart = order is not None and not order.in_order
+    walk = lowering(call, apart, lambda part: TimeOnly(part, call.grid, call.device.step_limit))
+    size = 1 if order is not None and not order.even else total
+    groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups)
 
 
@@ -44,13 +51,14 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
     """Time and values of a kernel whose control flow or addresses depend on data; writes its tensors."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
-    one_by_one = must_run_one_by_one(call.program, call.grid, call.arguments)
+    apart, size = way(call.program, call.grid, call.arguments)
     seed = call.device.atomic_seed
-    size = 1 if one_by_one or seed is not None else chunk_size(call.program)
+    size = size if seed is None or size == total else 1
     touch = FirstTouch()
     groups = []
     order = program_order(call.program, total, seed)
-    walk = TimeWithValues(call.program, call.grid, numerics, call.device.step_limit)
+    limit = call.device.step_limit
+    walk = lowering(call, apart, lambda part: TimeWithValues(part, call.grid, numerics, limit))
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))
@@ -65,7 +73,8 @@ def make_plan(call: Call) -> Plan:
         homes, placement = _place(call, program)
     except BufferOverflowError as e:
         raise BufferOverflowError(f"{e}\n{_advice(call)}") from None
-    wiring = wire(device.product, homes.has_dot, has_vector_work(program, homes))
+    wiring = wire(device.product, homes.has_dot, has_vector_work(program, homes), has_sub_vectors(program))
+    check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = Plan(program, device.product, homes, placement, wiring, device.hf32, device.l0_tile)
     padded_rows(plan)
     return plan
@@ -73,7 +82,7 @@ def make_plan(call: Call) -> Plan:
 
 def has_vector_work(program: Program, homes: Homes) -> bool:
     """Whether any tile has to be in UB, be it one of offsets only, or the scalar unit of a vector core has to help."""
-    if not homes.has_dot or homes.copied_to_ub or homes.staged:
+    if not homes.has_dot or homes.copied_to_ub or homes.staged or program.split_words:
         return True
     for op in program.walk():
         if any(r.shape and homes.definitions.root(r) is r and homes.home(r) == UB for r in op.results):
@@ -138,12 +147,9 @@ def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> boo
     return True
 
 
-def _lower(walk: Lowering, call: Call, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> Group:
-    walk.prepare(plan, numbers, touch)
-    walk.walk(numbers, runtime_arguments(call.program, call.arguments))
-    walk.flush()
-    trace = walk.recorder.trace(plan.slots)
-    return Group(trace=trace, programs=numbers)
+def _lower(walk: Lowered, call: Call, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> Group:
+    recorder = walk.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
+    return Group(trace=recorder.trace(plan.slots), programs=numbers)
 
 
 def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:

@@ -12,6 +12,7 @@ UB that becomes an operand of a product gets a place in L1: `staged`.
 
 from __future__ import annotations
 
+from ..frontend.cores import VECTOR
 from ..frontend.program import Op, Program, Region, Value
 from .geometry import VIEWS, Definitions
 
@@ -31,7 +32,7 @@ class Homes:
     def __init__(self, program: Program, definitions: Definitions, fixpipe: bool) -> None:
         self.definitions = definitions
         self.fixpipe = fixpipe
-        self.has_dot = any(op.kind == "dot" for op in program.walk())
+        self.has_dot = any(op.kind == "dot" or _flag(op) for op in program.walk())
         self.of_value: dict[int, str] = {}
         self.copied_to_ub: set[int] = set()
         self.staged: set[int] = set()
@@ -86,7 +87,7 @@ class Homes:
             for v in op.args[:2]:
                 assert v is not None
                 self._operand(v)
-        elif op.kind == "load":
+        elif op.kind == "load" and not _on_vector(op):
             readers = self._readers(op.results[0])
             if readers and all(o.kind == "dot" and i < 2 for o, i in readers):
                 self.of_value[op.results[0].id] = L1
@@ -104,7 +105,7 @@ class Homes:
         source = self.source(v)
         made = self.definitions.of(source)
         readers = self._readers(source)
-        loaded = made is not None and made.kind == "load"
+        loaded = made is not None and made.kind == "load" and not _on_vector(made)
         if not (loaded and all(o.kind == "dot" and i < 2 for o, i in readers)):
             self.staged.add(source.id)
 
@@ -122,7 +123,7 @@ class Homes:
         for op, i in self._readers(v):
             if op.kind == "dot" and i == 2:
                 continue
-            if op.kind in ("store", "atomic") and i == 1 and self.fixpipe:
+            if op.kind in ("store", "atomic") and i == 1 and self.fixpipe and not _on_vector(op):
                 continue
             if op.kind == "cast" and self.fixpipe and self._cast_on_the_way_out(op):
                 self.of_value[op.results[0].id] = FIXP
@@ -132,5 +133,15 @@ class Homes:
 
     def _cast_on_the_way_out(self, op: Op) -> bool:
         readers = self._readers(op.results[0])
-        stores = all(o.kind in ("store", "atomic") and i == 1 for o, i in readers)
+        stores = all(o.kind in ("store", "atomic") and i == 1 and not _on_vector(o) for o, i in readers)
         return bool(readers) and stores and op.results[0].dtype.name in OUT_CASTS
+
+
+def _on_vector(op: Op) -> bool:
+    """Whether a scope puts it on the Vector core."""
+    return op.attrs.get("core") == VECTOR
+
+
+def _flag(op: Op) -> bool:
+    """A flag from one core to the other: both are there."""
+    return op.kind == "sync" and op.name != "all"

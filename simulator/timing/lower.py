@@ -19,12 +19,13 @@ from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
 from .cost import Cost
-from .cube_lower import CubeLowering
+from .crossing import Crossing
 from .geometry import BLOCK_BYTES, TILE, align
 from .geometry import SCALAR as SCALAR_FORM
 from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan, Template
 from .recorder import Recorder
+from .sub_cores import SubRecorder
 from .vector_cost import falls_back
 
 # The documents say that they miss 0.1 % (FP16) and 0.01 % (FP32); accurate kernels of the vendor use Div and Sqrt.
@@ -35,7 +36,7 @@ COARSE = {
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
-class Lowering(CubeLowering):
+class Lowering(Crossing):
     """Records of one walk. `plan` is what all walks of a launch share: costs, buffers, lines."""
 
     plan: Plan
@@ -44,7 +45,9 @@ class Lowering(CubeLowering):
 
     def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
         self.plan = plan
-        self.recorder = Recorder(len(numbers))
+        both = self.subs > 1
+        self.recorder = SubRecorder(len(numbers) // 2, self.total, plan) if both else Recorder(len(numbers))
+        self.begin_flags()
         self.first_number = int(numbers[0])
         self.touch = touch
         self.current: dict[int, int] = {}
@@ -312,7 +315,7 @@ class Lowering(CubeLowering):
     ) -> AccessRegion:
         """Where an affine access touches its tensor; out of bounds is an error here as it is with values."""
         region = AccessRegion(pointer.tensor, pointer.offsets, mask, len(numbers))
-        check(pointer.tensor, region, numbers, what, place(op))
+        check(pointer.tensor, region, numbers if self.subs == 1 else numbers % self.total, what, place(op))
         return region
 
     def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:

@@ -39,10 +39,16 @@ class Wiring:
         return f"{spec.unit}.{spec.name}"
 
 
-def wire(product: Product, has_dot: bool, has_vector: bool) -> Wiring:
-    """The machine for a kernel that has matrix products or not, and vector work or not."""
+def wire(product: Product, has_dot: bool, has_vector: bool, both: bool = False) -> Wiring:
+    """The machine for a kernel that has matrix products or not, and vector work or not.
+
+    both: the kernel tells the Vector cores beside a Cube core apart; then a core of the machine has both of them, and the
+    wiring names the pipes of the first.
+    """
     split = product.core_model == "split"
     units = _units(split, has_dot, has_vector)
+    if both:
+        units = (*units, ("AIV1", units[-1][1]))
     pipes = _pipes(product, units)
     index = {(p.unit, p.name): i for i, p in enumerate(pipes)}
     vector_unit, cube_unit = ("AIV", "AIC") if split else ("AICORE", "AICORE")
@@ -52,7 +58,7 @@ def wire(product: Product, has_dot: bool, has_vector: bool) -> Wiring:
 
     machine = Machine(
         pipes=pipes,
-        cores=product.cube_cores if has_dot else product.vector_cores,
+        cores=product.cube_cores if has_dot else product.vector_cores // (product.aiv_per_aic if both else 1),
         channels=_channels(product),
         resources=(
             Resource(name="HBM", bytes_per_cycle=product.hbm_bytes_per_cycle),

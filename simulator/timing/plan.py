@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..execution.values import Affine
 from ..frontend.program import Loc, Op, Program, Value
@@ -18,6 +18,7 @@ from .machine import Wiring
 from .place import Placement
 from .vector_cost import VectorCosts
 
+CROSS_CORE = "sync.cross_core_model_cycles"
 DISPATCH = "launch.dispatch_cycles_per_program"
 ALWAYS_USED = (
     "path.gm_to_ub.bytes_per_cycle",
@@ -83,6 +84,8 @@ class Plan:
         self.lines: dict[tuple[str, int], int] = {}
         self.warnings: dict[str, None] = {}
         self.templates: dict[int, Template] = {}
+        self.extra_slots: dict[Any, int] = {}
+        self._extra_keys: dict[int, Any] = {}
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
         self.read_interval = product.number("path.gm_to_ub.issue_interval_cycles")
         self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
@@ -90,6 +93,7 @@ class Plan:
         self.scalar_read_cycles = product.number("l2.read_latency_cycles")
         if homes.has_dot:
             self._cube_side(product)
+        self.drains = self._drains()
 
     def _cube_side(self, product: Product) -> None:
         self.cube = CubeCosts(product)
@@ -103,7 +107,7 @@ class Plan:
         self.fixp_min = product.number(
             least if product.has(least) else "path.l0c_to_gm.issue_interval_cycles"
         )
-        self.cross_core_cycles = product.number("sync.cross_core_model_cycles")
+        self.cross_core_cycles = product.number(CROSS_CORE)
         self.ub_to_l1 = _way(product, "ub_to_l1")
         self.l0c_to_ub = _way(product, "l0c_to_ub")
         first = self.placement.engine_slots
@@ -115,7 +119,37 @@ class Plan:
     @property
     def slots(self) -> int:
         """Engine slots in all."""
+        return self._buffer_slots + len(self.extra_slots)
+
+    @property
+    def _buffer_slots(self) -> int:
         return self.placement.engine_slots + (5 if self.homes.has_dot else 0)
+
+    def extra_slot(self, key: Any) -> int:
+        """Engine slot of something that takes no buffer, such as a flag."""
+        slot = self.extra_slots.get(key)
+        if slot is None:
+            slot = self.extra_slots[key] = self._buffer_slots + len(self.extra_slots)
+            self._extra_keys[slot] = key
+        return slot
+
+    def key_of(self, slot: int) -> Any:
+        """What an extra slot stands for; None for a slot of a buffer."""
+        return self._extra_keys.get(slot)
+
+    def _drains(self) -> dict[int, int]:
+        """Slot of each pipe whose earlier work something waits for, by pipe."""
+        from .crossing import drained_pipes
+
+        syncs = [op for op in self.program.walk() if op.kind == "sync"]
+        pipes = sorted({p for op in syncs for p in drained_pipes(self.wiring, op)})
+        return {p: self.extra_slot(("drain", p)) for p in pipes}
+
+    def cross_core(self) -> float:
+        """Cycles that a flag takes from one core to another."""
+        if self.product.figure(CROSS_CORE).assumed and CROSS_CORE not in self.costs.model.assumed:
+            self.costs.model.assumed[CROSS_CORE] = None
+        return self.product.number(CROSS_CORE)
 
     @property
     def scalar(self) -> int:
@@ -179,7 +213,8 @@ class Plan:
         keys = [k for k in ALWAYS_USED if product.has(k) and product.figure(k).assumed]
         if waves > 1 and product.figure(DISPATCH).assumed:
             keys.insert(0, DISPATCH)
-        keys += self.costs.model.assumed
+        keys = [*(k for k in self.costs.model.assumed if k == CROSS_CORE), *keys]
+        keys += [k for k in self.costs.model.assumed if k != CROSS_CORE]
         named = f"{', '.join(keys[:4])}{f' and {len(keys) - 4} more' if len(keys) > 4 else ''}"
         words = f"nobody published these figures, they are assumed (grade D): {named}"
         return (

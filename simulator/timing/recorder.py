@@ -23,6 +23,9 @@ class Recorder:
         self.clobber_start = [0]
         self.table: list[np.ndarray] = []
         self.conditional: list[int] = []
+        self.drains: dict[
+            int, int
+        ] = {}  # slot that every record of a pipe reads, so that one can wait for all of them
         self.shared: dict[tuple[float, int], tuple[int, np.ndarray | None]] = {}
 
     def add(
@@ -50,6 +53,8 @@ class Recorder:
             amount = 0
         self.rows.append((pipe, occupancy, latency, channel, amount, column, instructions, line))
         self.reads.extend(reads)
+        if pipe in self.drains:
+            self.reads.append(self.drains[pipe])
         self.writes.extend(writes)
         self.clobbers.extend(clobbers)
         self.read_start.append(len(self.reads))
@@ -72,6 +77,8 @@ class Recorder:
         column = -1 if active is None else self._column(occupancy, active)
         self.rows.append((pipe, occupancy, latency, -1, 0, column, instructions, line))
         self.reads += reads
+        if pipe in self.drains:
+            self.reads.append(self.drains[pipe])
         self.writes += writes
         self.clobbers += clobbers
         self.read_start.append(len(self.reads))

@@ -10,6 +10,15 @@ from .extension_custom import CORE, MODE, IteratorType, custom, register_custom_
 from .extension_hints import cast, compile_hint, flip, multibuffer, parallel, sort
 from .extension_memory import gather_out_to_ub, index_put, index_select_simd, scatter_ub_to_out
 from .extension_slices import extract_slice, get_element, insert_slice
+from .extension_sync import (
+    PIPE,
+    scope,
+    sub_vec_id,
+    sub_vec_num,
+    sync_block_all,
+    sync_block_set,
+    sync_block_wait,
+)
 
 
 def _float(b: Builder, name: str, x: Operand) -> Value:
@@ -42,6 +51,7 @@ atan2, finitef, isfinited = (_MATHS[name] for name in ("atan2", "finitef", "isfi
 __all__ = [
     "CORE",
     "MODE",
+    "PIPE",
     "IteratorType",
     "atan2",
     "cast",
@@ -62,5 +72,11 @@ __all__ = [
     "register_custom_op",
     "rsqrt_estimate",
     "scatter_ub_to_out",
+    "scope",
     "sort",
+    "sub_vec_id",
+    "sub_vec_num",
+    "sync_block_all",
+    "sync_block_set",
+    "sync_block_wait",
 ]

@@ -1,0 +1,145 @@
+"""Records of flags and barriers between the cores of a program.
+
+A set waits until its pipe has done everything before it: all records of a pipe that some set names read the pipe's drain
+slot, and a record in front of the set writes it. The set then writes the flag's slot, with the time a flag takes to the
+other core as its latency; a wait reads that slot on the receiver's pipe, which executes in order and so is blocked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import RunError
+from ..frontend.cores import CUBE, barrier_cores
+from ..frontend.program import Op, Program
+from .cube_lower import CubeLowering
+from .machine import Wiring
+
+MOST_AHEAD = 15  # what the counter of a flag holds (vendor's hardware constraints, A2)
+
+
+class Crossing(CubeLowering):
+    """The part of lowering that knows the flags."""
+
+    flags: dict[tuple[str, str, int], int]
+
+    def begin_flags(self) -> None:
+        """Called before each walk."""
+        self.flags = {}
+        self.recorder.drains = self.plan.drains
+
+    def synced(self, op: Op, event: Any) -> None:
+        if op.name == "all":
+            self._barrier(op)
+            return
+        assert isinstance(event, int)
+        core = op.attrs["core"]
+        self.flush(cube=core == CUBE)  # type: ignore[attr-defined]
+        key = (op.name, op.attrs["sender"], event)
+        turn = self.flags[key] = self.flags.get(key, -1) + 1
+        slot = self.plan.extra_slot(("flag", op.attrs["sender"], event, turn))
+        if op.name == "wait":
+            self._cross(op, self._pipe(core, op.attrs["receiver_pipe"]), reads=(slot,))
+            return
+        self._set(op, core, slot)
+        if turn - self.flags.get(("wait", *key[1:]), -1) > MOST_AHEAD:
+            self.plan.warn(
+                op.loc,
+                f"sync_block_set: the {core} core may be more than {MOST_AHEAD} sets of event {event} ahead of the waits, "
+                f"and the counter holds {MOST_AHEAD}; let it wait for the other core now and then",
+            )
+
+    def _set(self, op: Op, core: str, slot: int) -> None:
+        pipe = self._pipe(core, op.attrs["sender_pipe"])
+        drained = tuple(self.plan.drains[p] for p in drained_pipes(self.plan.wiring, op))
+        self._cross(op, pipe, instructions=0, writes=drained)
+        self._cross(op, pipe, latency=self.plan.cross_core(), writes=(slot,))
+
+    def _barrier(self, op: Op) -> None:
+        """Each core stops all its pipes, tells the others, and goes on when it has heard of all of its own program.
+
+        What it costs to wait for slower programs on other cores is not in it.
+        """
+        self.flush()  # type: ignore[attr-defined]
+        plan = self.plan
+        cores = [c for c in barrier_cores(op.attrs["mode"]) if self._pipe(c, "S") >= 0]
+        if not cores:
+            plan.warn(
+                op.loc,
+                f"sync_block_all({op.attrs['mode']!r}): the kernel has no work for such cores; nobody waits",
+            )
+            return
+        arrived = {c: plan.extra_slot(("arrived", c)) for c in cores}
+        for c in cores:
+            drained = tuple(plan.drains[p] for p in pipes_of(plan.wiring, c))
+            self._cross(op, self._pipe(c, "S"), instructions=0, writes=drained)
+            self._cross(op, self._pipe(c, "S"), latency=plan.cross_core(), writes=(arrived[c],))
+        for c in cores:
+            self._cross(op, self._pipe(c, "S"), reads=tuple(arrived.values()))
+        if op.attrs["mode"] == "all_sub_vector":
+            return
+        plan.costs.model.notes[
+            f"sync_block_all({op.attrs['mode']!r}): {plan.cross_core():.0f} cycles after the core's own pipes are done; "
+            "time spent on waiting for slower programs on other cores is not modelled"
+        ] = None
+
+    def _pipe(self, core: str, name: str) -> int:
+        return named_pipe(self.plan.wiring, core, name)
+
+    def _cross(self, op: Op, pipe: int, latency: float = 0.0, instructions: int = 1, **slots: Any) -> None:
+        self._add(  # type: ignore[attr-defined]
+            pipe, op.loc, occupancy=0.0, latency=latency, instructions=instructions, **slots
+        )
+
+
+def named_pipe(wiring: Wiring, core: str, name: str) -> int:
+    """A core's pipe; the scalar unit for all of them. MTE3 of a Cube core is its way out, the fixpipe."""
+    if core == CUBE:
+        table = {
+            "S": wiring.cube_scalar,
+            "ALL": wiring.cube_scalar,
+            "M": wiring.mmad,
+            "MTE1": wiring.mte1,
+            "MTE2": wiring.cube_mte2,
+            "MTE3": wiring.fixp,
+            "FIX": wiring.fixp,
+        }
+    else:
+        table = {
+            "S": wiring.scalar,
+            "ALL": wiring.scalar,
+            "V": wiring.vector,
+            "MTE2": wiring.mte2,
+            "MTE3": wiring.mte3,
+        }
+    return table[name]
+
+
+def pipes_of(wiring: Wiring, core: str) -> tuple[int, ...]:
+    """All pipes of a core."""
+    names = ("S", "MTE2", "MTE1", "M", "FIX") if core == CUBE else ("S", "V", "MTE2", "MTE3")
+    return tuple(p for n in names if (p := named_pipe(wiring, core, n)) >= 0)
+
+
+def drained_pipes(wiring: Wiring, op: Op) -> tuple[int, ...]:
+    """Pipes whose earlier work a set or a barrier waits for."""
+    if op.name == "wait":
+        return ()
+    if op.name == "all":
+        return tuple(p for c in barrier_cores(op.attrs["mode"]) for p in pipes_of(wiring, c))
+    core = op.attrs["sender"]
+    if op.attrs["sender_pipe"] == "ALL":
+        return pipes_of(wiring, core)
+    return (named_pipe(wiring, core, op.attrs["sender_pipe"]),)
+
+
+def check_barrier(program: Program, product: str, programs: int, cores: int) -> None:
+    """Raise `RunError` if programs would wait in a barrier for programs that have no core yet."""
+    if programs <= cores:
+        return
+    for op in program.walk():
+        if op.kind == "sync" and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
+            raise RunError(
+                f"{op.loc.file}:{op.loc.line}: hang: sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) waits for "
+                f"all {programs} programs, but {product} runs {cores} at once; start at most {cores} and loop in them"
+            )

@@ -1,0 +1,140 @@
+"""Records of kernels that run on both Vector cores beside a Cube core (`sub_vec_id`).
+
+A walk has two lanes a program, one for each Vector core. Here they become one program's records: what a Vector core does is
+recorded once for each of them, on pipes and in buffers of its own, what the Cube does once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .homes import UB
+from .plan import Plan
+from .recorder import Recorder
+
+CUBE_UNIT = "AIC"
+
+
+class SubRecorder(Recorder):
+    """Takes records of `2 * programs` lanes and keeps those of `programs` programs.
+
+    Lane numbers: 0 to programs - 1 for the first Vector core, `total` more for the second, as `run.lanes` has them.
+    """
+
+    def __init__(self, programs: int, total: int, plan: Plan) -> None:
+        super().__init__(2 * programs)
+        self.lanes = programs
+        self.total = total
+        self.plan = plan
+        pipes = plan.wiring.machine.pipes
+        self.own = {p for p, spec in enumerate(pipes) if spec.unit != CUBE_UNIT}
+        self.shift = len(self.own) // 2
+        self.kept = Recorder(programs)
+        self.private = {s.number + k for s in plan.placement.slots if s.space == UB for k in range(s.copies)}
+
+    def add(self, pipe: int, line: int, **what: Any) -> None:
+        if not self.kept.drains and self.drains:
+            second = {p + self.shift: self._copy(s) for p, s in self.drains.items() if p in self.own}
+            self.kept.drains = {**self.drains, **second}
+        active, amount = what.pop("active", None), what.pop("amount", 0)
+        slots = {n: what.pop(n, ()) for n in ("reads", "writes", "clobbers")}
+        for sub in (0, 1) if pipe in self.own else (0,):
+            chosen = self._chosen(sub, active)
+            if chosen is None:
+                continue
+            rows, mine = chosen
+            part = (
+                amount[rows] if isinstance(amount, np.ndarray) and amount.ndim and len(amount) > 1 else amount
+            )
+            moved: dict[str, Any] = {n: self._slots(s, sub, pipe) for n, s in slots.items()}
+            self.kept.add(pipe + sub * self.shift, line, amount=part, active=mine, **moved, **what)
+
+    def add_fixed(
+        self,
+        pipe: int,
+        line: int,
+        occupancy: float,
+        latency: float,
+        instructions: int,
+        reads: tuple[int, ...],
+        writes: tuple[int, ...],
+        clobbers: tuple[int, ...],
+        active: np.ndarray | None,
+    ) -> None:
+        slots = {"reads": reads, "writes": writes, "clobbers": clobbers}
+        what = {"occupancy": occupancy, "latency": latency, "instructions": instructions}
+        self.add(pipe, line, active=active, **what, **slots)
+
+    def _chosen(self, sub: int, active: np.ndarray | None) -> tuple[Any, np.ndarray | None] | None:
+        """Rows of the lanes of one Vector core, and its programs (None for all); None if there is none."""
+        if active is None:
+            return slice(sub * self.lanes, (sub + 1) * self.lanes), None
+        rows = np.flatnonzero((active >= self.total) == bool(sub))
+        if not len(rows):
+            return None
+        return rows, None if len(rows) == self.lanes else active[rows] - sub * self.total
+
+    def _slots(self, slots: tuple[int, ...], sub: int, pipe: int) -> tuple[int, ...]:
+        """Slots as one Vector core has them; the Cube's side means those of both."""
+        out: list[int] = []
+        for s in slots:
+            if not self._is_private(s):
+                out.append(s)
+            elif pipe in self.own:
+                out.append(self._copy(s) if sub else s)
+            else:
+                out += (s, self._copy(s))
+        return tuple(out)
+
+    def _is_private(self, slot: int) -> bool:
+        if slot in self.private:
+            return True
+        key = self.plan.key_of(slot)
+        if key is None:
+            return False
+        return key[:2] in (("flag", "vector"), ("arrived", "vector")) or (
+            key[0] == "drain" and key[1] in self.own
+        )
+
+    def _copy(self, slot: int) -> int:
+        return self.plan.extra_slot(("second", slot))
+
+    def trace(self, slots: int) -> Any:
+        return self.kept.trace(slots)
+
+
+class BothLanes(Recorder):
+    """Records of the Cube's part, walked with one lane a program, for a `SubRecorder`: what they ask of the Vector cores
+    is asked of both.
+    """
+
+    def __init__(self, kept: SubRecorder) -> None:
+        super().__init__(kept.lanes)
+        self.all = kept
+
+    def add(self, pipe: int, line: int, **what: Any) -> None:
+        active, amount = what.pop("active", None), what.pop("amount", 0)
+        if active is not None:
+            active = np.concatenate([active, active + self.all.total])
+        if isinstance(amount, np.ndarray) and amount.ndim and len(amount) > 1:
+            amount = np.concatenate([amount, amount])
+        self.all.add(pipe, line, active=active, amount=amount, **what)
+
+    def add_fixed(
+        self,
+        pipe: int,
+        line: int,
+        occupancy: float,
+        latency: float,
+        instructions: int,
+        reads: tuple[int, ...],
+        writes: tuple[int, ...],
+        clobbers: tuple[int, ...],
+        active: np.ndarray | None,
+    ) -> None:
+        what: dict[str, Any] = {"reads": reads, "writes": writes, "clobbers": clobbers}
+        self.add(
+            pipe, line, active=active, occupancy=occupancy, latency=latency, instructions=instructions, **what
+        )

@@ -1,0 +1,124 @@
+"""The parts of both cores, walked side by side, give what the whole program gives: bit by bit, and nearly in its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+from ascendtile.kernels.tutorials import attention, attention_backward, matmul
+from ascendtile.kernels.tutorials.showing import drawn
+from ascendtile.simulator import launch
+from ascendtile.simulator.execution.flags import FlagOrder
+from ascendtile.simulator.execution.together import Together
+from ascendtile.simulator.timing import estimate
+
+
+@sim.jit
+def branches_and_whiles(a, out, limit, M: tl.constexpr):
+    """Products under a branch and in a `while` whose end the Vector core's scalars decide."""
+    p = tl.program_id(0)
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    at = p * M * M + i * M + j
+    x = tl.load(a + at)
+    total = tl.zeros((M, M), tl.float32)
+    if p % 2 == 0:
+        y = tl.dot(x, x)
+        largest = tl.max(tl.abs(y))
+    else:
+        y = x + 1.0
+        largest = tl.sum(x)
+    turn = 0
+    while largest < limit:
+        y = tl.dot(y.to(tl.float16), x.to(tl.float16)) + turn
+        total += tl.exp(-tl.abs(y))
+        largest = largest + tl.max(tl.abs(y)) * 0.1 + 0.5
+        turn += 1
+    tl.store(out + at, total + largest + turn)
+
+
+def attended(causal: bool) -> tuple[np.ndarray, ...]:
+    q, k, v = (drawn(n, 2, 70, 32, dtype=np.float16) for n in (1, 2, 3))
+    out, lse, _ = attention.attention(q, k, v, causal)
+    return out, lse
+
+
+def attended_backward() -> tuple[np.ndarray, ...]:
+    q, k, v, dout = (drawn(n, 2, 40, 16, dtype=np.float32) for n in (1, 2, 3, 4))
+    out, lse, _ = attention.attention(q, k, v, True)
+    return tuple(x for x in attention_backward.attention_backward(q, k, v, out, lse, dout, True)[:3])
+
+
+def multiplied() -> tuple[np.ndarray, ...]:
+    a, b = drawn(1, 100, 70, dtype=np.float16), drawn(2, 70, 33, dtype=np.float16)
+    return (matmul.matmul(a, b, "leaky_relu", block=(64, 32, 32))[0],)
+
+
+def branched() -> tuple[np.ndarray, ...]:
+    a, out = drawn(1, 6, 16, 16, dtype=np.float32), np.zeros((6, 16, 16), np.float32)
+    branches_and_whiles[(6,)](a, out, 4.0, M=16)
+    return (out,)
+
+
+CASES: dict[str, Callable[[], tuple[np.ndarray, ...]]] = {
+    "attention": lambda: attended(False),
+    "causal attention": lambda: attended(True),
+    "attention backward": attended_backward,
+    "matmul": multiplied,
+    "branches": branched,
+}
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Every launch walks its parts apart; the list grows with each walk."""
+    walks: list[int] = []
+    real = Together.walk
+
+    def walk(self: Together, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        walks.append(len(numbers))
+        real(self, numbers, arguments)
+
+    monkeypatch.setattr(Together, "walk", walk)
+    ways = launch.way
+    monkeypatch.setattr(launch, "way", lambda *given: (True, ways(*given)[1]))
+    monkeypatch.setattr(estimate, "way", lambda *given: (True, ways(*given)[1]))
+    monkeypatch.setattr(estimate, "flag_order", lambda *given: FlagOrder(False, True, False))
+    return walks
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_parts_give_the_values_of_the_whole(name: str, request: pytest.FixtureRequest) -> None:
+    with sim.device("ascend910b3", time=False):
+        whole = CASES[name]()
+        walks = request.getfixturevalue("apart")
+        parts = CASES[name]()
+    assert walks
+    assert all(np.array_equal(x, y) for x, y in zip(whole, parts, strict=True))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_time_of_the_parts_is_that_of_the_whole(name: str, request: pytest.FixtureRequest) -> None:
+    """Each core's scalar unit has its own index work here, so a few cycles may differ."""
+    cycles: list[float] = []
+    real = estimate._finish
+
+    def finish(*given: Any) -> Any:
+        out = real(*given)
+        cycles.append(out.cycles)
+        return out
+
+    monkeypatch = request.getfixturevalue("monkeypatch")
+    monkeypatch.setattr(estimate, "_finish", finish)
+    with sim.device("ascend910b3"):
+        CASES[name]()
+        whole = cycles[:]
+        cycles.clear()
+        walks = request.getfixturevalue("apart")
+        CASES[name]()
+    assert walks
+    assert cycles == pytest.approx(whole, rel=0.02)

@@ -1,7 +1,8 @@
 """Records of kernels that run on both Vector cores beside a Cube core (`sub_vec_id`).
 
 A walk has two lanes a program, one for each Vector core. Here they become one program's records: what a Vector core does is
-recorded once for each of them, on pipes and in buffers of its own, what the Cube does once.
+recorded once for each of them, on pipes and in buffers of its own, what the Cube does once. A tile that goes from the
+Vector part into a product is sent by both, as the compiled code of both says so.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class SubRecorder(Recorder):
             part = (
                 amount[rows] if isinstance(amount, np.ndarray) and amount.ndim and len(amount) > 1 else amount
             )
-            moved: dict[str, Any] = {n: self._slots(s, sub, pipe) for n, s in slots.items()}
+            moved: dict[str, Any] = {n: self._slots(s, sub, pipe, n == "reads") for n, s in slots.items()}
             self.kept.add(pipe + sub * self.shift, line, amount=part, active=mine, **moved, **what)
 
     def add_fixed(
@@ -76,13 +77,13 @@ class SubRecorder(Recorder):
             return None
         return rows, None if len(rows) == self.lanes else active[rows] - sub * self.total
 
-    def _slots(self, slots: tuple[int, ...], sub: int, pipe: int) -> tuple[int, ...]:
-        """Slots as one Vector core has them; the Cube's side means those of both."""
+    def _slots(self, slots: tuple[int, ...], sub: int, pipe: int, reading: bool) -> tuple[int, ...]:
+        """Slots as one Vector core has them; the Cube's side, and who waits in a barrier, mean those of both."""
         out: list[int] = []
         for s in slots:
             if not self._is_private(s):
                 out.append(s)
-            elif pipe in self.own:
+            elif pipe in self.own and not (reading and self.plan.key_of(s) == ("arrived", "vector")):
                 out.append(self._copy(s) if sub else s)
             else:
                 out += (s, self._copy(s))

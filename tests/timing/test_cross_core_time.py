@@ -223,6 +223,34 @@ def test_barrier_stops_all_pipes_and_pays_the_flag() -> None:
     assert min(s for s, _ in rows(run, "AIV.MTE2", "tl.load(a")) >= stored + 220
 
 
+@sim.jit
+def uneven_pair(a, out, turns, B: tl.constexpr, SYNC: tl.constexpr):
+    """The second Vector core works longer; with the barrier the first one's last store waits for it."""
+    s = al.sub_vec_id()
+    i = s * B + tl.arange(0, B)
+    x = tl.load(a + i)
+    for _ in range(s * turns):
+        x = tl.exp(x) * 0.5
+    tl.store(a + i, x)
+    if SYNC:
+        al.sync_block_all("all_sub_vector", 3)
+    tl.store(out + i, tl.load(a + (1 - s) * B + tl.arange(0, B)))
+
+
+@pytest.mark.parametrize("turns", [20, 60])
+def test_vector_cores_of_a_program_wait_for_each_other(turns: int) -> None:
+    b = 1024
+    a, out = np.linspace(0, 1, 2 * b, dtype=np.float32), np.zeros(2 * b, np.float32)
+    run = run_of(uneven_pair, a, out, turns, B=b, SYNC=True)
+    assert np.array_equal(out.reshape(2, b), a.reshape(2, b)[::-1])
+    late = max(done for _, done in rows(run, "AIV1.MTE3", "tl.store(a"))
+    first = min(s for s, _ in rows(run, "AIV.MTE3", "tl.store(out"))
+    assert first > late + 220
+    free = run_of(uneven_pair, a, out, turns, B=b, SYNC=False)
+    late = max(done for _, done in rows(free, "AIV1.MTE3", "tl.store(a"))
+    assert min(s for s, _ in rows(free, "AIV.MTE3", "tl.store(out")) < late
+
+
 def test_more_programs_than_cores_would_wait_for_ever() -> None:
     a, out = (np.full(41 * 8, -1, np.float32) for _ in range(2))
     with (

@@ -39,7 +39,7 @@ class Crossing(CubeLowering):
         turn = self.flags[key] = self.flags.get(key, -1) + 1
         slot = self.plan.extra_slot(("flag", op.attrs["sender"], event, turn))
         if op.name == "wait":
-            self._cross(op, self._pipe(core, op.attrs["receiver_pipe"]), reads=(slot,))
+            self._cross(op, self._pipe_of(core, op.attrs["receiver_pipe"]), reads=(slot,))
             return
         self._set(op, core, slot)
         if turn - self.flags.get(("wait", *key[1:]), -1) > MOST_AHEAD:
@@ -50,7 +50,7 @@ class Crossing(CubeLowering):
             )
 
     def _set(self, op: Op, core: str, slot: int) -> None:
-        pipe = self._pipe(core, op.attrs["sender_pipe"])
+        pipe = self._pipe_of(core, op.attrs["sender_pipe"])
         drained = tuple(self.plan.drains[p] for p in drained_pipes(self.plan.wiring, op))
         self._cross(op, pipe, instructions=0, writes=drained)
         self._cross(op, pipe, latency=self.plan.cross_core(), writes=(slot,))
@@ -62,7 +62,7 @@ class Crossing(CubeLowering):
         """
         self.flush()  # type: ignore[attr-defined]
         plan = self.plan
-        cores = [c for c in barrier_cores(op.attrs["mode"]) if self._pipe(c, "S") >= 0]
+        cores = [c for c in barrier_cores(op.attrs["mode"]) if self._pipe_of(c, "S") >= 0]
         if not cores:
             plan.warn(
                 op.loc,
@@ -72,10 +72,10 @@ class Crossing(CubeLowering):
         arrived = {c: plan.extra_slot(("arrived", c)) for c in cores}
         for c in cores:
             drained = tuple(plan.drains[p] for p in pipes_of(plan.wiring, c))
-            self._cross(op, self._pipe(c, "S"), instructions=0, writes=drained)
-            self._cross(op, self._pipe(c, "S"), latency=plan.cross_core(), writes=(arrived[c],))
+            self._cross(op, self._pipe_of(c, "S"), instructions=0, writes=drained)
+            self._cross(op, self._pipe_of(c, "S"), latency=plan.cross_core(), writes=(arrived[c],))
         for c in cores:
-            self._cross(op, self._pipe(c, "S"), reads=tuple(arrived.values()))
+            self._cross(op, self._pipe_of(c, "S"), reads=tuple(arrived.values()))
         if op.attrs["mode"] == "all_sub_vector":
             return
         plan.costs.model.notes[
@@ -83,7 +83,7 @@ class Crossing(CubeLowering):
             "time spent on waiting for slower programs on other cores is not modelled"
         ] = None
 
-    def _pipe(self, core: str, name: str) -> int:
+    def _pipe_of(self, core: str, name: str) -> int:
         return named_pipe(self.plan.wiring, core, name)
 
     def _cross(self, op: Op, pipe: int, latency: float = 0.0, instructions: int = 1, **slots: Any) -> None:

@@ -214,9 +214,9 @@ class _Touched(Walker):
             return
         affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
         if scalar and isinstance(mask, np.ndarray) and len(mask) == len(self.active):
-            affine, programs, mask = affine.take(np.flatnonzero(mask)), self.active[mask], True
+            affine, programs, mask = affine.take(np.flatnonzero(mask)), self.programs[mask], True
         else:
-            programs = self.active
+            programs = self.programs
         if op.kind == "atomic":
             self.atomics.add(op.name)
         what = "store" if _what(op) == "both" else _what(op)

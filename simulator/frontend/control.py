@@ -216,6 +216,11 @@ class Control(Expressions):
         return self._ended(self.block([*turn_by_turn, *rest]))
 
     def unrolled_values(self, turns: Any, node: ast.AST) -> Any:
+        if isinstance(turns, DynamicRange):
+            raise self.error(
+                "a comprehension is unrolled at compile time: take tl.static_range or a tuple, not a range of the program",
+                node,
+            )
         if not isinstance(turns, StaticRange | range | tuple | list):
             raise self.error(
                 f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}", node

@@ -70,7 +70,7 @@ def is_host(fn: Any) -> bool:
 
 def _instead(fn: Any) -> str:
     if fn is print:
-        return "use tl.static_print for compile-time values"
+        return "use tl.device_print for values of the program, tl.static_print for compile-time ones"
     if fn is builtins.sum:
         return "use tl.sum"
     return "make it a @jit function" if callable(fn) else "it is no function"

@@ -33,6 +33,8 @@ COARSE = {
     "rec": "the coarse Reciprocal instruction: about 9 bits; 1.0 / x is accurate",
     "rsqrt": "the coarse Rsqrt instruction: about 9 bits; tl.rsqrt(x) is accurate",
 }
+# Integer operations that give the same numbers on fp32, as long as these are small.
+CASTABLE = ("add", "sub", "mul", "max", "min", "floordiv", "mod", "lt", "le", "gt", "ge", "eq", "ne")
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
@@ -166,11 +168,9 @@ class Lowering(Crossing):
             self.plan.warn(op.loc, coarse)
         why = falls_back(op)
         if why and not op.attrs.get("of_access"):
-            vector = self.plan.costs.on_vector(op).occupancy
             self.plan.warn(
                 op.loc,
-                f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles, {vector:.0f} as a vector "
-                "instruction on .to(tl.float32), which is exact below 2**24)",
+                f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles{self._on_vector(op)})",
             )
         return Template(
             self.plan.scalar if why else self._pipe(op),
@@ -190,6 +190,13 @@ class Lowering(Crossing):
         if op.kind == "custom":
             return named.get(op.attrs["pipe"], wiring.vector)
         return self.plan.scalar if op.kind == "get_element" else wiring.vector
+
+    def _on_vector(self, op: Op) -> str:
+        """What a cast to fp32 would make of it; words for operations whose meaning that keeps."""
+        if op.name not in CASTABLE:
+            return ""
+        cycles = self.plan.costs.on_vector(op).occupancy
+        return f", {cycles:.0f} as a vector instruction on .to(tl.float32), which is exact below 2**24"
 
     def _scalar_op(self, op: Op) -> None:
         writes, _ = self.target(op.results[0])

@@ -140,6 +140,7 @@ def _operand(values: Array, rules: CubeRules, on_grid: bool) -> Float32:
             f"mmad: {rules.operand} operands are floats, not {array.dtype}; cast them, or use operand='int8'"
         )
     subnormals = rules.operand_subnormals
+    on_grid = on_grid or rules.operand == "fp32"  # every float32 is
     if on_grid and rules.overflow == "inf_nan" and array.dtype == np.float32:
         array = np.ascontiguousarray(array)
         if subnormals == "keep" or (rules.operand != "fp16" and not has_subnormals(array.reshape(-1))):

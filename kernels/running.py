@@ -93,6 +93,7 @@ def run_op(
     progress: Progress | None = None,
     overrides: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    interval: bool | None = None,
 ) -> OpResult:
     """Run one operator.
 
@@ -100,13 +101,16 @@ def run_op(
     on the CPU, or `sim.shape(...)` for time only), converted to `dtype` if that is given. dtype: None is the operator's
     first that the product has. product: None is that of the current device. tiling: knobs by name; what is left out the
     operator chooses. options: arguments of the operator, such as {"reduction": "sum"}. seed, distribution: of inputs made
-    for a case. progress: called with (programs done, programs in all). Raises `UsageError`, or `RunError` for what would
+    for a case. interval: whether to time each launch twice more, with every figure at the fast and the slow end of what was
+    published; None does so if values are asked for (a sweep of times is not to pay for it). progress: called with (programs
+    done, programs in all). Raises `UsageError`, or `RunError` for what would
     fail on the device.
     """
     op = get_operator(name)
     if not values and not time:
         raise UsageError(f"{op.name}: nothing to do, values and time are both off")
     choice = {"cube_math_type": cube_math_type, "values": values, "time": time, "overrides": overrides}
+    choice["interval"] = values if interval is None else interval
     with device(product, **choice) as machine:
         knobs = op.read_tiling(tiling or {})
         given = options or {}

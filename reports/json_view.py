@@ -33,6 +33,8 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
         "options": dict(run.options),
         "time_us": run.time_us if timed else None,
         "cycles": run.cycles if timed else None,
+        "interval_us": run.interval_us,
+        "grades_us": run.grades,
         "launches": [_launch(x) for x in run.launches],
         "bound": _bound(run),
         "bounds": run.bounds,
@@ -65,6 +67,9 @@ def _launch(x: Launch) -> dict[str, Any]:
         "bounds": x.bounds,
         "resources_bytes": x.resources,
         "constants": x.constants,
+        "low_us": x.low_us,
+        "high_us": x.high_us,
+        "grades_us": x.grades,
     }
 
 

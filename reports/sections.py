@@ -66,12 +66,29 @@ def time(run: Run) -> Block:
     mhz = facts.product_figure(run, "clock.aicore_mhz")
     clock = f" at {mhz:g} MHz" if isinstance(mhz, int | float) else ""
     overhead = sum(x.overhead_us for x in run.launches)
-    spent = f"{words.micros(run.time_us)} us: {words.count(run.cycles)} cycles{clock}"
+    spent = f"{words.micros(run.time_us)} us{_interval(run)}: {words.count(run.cycles)} cycles{clock}"
     rows: Block = [fact("time", f"{spent} + {words.micros(overhead)} us launch overhead", style="bold")]
     bound = facts.binding(run)
     if bound is not None:
         rows.append(fact("bound", bound_words(bound)))
-    return [*rows, fact("work", _work(run))]
+    return [*rows, *_trust(run), fact("work", _work(run))]
+
+
+def _interval(run: Run) -> str:
+    """[37.8 .. 48.7], what the ends of the published figures give."""
+    ends = run.interval_us
+    return f" [{words.micros(ends[0])} .. {words.micros(ends[1])}]" if ends else ""
+
+
+def _trust(run: Run) -> Block:
+    """Which share of the time rests on figures of which grade."""
+    shares = {g: facts.share(us, run.time_us) for g, us in sorted(run.grades.items())}
+    named = [
+        f"{words.percent(x)} {words.GRADES[g]}"
+        for g, x in shares.items()
+        if x >= SMALLEST_SHARE and g in words.GRADES
+    ]
+    return [fact("figures", ", ".join(named))] if named else []
 
 
 def bound_words(bound: facts.Bound) -> str:

@@ -26,6 +26,8 @@ MEANINGS = {
     "MTE3": "storing",
     "FIXP": "moving results out of L0C",
 }
+# Where a figure of a product comes from.
+GRADES = {"A": "documented", "B": "measured", "C": "third party", "D": "assumed"}
 STALLS = {
     "data": "data",
     "buffer": "a free buffer",

@@ -94,6 +94,8 @@ class Launch:
     bounds: name -> least time in us that this limit alone would allow. lines: dearest first.
     resources: "HBM", "L2" -> bytes that passed. warnings: words for the user. notes: cost figures that had to be taken
     from the nearest documented row, and choices of the model that matter for this launch.
+    grades: grade of the figures (A document, B measurement, C third party, D assumed) -> us of `time_us` that rest on it.
+    low_us, high_us: time with every figure at the fast and at the slow end of what was published; None where not asked for.
     """
 
     kernel: str
@@ -116,6 +118,9 @@ class Launch:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     timeline: Timeline | None = None
+    grades: dict[str, float] = field(default_factory=dict)
+    low_us: float | None = None
+    high_us: float | None = None
 
     @property
     def bound(self) -> tuple[str, float]:
@@ -158,6 +163,18 @@ class Run:
     def time_us(self) -> float:
         """Time of all launches with their overheads, in us."""
         return sum(x.time_us for x in self.launches)
+
+    @property
+    def grades(self) -> dict[str, float]:
+        """Grade of the figures -> us of the time of all launches that rest on it."""
+        return _sum(x.grades for x in self.launches)
+
+    @property
+    def interval_us(self) -> tuple[float, float] | None:
+        """Time of all launches with every figure at its fast and at its slow end; None unless all of them have both."""
+        ends = [(x.low_us, x.high_us) for x in self.launches]
+        low, high = [a for a, _ in ends if a is not None], [b for _, b in ends if b is not None]
+        return (sum(low), sum(high)) if ends and len(low) == len(high) == len(ends) else None
 
     @property
     def bounds(self) -> dict[str, float]:

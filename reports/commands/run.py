@@ -161,7 +161,9 @@ def _run(request: Request) -> OpResult:
 
     op = find_operator(request.op)
     with shown(f"{op.name} {request.case or ''}".strip()) as progress:
-        return run_op(op, **_arguments(op, request), time=not request.no_time, progress=progress)
+        return run_op(
+            op, **_arguments(op, request), time=not request.no_time, interval=True, progress=progress
+        )
 
 
 def _spread(request: Request) -> dict[str, Spread]:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..products import Product
+from .provenance import BEST, WORST, grade_of
+
+SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
 
 # Rows of the product table that stand in for operations it does not list.
 NEAREST = {
@@ -66,16 +69,31 @@ class CostModel:
         self.repeat_bytes = product.integer("vector.bytes_per_repeat")
         self.repeat_max = product.integer("vector.repeat_times_max")
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
-        self.scalar_element_cycles = product.number("scalar.ub_half_add_cycles_per_element")
+        self.scalar_element_cycles = product.number(SCALAR_LOOP)
         self._rows: dict[tuple[str, str], tuple[float, float]] = {}
+        self._grades: dict[tuple[str, str], int] = {}
+        self._worst = BEST
 
     def row(self, op: str, dtype: str) -> tuple[float, float]:
         """(cycles per repeat, fixed cycles) of a vector operation on a dtype."""
         key = (op, dtype)
         found = self._rows.get(key)
         if found is None:
+            before, self._worst = self._worst, BEST
             found = self._rows[key] = self._look_up(op, dtype)
+            self._grades[key], self._worst = self._worst, before
+        self._worst = max(self._worst, self._grades[key])
         return found
+
+    def take_grade(self) -> int:
+        """The worst grade among the rows that costs were made of since this was asked last (`provenance.GRADES`)."""
+        found, self._worst = self._worst, BEST
+        return found
+
+    def stood_in(self, words: str) -> None:
+        """A figure that stands in for one that nobody published is assumed, however well its own is known."""
+        self.notes[words] = None
+        self._worst = WORST
 
     def _look_up(self, op: str, dtype: str) -> tuple[float, float]:
         p = self.product
@@ -83,16 +101,17 @@ class CostModel:
         if not p.has(f"vector.op.{name}.fixed_cycles"):
             name = NEAREST.get(op, "adds")
             if op not in EXACT_ALIASES:
-                self.notes[f"{op}: no figure is published; costed as the nearest documented row, {name}"] = (
-                    None
-                )
+                self.stood_in(f"{op}: no figure is published; costed as the nearest documented row, {name}")
         prefix = f"vector.op.{name}.per_repeat."
         rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
         self._note_assumed(f"vector.op.{name}.fixed_cycles")
+        self._worst = max(
+            self._worst, grade_of(p, (f"vector.op.{name}.fixed_cycles", f"{prefix}{dtype}", f"{prefix}any"))
+        )
         if dtype in rows or "any" in rows:
             return rows.get(dtype, rows.get("any", 0.0)), p.number(f"vector.op.{name}.fixed_cycles")
         nearest = _nearest_dtype(dtype, tuple(rows))
-        self.notes[f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}"] = None
+        self.stood_in(f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}")
         return rows[nearest], p.number(f"vector.op.{name}.fixed_cycles")
 
     def _note_assumed(self, key: str) -> None:
@@ -118,11 +137,12 @@ class CostModel:
         if first and second:
             return self.vector(first, "any", elements, 32).then(self.vector(second, "any", elements, 32))
         nearest = first or second or "cast_f32_f16"
-        self.notes[f"cast {source} to {target}: no figure is published; costed as {nearest}"] = None
+        self.stood_in(f"cast {source} to {target}: no figure is published; costed as {nearest}")
         return self.vector(nearest, "any", elements, max(bits, 32))
 
     def scalar_loop(self, elements: int) -> Cost:
         """Elements one by one on the scalar unit."""
+        self._worst = max(self._worst, grade_of(self.product, (SCALAR_LOOP,)))
         return Cost(elements * self.scalar_element_cycles, 0.0, elements)
 
 

@@ -14,6 +14,7 @@ from ..frontend.cores import CUBE, barrier_cores
 from ..frontend.program import Op, Program
 from .cube_lower import CubeLowering
 from .machine import Wiring
+from .provenance import CROSSING, grade_of
 
 MOST_AHEAD = 15  # what the counter of a flag holds (vendor's hardware constraints, A2)
 
@@ -83,12 +84,21 @@ class Crossing(CubeLowering):
             "time spent on waiting for slower programs on other cores is not modelled"
         ] = None
 
+    def _crossing_grade(self) -> int:
+        return grade_of(self.plan.product, (CROSSING,))
+
     def _pipe_of(self, core: str, name: str) -> int:
         return named_pipe(self.plan.wiring, core, name)
 
     def _cross(self, op: Op, pipe: int, latency: float = 0.0, instructions: int = 1, **slots: Any) -> None:
         self._add(  # type: ignore[attr-defined]
-            pipe, op.loc, occupancy=0.0, latency=latency, instructions=instructions, **slots
+            pipe,
+            op.loc,
+            occupancy=0.0,
+            latency=latency,
+            instructions=instructions,
+            grade=self._crossing_grade() if latency else 0,
+            **slots,
         )
 
 

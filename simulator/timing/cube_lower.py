@@ -14,6 +14,7 @@ from .access import transfer_bytes
 from .geometry import BLOCK_BYTES, align
 from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan
+from .provenance import CROSSING, grade_of
 from .recorder import Recorder
 
 
@@ -105,8 +106,9 @@ class CubeLowering(Walker):
         hop = plan.workspace_slot
         latency = plan.write_latency + plan.cross_core_cycles
         self._moved(
-            op, plan.wiring.mte3, plan.wiring.write, size, plan.write_interval, latency, reads, (hop,), ()
-        )
+            op, plan.wiring.mte3, plan.wiring.write, size, plan.write_interval, latency, reads, (hop,), (),
+            grade_of(plan.product, (CROSSING,)),
+        )  # fmt: skip
         read = plan.wiring.cube_read[1]
         self._moved(
             op,
@@ -134,7 +136,10 @@ class CubeLowering(Walker):
         else:
             hop, wiring = plan.workspace_slot, plan.wiring
             latency = plan.fixp_latency + plan.cross_core_cycles
-            self._moved(op, wiring.fixp, wiring.cube_write, size, plan.fixp_min, latency, reads, (hop,), ())
+            crossing = grade_of(plan.product, (CROSSING,))
+            self._moved(
+                op, wiring.fixp, wiring.cube_write, size, plan.fixp_min, latency, reads, (hop,), (), crossing
+            )
             self._moved(
                 op, wiring.mte2, wiring.read[1], size, plan.read_interval, plan.read_latency, (hop,), (slot.number,),
                 slot.targets[0][1],
@@ -173,7 +178,7 @@ class CubeLowering(Walker):
     ) -> None:
         self.recorder.add_fixed(
             pipe,
-            self.plan.line(op.loc),
+            self.plan.line(op.loc, pipe),
             cycles,
             latency,
             1,
@@ -185,7 +190,7 @@ class CubeLowering(Walker):
 
     def _moved(
         self, op: Op, pipe: int, channel: int, amount: Any, occupancy: float, latency: float, reads: Any, writes: Any,
-        clobbers: Any,
+        clobbers: Any, grade: int = 0,
     ) -> None:  # fmt: skip
         self._add(  # type: ignore[attr-defined]
             pipe,
@@ -197,6 +202,7 @@ class CubeLowering(Walker):
             reads=reads,
             writes=writes,
             clobbers=clobbers,
+            grade=grade,
         )
 
     def on_cube_side(self, v: Value) -> bool:

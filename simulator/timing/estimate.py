@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from ..execution.flags import flag_order, way
 from ..execution.run import program_order, runtime_arguments
 from ..frontend.cores import has_sub_vectors
 from ..frontend.program import Program
-from ..run import Buffer, Launch, LineCost, Pipe, Timeline
+from ..run import Buffer, Launch, Pipe, Timeline
 from ..units.vector import Numerics
 from .access import FirstTouch
 from .bounds import bounds_us
@@ -22,6 +21,7 @@ from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, Machine, simulate
 from .geometry import Definitions
 from .homes import L0C, L1, UB, Homes
+from .line_costs import grade_shares, line_costs
 from .lints import grid_words, padded_rows
 from .lowered import Lowered, lowering
 from .machine import Wiring, launch_overhead_us, wire
@@ -159,7 +159,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
     used = int((result.core_programs > 0).sum())
     overhead = launch_overhead_us(product, used, machine.cores)
     per_us = product.us_to_cycles(1.0)
-    lines, rank = _lines(plan, result, used)
+    lines, rank = line_costs(plan, result, used)
     return Launch(
         kernel=call.kernel.name,
         grid=call.grid,
@@ -184,6 +184,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
             *plan.warnings,
         ),
         notes=plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
+        grades=grade_shares(plan, result, used, overhead, per_us),
         timeline=_timeline(result, groups, machine, rank, call.device.timeline),
     )
 
@@ -213,26 +214,6 @@ def _pipes(wiring: Wiring, result: EngineResult, used: int) -> dict[str, Pipe]:
         stalls = {r: float(result.stalls[:, p, k].sum()) / used for k, r in enumerate(REASONS)}
         out[wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls)
     return out
-
-
-def _lines(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineCost, ...], np.ndarray]:
-    """Lines, dearest first, and the place there of each line of the trace."""
-    out = []
-    wiring = plan.wiring
-    for (file, line), k in plan.lines.items():
-        charged = k < len(result.line_exposed)  # the last lines may have no record
-        busy = {
-            wiring.pipe_name(p): float(result.line_busy[k, p]) / used
-            for p in range(len(wiring.machine.pipes))
-            if charged and result.line_busy[k, p]
-        }
-        source = linecache.getline(file, line).strip()
-        cycles = float(result.line_exposed[k]) / used if charged else 0.0
-        out.append(LineCost(file, line, source, cycles, busy))
-    order = sorted(range(len(out)), key=lambda k: -out[k].cycles)
-    rank = np.empty(len(out), np.int32)
-    rank[order] = np.arange(len(out))
-    return tuple(out[k] for k in order), rank
 
 
 def _timeline(

@@ -112,7 +112,8 @@ class Lowering(Crossing):
 
     def _add(self, pipe: int, loc: Loc, **what: Any) -> None:
         active = self.active_or_none()
-        self.recorder.add(pipe, self.plan.line(loc), active=what.pop("active", active), **what)
+        line = self.plan.line(loc, pipe, what.get("channel", -1), what.pop("grade", 0))
+        self.recorder.add(pipe, line, active=what.pop("active", active), **what)
 
     def active_or_none(self) -> np.ndarray | None:
         active = self.active
@@ -162,7 +163,10 @@ class Lowering(Crossing):
 
     def _template(self, op: Op) -> Template:
         """What every execution of a dense operation has in common."""
+        model = self.plan.costs.model
+        model.take_grade()
         cost = self._with_real_operands(op, self._with_copied_tile(op, self.plan.costs.of(op)))
+        grade = model.take_grade()
         coarse = COARSE.get(op.name) if op.kind == "unary" else None
         if coarse:
             self.plan.warn(op.loc, coarse)
@@ -172,9 +176,10 @@ class Lowering(Crossing):
                 op.loc,
                 f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles{self._on_vector(op)})",
             )
+        pipe = self.plan.scalar if why else self._pipe(op)
         return Template(
-            self.plan.scalar if why else self._pipe(op),
-            self.plan.line(op.loc),
+            pipe,
+            self.plan.line(op.loc, pipe, grade=grade),
             cost.occupancy,
             cost.latency,
             1 if why else cost.instructions,
@@ -196,6 +201,7 @@ class Lowering(Crossing):
         if op.name not in CASTABLE:
             return ""
         cycles = self.plan.costs.on_vector(op).occupancy
+        self.plan.costs.model.take_grade()  # it is only spoken of
         return f", {cycles:.0f} as a vector instruction on .to(tl.float32), which is exact below 2**24"
 
     def _scalar_op(self, op: Op) -> None:

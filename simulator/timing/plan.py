@@ -16,6 +16,7 @@ from .geometry import align
 from .homes import Homes
 from .machine import Wiring
 from .place import Placement
+from .provenance import BEST, channel_grades, pipe_grades
 from .vector_cost import VectorCosts
 
 CROSS_CORE = "sync.cross_core_model_cycles"
@@ -81,7 +82,9 @@ class Plan:
         self.hf32 = hf32
         self.l0_tile = l0_tile
         self.costs = VectorCosts(CostModel(product), self.definitions)
-        self.lines: dict[tuple[str, int], int] = {}
+        self.lines: dict[tuple[str, int, int], int] = {}
+        self.pipe_grade = pipe_grades(product, wiring)
+        self.channel_grade = channel_grades(product)
         self.warnings: dict[str, None] = {}
         self.templates: dict[int, Template] = {}
         self.extra_slots: dict[Any, int] = {}
@@ -200,9 +203,13 @@ class Plan:
         aligned = all(isinstance(s, int) and s * v.dtype.itemsize % 32 == 0 for s in pitches)
         return 1.0 if aligned else self.unaligned_slowdown
 
-    def line(self, loc: Loc) -> int:
-        """Number of a source line in the trace."""
-        return self.lines.setdefault((loc.file, loc.line), len(self.lines))
+    def line(self, loc: Loc, pipe: int, channel: int = -1, grade: int = BEST) -> int:
+        """Number in the trace of a source line together with the grade of the figures of a record: that of its costs (taken
+        from the cost model), of its pipe, of its channel, and `grade`."""
+        grade = max(grade, self.costs.model.take_grade(), self.pipe_grade[pipe])
+        if channel >= 0:
+            grade = max(grade, self.channel_grade[channel])
+        return self.lines.setdefault((loc.file, loc.line, grade), len(self.lines))
 
     def warn(self, loc: Loc, text: str) -> None:
         self.warnings[f"{loc.file}:{loc.line}: {text}"] = None

@@ -91,9 +91,9 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         """A function made of several instructions, in FP32 (halves are widened before and narrowed after)."""
         r = op.results[0]
         elements = padded_elements(r, 32)
-        self.model.notes[
+        self.model.stood_in(
             f"{op.name or op.kind}: costed as {count(steps)} instructions of FP32; the sequence is assumed"
-        ] = None
+        )
         each = [self.model.vector(row, "fp32", elements, 32) for row, n in steps for _ in range(n)]
         if r.dtype.name in ("fp16", "bf16"):
             tiles = [v for v in op.args if v is not None and self.form(v) != SCALAR]

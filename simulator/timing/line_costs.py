@@ -1,0 +1,55 @@
+"""What the engine charged, by source line for people and by grade of the figures for those who ask how sure it is."""
+
+from __future__ import annotations
+
+import linecache
+
+import numpy as np
+
+from ..run import LineCost
+from .engine import EngineResult
+from .plan import Plan
+from .provenance import DISPATCH, GRADES, OVERHEAD, grade_of
+
+
+def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineCost, ...], np.ndarray]:
+    """Lines, dearest first, and the place there of each line number of the trace."""
+    numbers: dict[tuple[str, int], list[int]] = {}
+    for (file, line, _), k in plan.lines.items():
+        numbers.setdefault((file, line), []).append(k)
+    found = [_cost(plan, result, used, *where, ks) for where, ks in numbers.items()]
+    order = sorted(range(len(found)), key=lambda i: -found[i].cycles)
+    rank = np.empty(len(plan.lines), np.int32)
+    for place, i in enumerate(order):
+        rank[list(numbers.values())[i]] = place
+    return tuple(found[i] for i in order), rank
+
+
+def _cost(plan: Plan, result: EngineResult, used: int, file: str, line: int, numbers: list[int]) -> LineCost:
+    charged = [k for k in numbers if k < len(result.line_exposed)]  # the last ones may have no record
+    wiring = plan.wiring
+    busy = {
+        wiring.pipe_name(p): sum(float(result.line_busy[k, p]) for k in charged) / used
+        for p in range(len(wiring.machine.pipes))
+        if any(result.line_busy[k, p] for k in charged)
+    }
+    cycles = sum(float(result.line_exposed[k]) for k in charged) / used
+    return LineCost(file, line, linecache.getline(file, line).strip(), cycles, busy)
+
+
+def grade_shares(
+    plan: Plan, result: EngineResult, used: int, overhead_us: float, per_us: float
+) -> dict[str, float]:
+    """Grade -> us of the launch's time whose length comes from figures of that grade; adds up to its time.
+
+    Time outside of all lines is dispatch and cores that are done early (as good as the dispatch figure) and the overhead of
+    the launch.
+    """
+    cycles = [0.0] * len(GRADES)
+    for (_, _, grade), k in plan.lines.items():
+        if k < len(result.line_exposed):
+            cycles[grade] += float(result.line_exposed[k]) / used
+    cycles[grade_of(plan.product, (DISPATCH,))] += result.cycles - sum(cycles)
+    us = [c / per_us for c in cycles]
+    us[grade_of(plan.product, OVERHEAD)] += overhead_us
+    return {GRADES[g]: x for g, x in enumerate(us) if x}

@@ -1,0 +1,45 @@
+"""How far the figures behind a record can be trusted: the worst grade among those that its cycles come from.
+
+A record is charged to its source line and its grade together, so that a launch can say which share of its time rests on
+documents (A), on measurements (B), on third parties (C) and on assumptions (D).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..products import Product
+from .machine import Wiring
+
+GRADES = "ABCD"
+BEST, WORST = 0, len(GRADES) - 1
+DISPATCH = "launch.dispatch_cycles_per_program"
+OVERHEAD = ("launch.single_core_overhead_us", "launch.all_cores_overhead_us")
+READING = ("l2.bandwidth_tb_per_s", "memory.bandwidth_tb_per_s")
+CROSSING = "sync.cross_core_model_cycles"
+MTE1 = ("path.l1_to_l0a.bytes_per_cycle", "path.l1_to_l0b.bytes_per_cycle")
+MMAD = ("cube.startup_cycles", "cube.k_per_cycle.fp16")
+SCALAR = ("scalar.simple_op_cycles",)
+
+
+def grade_of(product: Product, keys: Iterable[str]) -> int:
+    """The worst grade among those of `keys` that the product has: 0 (A) to 3 (D)."""
+    found = [GRADES.index(product.figure(k).grade) for k in keys if product.has(k)]
+    return max(found, default=BEST)
+
+
+def pipe_grades(product: Product, wiring: Wiring) -> list[int]:
+    """By pipe, the grade of what every record there costs; the Vector unit's depends on the operation."""
+    out = [BEST] * len(wiring.machine.pipes)
+    for p, spec in enumerate(wiring.machine.pipes):
+        out[p] = grade_of(product, {"S": SCALAR, "MTE1": MTE1, "M": MMAD}.get(spec.name, ()))
+    return out
+
+
+def channel_grades(product: Product) -> list[int]:
+    """By channel of `machine._channels`, the grade of its port rate, its fixed cycles and what it shares."""
+    to_ub, to_l1, ub_out, l0c_out = "gm_to_ub", "gm_to_l1_nd2nz", "ub_to_gm", "l0c_to_gm"
+    paths = (to_ub, to_ub, ub_out, to_l1, to_l1, l0c_out)
+    return [
+        grade_of(product, (*READING, f"path.{p}.bytes_per_cycle", f"path.{p}.fixed_cycles")) for p in paths
+    ]

@@ -20,6 +20,7 @@ from ..simulator.run import Launch, Run
 from .advice import knob_advice
 from .layout import copy_step
 from .memory import require_memory
+from .neighbours import changes
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Workshop, dtype_name, dtype_of
 from .problem import Problem, problem_of_case, problem_of_inputs
 from .registry import get_operator
@@ -70,6 +71,7 @@ class Launched:
     launches: list[Launch] = field(default_factory=list)
     time_seconds: float = 0.0
     values_seconds: float = 0.0
+    changes: dict[str, float] = field(default_factory=dict)
 
     def add(self, launch: Launch | None, time_seconds: float, values_seconds: float) -> None:
         self.launches += [] if launch is None else [launch]
@@ -93,7 +95,7 @@ def run_op(
     progress: Progress | None = None,
     overrides: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
-    interval: bool | None = None,
+    explain: bool = False,
 ) -> OpResult:
     """Run one operator.
 
@@ -101,8 +103,9 @@ def run_op(
     on the CPU, or `sim.shape(...)` for time only), converted to `dtype` if that is given. dtype: None is the operator's
     first that the product has. product: None is that of the current device. tiling: knobs by name; what is left out the
     operator chooses. options: arguments of the operator, such as {"reduction": "sum"}. seed, distribution: of inputs made
-    for a case. interval: whether to time each launch twice more, with every figure at the fast and the slow end of what was
-    published; None does so if values are asked for (a sweep of times is not to pay for it). progress: called with (programs
+    for a case. explain: whether to time each launch again with every figure at the fast and
+    the slow end of what was published, and with one limit lifted at a time, and the operator with one knob changed at
+    a time. progress: called with (programs
     done, programs in all). Raises `UsageError`, or `RunError` for what would
     fail on the device.
     """
@@ -110,7 +113,7 @@ def run_op(
     if not values and not time:
         raise UsageError(f"{op.name}: nothing to do, values and time are both off")
     choice = {"cube_math_type": cube_math_type, "values": values, "time": time, "overrides": overrides}
-    choice["interval"] = values if interval is None else interval
+    choice["explain"] = explain
     with device(product, **choice) as machine:
         knobs = op.read_tiling(tiling or {})
         given = options or {}
@@ -151,12 +154,20 @@ def _run(
     copies, tensors, notes = _contiguous(problem.tensors, workshop)
     plan = op.plan(tensors, problem.options, knobs, workshop)
     warnings = (*warnings, *_changed(op, asked, plan.tiling))
+    shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
+    bench = Workshop(machine.product, False)
+
+    def replan(tiling: dict[str, Any]) -> Plan:
+        return op.plan(shapes, problem.options, tiling, bench)
+
     try:
         launched = _launch((*copies, *plan.steps), machine, progress)
+        if machine.time and machine.explain:
+            launched.changes = changes(
+                op, plan.tiling, machine, sum(x.time_us for x in launched.launches), replan
+            )
     except BufferOverflowError as e:
-        shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
-        bench = Workshop(machine.product, False)
-        way_out = knob_advice(op, plan.tiling, lambda tiling: op.plan(shapes, problem.options, tiling, bench))
+        way_out = knob_advice(op, plan.tiling, replan)
         raise BufferOverflowError(f"{e}\n{way_out}".rstrip()) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray)}
     reports = _errors(op, problem, outputs) if errors and machine.values else {}
@@ -253,6 +264,7 @@ def _record(
         },
         launches=tuple(launches),
         errors=errors,
+        changes=launched.changes,
         op=op.name,
         case=problem.case,
         dtype=problem.dtype,

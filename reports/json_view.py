@@ -35,6 +35,8 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
         "cycles": run.cycles if timed else None,
         "interval_us": run.interval_us,
         "grades_us": run.grades,
+        "lifted_us": run.lifted,
+        "changes_us": run.changes,
         "launches": [_launch(x) for x in run.launches],
         "bound": _bound(run),
         "bounds": run.bounds,
@@ -70,6 +72,7 @@ def _launch(x: Launch) -> dict[str, Any]:
         "low_us": x.low_us,
         "high_us": x.high_us,
         "grades_us": x.grades,
+        "lifted_us": x.lifted,
     }
 
 

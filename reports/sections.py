@@ -25,6 +25,7 @@ Block = list[RenderableType]
 
 PLACE_WIDTH = 25
 MOST_BOUNDS = 6
+MOST_LIMITS = 3
 MOST_VALUES = 5
 MOST_LINES = 3
 MOST_LAUNCHES = 10
@@ -71,13 +72,38 @@ def time(run: Run) -> Block:
     bound = facts.binding(run)
     if bound is not None:
         rows.append(fact("bound", bound_words(bound)))
-    return [*rows, *_trust(run), fact("work", _work(run))]
+    return [*rows, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
 
 
 def _interval(run: Run) -> str:
     """[37.8 .. 48.7], what the ends of the published figures give."""
     ends = run.interval_us
     return f" [{words.micros(ends[0])} .. {words.micros(ends[1])}]" if ends else ""
+
+
+def _held_by(run: Run) -> Block:
+    """What would save most if it took no time, found by timing the run without it."""
+    saved = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.lifted.items()]
+    named = [(words.meaning(n), words.percent(x)) for n, x in saved if x >= MENTIONED_SHARE][:MOST_LIMITS]
+    if not run.lifted:
+        return []
+    if not named:
+        return [fact("held by", "nothing that lifting one limit alone would help")]
+    (first, most), *rest = named
+    text = f"{first}: {most} less time without it"
+    return [fact("held by", "; ".join([f"{text[:1].upper()}{text[1:]}", *(f"{n} {x}" for n, x in rest)]))]
+
+
+def _try(run: Run) -> Block:
+    """The change of one knob that helps most, of those that were timed."""
+    if not run.changes:
+        return []
+    gains = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()]
+    named = [f"{clean(n, 40)}: {words.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE][
+        :MOST_LIMITS
+    ]
+    none = f"no change of one knob is faster; {len(gains)} were timed"
+    return [fact("try", "; ".join(named) or none)]
 
 
 def _trust(run: Run) -> Block:

@@ -29,7 +29,8 @@ class Device:
     numerics: choices that differ from the product's or the usual ones, see `simulator/numerics.py`.
     atomic_seed: draws the order in which programs reach global memory where it matters (floating-point atomics); None is the
     order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
-    interval: whether a launch is timed twice more, with every figure at the fast and at the slow end of what was published.
+    explain: whether a launch is timed again and again to say how sure its time is and what holds it up: with every figure at
+    the fast and at the slow end of what was published, and with one limit lifted at a time.
     timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
     """
 
@@ -39,7 +40,7 @@ class Device:
     time: bool = True
     multibuffer: int = 2
     multibuffer_l0c: bool = True
-    interval: bool = False
+    explain: bool = False
     timeline: int = 20_000
     step_limit: int = 1_000_000
     l0_tile: tuple[int, int, int] | None = None

@@ -141,13 +141,13 @@ def timed(call: Call) -> tuple[Launch, bool]:
 
 def with_interval(call: Call, launch: Launch) -> Launch:
     """The launch with the times that the ends of the published figures give; they enclose its own."""
-    if not call.device.interval:
+    if not call.device.explain:
         return launch
     from .timing.estimate import estimate
 
     times = [launch.time_us]
     for end in (fast_end, slow_end):
-        device = replace(call.device, product=end(call.device.product), timeline=0)
+        device = replace(call.device, product=end(call.device.product), timeline=0, explain=False)
         times.append(estimate(replace(call, device=device)).time_us)
     return replace(launch, low_us=min(times), high_us=max(times))
 

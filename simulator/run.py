@@ -96,6 +96,8 @@ class Launch:
     from the nearest documented row, and choices of the model that matter for this launch.
     grades: grade of the figures (A document, B measurement, C third party, D assumed) -> us of `time_us` that rest on it.
     low_us, high_us: time with every figure at the fast and at the slow end of what was published; None where not asked for.
+    lifted: limit ("HBM", "L2", a pipe, "buffers", "flags", "dispatch", "launch") -> time in us without it and all else the
+    same; empty where not asked for.
     """
 
     kernel: str
@@ -121,6 +123,7 @@ class Launch:
     grades: dict[str, float] = field(default_factory=dict)
     low_us: float | None = None
     high_us: float | None = None
+    lifted: dict[str, float] = field(default_factory=dict)
 
     @property
     def bound(self) -> tuple[str, float]:
@@ -134,6 +137,7 @@ class Run:
     """One run. `launches` is empty when only values were asked for; `errors` when only time was.
 
     product: the product's data (`Product.to_dict()`); options: every choice that the numbers depend on.
+    changes: change of one knob of an operator ("rows 1 -> 2") -> time in us with it, best first; empty unless asked for.
     outputs are not saved.
     """
 
@@ -142,6 +146,7 @@ class Run:
     options: dict[str, Any]
     launches: tuple[Launch, ...]
     errors: dict[str, ErrorReport] = field(default_factory=dict)
+    changes: dict[str, float] = field(default_factory=dict)
     op: str | None = None
     case: str | None = None
     dtype: str | None = None
@@ -175,6 +180,15 @@ class Run:
         ends = [(x.low_us, x.high_us) for x in self.launches]
         low, high = [a for a, _ in ends if a is not None], [b for _, b in ends if b is not None]
         return (sum(low), sum(high)) if ends and len(low) == len(high) == len(ends) else None
+
+    @property
+    def lifted(self) -> dict[str, float]:
+        """Limit -> time of all launches in us without it, least first; empty unless all launches know."""
+        if not all(x.lifted for x in self.launches):
+            return {}
+        names = dict.fromkeys(n for x in self.launches for n in x.lifted)
+        times = {n: sum(x.lifted.get(n, x.time_us) for x in self.launches) for n in names}
+        return dict(sorted(times.items(), key=lambda item: item[1]))
 
     @property
     def bounds(self) -> dict[str, float]:

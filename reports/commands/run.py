@@ -162,7 +162,7 @@ def _run(request: Request) -> OpResult:
     op = find_operator(request.op)
     with shown(f"{op.name} {request.case or ''}".strip()) as progress:
         return run_op(
-            op, **_arguments(op, request), time=not request.no_time, interval=True, progress=progress
+            op, **_arguments(op, request), time=not request.no_time, explain=True, progress=progress
         )
 
 

@@ -29,6 +29,7 @@ from .place import Placement, place
 from .plan import Plan
 from .strides import landing_bytes
 from .walks import TimeOnly, TimeWithValues
+from .what_if import lifted_cycles
 
 if TYPE_CHECKING:
     from ..launch import Call
@@ -184,9 +185,18 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
             *plan.warnings,
         ),
         notes=plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
+        lifted=_lifted(call, plan, groups, result.cycles, overhead),
         grades=grade_shares(plan, result, used, overhead, per_us),
         timeline=_timeline(result, groups, machine, rank, call.device.timeline),
     )
+
+
+def _lifted(call: Call, plan: Plan, groups: list[Group], cycles: float, overhead: float) -> dict[str, float]:
+    if not call.device.explain:
+        return {}
+    per_us = call.device.product.us_to_cycles(1.0)
+    found = {n: c / per_us + overhead for n, c in lifted_cycles(plan.wiring, groups).items()}
+    return {**found, "launch": cycles / per_us}
 
 
 def _argument_words(call: Call) -> dict[str, str]:

@@ -100,6 +100,8 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
             fit(call)
         begin = clock.perf_counter()
         found = compute(call, progress)
+        if not device.time:
+            found = (*call.warnings, *found)
         seconds["values"] = clock.perf_counter() - begin
     return Run(
         name=call.kernel.name,
@@ -231,6 +233,7 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
     constants, arguments, types = _sort_arguments(kernel, given, device)
     chosen = grid({**given}) if callable(grid) else grid
     call = Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
+    call = replace(call, warnings=(*call.warnings, *call.program.warnings))
     _check_floats(call)
     _check_atomics(call)
     _check_cores(call)

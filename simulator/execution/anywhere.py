@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import OutOfBoundsError, RunError
 from ..frontend.types import DType
+from .failing import Site
 from .memory import Tensor, as_array, tensor_argument
 from .values import Affine, Box, Pointers, take
 
@@ -60,7 +61,7 @@ def addresses(p: Pointers) -> Any:
     return at * size
 
 
-def from_addresses(x: Any, dtype: DType, where: str) -> Pointers:
+def from_addresses(x: Any, dtype: DType, site: Site) -> Pointers:
     """Pointers from byte addresses: a scalar, an index tile or elements."""
     size = dtype.itemsize
     parts = [x.base, *x.strides] if isinstance(x, Affine) else [x]
@@ -70,13 +71,13 @@ def from_addresses(x: Any, dtype: DType, where: str) -> Pointers:
         for a in np.asarray(part).reshape(-1)[np.asarray(part).reshape(-1) % size != 0]
     ]
     if odd:
-        raise RunError(f"{where}: {odd[0]:#x} is no address of {dtype}: it is no multiple of {size} bytes")
+        raise site.error(f"{odd[0]:#x} is no address of {dtype}: it is no multiple of {size} bytes")
     if isinstance(x, Affine):
         return Pointers(Anywhere(dtype), Affine(x.base // size, tuple(s // size for s in x.strides), x.shape))
     return Pointers(Anywhere(dtype), x // size)
 
 
-def viewed(p: Pointers, dtype: DType, where: str) -> Pointers:
+def viewed(p: Pointers, dtype: DType, site: Site) -> Pointers:
     """The same addresses as pointers to another type."""
     old, new = p.tensor.dtype.itemsize, dtype.itemsize
     if isinstance(p.tensor, Anywhere) or old != new:
@@ -89,7 +90,7 @@ def viewed(p: Pointers, dtype: DType, where: str) -> Pointers:
                 else x * k
             )
             return Pointers(p.tensor.viewed(dtype), scaled)
-        return from_addresses(addresses(p), dtype, where)
+        return from_addresses(addresses(p), dtype, site)
     return Pointers(p.tensor.viewed(dtype), p.offsets)
 
 
@@ -136,20 +137,20 @@ class Known:
         return _inside(p, tensor)
 
     def pieces(
-        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, where: str
+        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, site: Site
     ) -> Iterator[tuple[np.ndarray | None, Pointers, Any]]:
         """(programs as positions in `numbers`, or None for all; pointers into one tensor; mask) of an access."""
         if isinstance(p.offsets, np.ndarray) and p.offsets.ndim > 1:
-            yield from self._scattered(p, mask, numbers, what, where)
+            yield from self._scattered(p, mask, numbers, what, site)
             return
         if isinstance(mask, np.ndarray) and mask.ndim > 1 and isinstance(p.offsets, Affine):
             dense = Pointers(p.tensor, p.offsets.elements())
-            yield from self._scattered(dense, mask, numbers, what, where)
+            yield from self._scattered(dense, mask, numbers, what, site)
             return
         low, high, some = _extents(p.offsets, mask, len(numbers))
         size = p.tensor.dtype.itemsize
         home = self.home(low * size, high * size)
-        self._check(home, some, low * size, numbers, what, where)
+        self._check(home, some, low * size, numbers, what, site)
         home = np.where(some, home, home[np.argmax(some)] if some.any() else 0)
         for k in np.unique(home):
             if k == _UNKNOWN or not self.tensors:
@@ -164,7 +165,7 @@ class Known:
             )
 
     def _scattered(
-        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, where: str
+        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, site: Site
     ) -> Iterator[tuple[np.ndarray | None, Pointers, Any]]:
         size = p.tensor.dtype.itemsize
         chosen: Any = True if mask is None else mask.dense() if isinstance(mask, Box) else np.asarray(mask)
@@ -174,12 +175,12 @@ class Known:
         home = self.home(at.reshape(-1) * size, (at.reshape(-1) + 1) * size).reshape(at.shape)
         row = np.broadcast_to(np.arange(at.shape[0]).reshape(-1, *(1,) * (at.ndim - 1)), at.shape)
         flat = numbers[row.reshape(-1)] if at.shape[0] > 1 else np.full(at.size, numbers[0])
-        self._check(home.reshape(-1), chosen.reshape(-1), at.reshape(-1) * size, flat, what, where)
+        self._check(home.reshape(-1), chosen.reshape(-1), at.reshape(-1) * size, flat, what, site)
         for k in np.unique(home[chosen]):
             yield None, _inside(Pointers(p.tensor, at), self.tensors[k]), chosen & (home == k)
 
     def _check(
-        self, home: np.ndarray, some: np.ndarray, at: np.ndarray, numbers: np.ndarray, what: str, where: str
+        self, home: np.ndarray, some: np.ndarray, at: np.ndarray, numbers: np.ndarray, what: str, site: Site
     ) -> None:
         bad = (home == _UNKNOWN) & some
         if not bad.any():
@@ -192,9 +193,10 @@ class Known:
             if near
             else ""
         )
-        raise OutOfBoundsError(
-            f"{where}: {what} at address {address:#x} in program {program} leaves every tensor that is known{last}. "
-            "Addresses in a table must come from data_ptr() of tensors or arrays that are still alive"
+        raise site.error(
+            f"{what} at address {address:#x} in {site.program(program)} leaves every tensor that is known{last}. "
+            "Addresses in a table must come from data_ptr() of tensors or arrays that are still alive",
+            OutOfBoundsError,
         )
 
 

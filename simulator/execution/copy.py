@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OutOfBoundsError, UsageError
+from ..errors import OutOfBoundsError, RunError, UsageError
 from ..frontend.types import DType
 from ..units.blocks import new_tile
 from ._copy import find_outside, read_boxes, write_boxes
+from .failing import Site
 from .memory import Tensor
 from .values import Affine, Box
 
@@ -34,7 +35,7 @@ _ADD = {
 class Region:
     """Where an affine access with a box mask touches a tensor: arrays for `_copy.pyx`, padded to five axes."""
 
-    __slots__ = ("full", "highs", "lows", "programs", "shape", "starts", "strides")
+    __slots__ = ("full", "highs", "lows", "programs", "rank", "shape", "starts", "strides")
 
     def __init__(
         self, tensor: Tensor, offsets: Any, mask: Box | bool | np.ndarray | None, programs: int
@@ -47,6 +48,7 @@ class Region:
             )
         pad = MAX_RANK - len(shape)
         self.programs = programs
+        self.rank = len(shape)
         self.shape = np.array((1,) * pad + shape, np.int64)
         self.starts = _starts(affine.base, tensor.origin, programs)
         self.strides = _table(affine.strides, pad, 0)
@@ -99,35 +101,44 @@ def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np
     return np.zeros((1, MAX_RANK), np.int64), highs, False
 
 
-def check(tensor: Tensor, region: Region, numbers: np.ndarray, what: str, where: str) -> None:
+def check(tensor: Tensor, region: Region, numbers: np.ndarray, what: str, site: Site) -> None:
     """Raise `OutOfBoundsError` for the first program whose box leaves the tensor's window."""
     bad = find_outside(region.starts, region.strides, region.lows, region.highs, tensor.elements)
     if bad < 0:
         return
-    pick = [t[min(bad, len(t) - 1)] for t in (region.strides, region.lows, region.highs)]
-    stride, low, high = pick
-    corners = (
-        region.starts[bad]
-        - tensor.origin
-        + np.array(
-            [
-                sum(s * (low[k] if (s >= 0) == smallest else high[k] - 1) for k, s in enumerate(stride))
-                for smallest in (True, False)
-            ]
-        )
-    )
-    first = -tensor.origin
-    index = int(corners[0]) if corners[0] < first else int(corners[1])
-    raise out_of_bounds(tensor, index, int(numbers[bad]), what, where)
+    stride, low, high = (t[min(bad, len(t) - 1)] for t in (region.strides, region.lows, region.highs))
+    corners = [
+        [int(low[k] if (s >= 0) == smallest else high[k] - 1) for k, s in enumerate(stride)]
+        for smallest in (True, False)
+    ]
+    first, last = (int(region.starts[bad] + np.dot(stride, c)) for c in corners)
+    index, corner = (first, corners[0]) if first < 0 else (last, corners[1])
+    element = tuple(corner[MAX_RANK - region.rank :])
+    number = int(numbers[min(bad, len(numbers) - 1)])
+    raise out_of_bounds(tensor, index - tensor.origin, number, what, site, element)
 
 
-def out_of_bounds(tensor: Tensor, index: int, program: int, what: str, where: str) -> OutOfBoundsError:
+def out_of_bounds(
+    tensor: Tensor,
+    index: int,
+    program: int,
+    what: str,
+    site: Site,
+    element: tuple[int, ...] = (),
+    count: int = 0,
+) -> RunError:
+    """The error for element `index` of a tensor, which `element` of the tile points to; count: such elements in all."""
     low, high = -tensor.origin, tensor.elements - tensor.origin - 1
     legal = f"{low} to {high}" if high >= low else "none (the tensor is empty)"
-    return OutOfBoundsError(
-        f"{where}: {what} of element {index} of {tensor.name!r} in program {program} is out of bounds: "
-        f"the tensor has shape {list(tensor.shape)}, legal elements are {legal}. "
-        "Mask the access (mask=offsets < n) or correct the offsets"
+    far = f"{index - high} beyond the last" if index > high else f"{low - index} before the first"
+    lane = (
+        f" (tile element {list(element)}{f', {count} such elements' if count > 1 else ''})" if element else ""
+    )
+    return site.error(
+        f"{what} of element {index} of {tensor.name!r} in {site.program(program)} is out of bounds: "
+        f"the tensor has shape {list(tensor.shape)}, legal elements are {legal}, this is {far}{lane}. "
+        "Mask the access (mask=offsets < n) or correct the offsets",
+        OutOfBoundsError,
     )
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
 from ..frontend.custom import filled
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
-from .reading import Frame, Reading, place, scalar_from_dense
+from .failing import Site
+from .reading import Frame, Reading, scalar_from_dense
 from .values import Opaque
 
 
@@ -36,23 +36,21 @@ class Custom(Reading):
     def _one(self, op: Op, args: tuple[np.ndarray, ...], p: int) -> list[np.ndarray]:
         given = [_stored(x[p if x.shape[0] > 1 else 0], v) for x, v in zip(args, op.args, strict=True)]
         positional, keywords = filled(op.attrs["arguments"], given)
-        program = int(self.active[p if p < len(self.active) else 0])
+        site, program = self.site(op), int(self.programs[p if p < len(self.active) else 0])
         try:
             made = op.attrs["callback"](*positional, **keywords)
         except Exception as e:
-            raise RunError(
-                f"{place(op)}: custom op {op.name!r} in program {program}: {type(e).__name__}: {e}"
+            raise site.error(
+                f"custom op {op.name!r} in {site.program(program)}: {type(e).__name__}: {e}"
             ) from None
         made = keywords["out"] if made is None else made
         made = made if isinstance(made, tuple | list) else (made,)
-        return [_held(op, x, r, program) for x, r in _pairs(op, made)]
+        return [_held(op, x, r, site, program) for x, r in _pairs(op, made, site)]
 
 
-def _pairs(op: Op, made: Any) -> Any:
+def _pairs(op: Op, made: Any, site: Site) -> Any:
     if len(made) != len(op.results):
-        raise RunError(
-            f"{place(op)}: custom op {op.name!r} gave {len(made)} results, but `out` has {len(op.results)}"
-        )
+        raise site.error(f"custom op {op.name!r} gave {len(made)} results, but `out` has {len(op.results)}")
     return zip(made, op.results, strict=True)
 
 
@@ -64,12 +62,12 @@ def _stored(x: np.ndarray, v: Value | None) -> Any:
     return out if v.shape else out[()]
 
 
-def _held(op: Op, x: Any, r: Value, program: int) -> np.ndarray:
+def _held(op: Op, x: Any, r: Value, site: Site, program: int) -> np.ndarray:
     assert isinstance(r.dtype, DType)
     out = np.asarray(x)
     if out.shape != r.shape:
-        raise RunError(
-            f"{place(op)}: custom op {op.name!r} gave shape {list(out.shape)} in program {program}, but `out` has "
+        raise site.error(
+            f"custom op {op.name!r} gave shape {list(out.shape)} in {site.program(program)}, but `out` has "
             f"{list(r.shape)}"
         )
     return out.astype(r.dtype.storage).astype(r.dtype.held)

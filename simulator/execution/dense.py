@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DeviceAssertionError, RunError
+from ..errors import DeviceAssertionError
 from ..frontend.program import Op, Program, Value
 from ..frontend.types import DType
 from ..units import vector
@@ -16,12 +16,14 @@ from ..units.cube import mmad
 from ..units.cube_rules import operand_format
 from . import copy, discrete
 from .anywhere import Anywhere
+from .failing import Site
+from .masked import MaskedLanes
 from .memory import Tensor
 from .printing import print_values
 from .races import StoreWatch
 from .rearranging import Rearranging
 from .values import Affine, Box, Pointers, take
-from .walker import DEFAULT_STEP_LIMIT, Walker, place
+from .walker import DEFAULT_STEP_LIMIT, Walker
 
 ARITHMETIC = ("binary", "unary", "compare", "reduce", "fma", "scan")
 
@@ -39,7 +41,7 @@ class ValueRun(Rearranging, Walker):
         super().__init__(program, grid, step_limit)
         self.numerics = numerics
         self.subnormals_seen = False
-        self.reads_masked: dict[int, str] = {}
+        self.masked = MaskedLanes()
         self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
         self.printed: dict[int, int] = {}
 
@@ -75,10 +77,7 @@ class ValueRun(Rearranging, Walker):
     def dense_binary(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         dtype = _dtype(op)
         if op.name in ("floordiv", "mod") and dtype.is_int() and not b.all():
-            raise RunError(
-                f"{place(op)}: integer division by zero in program {self.first_program(b, 0)}; "
-                "give masked-out elements another value (other=1, or tl.where)"
-            )
+            raise self.divided_by_zero(op, b)
         return vector.binary(op.name, a, b, dtype, self.numerics)
 
     def dense_compare(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -121,10 +120,12 @@ class ValueRun(Rearranging, Walker):
         truth = self.element_array(condition, v)
         if not truth.all():
             where = np.argwhere(~truth)[0]
-            program = int(self.programs[where[0] if truth.shape[0] > 1 else 0])
+            site = self.site(op)
+            program = site.program(self.programs[where[0] if truth.shape[0] > 1 else 0])
             element = f", element {[int(k) for k in where[1:]]}" if v.shape else ""
-            raise DeviceAssertionError(
-                f"{place(op)}: assertion failed in program {program}{element}: {op.attrs['text']}"
+            wrong = f" ({int((~truth[where[0]]).sum())} of {v.numel} elements fail)" if v.shape else ""
+            raise site.error(
+                f"assertion failed in {program}{element}: {op.attrs['text']}{wrong}", DeviceAssertionError
             )
 
     def show(self, op: Op, values: list[Any]) -> None:
@@ -144,7 +145,10 @@ class ValueRun(Rearranging, Walker):
             return self.noticed(self.gather(op, pointer, mask, fill), _dtype(op))
         count = self.programs_of(pointer.offsets, mask, fill)
         region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
-        copy.check(pointer.tensor, region, self.programs, "load", place(op))
+        site = self.site(op)
+        copy.check(pointer.tensor, region, self.programs, "load", site)
+        if mask is not None:
+            self.masked.box(op, pointer.tensor, pointer.offsets, mask, region, self.programs, site)
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), _dtype(op))
 
     def programs_of(self, *values: Any) -> int:
@@ -156,7 +160,7 @@ class ValueRun(Rearranging, Walker):
     ) -> Iterator[tuple[np.ndarray, Pointers, Any]]:
         """An access through addresses, tensor by tensor; `self.active` holds the programs of each piece meanwhile."""
         before = self.active
-        for index, p, m in self.known.pieces(pointer, mask, before, what, place(op)):
+        for index, p, m in self.known.pieces(pointer, mask, before, what, self.site(op)):
             index = np.arange(len(before)) if index is None else index
             self.active = before[index]
             try:
@@ -197,15 +201,15 @@ class ValueRun(Rearranging, Walker):
             discrete.scatter(tensor, where, tile)
             return
         region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
-        copy.check(tensor, region, self.programs, what, place(op))
+        copy.check(tensor, region, self.programs, what, self.site(op))
         if not adding:
             self.watch.box(op, tensor, pointer.offsets, mask, self.programs, region)
         copy.write(tensor, region, tile, adding)
 
     def check_writable(self, op: Op, tensor: Tensor, what: str) -> None:
         if not tensor.writable:
-            raise RunError(
-                f"{place(op)}: {what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
+            raise self.site(op).error(
+                f"{what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
             )
 
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
@@ -248,34 +252,29 @@ class ValueRun(Rearranging, Walker):
         if what != "load":
             at = np.broadcast_to(at, (len(self.active), *v.shape))
         where = discrete.Addresses(at, chosen)
-        if what == "load" and isinstance(mask, np.ndarray) and op.id not in self.reads_masked:
-            self.note_masked(op, tensor, where)
+        if what in ("load", "store") and isinstance(mask, np.ndarray):
+            self.masked.elements(op, tensor, where, what, self.programs, self.site(op))
         bad = where.outside(tensor)
         if bad >= 0:
-            self.report_outside(tensor, where, bad, what, place(op))
+            self.report_outside(tensor, where, bad, what, self.site(op))
         return where
 
     def found(self) -> tuple[str, ...]:
         """What the values showed, in words."""
-        return (*self.watch.found(), *self.reads_masked.values())
-
-    def note_masked(self, op: Op, tensor: Tensor, where: discrete.Addresses) -> None:
-        """A mask that is no box: the compiler for Ascend loads everything and selects, also what is masked out."""
-        far = where.masked_far(tensor)
-        if far >= 0:
-            index = int(where.at[far]) - tensor.origin
-            self.reads_masked[op.id] = (
-                f"{place(op)}: masked-out lanes point outside of {tensor.name!r} (element {index}): legal here, but the "
-                "compiler for Ascend reads all lanes where a mask is no plain range, and such an address can stop the core; "
-                "keep masked-out offsets inside, e.g. tl.where(mask, offsets, 0)"
-            )
+        return (*self.watch.found(), *self.masked.found.values())
 
     def report_outside(
-        self, tensor: Tensor, where: discrete.Addresses, bad: int, what: str, line: str
+        self, tensor: Tensor, where: discrete.Addresses, bad: int, what: str, site: Site
     ) -> None:
-        row = bad // max(1, len(where.at) // where.shape[0]) if where.shape[0] > 1 else 0
+        size = max(1, len(where.at) // where.shape[0])
+        row, inner = divmod(bad, size)
+        element = tuple(int(k) for k in np.unravel_index(inner, where.shape[1:]))
+        at, chosen = (x[row * size : (row + 1) * size] for x in (where.at, where.chosen))
+        outside = (at < 0) | (at >= tensor.elements)
+        count = int((outside & chosen.view(bool)).sum() if len(chosen) else outside.sum())
         index = int(where.at[bad]) - tensor.origin
-        raise copy.out_of_bounds(tensor, index, int(self.programs[row]), what, line)
+        number = int(self.programs[row if where.shape[0] > 1 else 0])
+        raise copy.out_of_bounds(tensor, index, number, what, site, element, count)
 
     def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
         return discrete.gather(pointer.tensor, self.addresses(op, pointer, mask, "load"), fill)

@@ -17,7 +17,7 @@ from ..frontend.cores import EVENTS
 from ..frontend.program import Op, Program
 from .lanes import lanes
 from .order import must_run_one_by_one
-from .reading import DataDependentError, place
+from .reading import DataDependentError
 from .run import chunk_size, runtime_arguments
 from .values import OPAQUE, Pointers
 from .walker import Walker
@@ -94,7 +94,8 @@ class _Order(Walker):
         self.even &= together
         if op.name == "all":
             if not together:
-                raise RunError(missing_words(op, len(np.unique(self.active % self.total)), self.total))
+                here = len(np.unique(self.active % self.total))
+                raise self.site(op).error(missing_words(op, here, self.total))
             return
         counts = self.counts.setdefault(op.attrs["sender"], np.zeros((EVENTS, lanes_here), np.int32))
         counts[event, self.active] += 1 if op.name == "set" else -1
@@ -104,6 +105,6 @@ class _Order(Walker):
 def missing_words(op: Op, here: int, total: int) -> str:
     """A barrier that only some programs reach."""
     return (
-        f"{place(op)}: hang: {here} of {total} programs reach sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) "
+        f"hang: {here} of {total} programs reach sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) "
         "and wait there for the others; put it where every program passes"
     )

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
 from ..frontend.program import Op, Region
 from .reading import DataDependentError, Frame, Reading, place
 from .values import Opaque, merge, take
@@ -59,9 +58,11 @@ class Flow(Reading):
     def step(self, op: Op) -> None:
         self.steps_left -= 1
         if self.steps_left < 0:
-            raise RunError(
-                f"{place(op)}: more than {self.step_limit} loop turns; the loop may never end "
-                f"(program {int(self.programs[0])}). Raise it with sim.device(step_limit=...) if it is meant to"
+            site, others = self.site(op), len(self.programs) - 1
+            raise site.error(
+                f"more than {self.step_limit} loop turns; the loop may never end "
+                f"({site.program(self.programs[0])}{f' and {others} others' if others else ''} still in it). "
+                "Raise it with sim.device(step_limit=...) if it is meant to"
             )
 
     def op_for(self, op: Op, frame: Frame) -> None:
@@ -71,7 +72,8 @@ class Flow(Reading):
                 f"{place(op)}: a loop bound depends on loaded data, which this run does not have"
             )
         if np.any(np.asarray(step) == 0):
-            raise RunError(f"{place(op)}: the step of the range is zero")
+            site = self.site(op)
+            raise site.error(f"the step of the range is zero in {site.program(self.first_program(step, 0))}")
         trips = _trips(lower, upper, step)
         carried = [frame.get(v) for v in op.args[3:] if v is not None]
         self.loop_begins(op)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
 from ..frontend import types as ty
 from ..frontend.program import Op, Value
 from ..frontend.types import DType, PointerType
@@ -172,17 +171,11 @@ class Indexing(Reading):
         dtype = op.results[0].dtype
         assert isinstance(dtype, DType)
         if op.name in ("floordiv", "mod") and np.any(np.asarray(b) == 0):
-            raise RunError(f"{place(op)}: integer division by zero in program {self.first_program(b, 0)}")
+            raise self.divided_by_zero(op, b)
         out = symbolic.INTEGER[op.name](a, b)
         if dtype.is_bool():
             return bool(out) if isinstance(out, int | np.bool_) else out
         return symbolic.fit_in(out, dtype.bits, dtype.kind == "int")
-
-    def first_program(self, x: Any, value: int) -> int:
-        """Number of the first program in which an element of `x` is `value`."""
-        hit = np.atleast_1d(np.asarray(x) == value)
-        row = int(np.argmax(hit.reshape(hit.shape[0], -1).any(axis=1)))
-        return int(self.programs[row])
 
     def op_compare(self, op: Op, frame: Frame) -> None:
         a, b = (frame.get(v) for v in op.args if v is not None)
@@ -243,8 +236,8 @@ class Indexing(Reading):
             return at.elements() if isinstance(at, Affine) else at
         element = ty.int64 if isinstance(t.element_ty, PointerType) else t.element_ty
         if isinstance(x, Pointers):
-            return anywhere.viewed(x, element, place(op))
-        return self.known.resolved(anywhere.from_addresses(x, element, place(op)))
+            return anywhere.viewed(x, element, self.site(op))
+        return self.known.resolved(anywhere.from_addresses(x, element, self.site(op)))
 
     def scalar_int_cast(self, x: Any, dtype: DType) -> Any:
         if dtype.is_bool():

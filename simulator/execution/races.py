@@ -139,7 +139,9 @@ def _sentence(batches: list[Any], address: int, p: int, q: int) -> str:
     p, q = min(p, q), max(p, q)
     (one, tensor), (other, _) = (_writer(batches, address, number) for number in (p, q))
     element = (address - tensor.address) // tensor.dtype.itemsize - tensor.origin
-    lines = f"line {one.loc.line}" if one.loc == other.loc else f"lines {one.loc.line} and {other.loc.line}"
+    first, second = ((op.loc.file, op.loc.line) for op in (one, other))
+    behind = f"{second[1]}" if first[0] == second[0] else ":".join(map(str, second))
+    lines = f"line {first[1]}" if first == second else f"lines {first[1]} and {behind}"
     return (
         f"{one.loc.file}:{one.loc.line}: programs {p} and {q} both store to element {element} of {tensor.name!r} "
         f"({lines}) without an atomic: on the device either value may stay"

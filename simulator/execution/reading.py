@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import AscendtileError
+from ..errors import AscendtileError, RunError
 from ..frontend import types as ty
 from ..frontend.cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vectors
 from ..frontend.liveness import last_uses
 from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
 from .anywhere import Known
+from .failing import Site
 from .values import Affine, Box, Pointers, take
 
 if TYPE_CHECKING:
@@ -96,6 +97,30 @@ class Reading(ABC):
     def programs(self) -> np.ndarray:
         """Numbers of the programs being walked, one for each lane (see `run.lanes`)."""
         return self.active if self.subs == 1 else self.active % self.total
+
+    def site(self, op: Op) -> Site:
+        """Where an operation stands, for errors."""
+        return Site(op.loc, self.grid)
+
+    def first_program(self, x: Any, value: int) -> int:
+        """Number of the first program in which an element of `x` is `value`."""
+        hit = np.atleast_1d(np.asarray(x) == value)
+        row = int(np.argmax(hit.reshape(hit.shape[0], -1).any(axis=1)))
+        return int(self.programs[row])
+
+    def divided_by_zero(self, op: Op, b: Any) -> RunError:
+        """The error of an integer division whose right side `b`, (P or 1, *shape), has a zero."""
+        site, v = self.site(op), op.args[1]
+        assert v is not None
+        zeros = np.atleast_1d(np.asarray(b) == 0)
+        row = zeros[int(np.argmax(zeros.reshape(len(zeros), -1).any(axis=1)))]
+        element = f", element {[int(k) for k in np.argwhere(row)[0]]}" if row.ndim else ""
+        element += f" ({int(row.sum())} of {row.size} are 0)" if row.ndim else ""
+        name = f" ({v.name} is 0)" if v.name and not v.shape else ""
+        return site.error(
+            f"integer division by zero in {site.program(self.first_program(b, 0))}{element}{name}; "
+            "give masked-out elements another value (other=1, or tl.where)"
+        )
 
     def region(self, region: Region, frame: Frame) -> None:
         values = frame.values

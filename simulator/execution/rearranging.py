@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import RunError
 from ..frontend.program import Op
 from ..frontend.types import DType
 from ..units import moving, scans, vector
-from .reading import Reading, place
+from .reading import Reading
 
 
 class Rearranging(Reading):
@@ -39,9 +38,10 @@ class Rearranging(Reading):
 
     def _refuse_index(self, op: Op, index: np.ndarray, bad: np.ndarray, n: int) -> None:
         at = tuple(np.argwhere(bad)[0])
-        program = int(self.programs[at[0] if index.shape[0] > 1 else 0])
-        raise RunError(
-            f"{place(op)}: gather: index {int(index[at])} at element {[int(k) for k in at[1:]]} in program {program} "
+        site = self.site(op)
+        program = site.program(self.programs[at[0] if index.shape[0] > 1 else 0])
+        raise site.error(
+            f"gather: index {int(index[at])} at element {[int(k) for k in at[1:]]} in {program} "
             f"is outside of axis {op.attrs['axis']}, which has {n} elements; clamp it, or mask with tl.where"
         )
 

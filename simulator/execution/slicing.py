@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
 from ..frontend.program import Op
 from ..units import slices
-from .reading import Frame, Reading, place
+from .reading import Frame, Reading
 from .values import Affine, Opaque
 
 
@@ -54,11 +53,12 @@ class Slicing(Reading):
         bad = np.flatnonzero((at < 0) | (at > n - 1 - reach))
         if len(bad):
             first = int(at[bad[0]])
-            program = int(self.active[bad[0] if len(at) > 1 else 0])
-            raise RunError(
-                f"{place(op)}: {op.kind}: axis {axis} has {n} elements, but offset {first}, size "
+            site = self.site(op)
+            program = site.program(self.programs[bad[0] if len(at) > 1 else 0])
+            raise site.error(
+                f"{op.kind}: axis {axis} has {n} elements, but offset {first}, size "
                 f"{op.attrs['sizes'][axis]} and stride {op.attrs['strides'][axis]} reach from {first} to {first + reach} "
-                f"in program {program}"
+                f"in {program}"
             )
 
     def dense_extract_slice(self, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import RunError
 from ..frontend.cores import CUBE, VECTOR, barrier_cores
+from ..frontend.errors import at_line
 from ..frontend.parts import parts
 from ..frontend.program import Op, Program
 from .lanes import lanes
@@ -163,7 +164,9 @@ class Exchange:
         waiting = [c for c in cores if c in self.waits]
         words = "; ".join(f"the {c} core {_awaits(self.waits[c][0])}" for c in waiting)
         ended = [f"the {c} core has ended" for c in cores if c not in waiting]
-        return f"{self.name}: hang in program {self.program}: {'; '.join([words, *ended])}. Nobody can go on"
+        where = [self.waits[c][0].loc for c in waiting]
+        text = f"{self.name}: hang in program {self.program}: {'; '.join([words, *ended])}. Nobody can go on"
+        return "\n".join([at_line(where[0], text), *(at_line(loc, "here") for loc in where[1:])])
 
 
 def _awaits(op: Op) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
 from ..frontend.cores import EVENTS
 from ..frontend.program import Op
 from .custom import Custom
+from .failing import Site
 from .flow import Flow
 from .indexing import Indexing
 from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, place
@@ -61,7 +61,7 @@ class Walker(Indexing, Slicing, Custom, Flow):
 
     def op_sync(self, op: Op, frame: Frame) -> None:
         v = op.args[0]
-        event = op.attrs["event"] if v is None else _checked_event(op, frame.get(v))
+        event = op.attrs["event"] if v is None else _checked_event(op, frame.get(v), self.site(op))
         if self.exchange is not None:
             self.exchange.sync(self.core, op, event)
         self.synced(op, event)
@@ -86,7 +86,7 @@ class Walker(Indexing, Slicing, Custom, Flow):
         self.check_assert(op, frame.get(v))
 
 
-def _checked_event(op: Op, event: Any) -> Any:
+def _checked_event(op: Op, event: Any, site: Site) -> Any:
     """The number of a flag that is a value of the program."""
     if isinstance(event, Opaque):
         raise DataDependentError(
@@ -95,8 +95,8 @@ def _checked_event(op: Op, event: Any) -> Any:
     numbers = np.asarray(event)
     bad = numbers[(numbers < 0) | (numbers >= EVENTS)]
     if bad.size:
-        raise RunError(
-            f"{place(op)}: sync_block_{op.name}: event_id is {int(bad.flat[0])}, it must be 0 to {EVENTS - 1}"
+        raise site.error(
+            f"sync_block_{op.name}: event_id is {int(bad.flat[0])}, it must be 0 to {EVENTS - 1}"
         )
     return event
 

@@ -51,9 +51,8 @@ class Builder:
         self._values = 0
         self._ops = 0
         self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
-        self.captured: list[
-            tuple[Any, str, Any]
-        ] = []  # (function, name, value) read from outside of the kernel
+        self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.warnings: dict[str, None] = {}
 
     # -- values and operations ---------------------------------------------------------------------------------------
 
@@ -72,6 +71,20 @@ class Builder:
     def note_split_word(self, name: str) -> None:
         """Remember a word that only products with split cores have, and where it was first said."""
         self.split_words.setdefault(name, self.loc)
+
+    def capture(self, owner: Any, name: str, x: Any) -> bool:
+        """Remember a constant read from outside of the kernel: `owner.lookup(name)` says later whether it still is `x`.
+
+        Gives whether it is the first time.
+        """
+        key = (id(owner), name)
+        new = key not in self.captured
+        self.captured[key] = (owner, name, x)
+        return new
+
+    def warn(self, text: str) -> None:
+        """Remember a warning about the current line."""
+        self.warnings[f"{self.loc.file}:{self.loc.line}: {text}"] = None
 
     def emit(
         self,
@@ -125,7 +138,12 @@ class Builder:
     def arange(self, start: int, end: int) -> Value:
         for what, x in (("start", start), ("end", end)):
             if isinstance(x, bool) or not isinstance(x, int):
-                raise KernelError(f"arange: {what} must be a compile-time integer, got {describe(x)}")
+                way = (
+                    "; a tile cannot take its size from data: take a tl.constexpr size and mask the rest"
+                    if isinstance(x, Value)
+                    else ""
+                )
+                raise KernelError(f"arange: {what} must be a compile-time integer, got {describe(x)}{way}")
         if end <= start:
             raise KernelError(f"arange: end must be above start, got start {start} and end {end}")
         return self._one("arange", (), ty.int32, (end - start,), start=start, end=end)

@@ -15,7 +15,7 @@ from . import affine, cores, fuse, hoist, liveness, syntax
 from .builder import Builder
 from .composite import assembled
 from .control import Control
-from .errors import compile_error
+from .errors import called_at, compile_error
 from .host import describe_function, host_call
 from .program import Loc, Program, Value
 from .rules import KernelError, describe
@@ -39,7 +39,9 @@ class Return:
 class Scope(Control):
     """Compiles the body of one function with its own local names."""
 
-    def __init__(self, b: Builder, fn: JitFunction, env: dict[str, Any], depth: int = 0) -> None:
+    def __init__(
+        self, b: Builder, fn: JitFunction, env: dict[str, Any], depth: int = 0, caller: Loc | None = None
+    ) -> None:
         if depth > MAX_INLINE_DEPTH:
             raise KernelError(
                 f"{fn.name}: helpers call each other more than {MAX_INLINE_DEPTH} deep; recursion is not supported"
@@ -49,13 +51,14 @@ class Scope(Control):
         self.source = fn.source
         self.env = env
         self.depth = depth
+        self.caller = caller
         self.loops = 0
 
     # -- errors and places -------------------------------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
         if hasattr(node, "lineno"):
-            self.b.loc = self.source.loc(node)
+            self.b.loc = self.source.loc(node, self.fn.name if self.caller else "", self.caller)
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)
@@ -191,9 +194,9 @@ class Scope(Control):
     def inline(self, fn: JitFunction, args: list[Any], kwargs: dict[str, Any]) -> Any:
         bound, caller = fn.bind(args, kwargs), self.b.loc
         try:
-            return Scope(self.b, fn, dict(bound), self.depth + 1).run()
+            return Scope(self.b, fn, dict(bound), self.depth + 1, caller).run()
         except CompileError as e:
-            raise CompileError(f"{e}\n  {fn.name} is called at {caller.file}:{caller.line}") from None
+            raise CompileError(called_at(str(e), fn.name, caller)) from None
 
 
 def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:
@@ -218,8 +221,10 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
         b.region,
         b.value_count,
         b.op_count,
-        captured=tuple(b.captured),
+        captured=tuple(b.captured.values()),
         copies=b.copies,
+        file=fn.source.file,
+        warnings=tuple(b.warnings),
     )
     program.split_words = b.split_words
     fuse.fuse_accumulators(program)

@@ -51,7 +51,7 @@ def register(op: type) -> type:
 def custom(b: Builder, name: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Emit the operation; its results have the types of what is given as `out`."""
     op = _registered(name)
-    b.captured.append((_Registry, name, op))
+    b.capture(_Registry, name, op)
     made = _instance(op, name, args, kwargs)
     outs = kwargs.get("out", ())
     outs = outs if isinstance(outs, tuple | list) else (outs,)

@@ -1,6 +1,8 @@
-"""Compile errors that show the kernel's line with a caret."""
+"""Errors that show the kernel's line with a caret, at compile time and at run time."""
 
 from __future__ import annotations
+
+import linecache
 
 from ..errors import CompileError
 from .program import Loc
@@ -12,10 +14,44 @@ def compile_error(message: str, loc: Loc, source: list[str], first_line: int) ->
     `source` holds the lines of the function, `first_line` is the file's number of the first of them.
     """
     index = loc.line - first_line
-    head = f"{loc.file}:{loc.line}:{loc.column + 1}: {message}"
-    if not 0 <= index < len(source):
-        return CompileError(head)
-    shown = [f"{first_line + i:>5} | {source[i]}" for i in range(max(0, index - 2), index + 1)]
+    shown = source[max(0, index - 2) : index + 1] if 0 <= index < len(source) else []
+    return CompileError("\n".join([_head(loc, message), *_excerpt(loc, shown)]))
+
+
+def at_line(loc: Loc, message: str) -> str:
+    """The message with file, line, column, the source line, a caret, and for a helper where it was called."""
+    line = linecache.getline(loc.file, loc.line).rstrip("\r\n")
+    return "\n".join([_head(loc, message), *_excerpt(loc, [line] if line else []), *_callers(loc)])
+
+
+def called_at(text: str, helper: str, caller: Loc) -> str:
+    """An error's text with the place where a helper was called; the same place again is counted."""
+    line = f"  {helper} is called at {caller.file}:{caller.line}"
+    before, _, last = text.rpartition("\n")
+    words = last.removeprefix(line)
+    if words == last:
+        return f"{text}\n{line}"
+    times = int(words.strip(" ,times") or 1)
+    return f"{before}\n{line}, {times + 1} times"
+
+
+def _head(loc: Loc, message: str) -> str:
+    return f"{loc.file}:{loc.line}:{loc.column + 1}: {message}"
+
+
+def _excerpt(loc: Loc, lines: list[str]) -> list[str]:
+    """Source lines, the last of them that of `loc`, and the caret below."""
+    if not lines:
+        return []
+    shown = [f"{n:>5} | {text}" for n, text in enumerate(lines, loc.line - len(lines) + 1)]
     # a tab stays a tab, so that the caret stands under the column however wide tabs are shown
-    under = "".join("\t" if c == "\t" else " " for c in source[index][: loc.column])
-    return CompileError("\n".join([head, *shown, " " * 8 + under + "^"]))
+    under = "".join("\t" if c == "\t" else " " for c in lines[-1][: loc.column])
+    return [*shown, " " * 8 + under + "^"]
+
+
+def _callers(loc: Loc) -> list[str]:
+    text = ""
+    while loc.caller is not None:
+        text = called_at(text, loc.helper, loc.caller)
+        loc = loc.caller
+    return text.split("\n")[1:]

@@ -15,6 +15,7 @@ from . import syntax
 from . import types as ty
 from .aggregate import Aggregate
 from .builder import Builder
+from .outside import capture_attribute, capture_global
 from .program import Value
 from .rules import COMPARISON, KernelError, describe, fold
 from .words import METHODS, BoundWord, Word, constexpr, unwrap
@@ -122,9 +123,10 @@ class Expressions(ABC):
         """A name from outside of the kernel: constants must be simple, since they are frozen at compile time."""
         from .jit import JitFunction
 
-        x = unwrap(x)
+        held, x = x, unwrap(x)
         if x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | JitFunction):
-            self.b.captured.append((self.fn, node.id, x))
+            self.at(node)
+            capture_global(self.b, self.fn, node.id, held, x)
             return x
         if isinstance(x, Word | type) or callable(x) or hasattr(x, "__dict__"):
             return x
@@ -141,12 +143,14 @@ class Expressions(ABC):
         if node.attr == "value" and (owner is None or isinstance(owner, COMPILE_TIME)):
             return owner  # of a constexpr
         try:
-            return unwrap(getattr(owner, node.attr))
+            x = unwrap(getattr(owner, node.attr))
         except AttributeError:
             near = difflib.get_close_matches(node.attr, [n for n in dir(owner) if n[0] != "_"], 3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             what = "word" if inspect.ismodule(owner) else "attribute"
             raise self.error(f"{ast.unparse(node.value)} has no {what} {node.attr!r}{hint}", node) from None
+        capture_attribute(self.b, owner, node.attr, x)
+        return x
 
     def value_attribute(self, v: Value, node: ast.Attribute) -> Any:
         if node.attr == "dtype":

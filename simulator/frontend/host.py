@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 from .builder import Builder
 from .program import Value
 from .rules import KernelError
 from .types import BlockType, DType, PointerType
-from .words import constexpr, unwrap
+from .words import Word, constexpr, unwrap
 
 # Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
 HOST_FUNCTIONS: tuple[Any, ...] = (
@@ -38,6 +39,8 @@ HOST_FUNCTIONS: tuple[Any, ...] = (
     any,
     all,
 )
+# Modules whose functions are all harmless: numbers in, a number or a tuple of numbers out.
+HOST_MODULES = (math,)
 # Those that only put values of the program into another order.
 ARRANGING = (tuple, list, isinstance, zip, enumerate, reversed)
 
@@ -57,14 +60,19 @@ def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
     if fn in (zip, enumerate, reversed):
         return tuple(fn(*args, **kwargs))
     if values and fn not in ARRANGING:
-        raise KernelError(f"{describe_function(fn)} needs compile-time arguments, got a value of the program")
+        raise KernelError(
+            f"{describe_function(fn)} needs compile-time arguments, got a value of the program{_word_for(fn)}"
+        )
     return unwrap(fn(*args, **kwargs))
 
 
 def is_host(fn: Any) -> bool:
     """Whether a kernel may call `fn` at compile time."""
-    if isinstance(getattr(fn, "__self__", None), DType | PointerType | BlockType | str | tuple):
-        return True  # x.dtype.is_floating() and the like
+    owner = getattr(fn, "__self__", None)
+    if isinstance(owner, DType | PointerType | BlockType | str | tuple | int | float):
+        return True  # x.dtype.is_floating(), B.bit_length() and the like
+    if any(owner is m for m in HOST_MODULES):
+        return True
     return any(fn is f for f in HOST_FUNCTIONS) or getattr(fn, "__ascendtile_host__", False) is True
 
 
@@ -74,6 +82,15 @@ def _instead(fn: Any) -> str:
     if fn is builtins.sum:
         return "use tl.sum"
     return "make it a @jit function" if callable(fn) else "it is no function"
+
+
+def _word_for(fn: Any) -> str:
+    """The word of the language of the same name, if there is one."""
+    from .. import language
+
+    name = getattr(fn, "__name__", "")
+    found = isinstance(getattr(language, name, None), Word) and getattr(fn, "__self__", None) is math
+    return f"; use tl.{name}" if found else ""
 
 
 def describe_function(fn: Any) -> str:

@@ -103,7 +103,7 @@ class JitFunction:
 
     def program(self, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:
         """The tile program for these parameter types and compile-time values, compiled once each."""
-        key = (tuple(types.items()), tuple((n, _hashable(x)) for n, x in constants.items()))
+        key = (tuple(types.items()), tuple((n, self._constant(n, x)) for n, x in constants.items()))
         found = self._programs.get(key)
         if found is None or _stale(found):
             found = compile_kernel(self, types, constants)
@@ -111,6 +111,17 @@ class JitFunction:
                 self._programs.pop(next(iter(self._programs)))
             self._programs[key] = found
         return found
+
+    def _constant(self, name: str, x: Any) -> Any:
+        """A key for a compile-time argument."""
+        try:
+            return _hashable(x)
+        except UsageError:
+            text = " ".join(repr(x).split())
+            raise UsageError(
+                f"{self.name}: {name!r} is a compile-time argument, which must be hashable (number, string, tuple, type); "
+                f"got {type(x).__name__} {text if len(text) <= 60 else f'{text[:60]}...'}"
+            ) from None
 
     def lookup(self, name: str) -> tuple[Any] | None:
         """A name from the kernel's closure or module, in a tuple; None if there is none."""

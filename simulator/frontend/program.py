@@ -52,11 +52,13 @@ from .types import AnyType, PointerType
 
 @dataclass(frozen=True)
 class Loc:
-    """Place in a source file: 1-based line, 0-based column."""
+    """Place in a source file: 1-based line, 0-based column; inside of a helper also the place of its call."""
 
     file: str
     line: int
     column: int = 0
+    helper: str = ""
+    caller: Loc | None = None
 
 
 class Value:
@@ -141,6 +143,8 @@ class Program:
     op_count: int
     source: dict[Loc, str] = field(default_factory=dict)
     copies: dict[int, int] = field(default_factory=dict)  # value -> buffers that the kernel asks for
+    file: str = ""  # that of the kernel itself; helpers may come from others
+    warnings: tuple[str, ...] = ()  # what the compiler noticed
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
     split_words: dict[str, Loc] = field(
         default_factory=dict

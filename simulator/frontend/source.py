@@ -37,14 +37,14 @@ class Source:
         file = inspect.getsourcefile(fn) or "<kernel>"
         return Source(file, first, [r.rstrip("\r\n") for r in raw], first - 1 - header, tree)
 
-    def loc(self, node: ast.AST) -> Loc:
+    def loc(self, node: ast.AST, helper: str = "", caller: Loc | None = None) -> Loc:
         """Place of a node; the tree counts columns in bytes, the message in characters."""
         line = node.lineno + self.shift  # type: ignore[attr-defined]
         column = node.col_offset  # type: ignore[attr-defined]
         text = self.lines[line - self.first_line]
         if not text.isascii():
             column = len(text.encode()[:column].decode(errors="replace"))
-        return Loc(self.file, line, column)
+        return Loc(self.file, line, column, helper, caller)
 
 
 def _first_statement(raw: list[str]) -> tuple[ast.stmt | None, int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..frontend.cores import CUBE, barrier_cores
+from ..frontend.errors import at_line
 from ..frontend.program import Op, Program
 from .cube_lower import CubeLowering
 from .machine import Wiring
@@ -45,7 +46,7 @@ class Crossing(CubeLowering):
         self._set(op, core, slot)
         if turn - self.flags.get(("wait", *key[1:]), -1) > MOST_AHEAD:
             self.plan.warn(
-                op.loc,
+                op,
                 f"sync_block_set: the {core} core may be more than {MOST_AHEAD} sets of event {event} ahead of the waits, "
                 f"and the counter holds {MOST_AHEAD}; let it wait for the other core now and then",
             )
@@ -66,7 +67,7 @@ class Crossing(CubeLowering):
         cores = [c for c in barrier_cores(op.attrs["mode"]) if self._pipe_of(c, "S") >= 0]
         if not cores:
             plan.warn(
-                op.loc,
+                op,
                 f"sync_block_all({op.attrs['mode']!r}): the kernel has no work for such cores; nobody waits",
             )
             return
@@ -149,7 +150,8 @@ def check_barrier(program: Program, product: str, programs: int, cores: int) -> 
         return
     for op in program.walk():
         if op.kind == "sync" and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
-            raise RunError(
-                f"{op.loc.file}:{op.loc.line}: hang: sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) waits for "
+            words = (
+                f"hang: sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) waits for "
                 f"all {programs} programs, but {product} runs {cores} at once; start at most {cores} and loop in them"
             )
+            raise RunError(at_line(op.loc, words))

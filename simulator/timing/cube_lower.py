@@ -37,7 +37,7 @@ class CubeLowering(Walker):
             run = op.attrs.get("run", 1)
             n, size = r.numel // run, align(run * plan_bytes(r) // r.numel, BLOCK_BYTES)
             things = "elements" if run == 1 else f"rows of {run} elements"
-            plan.warn(op.loc, f"discrete load: {n} {things}, one transfer of {size} bytes each")
+            plan.warn(op, f"discrete load: {n} {things}, one transfer of {size} bytes each")
             amount: Any = n * size
             what = {**slots, "occupancy": n * plan.l1_interval, "latency": plan.l1_latency, "instructions": n}
             every = np.ones(len(self.active))

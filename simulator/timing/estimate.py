@@ -182,7 +182,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
         warnings=(
             *call.warnings,
             *grid_words(sum(len(g.programs) for g in groups), machine.cores),
-            *plan.warnings,
+            *plan.warnings.words(),
         ),
         notes=plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
         lifted=_lifted(call, plan, groups, result.cycles, overhead),

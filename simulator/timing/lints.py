@@ -36,7 +36,7 @@ def padded_rows(plan: Plan) -> None:
     """Warn of loads and stores in UB whose rows end inside a block of 32 bytes: they are padded to whole ones."""
     for op in plan.program.walk():
         for words in _padded(plan, op):
-            plan.warn(op.loc, words)
+            plan.warn(op, words)
 
 
 def _padded(plan: Plan, op: Op) -> Iterator[str]:

@@ -169,13 +169,10 @@ class Lowering(Crossing):
         grade = model.take_grade()
         coarse = COARSE.get(op.name) if op.kind == "unary" else None
         if coarse:
-            self.plan.warn(op.loc, coarse)
+            self.plan.warn(op, coarse)
         why = falls_back(op)
         if why and not op.attrs.get("of_access"):
-            self.plan.warn(
-                op.loc,
-                f"{why}: runs element by element on the scalar unit ({cost.occupancy:.0f} cycles{self._on_vector(op)})",
-            )
+            self._warn_scalar(op, why, cost.occupancy)
         pipe = self.plan.scalar if why else self._pipe(op)
         return Template(
             pipe,
@@ -196,13 +193,17 @@ class Lowering(Crossing):
             return named.get(op.attrs["pipe"], wiring.vector)
         return self.plan.scalar if op.kind == "get_element" else wiring.vector
 
-    def _on_vector(self, op: Op) -> str:
-        """What a cast to fp32 would make of it; words for operations whose meaning that keeps."""
-        if op.name not in CASTABLE:
-            return ""
-        cycles = self.plan.costs.on_vector(op).occupancy
-        self.plan.costs.model.take_grade()  # it is only spoken of
-        return f", {cycles:.0f} as a vector instruction on .to(tl.float32), which is exact below 2**24"
+    def _warn_scalar(self, op: Op, why: str, cycles: float) -> None:
+        """Say so, and what a cast to fp32 would make of operations whose meaning that keeps."""
+        text, numbers = (
+            f"{why}: runs element by element on the scalar unit ({{cycles:.0f}} cycles",
+            {"cycles": cycles},
+        )
+        if op.name in CASTABLE:
+            text += ", {vector:.0f} as a vector instruction on .to(tl.float32), which is exact below 2**24"
+            numbers["vector"] = self.plan.costs.on_vector(op).occupancy
+            self.plan.costs.model.take_grade()  # it is only spoken of
+        self.plan.warn(op, f"{text})", **numbers)
 
     def _scalar_op(self, op: Op) -> None:
         writes, _ = self.target(op.results[0])
@@ -316,7 +317,7 @@ class Lowering(Crossing):
                 pointer.tensor, self.checked_region(op, pointer, mask, "load", self.active)
             )
         out = np.ones(len(self.active))
-        for index, p, m in self.known.pieces(pointer, mask, self.active, "load", place(op)):
+        for index, p, m in self.known.pieces(pointer, mask, self.active, "load", self.site(op)):
             numbers = self.active if index is None else self.active[index]
             out[slice(None) if index is None else index] = self.touch.share(
                 p.tensor, self.checked_region(op, p, m, "load", numbers)
@@ -328,7 +329,9 @@ class Lowering(Crossing):
     ) -> AccessRegion:
         """Where an affine access touches its tensor; out of bounds is an error here as it is with values."""
         region = AccessRegion(pointer.tensor, pointer.offsets, mask, len(numbers))
-        check(pointer.tensor, region, numbers if self.subs == 1 else numbers % self.total, what, place(op))
+        check(
+            pointer.tensor, region, numbers if self.subs == 1 else numbers % self.total, what, self.site(op)
+        )
         return region
 
     def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
@@ -359,7 +362,7 @@ class Lowering(Crossing):
         all_elements = elements if isinstance(elements, int) else int(elements.max())
         if many > 1 and many == all_elements and v.numel > 1:
             self.plan.warn(
-                op.loc,
+                op,
                 f"{op.kind} of {list(v.shape)} is strided: {many} elements move as {many} blocks of 32 bytes",
             )
 
@@ -371,7 +374,7 @@ class Lowering(Crossing):
         interval = self.plan.read_interval if reading else self.plan.write_interval
         latency = self.plan.read_latency if reading else self.plan.write_latency
         things = "elements" if run == 1 else f"rows of {run} elements"
-        self.plan.warn(op.loc, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
+        self.plan.warn(op, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
         self._add(
             wiring.mte2 if reading else wiring.mte3,
             op.loc,
@@ -421,7 +424,7 @@ class Lowering(Crossing):
         """A store that the memory system combines; where the old values are used, a load of the same elements before it."""
         if op.attrs["result_used"]:
             self.plan.warn(
-                op.loc,
+                op,
                 f"atomic_{op.name} with its old values: no figure is published; costed as a load and a store",
             )
             self.record_load(op, pointer, mask)
@@ -503,7 +506,7 @@ class Lowering(Crossing):
         carried = ", ".join(r.name for r in op.results)
         if carried:
             self.plan.warn(
-                op.loc,
+                op,
                 f"{carried} goes from turn to turn, but on the device two vector cores share the turns",
             )
 

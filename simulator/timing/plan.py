@@ -14,6 +14,7 @@ from .cube_cost import ITEM_BYTES, CubeCosts
 from .dot_words import dot_words
 from .geometry import align
 from .homes import Homes
+from .line_warnings import LineWarnings
 from .machine import Wiring
 from .place import Placement
 from .provenance import BEST, channel_grades, pipe_grades
@@ -85,7 +86,7 @@ class Plan:
         self.lines: dict[tuple[str, int, int], int] = {}
         self.pipe_grade = pipe_grades(product, wiring)
         self.channel_grade = channel_grades(product)
-        self.warnings: dict[str, None] = {}
+        self.warnings = LineWarnings()
         self.templates: dict[int, Template] = {}
         self.extra_slots: dict[Any, int] = {}
         self._extra_keys: dict[int, Any] = {}
@@ -211,8 +212,9 @@ class Plan:
             grade = max(grade, self.channel_grade[channel])
         return self.lines.setdefault((loc.file, loc.line, grade), len(self.lines))
 
-    def warn(self, loc: Loc, text: str) -> None:
-        self.warnings[f"{loc.file}:{loc.line}: {text}"] = None
+    def warn(self, op: Op, text: str, **numbers: float) -> None:
+        """See `LineWarnings.add`."""
+        self.warnings.add(op, text, **numbers)
 
     def notes(self, waves: int) -> tuple[str, ...]:
         """Rows that stood in for others, and the figures of this launch that nobody published (grade D)."""

@@ -99,7 +99,7 @@ def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
     need, have = buffer.peak_bytes, buffer.capacity_bytes
     rows = "\n".join(
         f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
-        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  line {v.line}"
+        f"{f' x {v.copies} copies' if v.copies > 1 else ''}  {_line(program, v)}"
         for v in buffer.peak[:6]
     )
     rest = buffer.peak[6:]
@@ -107,5 +107,13 @@ def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
         rows += f"\n    {sum(v.bytes * v.copies for v in rest):>8} B  in {len(rest)} smaller ones"
     return (
         f"{program.name} on {device}: {space.lower()} overflow, requires {need * 8} bits while {have * 8} bits available "
-        f"({need} against {have} bytes). Alive at the peak:\n{rows}"
+        f"({need} against {have} bytes). Alive at the peak"
+        f"{f' (lines of {program.file})' if program.file else ''}:\n{rows}"
     )
+
+
+def _line(program: Program, v: LiveValue) -> str:
+    """Where a value is made: a line of the kernel's file, or a place in another one that a helper comes from."""
+    if not v.line:
+        return "no line of its own"
+    return f"line {v.line}" if v.file in ("", program.file) else f"{v.file}:{v.line}"

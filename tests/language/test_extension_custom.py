@@ -115,7 +115,7 @@ def use(x, NAME: tl.constexpr, ARGUMENT: tl.constexpr):
             "broken",
             "shape",
             RunError,
-            r"test_extension_custom.py:\d+: .*gave shape \[3\] in program 0, but `out` has \[8\]",
+            r"test_extension_custom.py:\d+:\d+: .*gave shape \[3\] in program 0, but `out` has \[8\]",
         ),
         ("broken", "count", RunError, "gave 2 results, but `out` has 1"),
         ("broken", "raise", RunError, "custom op 'broken' in program 0: .*Error"),

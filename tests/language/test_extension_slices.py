@@ -126,7 +126,7 @@ def test_a_slice_that_leaves_its_tile_is_refused_before_it_runs(offset, size, st
 def test_a_slice_that_leaves_its_tile_while_it_runs_names_program_and_line(n: int) -> None:
     x = np.zeros(64, np.float32)
     with pytest.raises(
-        RunError, match=rf"test_extension_slices.py:\d+: extract_slice.*offset {n}, .*in program 0"
+        RunError, match=rf"test_extension_slices.py:\d+:\d+: extract_slice.*offset {n}, .*in program 0"
     ):
         one_slice[(1,)](x.copy(), x, n, OFFSET=None, SIZE=8, STRIDE=1)
 

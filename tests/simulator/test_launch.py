@@ -106,7 +106,7 @@ def test_read_only_outputs_are_refused_and_inputs_are_fine() -> None:
     double[(1,)](x, out, 4, B=4)
     assert out.tolist() == [2] * 4
     with pytest.raises(
-        sim.RunError, match=r"test_launch\.py:\d+: store to 'out', which is a read-only array"
+        sim.RunError, match=r"test_launch\.py:\d+:\d+: store to 'out', which is a read-only array"
     ):
         double[(1,)](out, x, 4, B=4)
     double[(1,)](np.broadcast_to(np.float32(3), 4), out, 1, B=4)
@@ -216,7 +216,9 @@ WAYS = ["load", "store", "atomic_add", "discrete load", "discrete store", "discr
 def test_out_of_bounds_names_tensor_index_program_and_line(what: str) -> None:
     x, zeros = np.zeros(10, np.float32), np.zeros(4, np.int32)
     access[(3,)](x, zeros, 0, 4, B=4, WHAT=what)  # program 2 ends at 9, the last element
-    says = rf"test_launch\.py:\d+: {what.split()[-1]} of element 10 of 'x' in program 2 is out of bounds: "
+    says = (
+        rf"test_launch\.py:\d+:\d+: {what.split()[-1]} of element 10 of 'x' in program 2 is out of bounds: "
+    )
     with pytest.raises(
         OutOfBoundsError, match=says + r"the tensor has shape \[10\], legal elements are 0 to 9"
     ):
@@ -257,9 +259,9 @@ def divides(x, out, n, B: tl.constexpr):
 def test_integer_division_by_zero_names_the_program() -> None:
     out = np.zeros(4, np.int32)
     x = np.array([-1, -2, 3, 4, 5, -6, 0, 8], np.int32)
-    with pytest.raises(sim.RunError, match=r"test_launch\.py:\d+: integer division by zero in program 1"):
+    with pytest.raises(sim.RunError, match=r"test_launch\.py:\d+:\d+: integer division by zero in program 1"):
         divides[(2,)](x, out, 0, B=4)
-    with pytest.raises(sim.RunError, match="integer division by zero in program 1; give masked-out elements"):
+    with pytest.raises(sim.RunError, match=r"in program 1, element \[2\] \(1 of 4 are 0\); give masked-out"):
         divides[(2,)](x, out, 1, B=4)
 
 

@@ -111,6 +111,8 @@ class Builder:
 
     def const(self, value: Number, dtype: DType | None = None) -> Value:
         """A scalar constant of the program; its type is Triton's for that Python number unless given."""
+        if not is_number(value):
+            raise KernelError(f"expected a tile, a scalar or a number here, got {describe(value)}")
         try:
             dtype = dtype or ty.of_constant(value)
             held: Number = (

@@ -149,6 +149,11 @@ class Scope(Control):
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
             self.unpack(target, value)
+        elif isinstance(target, ast.Attribute):
+            raise self.error(
+                "assignment to an attribute is not supported in a kernel; give the value a name of its own",
+                target,
+            )
         elif isinstance(target, ast.Starred):
             raise self.error("`*` on the left of an assignment is not supported; name every part", target)
         else:
@@ -179,8 +184,11 @@ class Scope(Control):
             if isinstance(fn, JitFunction):
                 return self.inline(fn, args, kwargs)
             if isinstance(fn, DType):
-                (x,) = args
-                return self.b.cast(x, fn)
+                if len(args) != 1 or kwargs:
+                    raise KernelError(
+                        f"{fn} makes a value of one other, got {len(args) + len(kwargs)} arguments"
+                    )
+                return self.b.cast(args[0], fn)
             if isinstance(fn, Word):
                 fn.check(args, kwargs)
                 return fn.build(self.b, *args, **kwargs)

@@ -203,7 +203,9 @@ class Control(Expressions):
     def for_statement(self, s: ast.For, rest: list[ast.stmt]) -> Return | None:
         """Compile a `for`; one that is unrolled and may return takes `rest` with it and gives the `Return` of all."""
         if s.orelse:
-            raise self.error("`for ... else` is not supported", s)
+            raise self.error(
+                "`for ... else` is not supported in a kernel; put what follows behind the loop", s
+            )
         turns = self.expr(s.iter)
         if isinstance(turns, DynamicRange):
             self.dynamic_for(s, turns)
@@ -267,7 +269,9 @@ class Control(Expressions):
 
     def do_While(self, s: ast.While) -> None:
         if s.orelse:
-            raise self.error("`while ... else` is not supported", s)
+            raise self.error(
+                "`while ... else` is not supported in a kernel; put what follows behind the loop", s
+            )
 
         def compile_turn(carried: Carried) -> list[Region]:
             condition, body = Region(), Region()

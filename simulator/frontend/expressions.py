@@ -187,7 +187,7 @@ class Expressions(ABC):
             else:
                 args.append(self.expr(a))
         if any(k.arg is None for k in node.keywords):
-            raise self.error("`**` in a call is not supported in a kernel", node)
+            raise self.error("`**` in a call is not supported in a kernel; write the keywords out", node)
         kwargs = {k.arg: self.expr(k.value) for k in node.keywords if k.arg}
         return self.call(fn, args, kwargs, node)
 
@@ -272,7 +272,10 @@ class Expressions(ABC):
             return (unwrap(a) is unwrap(b)) == isinstance(op, ast.Is)
         if isinstance(op, ast.In | ast.NotIn):
             if isinstance(a, Value):
-                raise self.error("`in` needs a compile-time value on its left", node)
+                raise self.error(
+                    "`in` needs a compile-time value on its left; compare one by one: (x == a) | (x == b)",
+                    node,
+                )
             if not isinstance(b, tuple | list | str | range) or any(isinstance(e, Value) for e in b):
                 raise self.error("`in` needs a tuple of compile-time values on its right", node)
             return (a in b) == isinstance(op, ast.In)
@@ -329,7 +332,10 @@ class Expressions(ABC):
     def ex_FormattedValue(self, node: ast.FormattedValue) -> str:
         x = self.expr(node.value)
         if isinstance(x, Value):
-            raise self.error("an f-string takes compile-time values only", node)
+            raise self.error(
+                'an f-string takes compile-time values only; print values of the program with tl.device_print("text", x)',
+                node,
+            )
         conversions: dict[int, Callable[[Any], Any]] = {97: ascii, 114: repr, 115: str}
         x = conversions.get(node.conversion, lambda v: v)(x)
         spec = "" if node.format_spec is None else self.expr(node.format_spec)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import math
 from typing import Any
 
 from .builder import Builder
 from .program import Value
-from .rules import KernelError
+from .rules import KernelError, describe
 from .types import BlockType, DType, PointerType
 from .words import Word, constexpr, unwrap
 
@@ -57,13 +58,31 @@ def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return out
     if not is_host(fn):
         raise KernelError(f"{describe_function(fn)} cannot be called in a kernel; {_instead(fn)}")
+    args = [_iterable(fn, a) for a in args]
     if fn in (zip, enumerate, reversed):
         return tuple(fn(*args, **kwargs))
-    if values and fn not in ARRANGING:
+    if fn not in (*ARRANGING, len) and any(_holds_value(a) for a in (*args, *kwargs.values())):
         raise KernelError(
             f"{describe_function(fn)} needs compile-time arguments, got a value of the program{_word_for(fn)}"
         )
     return unwrap(fn(*args, **kwargs))
+
+
+def _holds_value(x: Any) -> bool:
+    return any(map(_holds_value, x)) if isinstance(x, tuple | list) else isinstance(x, Value)
+
+
+def _iterable(fn: Any, x: Any) -> Any:
+    """An argument for a function that may go over it: a range that is unrolled as its numbers."""
+    from .control import DynamicRange, StaticRange
+
+    if isinstance(x, DynamicRange):
+        raise KernelError(
+            f"{describe_function(fn)} cannot go over a range of the program; take tl.static_range"
+        )
+    if isinstance(x, Value) and fn in (tuple, list, zip, reversed, enumerate, len):
+        raise KernelError(f"{describe_function(fn)} needs a compile-time tuple, got {describe(x)}")
+    return x.values if isinstance(x, StaticRange) else x
 
 
 def is_host(fn: Any) -> bool:
@@ -81,7 +100,13 @@ def _instead(fn: Any) -> str:
         return "use tl.device_print for values of the program, tl.static_print for compile-time ones"
     if fn is builtins.sum:
         return "use tl.sum"
-    return "make it a @jit function" if callable(fn) else "it is no function"
+    if inspect.isfunction(fn):
+        return "make it a @jit function"
+    return (
+        f"compute it outside and pass the result as tl.constexpr{_word_for(fn)}"
+        if callable(fn)
+        else "it is no function"
+    )
 
 
 def _word_for(fn: Any) -> str:

@@ -8,9 +8,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import CompileError, UsageError
 from .compiler import Source, compile_kernel
-from .program import Program
+from .errors import at_line
+from .program import Loc, Program
 from .rules import KernelError
 from .types import AnyType
 from .words import constexpr, unwrap
@@ -38,8 +39,13 @@ class JitFunction:
         self.options = options or {}
         self.parameters = list(inspect.signature(fn).parameters.values())
         for p in self.parameters:
-            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-                raise UsageError(f"{self.name}: a kernel cannot take *args or **kwargs ({p})")
+            stars = "*" if p.kind == p.VAR_POSITIONAL else "**" if p.kind == p.VAR_KEYWORD else ""
+            if stars:
+                raise UsageError(
+                    at_line(
+                        _place(fn, p.name), f"{self.name} cannot take {stars}{p.name}: name every parameter"
+                    )
+                )
         self.constexprs = {p.name for p in self.parameters if _is_constexpr(p.annotation, fn.__globals__)}
         self._programs: dict[Any, Program] = {}
 
@@ -132,6 +138,16 @@ class JitFunction:
             except ValueError:
                 return None
         return (self.fn.__globals__[name],) if name in self.fn.__globals__ else None
+
+
+def _place(fn: Callable[..., Any], name: str) -> Loc:
+    """Where a starred parameter of that name stands."""
+    try:
+        source = Source.of(fn)
+    except CompileError:
+        return Loc(fn.__code__.co_filename, fn.__code__.co_firstlineno)
+    a = source.tree.args
+    return next(source.loc(x) for x in (a.vararg, a.kwarg) if x is not None and x.arg == name)
 
 
 def _is_constexpr(annotation: Any, names: dict[str, Any]) -> bool:

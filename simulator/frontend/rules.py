@@ -13,6 +13,7 @@ from .program import Value
 from .types import DType, PointerType
 
 MAX_FOLDED_BITS = 4096  # of << and ** between Python numbers
+MAX_REPEATED = 1 << 16  # parts of a text or tuple made by `*`
 Number = bool | int | float
 Operand = Value | Number
 
@@ -63,6 +64,14 @@ def is_number(x: object) -> bool:
     return isinstance(x, bool | int | float)
 
 
+def _repeated(a: Any, b: Any) -> int:
+    """Parts of a text or tuple that is repeated; 0 for numbers."""
+    many = (str, tuple, list, bytes)
+    if isinstance(a, many) and isinstance(b, int):
+        return len(a) * b
+    return len(b) * a if isinstance(b, many) and isinstance(a, int) else 0
+
+
 def fold(name: str, a: Any, b: Any) -> Any:
     """The operation on two compile-time numbers, as Python computes it."""
     if name in ("div", "floordiv", "mod") and b == 0:
@@ -70,6 +79,8 @@ def fold(name: str, a: Any, b: Any) -> Any:
     try:
         if name in ("shl", "pow") and is_number(b) and b > MAX_FOLDED_BITS:
             raise OverflowError(f"the right side is above {MAX_FOLDED_BITS}")
+        if name == "mul" and _repeated(a, b) > MAX_REPEATED:
+            raise OverflowError(f"it would have {_repeated(a, b)} parts, the limit is {MAX_REPEATED}")
         return ARITHMETIC[name](a, b)
     except TypeError:
         raise KernelError(f"'{name}' of {describe(a)} and {describe(b)} has no meaning") from None
@@ -160,13 +171,16 @@ def types_of(a: Operand, b: Operand) -> str:
 
 def axis_of(axis: int, rank: int) -> int:
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
-        raise KernelError(f"axis {axis!r} is out of range for rank {rank}: allowed are {-rank} to {rank - 1}")
+        shown = describe(axis) if isinstance(axis, Value) else repr(axis)
+        raise KernelError(f"axis {shown} is out of range for rank {rank}: allowed are {-rank} to {rank - 1}")
     return axis % rank
 
 
 def grid_axis(axis: int) -> int:
     if axis not in (0, 1, 2):
-        raise KernelError(f"the axis of a grid is 0, 1 or 2, got {axis!r}")
+        raise KernelError(
+            f"the axis of a grid is 0, 1 or 2, got {describe(axis) if isinstance(axis, Value) else repr(axis)}"
+        )
     return axis
 
 

@@ -33,7 +33,10 @@ class Source:
             ) from None
         tree, header = _first_statement(raw)
         if not isinstance(tree, ast.FunctionDef):
-            raise CompileError(f"{fn.__name__}: only plain functions can be kernels (no lambda, no async)")
+            raise CompileError(
+                f"{inspect.getsourcefile(fn)}:{first}: {fn.__name__}: only plain functions can be kernels "
+                "(no lambda, no async)"
+            )
         file = inspect.getsourcefile(fn) or "<kernel>"
         return Source(file, first, [r.rstrip("\r\n") for r in raw], first - 1 - header, tree)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..frontend.program import Value
-from ..frontend.rules import KernelError, is_number
+from ..frontend.rules import KernelError, describe, is_number
 from ..frontend.words import Builder, word
 
 
@@ -37,7 +37,7 @@ def device_print(b: Builder, prefix: str, *args: Any, hex: bool = False) -> None
     """
     if not isinstance(prefix, str):
         raise KernelError(
-            f"device_print: the first argument is the text to print before the values, got {prefix!r}"
+            f"device_print: the first argument is the text to print before the values, got {describe(prefix)}"
         )
     for x in args:
         if not isinstance(x, Value) and not is_number(x):

@@ -25,30 +25,40 @@ class LaunchGroup:
     cycles: float = 0.0
     various: bool = False
 
-    def add(self, run: Run) -> None:
-        """One launch more."""
+    def add(self, run: Run, time_us: float, cycles: float) -> None:
+        """One launch more; `run` is it, or one like it that took at least as long."""
         self.count += 1
-        self.time_us += run.time_us
-        self.cycles += run.cycles
+        self.time_us += time_us
+        self.cycles += cycles
         if run.time_us > self.dearest.time_us:
             self.dearest = run
 
 
 @dataclass
 class Collector:
-    """All launches of a script, by group; `tell` is what `watch` is given."""
+    """All launches of a script, by group; `tell` is what `watch` is given.
+
+    processes: how many others than the script's own launched kernels; unread_processes: those that ended while they wrote a
+    launch down, which is lacking.
+    """
 
     groups: dict[Any, LaunchGroup] = field(default_factory=dict)
+    processes: int = 0
+    unread_processes: int = 0
 
-    def tell(self, run: Run) -> None:
-        """Add a launch."""
-        key = _key(run)
+    def tell(self, run: Run) -> Any:
+        """Add a launch; gives the key of its row."""
+        return self.add(_key(run), run, run.time_us, run.cycles)
+
+    def add(self, key: Any, run: Run, time_us: float, cycles: float) -> Any:
+        """Add a launch that took `time_us` to the row `key`; `run` is it, or one like it that took at least as long."""
         if key not in self.groups and len(self.groups) >= MOST_GROUPS:
             key = ("various", run.name)
         if key not in self.groups:
             grid = run.launches[0].grid if run.launches and key[0] != "various" else None
             self.groups[key] = LaunchGroup(run.name, grid, run, various=key[0] == "various")
-        self.groups[key].add(run)
+        self.groups[key].add(run, time_us, cycles)
+        return key
 
     @property
     def by_time(self) -> list[LaunchGroup]:
@@ -60,6 +70,11 @@ class Collector:
         """The single launch that took longest."""
         runs = [g.dearest for g in self.groups.values()]
         return max(runs, key=lambda r: r.time_us) if runs else None
+
+    @property
+    def timed(self) -> bool:
+        """Whether time was asked for."""
+        return any(g.dearest.launches for g in self.groups.values())
 
     @property
     def count(self) -> int:

@@ -1,7 +1,8 @@
 """A script run as Python would run it, with the simulator in Triton's place.
 
 `run_script` gives its exit status. An exception of the script itself is shown as Python shows it, without the frames of
-ascendtile; what the simulator refuses or finds out is an error with the place in the script that launched the kernel.
+ascendtile; what the simulator refuses or finds out is an error with the place in the script that launched the kernel
+(`script_errors.py` has both).
 """
 
 from __future__ import annotations
@@ -10,21 +11,18 @@ import contextlib
 import os
 import runpy
 import sys
-import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-import ascendtile.simulator as simulator
 from ascendtile.simulator import triton_shim
 from ascendtile.simulator.errors import AscendtileError, UsageError
+from ascendtile.simulator.run import Run
 from ascendtile.simulator.watching import watch
 
-from .collecting import Collector
+from . import script_errors
 
-PACKAGE = Path(simulator.__file__).resolve().parent.parent
-OURS = tuple(str(PACKAGE / folder) + os.sep for folder in ("simulator", "kernels", "tiling", "reports"))
 FAILED = 1
 
 
@@ -37,18 +35,45 @@ class Script:
     module: bool = False
 
 
-def run_script(script: Script, found: Collector, devices: Sequence[str] = ("npu",)) -> int:
-    """Run it and tell `found` of its launches. Errors of the simulator are raised, with the place of the launch added."""
-    with watch(found.tell), triton_shim.installed(devices), _like_python(script):
+@dataclass(frozen=True)
+class Outcome:
+    """Exit status of a script, and in words what ended it early."""
+
+    status: int = 0
+    error: str | None = None
+
+
+def run_script(script: Script, tell: Callable[[Run], None], devices: Sequence[str] = ("npu",)) -> Outcome:
+    """Run it and `tell` of its launches. Errors of the simulator are raised, with the place of the launch added."""
+    with watch(tell), triton_shim.installed(devices), _like_python(script):
         try:
-            _module(script) if script.module else _file(script)
+            _start(script)
         except SystemExit as e:
             return _exit_status(e.code)
         except AscendtileError as e:
-            raise _placed(e, script) from None
+            raise script_errors.placed(e, script) from None
         except Exception as e:
-            return _show(e, script)
-    return 0
+            sys.stderr.write(script_errors.shown(e, script))
+            return Outcome(FAILED, f"{type(e).__name__}: {e}")
+    return Outcome()
+
+
+def _start(script: Script) -> None:
+    if script.module:
+        _module(script)
+    elif os.path.isdir(script.name):
+        _folder(script)
+    else:
+        _file(script)
+
+
+def _folder(script: Script) -> None:
+    """`python FOLDER` runs the __main__.py in it."""
+    if not os.path.isfile(os.path.join(script.name, "__main__.py")):
+        raise UsageError(
+            f"{script.name} is a folder without __main__.py: name a file in it, or an operator (`ascendtile ops` lists them)"
+        )
+    runpy.run_path(script.name, run_name="__main__")
 
 
 def _file(script: Script) -> None:
@@ -67,7 +92,7 @@ def _module(script: Script) -> None:
     try:
         runpy.run_module(script.name, run_name="__main__", alter_sys=True)
     except ImportError as e:
-        if not _own_frames(e, script):
+        if not script_errors.own_frames(e, script):
             raise UsageError(f"cannot run module {script.name}: {e}") from None
         raise
 
@@ -77,6 +102,8 @@ def _like_python(script: Script) -> Iterator[None]:
     """sys.argv, sys.path[0] and __main__ as Python sets them, and back."""
     argv, path, main = sys.argv, list(sys.path), sys.modules.get("__main__")
     first = os.getcwd() if script.module else os.path.dirname(os.path.realpath(script.name))
+    if os.path.isdir(script.name) and not script.module:
+        first = script.name
     sys.argv = [script.name, *script.arguments]
     sys.path.insert(0, first)
     try:
@@ -87,60 +114,11 @@ def _like_python(script: Script) -> Iterator[None]:
             sys.modules["__main__"] = main
 
 
-def _exit_status(code: object) -> int:
+def _exit_status(code: object) -> Outcome:
     """Of `sys.exit(code)`: a text is written to standard error and means 1."""
     if code is None:
-        return 0
+        return Outcome()
     if isinstance(code, int):
-        return code & 0xFF
+        return Outcome(code & 0xFF)
     sys.stderr.write(f"{code}\n")
-    return FAILED
-
-
-# ---- exceptions ----
-
-
-def _is_ours(file: str, script: Script) -> bool:
-    """Whether a frame is ascendtile's, or of what Python runs modules with, and no part of the script."""
-    if file == script.name:
-        return False
-    return file.startswith((*OURS, "<frozen runpy", "<frozen importlib")) or file == runpy.__file__
-
-
-def _own_frames(error: BaseException, script: Script) -> list[traceback.FrameSummary]:
-    return [f for f in traceback.extract_tb(error.__traceback__) if not _is_ours(f.filename, script)]
-
-
-def _placed(error: AscendtileError, script: Script) -> AscendtileError:
-    """The error with the place in the script that led to it."""
-    frames = _own_frames(error, script)
-    if not frames:
-        return error
-    at = frames[-1]
-    text = f"{error}\n  launched at {at.filename}:{at.lineno}: {(at.line or '').strip()}"
-    return UsageError(text) if isinstance(error, UsageError) else AscendtileError(text)
-
-
-def _show(error: Exception, script: Script) -> int:
-    """Print an exception as Python does, without our frames."""
-    shown = traceback.TracebackException.from_exception(error)
-    part: traceback.TracebackException | None = shown
-    while part is not None:
-        part.stack = traceback.StackSummary.from_list(
-            [f for f in part.stack if not _is_ours(f.filename, script)]
-        )
-        part = part.__cause__ or part.__context__
-    sys.stderr.write("".join(shown.format()))
-    if _inside(error, script):
-        sys.stderr.write("(raised inside of ascendtile; ASCENDTILE_DEBUG=1 shows where)\n")
-    return FAILED
-
-
-def _inside(error: Exception, script: Script) -> bool:
-    """Whether our code raised it, or what our code called: not the script, nor a function that it handed to us."""
-    files = [f.filename for f in traceback.extract_tb(error.__traceback__)]
-    ours = [_is_ours(file, script) for file in files]
-    if False not in ours:
-        return True
-    first = ours.index(False)
-    return True in ours[first:] and files[-1] not in files[first : first + ours[first:].index(True)]
+    return Outcome(FAILED, str(code))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ascendtile.reports.options import (
 
 if TYPE_CHECKING:
     from ascendtile.reports.collecting import Collector
+    from ascendtile.reports.script import Outcome
 
 TIMELINE = 20_000  # instructions kept where a record is to be saved
 
@@ -74,15 +75,25 @@ def script_command(ctx: click.Context, /, **asked: Any) -> None:
     _check_targets(request)
     from ascendtile.reports.collecting import Collector
 
-    found = Collector()
+    found, process = Collector(), os.getpid()
     try:
-        status = _run(request, found)
-    except BaseException:
-        if found.count and not request.as_json:  # what was found out until then
-            _show(request, found, 1)
+        outcome = _run(request, found)
+    except BaseException as e:
+        if os.getpid() == process and (found.count or request.as_json):  # what was found out until then
+            _show(request, found, _failure(e))
         raise
-    _show(request, found, status)
-    sys.exit(status)
+    if os.getpid() == process:  # a process that the script forked leaves the report to the first one
+        _show(request, found, outcome)
+    sys.exit(outcome.status)
+
+
+def _failure(error: BaseException) -> Outcome:
+    """Exit status and words, as the command line will end with them."""
+    from ascendtile.reports.cli import explain
+    from ascendtile.reports.script import Outcome
+
+    status, words = explain(error)
+    return Outcome(status, words)
 
 
 def _check_targets(request: ScriptRequest) -> None:
@@ -97,27 +108,51 @@ def _check_targets(request: ScriptRequest) -> None:
         make_folder(request.out)
 
 
-def _run(request: ScriptRequest, found: Collector) -> int:
+def _run(request: ScriptRequest, found: Collector) -> Outcome:
+    from ascendtile.reports.child_processes import with_children
+    from ascendtile.reports.progress import of_launches
     from ascendtile.reports.script import Script, run_script
-    from ascendtile.simulator import device
+    from ascendtile.simulator.device import device_everywhere
 
     devices = ("npu", "cuda") if request.cuda else ("npu",)
-    away = contextlib.redirect_stdout(sys.stderr) if request.as_json else contextlib.nullcontext()
+    options: dict[str, Any] = {
+        "product": request.product,
+        "overrides": request.overrides,
+        "cube_math_type": request.cube_math_type,
+        "values": not request.no_values,
+        "time": not request.no_time,
+        "timeline": TIMELINE if request.save or request.out else 0,
+    }
+    script = Script(request.script, request.arguments, request.module)
+    away = _no_output() if request.as_json else contextlib.nullcontext()
     with (
-        device(
-            request.product,
-            overrides=request.overrides,
-            cube_math_type=request.cube_math_type,
-            values=not request.no_values,
-            time=not request.no_time,
-            timeline=TIMELINE if request.save or request.out else 0,
-        ),
+        device_everywhere(**options),
         away,
+        of_launches(),
+        with_children(found, options, devices) as gatherer,
     ):
-        return run_script(Script(request.script, request.arguments, request.module), found, devices)
+        return run_script(script, gatherer.tell, devices)
 
 
-def _show(request: ScriptRequest, found: Collector, status: int) -> None:
+@contextlib.contextmanager
+def _no_output() -> Iterator[None]:
+    """What the script and the processes that it starts print goes to standard error: standard output is for one object."""
+    with contextlib.redirect_stdout(sys.stderr):
+        sys.__stdout__.flush() if sys.__stdout__ else None
+        try:
+            kept = os.dup(1)
+            os.dup2(2, 1)
+        except OSError:  # closed: nothing can get there
+            yield
+            return
+        try:
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _show(request: ScriptRequest, found: Collector, outcome: Outcome) -> None:
     from ascendtile.reports.console import show, show_json
     from ascendtile.reports.script_view import script_json, script_page
 
@@ -129,7 +164,7 @@ def _show(request: ScriptRequest, found: Collector, status: int) -> None:
         for number, group in enumerate(found.by_time, 1):
             group.dearest.save(os.path.join(request.out, f"{number:03}-{group.kernel}.run"))
     if request.as_json:
-        show_json(script_json(request.script, status, found, request.save))
+        show_json(script_json(request.script, outcome, found, request.save))
         return
     show(script_page(request.script, found))
     if dearest is not None and dearest.launches:
@@ -163,7 +198,21 @@ def first_word(args: list[str], commands: Iterable[click.Command]) -> str | None
 
 
 def is_script(word: str | None) -> bool:
-    """Whether the first word names a script: `-m`, a name that ends in .py, or a file that is no operator."""
+    """Whether the first word names a script: `-m`, a name that ends in .py, or a file or a folder that is no operator."""
     if word is None:
         return False
+    if os.path.isdir(word):
+        return os.sep in word or word == os.curdir or _runs_as_folder(word)
     return word == "-m" or word.endswith(".py") or (os.path.isfile(word) and os.sep in word)
+
+
+def _runs_as_folder(word: str) -> bool:
+    """Whether a folder of the current one is meant: an operator of the same name comes first."""
+    from ascendtile.reports.options import find_operator
+    from ascendtile.simulator.errors import UsageError
+
+    try:
+        find_operator(word)
+    except UsageError:
+        return True
+    return False

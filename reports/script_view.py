@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -23,6 +23,9 @@ from ascendtile.reports import facts, json_view, sections, words
 from ascendtile.reports.collecting import Collector, LaunchGroup
 from ascendtile.reports.words import clean
 from ascendtile.simulator.run import Run
+
+if TYPE_CHECKING:
+    from ascendtile.reports.script import Outcome
 
 MOST_ROWS = 24
 COLUMNS = (
@@ -60,13 +63,25 @@ def script_page(script: str, found: Collector) -> RenderableType:
 def _sums(found: Collector) -> list[RenderableType]:
     kernels = len({g.kernel for g in found.groups.values()})
     many = f"{words.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
-    if not found.cycles:
-        return [Text(f"{many}; time was not asked for")]
+    if not found.timed:
+        return [Text(f"{many}; time was not asked for"), *_processes(found)]
     took = f"{words.micros(found.time_us)} us ({words.count(found.cycles)} cycles)"
     return [
         Text(f"{many} take{'s' * (found.count == 1)} {took}", style="bold"),
         Text("host code and torch take no simulated time", style="dim"),
+        *_processes(found),
     ]
+
+
+def _processes(found: Collector) -> list[RenderableType]:
+    """Of the processes that the script started."""
+    if not found.processes:
+        return []
+    many = f"{found.processes} process{'es' * (found.processes > 1)} that the script started"
+    out = [Text(f"the launches of {many} are among them", style="dim")]
+    if found.unread_processes:
+        out.append(Text(f"{found.unread_processes} ended while a launch was written down: it is lacking"))
+    return list(out)
 
 
 def _cells(group: LaunchGroup, total_us: float) -> tuple[str, ...]:
@@ -101,13 +116,19 @@ def buffer_shares(run: Run) -> dict[str, float]:
     return out
 
 
-def script_json(script: str, status: int, found: Collector, record: str | None) -> dict[str, Any]:
-    """All of it as plain data; `dearest` is the launch that took longest, as `run_json` has it."""
-    dearest = found.dearest
-    timed = bool(found.cycles)
+def script_json(script: str, outcome: Outcome, found: Collector, record: str | None) -> dict[str, Any]:
+    """All of it as plain data; `dearest` is the launch that took longest, as `run_json` has it.
+
+    error: what ended the script early, else None; the launches are those before it. processes: how many that the script
+    started have launches among them.
+    """
+    dearest, timed = found.dearest, found.timed
     return {
         "script": script,
-        "status": status,
+        "status": outcome.status,
+        "error": outcome.error,
+        "processes": found.processes,
+        "unread_processes": found.unread_processes,
         "product": facts.product_name(dearest) if dearest else None,
         "launches": found.count,
         "time_us": found.time_us if timed else None,

@@ -70,11 +70,14 @@ class Device:
 
 
 _current: ContextVar[Device | None] = ContextVar("ascendtile_device", default=None)
+_everywhere: list[
+    Device
+] = []  # of the process: threads start without the context of the thread that started them
 
 
 def current_device() -> Device:
-    """The device in force: that of the innermost `with device(...)`, else ascend910b3."""
-    return _current.get() or Device(load_product(DEFAULT_PRODUCT))
+    """The device in force: that of the innermost `with device(...)`, else the process's, else ascend910b3."""
+    return _current.get() or (_everywhere[-1] if _everywhere else Device(load_product(DEFAULT_PRODUCT)))
 
 
 @contextmanager
@@ -96,3 +99,14 @@ def device(product: str | Product | None = None, **options: Any) -> Iterator[Dev
         yield current_device()
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def device_everywhere(product: str | Product | None = None, **options: Any) -> Iterator[Device]:
+    """As `device`, and in force in the threads that are started meanwhile, too: for a script that is run as a whole."""
+    with device(product, **options) as chosen:
+        _everywhere.append(chosen)
+        try:
+            yield chosen
+        finally:
+            _everywhere.remove(chosen)

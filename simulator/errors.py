@@ -26,6 +26,13 @@ class RefusedError(UsageError):
         self.status = status
         self.reason = reason
 
+    def __reduce__(self) -> tuple[type[RefusedError], tuple[str, int, str]]:
+        return type(self), (
+            str(self),
+            self.status,
+            self.reason,
+        )  # a pool of processes hangs over one it cannot rebuild
+
 
 class ProductError(UsageError):
     """A product file, or an override of one, breaks a rule; the text names file, key and rule."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import launch_keywords
+from . import at_work, launch_keywords
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device
 from .errors import EmptyGridError, NeedsDataError, UsageError
@@ -85,6 +85,12 @@ def _with_mode_warning(call: Call) -> Call:
 
 
 def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> Run:
+    x, y, z = call.grid
+    with at_work.launching(call.kernel.name, x * y * z) as work:
+        return _run_call(call, progress or work.tell)
+
+
+def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
     device = call.device
     launches: tuple[Launch, ...] = ()
     seconds: dict[str, float | None] = {"time": None, "values": None}

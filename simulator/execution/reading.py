@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import at_work
 from ..errors import AscendtileError, RunError
 from ..frontend import types as ty
 from ..frontend.cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vectors
@@ -85,6 +86,7 @@ class Reading(ABC):
         """Run the programs `numbers` with the runtime values of the parameters."""
         self.active = numbers
         self.steps_left = self.step_limit
+        at_work.walking(self)
         given = [p.tensor for p in arguments.values() if isinstance(p, Pointers)]
         if given != self.known.given:
             self.known = Known(given)

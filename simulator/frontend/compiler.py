@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
@@ -21,7 +22,7 @@ from .program import Loc, Program, Value
 from .rules import KernelError, describe
 from .source import Source
 from .types import AnyType, DType
-from .words import BoundWord, Word, constexpr, unwrap
+from .words import OF_PYTHON, BoundWord, Word, constexpr, unwrap
 
 if TYPE_CHECKING:
     from .jit import JitFunction
@@ -176,7 +177,7 @@ class Scope(Control):
         """Call a word, a jit helper or a harmless Python function with compile-time arguments."""
         from .jit import JitFunction
 
-        fn = unwrap(fn)
+        fn = _word(unwrap(fn))
         self.at(node)
         if isinstance(fn, BoundWord):
             fn, args = fn.word, [fn.value, *args]
@@ -207,6 +208,25 @@ class Scope(Control):
             raise CompileError(called_at(str(e), fn.name, caller)) from None
 
 
+def _given_no_tensor(words: str, fn: JitFunction, constants: dict[str, Any]) -> str:
+    """Which parameters were given the None or the text that an error is about."""
+    out = ""
+    for name, x in constants.items():
+        kind = "NoneType None" if x is None else f"str {x!r}" if isinstance(x, str) else None
+        if kind is not None and kind in words and name not in fn.constexprs:
+            way = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
+            out += (
+                f"\n  parameter {name!r} of {fn.name} was given {x!r}, which is no memory: give a numpy array or a torch "
+                f"tensor, {way}"
+            )
+    return out
+
+
+def _word(fn: Any) -> Any:
+    """The word that a Python function is in a kernel (`print`), else `fn`."""
+    return OF_PYTHON.get(fn, fn) if isinstance(fn, BuiltinFunctionType) else fn
+
+
 def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:
     """Compile `fn` for parameters of the given types; parameters in `constants` are compile-time values.
 
@@ -222,6 +242,8 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
     except RecursionError:
         message = "expressions or calls are nested too deeply; recursion is not supported"
         raise compile_error(message, b.loc, fn.source.lines, first) from None
+    except CompileError as e:
+        raise CompileError(f"{e}{_given_no_tensor(str(e), fn, constants)}") from None
     program = Program(
         fn.name,
         params,

@@ -96,8 +96,6 @@ def is_host(fn: Any) -> bool:
 
 
 def _instead(fn: Any) -> str:
-    if fn is print:
-        return "use tl.device_print for values of the program, tl.static_print for compile-time ones"
     if fn is builtins.sum:
         return "use tl.sum"
     if inspect.isfunction(fn):

@@ -23,6 +23,8 @@ from .builder import Builder
 from .rules import KernelError
 
 METHODS: dict[str, Word] = {}
+# Python functions that are words inside of a kernel, as in Triton; filled by the language.
+OF_PYTHON: dict[Any, Word] = {}
 
 
 class Word:
@@ -148,4 +150,4 @@ def unwrap(x: Any) -> Any:
     return x.value if isinstance(x, constexpr) else x
 
 
-__all__ = ["METHODS", "BoundWord", "Builder", "Word", "constexpr", "unwrap", "word"]
+__all__ = ["METHODS", "OF_PYTHON", "BoundWord", "Builder", "Word", "constexpr", "unwrap", "word"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..frontend.program import Value
 from ..frontend.rules import KernelError, describe, is_number
-from ..frontend.words import Builder, word
+from ..frontend.words import OF_PYTHON, Builder, word
 
 
 @word
@@ -37,13 +37,17 @@ def device_print(b: Builder, prefix: str, *args: Any, hex: bool = False) -> None
     """
     if not isinstance(prefix, str):
         raise KernelError(
-            f"device_print: the first argument is the text to print before the values, got {describe(prefix)}"
+            f"device_print, and `print` in a kernel: the first argument is the text to print before the values, got "
+            f'{describe(prefix)}; print("x", x), or tl.static_print for compile-time values'
         )
     for x in args:
         if not isinstance(x, Value) and not is_number(x):
             raise KernelError(f"device_print prints tiles, scalars and numbers, got {x!r}")
     values = [b.to_value(x) for x in args]
     b.emit("print", values, (), prefix=prefix, hex=bool(hex))
+
+
+OF_PYTHON[print] = device_print  # while the kernel runs; static_print is for compile time
 
 
 @word

@@ -1,7 +1,8 @@
 """`torch.npu` and `torch_npu`: one device whose memory is the CPU's and whose clock is the simulated time.
 
 What concerns values is done by torch on the CPU; what concerns time reads the clock, which every launch moves on. Figures
-that the simulator does not have (allocated memory) and the vendor's own operators are missing, and say so.
+that the simulator does not have (allocated memory) and the vendor's own operators are missing, and say so; all but the one
+that scripts compare attention with (`attention.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device import current_device
 from ..errors import UsageError
+from . import attention, profiler
 from .driver import Utilities
 from .standin import StandIn
 
@@ -192,9 +194,12 @@ def build() -> dict[str, StandIn]:
         "set_compile_mode": _nothing,
     }
     npu = StandIn("torch.npu", own)
+    profiling = StandIn("torch_npu.profiler", profiler.NAMES)
     top = {
         "__version__": "0+ascendtile",
         "npu": npu,
+        "npu_fusion_attention": attention.npu_fusion_attention,
+        "profiler": profiling,
         "npu_format_cast": lambda x, *_: x,  # a layout of memory, not of values
     }
     return {
@@ -205,4 +210,5 @@ def build() -> dict[str, StandIn]:
         "torch_npu.npu": npu,
         "torch_npu.npu.amp": amp,
         "torch_npu.npu.utils": utilities,
+        "torch_npu.profiler": profiling,
     }

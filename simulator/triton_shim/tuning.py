@@ -10,28 +10,18 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..at_work import trying
 from ..device import current_device, device
 from ..errors import AscendtileError, NeedsDataError, UsageError
 from ..execution.memory import as_array
 from ..watching import quietly
 from .config import Config
 from .kernel import JITFunction, KernelInterface
+from .ranking import Ranking, Trial
 
 PRINT = "TRITON_PRINT_AUTOTUNING"
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One candidate: its simulated time in us, or the reason why it has none."""
-
-    config: Config
-    time_us: float | None
-    cycles: float | None = None
-    reason: str = ""
-    error: AscendtileError | None = None
 
 
 class Autotuner(KernelInterface):
@@ -68,8 +58,8 @@ class Autotuner(KernelInterface):
         self.perf_model = prune.get("perf_model")
         self.configs_top_k = prune.get("top_k", 1.0)
         self.cache: dict[tuple[Any, ...], Config] = {}
-        self.rankings: dict[tuple[Any, ...], tuple[Trial, ...]] = {}
-        self.ranking: tuple[Trial, ...] = ()
+        self.rankings: dict[tuple[Any, ...], Ranking] = {}
+        self.ranking = Ranking.of(self.__name__, ())
         self.best_config: Config | None = None
         self.configs_timings: dict[Config, list[float]] = {}
         self.nargs: dict[str, Any] | None = None
@@ -103,8 +93,7 @@ class Autotuner(KernelInterface):
             return self.configs[0]
         key = self._key({**(self.nargs or {}), **kwargs})
         if key not in self.cache:
-            trials = [self._trial(c, args, kwargs, grid) for c in self.prune_configs(kwargs)]
-            self._keep(key, trials)
+            self._keep(key, self._trials(args, kwargs, grid))
             self._before({**(self.nargs or {}), **kwargs}, reset_only=True)
         self.ranking = self.rankings[key]
         return self.cache[key]
@@ -143,6 +132,21 @@ class Autotuner(KernelInterface):
             if len(kept) > top:
                 kept = sorted(kept, key=lambda c: model(**nargs, **kwargs, **c.all_kwargs()))[: max(1, top)]
         return kept
+
+    def _trials(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Any) -> list[Trial]:
+        """All candidates, timed one after another; TRITON_PRINT_AUTOTUNING=1 shows each as it comes."""
+        configs, out = self.prune_configs(kwargs), []
+        for number, config in enumerate(configs, 1):
+            with trying(number, len(configs)):
+                trial = self._trial(config, args, kwargs, grid)
+            out.append(trial)
+            if os.environ.get(PRINT) == "1":
+                words = trial.reason if trial.time_us is None else f"{trial.time_us:.3f} us"
+                sys.stderr.write(
+                    f"autotune of {self.__name__}: candidate {number} of {len(configs)}, {config}: {words}\n"
+                )
+                sys.stderr.flush()
+        return out
 
     # -- a candidate -------------------------------------------------------------------------------------------------
 
@@ -201,7 +205,7 @@ class Autotuner(KernelInterface):
     # -- the ranking -------------------------------------------------------------------------------------------------
 
     def _keep(self, key: tuple[Any, ...], trials: list[Trial]) -> None:
-        ranking = tuple(sorted(trials, key=lambda t: float("inf") if t.time_us is None else t.time_us))
+        ranking = Ranking.of(self.__name__, trials)
         if ranking[0].time_us is None:
             if ranking[0].error and len({t.reason for t in ranking}) == 1:
                 raise ranking[0].error  # it does not lie in the candidates
@@ -220,14 +224,7 @@ class Autotuner(KernelInterface):
 
     def ranking_text(self) -> str:
         """The last choice as a table: simulated time, candidate, or why it cannot run."""
-        failed = sum(t.time_us is None for t in self.ranking)
-        head = f"autotune of {self.__name__}: {len(self.ranking)} candidates, {failed} cannot run"
-        rows = [
-            f"  {'-' if t.time_us is None else f'{t.time_us:.3f}':>12} us  {t.config}"
-            + (f"\n{'':18}{t.reason}" if t.reason else "")
-            for t in self.ranking
-        ]
-        return "\n".join([head, *rows])
+        return repr(self.ranking)
 
 
 class Heuristics(KernelInterface):

@@ -1,0 +1,181 @@
+"""Processes that a script starts: the simulator is in Triton's place there, too, and their launches reach the report.
+
+A new interpreter (`multiprocessing` with spawn or forkserver, `subprocess`) learns of it from its environment: PYTHONPATH
+begins with `for_children/`, and ASCENDTILE_CHILD says which device is in force and where launches are to be written.
+A forked process has everything but the way back to the report. Each process writes a file of its own, a launch at a time, so
+that one that is ended loses none; the report reads them when the script is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ascendtile.simulator.run import Run
+
+from .collecting import Collector
+
+VARIABLE = "ASCENDTILE_CHILD"
+PATH = "PYTHONPATH"
+FOLDER = str(Path(__file__).resolve().with_name("for_children"))
+SUFFIX = ".launches"
+
+
+class Ledger:
+    """Writes the launches of one process into a file of `folder`.
+
+    A launch is (key of its row, the `Run` or None, time in us, cycles): the `Run` only where it is the dearest of its row.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.process = os.getpid()
+        self.found = Collector()
+        self.file: BinaryIO | None = None
+
+    def tell(self, run: Run) -> None:
+        """Write a launch."""
+        if self.file is None:
+            name = f"{self.process}-{uuid.uuid4().hex}{SUFFIX}"
+            self.file = open(os.path.join(self.folder, name), "ab", buffering=0)  # noqa: SIM115
+        key = self.found.tell(run)
+        dearest = self.found.groups[key].dearest is run
+        self.file.write(pickle.dumps((key, run if dearest else None, run.time_us, run.cycles)))
+
+
+class Gatherer:
+    """Is told of launches, by this process and by those forked from it."""
+
+    def __init__(self, found: Collector, folder: str) -> None:
+        self.found = found
+        self.folder = folder
+        self.home: int | None = os.getpid()
+        self.ledger: Ledger | None = None
+
+    @staticmethod
+    def of_child(folder: str) -> Gatherer:
+        """One that writes everything down."""
+        gatherer = Gatherer(Collector(), folder)
+        gatherer.home = None
+        return gatherer
+
+    def tell(self, run: Run) -> None:
+        """Add a launch; in a forked process, write it down."""
+        process = os.getpid()
+        if process == self.home:
+            self.found.tell(run)
+            return
+        if self.ledger is None or self.ledger.process != process:
+            self.ledger = Ledger(self.folder)
+        with contextlib.suppress(FileNotFoundError):  # the script is over, nobody reads it any more
+            self.ledger.tell(run)
+
+
+@contextlib.contextmanager
+def with_children(found: Collector, options: dict[str, Any], devices: Sequence[str]) -> Iterator[Gatherer]:
+    """Launches of this process and of all that it starts inside of the block go to `found`.
+
+    options: those of `simulator.device`, as JSON can hold them. devices: as `triton_shim.install` takes them.
+    """
+    folder = tempfile.mkdtemp(prefix="ascendtile-")
+    gatherer = Gatherer(found, folder)
+    word = json.dumps({"folder": folder, "options": _portable(options), "devices": list(devices)})
+    before = {name: os.environ.get(name) for name in (VARIABLE, PATH)}
+    os.environ[VARIABLE] = word
+    os.environ[PATH] = os.pathsep.join(filter(None, (FOLDER, before[PATH])))
+    try:
+        yield gatherer
+    finally:
+        if os.getpid() == gatherer.home:
+            try:
+                _wait_for_children()
+            finally:
+                _restore(before)
+                read_ledgers(folder, found)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _portable(options: dict[str, Any]) -> dict[str, Any]:
+    """A product that is a file is found from every folder."""
+    product = options.get("product")
+    return (
+        {**options, "product": os.path.abspath(product)} if product and os.path.exists(product) else options
+    )
+
+
+def _restore(before: dict[str, str | None]) -> None:
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _wait_for_children() -> None:
+    """What Python does when a script ends: pools are told to end, and processes that are no daemons are waited for."""
+    pools = sys.modules.get("concurrent.futures.process")
+    if pools is not None and hasattr(pools, "_python_exit"):
+        pools._python_exit()
+    processes = sys.modules.get("multiprocessing")
+    if processes is not None:
+        for p in processes.active_children():
+            if not p.daemon:
+                p.join()
+
+
+def read_ledgers(folder: str, found: Collector) -> None:
+    """Add what the processes wrote."""
+    for path in sorted(Path(folder).glob(f"*{SUFFIX}")):
+        found.processes += 1
+        with open(path, "rb") as file:
+            found.unread_processes += not _read(file, found)
+
+
+def _read(file: BinaryIO, found: Collector) -> bool:
+    """Add the launches of one process; whether the file was whole."""
+    rows: dict[Any, Run] = {}
+    while True:
+        start = file.tell()
+        try:
+            key, run, time_us, cycles = pickle.load(file)
+        except EOFError:
+            return file.tell() == start
+        except pickle.UnpicklingError:
+            return False
+        if run is not None:
+            rows[key] = run
+        found.add(key, rows[key], time_us, cycles)
+
+
+# ---- in a process that was started ----
+
+
+_joined: list[
+    contextlib.ExitStack
+] = []  # what holds the device and the watcher in place until the process ends
+
+
+def join() -> None:
+    """Put the simulator in Triton's place in this process, if the environment says so; a second call does nothing."""
+    word = os.environ.get(VARIABLE)
+    if word is None or _joined:
+        return
+    from ascendtile.simulator import triton_shim
+    from ascendtile.simulator.device import device_everywhere
+    from ascendtile.simulator.watching import watch
+
+    given = json.loads(word)
+    kept = contextlib.ExitStack()
+    _joined.append(kept)
+    kept.enter_context(device_everywhere(**given["options"]))
+    kept.enter_context(watch(Gatherer.of_child(given["folder"]).tell))
+    triton_shim.install(given["devices"])

@@ -1,0 +1,1 @@
+"""The folder that PYTHONPATH begins with in processes that a script starts; see `child_processes.py`."""

@@ -54,7 +54,7 @@ def run_script(script: Script, tell: Callable[[Run], None], devices: Sequence[st
             raise script_errors.placed(e, script) from None
         except Exception as e:
             sys.stderr.write(script_errors.shown(e, script))
-            return Outcome(FAILED, f"{type(e).__name__}: {e}")
+            return Outcome(FAILED, f"{type(e).__name__}: {e}".removesuffix(": "))
     return Outcome()
 
 

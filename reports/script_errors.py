@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import ascendtile.simulator as simulator
 from ascendtile.simulator.errors import AscendtileError, UsageError
-from ascendtile.simulator.triton_shim import importing, standin
+from ascendtile.simulator.triton_shim import importing, standin, torch_devices
 
 if TYPE_CHECKING:
     from .script import Script
@@ -120,7 +120,9 @@ def _inside(error: Exception, script: Script) -> bool:
         return False
     if isinstance(error, ImportError | AttributeError) and files and files[-1] in IMPORTING:
         return False  # said on purpose, of a name that a stand-in lacks
-    ours = [is_ours(file, script) for file in files]
+    ours = [
+        is_ours(file, script) and file != torch_devices.__file__ for file in files
+    ]  # that one only passes on
     if False not in ours:
         return True
     first = ours.index(False)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .no_assembly import NoAssembly
+
 if TYPE_CHECKING:
     from .precision.metrics import ErrorReport
 
@@ -232,6 +234,11 @@ class Run:
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(w for x in self.launches for w in x.notes))
+
+    @property
+    def asm(self) -> NoAssembly:
+        """Empty, where Triton has the stages of compilation; asking for one says what to use instead."""
+        return NoAssembly(self.name)
 
     def save(self, path: str | Path) -> None:
         """Write the record to `path` (see `record.py`); an existing file is replaced only once the new one is whole."""

@@ -52,13 +52,14 @@ class Placer:
         l0c: bool = True,
         landing: Mapping[int, int] = NOTHING,
         ub: bool = True,
+        l1: bool = True,
     ) -> None:
         self.program = program
         self.homes = homes
         self.definitions = homes.definitions
         self.copies = copies
         self.l0c = l0c  # whether an accumulator may have several copies, too
-        self.ub = ub  # whether tiles of UB may
+        self.ub, self.l1 = ub, l1  # whether tiles of UB, and of L1, may
         self.alignment = alignment
         self.landing = landing  # bytes of tiles that arrive element by element, by value
         self.ub_copy: dict[int, Slot] = {}
@@ -407,7 +408,7 @@ class Placer:
         begin, end = self.spans[loop.id]
         if slot is None or slot.start <= begin or any(self.definitions.of(x) is None for x in slot.values):
             return  # carried, or made before the loop: one buffer
-        kept = (slot.space == L0C and not self.l0c) or (slot.space == UB and not self.ub)
+        kept = not {UB: self.ub, L1: self.l1, L0C: self.l0c}[slot.space]
         if slot.copies > 1 or (kept and not asked):
             return
         self.turns[id(slot)] = slot.start, slot.end
@@ -441,6 +442,16 @@ CUBE_COPIES_ONLY = (
     "tiles of UB have one copy: two do not fit, and in a kernel with products the vendor's compiler gives copies to L1 only "
     "unless told otherwise (limit-mix-auto-multi-buffer-buffer)"
 )
+ONE_COPY_IN_L1 = (
+    "tiles of L1 have one copy: two do not fit. Assumed of the vendor's compiler, whose fused attention (tutorial 04) runs "
+    "at sizes whose second copies have no room"
+)
+# Whether UB and L1 have copies, in the order in which this is tried where all copies do not fit, and what is said of it.
+FEWER_COPIES = (
+    (False, True, (CUBE_COPIES_ONLY,)),
+    (True, False, (ONE_COPY_IN_L1,)),
+    (False, False, (CUBE_COPIES_ONLY, ONE_COPY_IN_L1)),
+)
 
 
 def place(
@@ -455,7 +466,7 @@ def place(
     """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes); l0c: L0C has copies, too.
     landing: see `strides.landing_bytes`.
 
-    Raises `BufferOverflowError` when the values do not fit; a kernel with products may do with one copy in UB then.
+    Raises `BufferOverflowError` when the values do not fit; a kernel with products may do with one copy in UB or L1 then.
     """
     alignment = {space: bytes_ for space, (_, bytes_) in limits.items()}
     try:
@@ -470,11 +481,13 @@ def place(
                 pass
         if not homes.has_dot or copies == 1:
             raise
-        try:
-            again = _placed(Placer(program, homes, copies, alignment, l0c, landing, ub=False), limits, device)
-        except BufferOverflowError:
-            raise e from None
-        return replace(again, notes=(CUBE_COPIES_ONLY,))
+        for ub, l1, notes in FEWER_COPIES:
+            try:
+                fewer = Placer(program, homes, copies, alignment, l0c, landing, ub, l1)
+                return replace(_placed(fewer, limits, device), notes=notes)
+            except BufferOverflowError:
+                continue
+        raise e from None
 
 
 def _placed(

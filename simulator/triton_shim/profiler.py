@@ -114,9 +114,9 @@ def _unit(launch: Launch, unit: str, pipes: dict[str, str]) -> dict[str, Any]:
 class profile:
     """`with torch_npu.profiler.profile(schedule=..., on_trace_ready=...) as prof:` records launches.
 
-    `prof.step()` ends a step; without a schedule all launches are recorded. `on_trace_ready(prof)` is called after each cycle
-    of the schedule and at the end; `prof.rows` has the launches then. The other options concern what is not simulated, or
-    columns that are there anyway. `UsageError` where the device computes values only.
+    `prof.step()` ends a step; without a schedule all launches are recorded. `on_trace_ready(prof)` is called after each
+    cycle of the schedule and at the end; `prof.rows` has the launches then. The other options concern what is not
+    simulated, or columns that are there anyway. `UsageError` where the device computes values only.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ def _shape_cells(arguments: dict[str, str]) -> list[str]:
     return [f'"{shapes}"', types, ";".join("ND" for _ in tensors)]
 
 
-TYPES = {"float32": "FLOAT", "float16": "FLOAT16", "bfloat16": "DT_BF16", "int1": "BOOL"}
+TYPES = {"fp32": "FLOAT", "fp16": "FLOAT16", "bf16": "DT_BF16", "int1": "BOOL"}
 
 
 def tensorboard_trace_handler(

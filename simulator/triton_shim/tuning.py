@@ -106,8 +106,9 @@ class Autotuner(KernelInterface):
         ]
         if self.generated and lacking and self.fn is self.base_fn:
             raise UsageError(
-                f"autotune of {self.__name__} lists no candidates: Triton-Ascend would make some for "
-                f"{', '.join(lacking)}, ascendtile does not; list them: configs=[triton.Config({{{lacking[0]!r}: 1024}})]"
+                f"autotune of {self.__name__} lists no candidates, so there is one without values, as in Triton, and "
+                f"{', '.join(lacking)} is missing (Triton-Ascend would make candidates for it, ascendtile does not): list "
+                f"some, configs=[triton.Config({{{lacking[0]!r}: 1024}})], or give it at the launch"
             )
 
     def _key(self, given: dict[str, Any]) -> tuple[Any, ...]:

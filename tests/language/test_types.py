@@ -189,6 +189,23 @@ def test_prints_name_program_and_index(capsys: pytest.CaptureFixture[str]) -> No
     assert lines(capsys) == []
 
 
+@sim.jit
+def python_print(x, n, B: tl.constexpr):
+    print("value", tl.load(x + tl.arange(0, B)) * (tl.program_id(0) + 1))
+    print("both", n, tl.arange(0, B) + 254, hex=True)
+
+
+def test_print_of_python_prints_while_the_kernel_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in Triton: `print` in a kernel is tl.device_print, prefix first."""
+    x = np.array([1.5, -2], np.float32)
+    printed[(2,)](x, 7, B=2)
+    expected = lines(capsys)
+    python_print[(2,)](x, 7, B=2)
+    assert lines(capsys) == expected
+    python_print.time((2,), x, 7, B=2)
+    assert lines(capsys) == [], "nothing while it is compiled or timed"
+
+
 def test_a_long_print_is_cut_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     printed[(300,)](np.zeros(4, np.float32), 7, B=4)
     out = lines(capsys)

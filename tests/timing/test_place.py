@@ -154,3 +154,29 @@ def test_sharing_costs_time_and_no_value():
     with sim.device(overrides={"buffers.ub": 2**20}):
         apart = softmax_backward.time((4,), *[rows_of(64, 8192)] * 3, 64, COLS=8192).cycles
     assert apart <= shared < 2 * apart
+
+
+@sim.jit
+def two_operands(q, k, v, out, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
+    """Attention's shape of work: two tiles of `N` by `D` are loaded in each turn, and both go to L1."""
+    i, j, d = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
+    queries = tl.load(q + i[:, None] * D + d[None, :])
+    acc = tl.zeros([M, D], tl.float32)
+    for turn in range(n):
+        at = (turn * N + j)[:, None] * D + d[None, :]
+        scores = tl.dot(queries, tl.trans(tl.load(k + at)))
+        acc = tl.dot(scores.to(tl.float16), tl.load(v + at), acc)
+    tl.store(out + i[:, None] * D + d[None, :], acc)
+
+
+@pytest.mark.parametrize(("n", "copies"), [(128, 2), (256, 1)])
+def test_a_kernel_with_products_does_with_one_copy_in_l1_where_two_do_not_fit(n, copies):
+    """k and v of 256 x 256 fp16 are 128 KiB each: 512 KiB in two copies, all that L1 has, and the other operands come on
+    top."""
+    shape = sim.shape((2 * n, 256), "float16")
+    rows = sim.shape((32, 256), "float16")
+    run = two_operands.time((1,), rows, shape, shape, sim.shape((32, 256), "float32"), 2, M=32, N=n, D=256)
+    alive = {v.name: v for v in run.buffers["L1"].peak if v.bytes == n * 256 * 2}
+    assert {v.copies for v in alive.values()} == {copies}
+    assert any("tiles of L1 have one copy" in note for note in run.notes) == (copies == 1)
+    assert run.buffers["L1"].peak_bytes <= run.buffers["L1"].capacity_bytes

@@ -155,11 +155,64 @@ def test_the_ranking_is_printed_on_request(monkeypatch: Any, capsys: Any) -> Non
     assert "autotune of double: 2 candidates, 0 cannot run" in capsys.readouterr().err
 
 
+def test_the_ranking_is_shown_as_a_table_and_candidates_as_they_come(monkeypatch: Any, capsys: Any) -> None:
+    x, out = tensors()
+    monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
+    tuned = tuning.autotune(candidates(64, 128, 200_000), key=["n"])(double)
+    tuned[grid](x, out, len(x))
+    first, second, third, *table = capsys.readouterr().err.splitlines()
+    assert first.startswith("autotune of double: candidate 1 of 3, B: 64")
+    assert first.endswith(f"{tuned.configs_timings[tuned.configs[0]][0] * 1000:.3f} us")
+    assert second.startswith("autotune of double: candidate 2 of 3, B: 128")
+    assert "candidate 3 of 3" in third
+    assert "ub overflow" in third
+    assert repr(tuned.ranking) == tuned.ranking_text() == "\n".join(table)
+    assert table[0] == "autotune of double: 3 candidates, 1 cannot run"
+    assert len(table) == 5, "a row for each, and the reason of the one that cannot run"
+
+
+def test_no_candidates_are_one_without_values() -> None:
+    x, out = tensors()
+    tuned = tuning.autotune(configs=[], key=["n"])(double)
+    tuned[grid](x, out, len(x), B=128)
+    assert (out == 2 * x).all()
+    assert tuned.best_config == config.Config({})
+    assert len(tuned.configs) == 1
+
+
+def test_there_is_no_code_of_a_device() -> None:
+    x, out = tensors()
+    run = double[grid](x, out, len(x), B=128)
+    assert (len(run.asm), list(run.asm), "ptx" in run.asm, run.asm.get("ttir")) == (0, [], False, None)
+    with pytest.raises(
+        sim.UsageError, match=r"double.asm\['ptx'\]: no code of a device is made here.*run.lines"
+    ):
+        run.asm["ptx"]
+    assert "no code of a device" in repr(run.asm)
+
+
+@pytest.mark.parametrize(("given", "shown"), [(None, "None"), ("abc", "'abc'")])
+def test_what_is_no_tensor_is_named(given: Any, shown: str) -> None:
+    _, out = tensors()
+    with pytest.raises(
+        sim.UsageError, match=f"parameter 'x' of double was given {shown}, which is no memory"
+    ):
+        double[grid](given, out, len(out), B=128)
+
+
+def test_a_kernel_with_any_arguments_is_refused_at_its_own_line() -> None:
+    def wrong(x, *args): ...
+
+    line = wrong.__code__.co_firstlineno
+    with pytest.raises(sim.UsageError, match=rf"test_kernels.py:{line}: wrong: a kernel cannot take \*args"):
+        kernel.jit(wrong)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"configs": candidates(200_000, 300_000)}, "none of 2 candidates can run"),
-        ({"configs": []}, "lists no candidates: Triton-Ascend would make some for B"),
+        ({"configs": []}, "lists no candidates.* and B is missing"),
         ({"configs": candidates(64, 128), "reset_to_zero": ["y"]}, "'y' is no parameter"),
         ({"configs": candidates(64, 128), "repeat": 3}, "no option 'repeat'"),
     ],

@@ -15,11 +15,13 @@ import pickle
 import shutil
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ascendtile.simulator.errors import AscendtileError
 from ascendtile.simulator.run import Run
 
 from .collecting import Collector
@@ -28,6 +30,7 @@ VARIABLE = "ASCENDTILE_CHILD"
 PATH = "PYTHONPATH"
 FOLDER = str(Path(__file__).resolve().with_name("for_children"))
 SUFFIX = ".launches"
+PATIENCE = 3.0  # seconds before anything is said of processes that do not end
 
 
 class Ledger:
@@ -90,14 +93,18 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
     gatherer = Gatherer(found, folder)
     word = json.dumps({"folder": folder, "options": _portable(options), "devices": list(devices)})
     before = {name: os.environ.get(name) for name in (VARIABLE, PATH)}
+    failure = ""
     os.environ[VARIABLE] = word
     os.environ[PATH] = os.pathsep.join(filter(None, (FOLDER, before[PATH])))
     try:
         yield gatherer
+    except AscendtileError as e:
+        failure = f"; the script has failed: {str(e).splitlines()[0]}"
+        raise
     finally:
         if os.getpid() == gatherer.home:
             try:
-                _wait_for_children()
+                _wait_for_children(failure)
             finally:
                 _restore(before)
                 read_ledgers(folder, found)
@@ -120,16 +127,28 @@ def _restore(before: dict[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def _wait_for_children() -> None:
-    """What Python does when a script ends: pools are told to end, and processes that are no daemons are waited for."""
+def _wait_for_children(failure: str = "", patience: float = PATIENCE) -> None:
+    """What Python does when a script ends: pools are told to end, and processes that are no daemons are waited for.
+
+    It says so after `patience` seconds, with the `failure` that nobody has been told of yet.
+    """
     pools = sys.modules.get("concurrent.futures.process")
     if pools is not None and hasattr(pools, "_python_exit"):
         pools._python_exit()
     processes = sys.modules.get("multiprocessing")
-    if processes is not None:
-        for p in processes.active_children():
-            if not p.daemon:
-                p.join()
+    left = [] if processes is None else [p for p in processes.active_children() if not p.daemon]
+    end = time.monotonic() + patience
+    for p in left:
+        p.join(max(0.0, end - time.monotonic()))
+    slow = [p for p in left if p.is_alive()]
+    if slow:
+        numbers = ", ".join(str(p.pid) for p in slow)
+        sys.stderr.write(
+            f"waiting for processes that the script started: {numbers} (Ctrl-C ends this){failure}\n"
+        )
+        sys.stderr.flush()
+    for p in slow:
+        p.join()
 
 
 def read_ledgers(folder: str, found: Collector) -> None:

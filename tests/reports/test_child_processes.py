@@ -7,9 +7,11 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 
 import pytest
 
+from ascendtile.reports import child_processes
 from ascendtile.reports.child_processes import FOLDER, SUFFIX, VARIABLE, Gatherer, read_ledgers, with_children
 from ascendtile.reports.collecting import Collector
 from ascendtile.simulator import jit, shape
@@ -140,6 +142,20 @@ def test_the_environment_is_as_before(monkeypatch):
     assert os.environ["PYTHONPATH"] == "mine"
     assert VARIABLE not in os.environ
     assert not os.path.exists(gatherer.folder)
+
+
+def test_who_is_waited_for_is_said_with_what_went_wrong(monkeypatch, capsys):
+    import multiprocessing
+
+    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(0.3,))
+    child.start()
+    child_processes._wait_for_children("; the script has failed: why", patience=0.01)
+    assert not child.is_alive()
+    assert capsys.readouterr().err == (
+        f"waiting for processes that the script started: {child.pid} (Ctrl-C ends this); the script has failed: why\n"
+    )
+    child_processes._wait_for_children(patience=0.01)
+    assert capsys.readouterr().err == "", "nobody is left"
 
 
 def test_another_sitecustomize_runs_too(tmp_path):

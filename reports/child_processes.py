@@ -94,6 +94,8 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
     word = json.dumps({"folder": folder, "options": _portable(options), "devices": list(devices)})
     before = {name: os.environ.get(name) for name in (VARIABLE, PATH)}
     failure = ""
+    here = contextlib.ExitStack()
+    _joined.append(here)  # this process tells of its launches itself, also where another one has started it
     os.environ[VARIABLE] = word
     os.environ[PATH] = os.pathsep.join(filter(None, (FOLDER, before[PATH])))
     try:
@@ -102,6 +104,7 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
         failure = f"; the script has failed: {str(e).splitlines()[0]}"
         raise
     finally:
+        _joined.remove(here)
         if os.getpid() == gatherer.home:
             try:
                 _wait_for_children(failure)

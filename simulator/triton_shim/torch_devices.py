@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 from types import ModuleType
 from typing import Any
 
@@ -67,6 +68,7 @@ class TorchOnCpu:
         self._classes()
         self._functions()
         self._methods()
+        self._threads()
         self.mode = _mode(self)
         self.mode.__enter__()
         self.watching = watching.watch(npu.CLOCK.tell)
@@ -118,6 +120,20 @@ class TorchOnCpu:
                 self.patches.set(owner, device, lambda x, *_, **__: x)
             self.patches.set(torch.Tensor, f"is_{device}", True)
         self.patches.set(torch.Tensor, "pin_memory", lambda x, *_: x)
+
+    def _threads(self) -> None:
+        """A mode of torch is that of one thread: each thread that is started gets one of its own."""
+        start = threading.Thread.start
+
+        def started(thread: threading.Thread) -> None:
+            thread.run = functools.partial(self._inside, thread.run)  # type: ignore[method-assign]
+            start(thread)
+
+        self.patches.set(threading.Thread, "start", started)
+
+    def _inside(self, run: Any) -> None:
+        with _mode(self):
+            run()
 
 
 def _mode(owner: TorchOnCpu) -> Any:

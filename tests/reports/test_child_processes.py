@@ -144,6 +144,16 @@ def test_the_environment_is_as_before(monkeypatch):
     assert not os.path.exists(gatherer.folder)
 
 
+def test_the_process_of_a_run_joins_no_other():
+    """A script may say `ascendtile run` itself: those launches are in that report, and once."""
+    from ascendtile.simulator import watching
+
+    before = list(watching._watchers)
+    with with_children(Collector(), {}, ["npu"]):
+        child_processes.join()
+        assert watching._watchers == before
+
+
 def test_who_is_waited_for_is_said_with_what_went_wrong(monkeypatch, capsys):
     import multiprocessing
 

@@ -43,6 +43,21 @@ def test_factories_and_moves() -> None:
     assert torch.randn(2, generator=torch.Generator(device="npu").manual_seed(0), device="npu").shape == (2,)
 
 
+def test_threads_know_the_device_too() -> None:
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+
+    class Own(threading.Thread):
+        def run(self) -> None:
+            self.kind = torch.ones(2, device="npu").device.type
+
+    own = Own()
+    own.start()
+    own.join()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: torch.zeros(2, device="npu").device.type).result() == own.kind == "cpu"
+
+
 def test_blocks_and_defaults() -> None:
     with torch.device("npu"):
         assert torch.zeros(2).device.type == "cpu"

@@ -145,6 +145,7 @@ class profile:
         self.step_num = 0
         self.current_action = self.schedule(0)
         self._watching: AbstractContextManager[None] | None = None
+        self._end_us = 0.0
 
     def start(self) -> None:
         """Begin to record."""
@@ -182,10 +183,11 @@ class profile:
             raise UsageError(UNTIMED)
         from .npu import CLOCK
 
-        start = max(0.0, CLOCK.now_us - run.time_us)  # the clock was told before
+        start = max(self._end_us, CLOCK.now_us - run.time_us)  # the clock was told before, if torch is there
         for launch in run.launches:
             self.rows.append(_row(self.step_num, start, launch))
             start += launch.time_us
+        self._end_us = start
 
     def _ready(self) -> None:
         if self.on_trace_ready is not None:

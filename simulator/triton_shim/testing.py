@@ -67,9 +67,25 @@ def _say_once(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def do_bench_npu(funcs: Any, *_: Any, **__: Any) -> Any:
-    """Triton-Ascend's `do_bench_npu`: simulated milliseconds of one function, or a list of them for a list."""
-    return [_milliseconds(f) for f in funcs] if isinstance(funcs, list) else _milliseconds(funcs)
+def do_bench_npu(
+    funcs: Any,
+    warmup: int = 5,
+    active: int = 30,
+    clear_l2_cache: bool = False,
+    prof_dir: str | None = None,
+    keep_res: bool = False,
+) -> Any:
+    """Triton-Ascend's `do_bench_npu`: simulated milliseconds of one function, or a list of them for a list.
+
+    Each is called once, with an empty L2, whatever warmup, active and clear_l2_cache say. With `keep_res` the table of
+    launches (`kernel_details.csv`) is left in `prof_dir`.
+    """
+    from .profiler import profile, tensorboard_trace_handler
+
+    handler = tensorboard_trace_handler(prof_dir) if keep_res else None
+    with profile(on_trace_ready=handler):
+        found = [_milliseconds(f) for f in (funcs if isinstance(funcs, list) else [funcs])]
+    return found if isinstance(funcs, list) and len(found) > 1 else found[0]
 
 
 def assert_close(x: Any, y: Any, atol: Any = None, rtol: Any = None, err_msg: str = "") -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.triton_shim import profiler
+from ascendtile.simulator.triton_shim import profiler, testing
 from ascendtile.simulator.triton_shim.profiler_choices import Schedule
 
 
@@ -113,6 +113,16 @@ def test_without_a_schedule_all_is_recorded_and_can_be_a_trace(tmp_path: Path) -
     assert [e["dur"] for e in events] == times
     assert "Step Id" not in path.read_text().splitlines()[0]
     assert len(path.read_text().splitlines()) == 3
+
+
+def test_do_bench_npu_leaves_the_table_where_it_is_asked_to(tmp_path: Path) -> None:
+    times = testing.do_bench_npu([launch, lambda: launch(128)], prof_dir=str(tmp_path), keep_res=True)
+    rows = read(tmp_path)
+    assert [float(r["Duration(us)"]) / 1000 for r in rows] == pytest.approx(times, rel=1e-5)
+    assert float(rows[1]["Start Time(us)"]) >= float(rows[0]["Start Time(us)"]) + times[0] * 1000 - 1e-3
+    before = list(tmp_path.iterdir())
+    assert testing.do_bench_npu(launch, warmup=1, active=2) == testing.do_bench_npu([launch]) == times[0]
+    assert list(tmp_path.iterdir()) == before
 
 
 def test_what_cannot_be_recorded_is_said() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pickle
 import shutil
 import sys
 import tempfile
@@ -22,9 +21,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ascendtile.simulator.errors import AscendtileError
+from ascendtile.simulator.record import load_run
 from ascendtile.simulator.run import Run
 
-from .collecting import Collector
+from .collecting import Collector, key_of
 
 VARIABLE = "ASCENDTILE_CHILD"
 PATH = "PYTHONPATH"
@@ -34,25 +34,34 @@ PATIENCE = 3.0  # seconds before anything is said of processes that do not end
 
 
 class Ledger:
-    """Writes the launches of one process into a file of `folder`.
+    """Writes the launches of one process into `folder`: a line each, and a record of the dearest one of each row.
 
-    A launch is (key of its row, the `Run` or None, time in us, cycles): the `Run` only where it is the dearest of its row.
+    A line is JSON: [number of the row, name of a record or null, time in us, cycles].
     """
 
     def __init__(self, folder: str) -> None:
-        self.folder = folder
         self.process = os.getpid()
+        self.path = os.path.join(folder, f"{self.process}-{uuid.uuid4().hex}{SUFFIX}")
         self.found = Collector()
+        self.rows: dict[Any, int] = {}
+        self.records = 0
         self.file: BinaryIO | None = None
 
     def tell(self, run: Run) -> None:
         """Write a launch."""
         if self.file is None:
-            name = f"{self.process}-{uuid.uuid4().hex}{SUFFIX}"
-            self.file = open(os.path.join(self.folder, name), "ab", buffering=0)  # noqa: SIM115
+            self.file = open(self.path, "ab", buffering=0)  # noqa: SIM115
         key = self.found.tell(run)
-        dearest = self.found.groups[key].dearest is run
-        self.file.write(pickle.dumps((key, run if dearest else None, run.time_us, run.cycles)))
+        row = self.rows.setdefault(key, len(self.rows))
+        record = self._record(run) if self.found.groups[key].dearest is run else None
+        self.file.write(json.dumps([row, record, run.time_us, run.cycles]).encode() + b"\n")
+
+    def _record(self, run: Run) -> str:
+        """The file's name of a record of `run`."""
+        self.records += 1
+        path = f"{self.path}.{self.records}.run"
+        run.save(path)
+        return os.path.basename(path)
 
 
 class Gatherer:
@@ -79,7 +88,7 @@ class Gatherer:
             return
         if self.ledger is None or self.ledger.process != process:
             self.ledger = Ledger(self.folder)
-        with contextlib.suppress(FileNotFoundError):  # the script is over, nobody reads it any more
+        if os.path.isdir(self.folder):  # otherwise the script is over, nobody reads it any more
             self.ledger.tell(run)
 
 
@@ -158,24 +167,20 @@ def read_ledgers(folder: str, found: Collector) -> None:
     """Add what the processes wrote."""
     for path in sorted(Path(folder).glob(f"*{SUFFIX}")):
         found.processes += 1
-        with open(path, "rb") as file:
-            found.unread_processes += not _read(file, found)
+        found.unread_processes += not _read(path, found)
 
 
-def _read(file: BinaryIO, found: Collector) -> bool:
+def _read(path: Path, found: Collector) -> bool:
     """Add the launches of one process; whether the file was whole."""
-    rows: dict[Any, Run] = {}
-    while True:
-        start = file.tell()
-        try:
-            key, run, time_us, cycles = pickle.load(file)
-        except EOFError:
-            return file.tell() == start
-        except pickle.UnpicklingError:
+    rows: dict[int, Run] = {}
+    for line in path.read_bytes().splitlines(keepends=True):
+        if not line.endswith(b"\n"):
             return False
-        if run is not None:
-            rows[key] = run
-        found.add(key, rows[key], time_us, cycles)
+        row, record, time_us, cycles = json.loads(line)
+        if record is not None:
+            rows[row] = load_run(path.with_name(record))
+        found.add(key_of(rows[row]), rows[row], time_us, cycles)
+    return True
 
 
 # ---- in a process that was started ----

@@ -48,7 +48,7 @@ class Collector:
 
     def tell(self, run: Run) -> Any:
         """Add a launch; gives the key of its row."""
-        return self.add(_key(run), run, run.time_us, run.cycles)
+        return self.add(key_of(run), run, run.time_us, run.cycles)
 
     def add(self, key: Any, run: Run, time_us: float, cycles: float) -> Any:
         """Add a launch that took `time_us` to the row `key`; `run` is it, or one like it that took at least as long."""
@@ -89,7 +89,7 @@ class Collector:
         return sum(g.cycles for g in self.groups.values())
 
 
-def _key(run: Run) -> tuple[Any, ...]:
+def key_of(run: Run) -> tuple[Any, ...]:
     """Launches with the same key are one row."""
     launch = run.launches[0] if run.launches else None
     grid = launch.grid if launch else None

@@ -112,9 +112,8 @@ def test_a_library_between_is_named_after_the_users_line(script, tmp_path, monke
 
 def test_a_kernel_that_cannot_be_made_is_placed_at_its_definition(script):
     error = script("@triton.jit\ndef wrong(x, *args):\n    pass\n").err
-    assert error == (
-        "error: script.py:13: wrong: a kernel cannot take *args or **kwargs (*args); name its parameters\n"
-    )
+    assert error.startswith("error: script.py:14:15: wrong cannot take *args: name every parameter\n")
+    assert "launched at" not in error
 
 
 def test_faults_of_the_script_are_not_called_ours(ascendtile, tmp_path, monkeypatch, capsys):

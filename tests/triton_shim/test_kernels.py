@@ -204,7 +204,7 @@ def test_a_kernel_with_any_arguments_is_refused_at_its_own_line() -> None:
     def wrong(x, *args): ...
 
     line = wrong.__code__.co_firstlineno
-    with pytest.raises(sim.UsageError, match=rf"test_kernels.py:{line}: wrong: a kernel cannot take \*args"):
+    with pytest.raises(sim.UsageError, match=rf"test_kernels.py:{line}:\d+: wrong cannot take \*args"):
         kernel.jit(wrong)
 
 

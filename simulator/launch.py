@@ -243,6 +243,7 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
     _check_floats(call)
     _check_atomics(call)
     _check_cores(call)
+    _check_elsewhere(call)
     return call
 
 
@@ -322,6 +323,16 @@ def _check_cores(call: Call) -> None:
             f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, which needs a Cube core with {SUB_VECTOR_CORES} Vector "
             f"cores beside it; {product.name} has {product.aiv_per_aic} ({product.core_model}). Take an ascend910b or "
             "ascend910c product"
+        )
+
+
+def _check_elsewhere(call: Call) -> None:
+    """Words of the extension that need a way between buffers which no product here has."""
+    for word, loc in call.program.only_elsewhere.items():
+        raise UsageError(
+            f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, from L0C straight to UB, which Ascend 950 alone can; "
+            f"{call.device.product.name} cannot. Use the result of tl.dot as it is, which goes through global memory where "
+            "it has to, or store it and load it again"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..frontend import types as ty
 from ..frontend.program import Op
 from ..units import slices
 from .reading import Frame, Reading
@@ -33,6 +34,25 @@ class Slicing(Reading):
     def op_insert_slice(self, op: Op, frame: Frame) -> None:
         self.checked_offsets(op, frame, 2)
         self.dense_op(op, frame)
+
+    def op_subview(self, op: Op, frame: Frame) -> None:
+        """A view: the elements stay where they are, and it takes no instruction."""
+        self.checked_offsets(op, frame, 1)
+        x = frame.get(op.args[0])  # type: ignore[arg-type]
+        if not isinstance(x, Opaque):
+            moving = [np.atleast_1d(np.asarray(frame.get(v))) for v in op.args[1:] if v is not None]
+            x = slices.extract(self.real(x, op.args[0]), _places(op, tuple(moving)))
+        frame.values[op.results[0].id] = x
+
+    def op_move(self, op: Op, frame: Frame) -> None:
+        if op.attrs["offsets"] is not None:
+            self.checked_offsets(op, frame, 2)
+        self.dense_op(op, frame)
+
+    def op_alloc(self, op: Op, frame: Frame) -> None:
+        self.dense_op(op, frame)
+
+    op_from_l1 = op_alloc
 
     def op_get_element(self, op: Op, frame: Frame) -> None:
         self.checked_offsets(op, frame, 1)
@@ -68,6 +88,19 @@ class Slicing(Reading):
         self, op: Op, full: np.ndarray, sub: np.ndarray, *moving: np.ndarray
     ) -> np.ndarray:
         return slices.insert(full, sub, _places(op, moving))
+
+    def dense_alloc(self, op: Op) -> np.ndarray:
+        """What nobody wrote: NaN, or the smallest integer."""
+        r = op.results[0]
+        held = r.dtype.held  # type: ignore[union-attr]
+        what = ty.limits(r.dtype)[0] if r.dtype.is_int() else np.nan  # type: ignore[arg-type]
+        return np.full((1, *r.shape), what, held)
+
+    def dense_move(self, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+        return x if op.attrs["offsets"] is None else self.dense_insert_slice(op, x, *rest)
+
+    def dense_from_l1(self, op: Op, x: np.ndarray) -> np.ndarray:
+        return x
 
     def dense_get_element(self, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
         out = slices.extract(x, _places(op, moving))

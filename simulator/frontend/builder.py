@@ -50,6 +50,12 @@ class Builder:
         self.split_words: dict[str, Loc] = {}
         self._values = 0
         self._ops = 0
+        self.contents: dict[
+            str, Any
+        ] = {}  # names of the scope being compiled; buffers.py keeps what buffers hold there
+        self.buffer_names: dict[str, str] = {}  # a buffer's key -> its name in the kernel
+        self.only_elsewhere: dict[str, Loc] = {}  # words that no product here can carry out
+        self._buffers = 0
         self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
         self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.warnings: dict[str, None] = {}
@@ -67,6 +73,11 @@ class Builder:
     @property
     def op_count(self) -> int:
         return self._ops
+
+    def new_buffer(self, prefix: str) -> str:
+        """A key that no other buffer of the program has."""
+        self._buffers += 1
+        return f"{prefix}{self._buffers}"
 
     def note_split_word(self, name: str) -> None:
         """Remember a word that only products with split cores have, and where it was first said."""

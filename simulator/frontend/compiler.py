@@ -12,7 +12,7 @@ from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
-from . import affine, cores, fuse, hoist, liveness, syntax
+from . import affine, buffers, cores, fuse, hoist, liveness, syntax
 from .builder import Builder
 from .composite import assembled
 from .control import Control
@@ -147,6 +147,8 @@ class Scope(Control):
         if isinstance(target, ast.Name):
             if isinstance(value, Value) and not value.name:
                 value.name = target.id
+            if isinstance(value, buffers.Buffer):
+                self.b.buffer_names.setdefault(value.key, target.id)
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
             self.unpack(target, value)
@@ -192,6 +194,7 @@ class Scope(Control):
                 return self.b.cast(args[0], fn)
             if isinstance(fn, Word):
                 fn.check(args, kwargs)
+                self.b.contents = self.env
                 return fn.build(self.b, *args, **kwargs)
             return host_call(self.b, fn, args, kwargs)
         except (CompileError, RecursionError):
@@ -203,7 +206,10 @@ class Scope(Control):
     def inline(self, fn: JitFunction, args: list[Any], kwargs: dict[str, Any]) -> Any:
         bound, caller = fn.bind(args, kwargs), self.b.loc
         try:
-            return Scope(self.b, fn, dict(bound), self.depth + 1, caller).run()
+            inner = Scope(self.b, fn, {**bound, **buffers.contents(self.env)}, self.depth + 1, caller)
+            out = inner.run()
+            self.env.update(buffers.contents(inner.env))
+            return out
         except CompileError as e:
             raise CompileError(called_at(str(e), fn.name, caller)) from None
 
@@ -257,6 +263,8 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
         warnings=tuple(b.warnings),
     )
     program.split_words = b.split_words
+    program.only_elsewhere = b.only_elsewhere
+    program.buffers = buffers.name_contents(program, b.buffer_names)
     fuse.fuse_accumulators(program)
     affine.classify(program)
     hoist.hoist(program)

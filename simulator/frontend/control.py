@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
+from . import buffers
 from . import types as ty
 from .aggregate import children, flatten, rebuild, same_structure, stays, unflatten
 from .expressions import Expressions
@@ -58,9 +59,8 @@ class Control(Expressions):
         other, other_env, _ = self.branch(s.orelse, before)
         undefined = _undefined(then_env, other_env, self.source.loc(s).line)
         body = [*s.body, *s.orelse]
-        names = [
-            n for n in (*_assigned(body), *_loop_variables(body)) if n in then_env and n not in undefined
-        ]
+        assigned = (*_assigned(body), *_loop_variables(body), *buffers.contents(before))
+        names = [n for n in assigned if n in then_env and n not in undefined]
         merged, results = self.merge(names, then, then_env, other, other_env, s)
         self.emit_if(condition, then, other, results, s)
         self.env = {**before, **merged, **undefined}
@@ -150,15 +150,16 @@ class Control(Expressions):
                 "`return` inside a loop is not supported; use a flag, or an `if` around the work", s
             )
         before = dict(self.env)
-        then, _, ended_then = self.branch([*s.body, *rest], before)
-        other, _, ended_other = self.branch([*s.orelse, *rest], before)
+        then, then_env, ended_then = self.branch([*s.body, *rest], before)
+        other, other_env, ended_other = self.branch([*s.orelse, *rest], before)
         a, c = self._ended(ended_then).value, self._ended(ended_other).value
         results: list[Value] = []
         if (a is None) != (c is None):
             raise self.error("one path of the function returns a value and another does not", s)
         value = None if a is None else self.merge_one("return value", a, c, then, other, results, s)
-        self.emit_if(condition, then, other, results, s)
-        self.env = before
+        held, more = self.merge(list(buffers.contents(before)), then, then_env, other, other_env, s)
+        self.emit_if(condition, then, other, [*results, *more], s)
+        self.env = {**before, **held}
         return Return(value)
 
     def ternary(self, node: ast.IfExp) -> Any:
@@ -168,8 +169,10 @@ class Control(Expressions):
         outer = self.b.region
         sides = []
         for e in (node.body, node.orelse):
-            self.b.region = Region()
+            self.b.region, before = Region(), buffers.contents(self.env)
             sides.append((self.expr(e), self.b.region))
+            if buffers.contents(self.env) != before:
+                raise self.error("a conditional expression cannot write a buffer; use an `if` statement", e)
         self.b.region = outer
         (a, then), (c, other) = sides
         results: list[Value] = []
@@ -297,7 +300,8 @@ class Control(Expressions):
         stay the same are found by trying: a body that changes one is compiled again with that part carried; a number
         that no turn changed is compiled again as the constant it is.
         """
-        names = [n for n in _assigned(body) if n in self.env and n not in targets]
+        written = (*_assigned(body), *buffers.contents(self.env))
+        names = [n for n in written if n in self.env and n not in targets]
         names = [n for n in names if not isinstance(self.env[n], Undefined)]
         carried = Carried({n: unwrap(self.env[n]) for n in names})
         env = self.env

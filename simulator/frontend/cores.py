@@ -26,7 +26,7 @@ PIPES_OF = {
     CUBE: ("S", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
     VECTOR: ("S", "V", "MTE2", "MTE3", "ALL"),
 }
-VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "permute", "bitcast")
+VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "permute", "bitcast", "subview", "from_l1")
 CONTROL = ("for", "while", "if")
 MEMORY = ("load", "store", "atomic")
 
@@ -75,6 +75,8 @@ class Cores:
         """ "cube", "vector", or "" for both."""
         if op.kind == "dot":
             return CUBE
+        if op.kind == "alloc":
+            return ""
         if op.kind == "sync":
             return str(op.attrs.get("core", "")) if op.name != "all" else ""
         tiles = any(v is not None and v.shape and not v.is_pointer for v in (*op.args, *op.results))
@@ -158,7 +160,7 @@ def check(program: Program) -> tuple[str, Loc] | None:
 
 def _needs_vector(program: Program, op: Op) -> bool:
     dense = any(r.shape and r.static.kind == "dense" for r in op.results)
-    if not dense or op.kind in VIEWS:
+    if not dense or op.kind in (*VIEWS, "alloc") or (op.kind == "move" and op.attrs["space"] != "UB"):
         return False
     return not (op.kind == "cast" and Cores(program).from_product(op.results[0]))
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import syntax
+from . import buffers, syntax
 from . import types as ty
 from .aggregate import Aggregate
 from .builder import Builder
@@ -303,6 +303,7 @@ class Expressions(ABC):
         outer = self.env
         self.env = dict(outer)
         out = tuple(self.comprehended(node.generators, node.elt))
+        outer.update(buffers.contents(self.env))
         self.env = outer
         return out
 

@@ -28,6 +28,10 @@ Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
                  attrs precision (ieee, hf32, device), asked (keywords of the kernel about it)
     extract_slice, insert_slice, get_element
                  the tile(s), then the offsets that are values; attrs offsets (None for those), sizes, strides
+    alloc        an explicit buffer (buffers.py): what it holds before it is written; attrs space, unique
+    move(name)   what a buffer holds after a tile was put there (name: copy, bind...); attrs space, offsets: None, or those
+                 of a part as insert_slice has them: what the buffer held, the tile, the offsets that are values
+    from_l1      what a buffer in L1 holds, as a tile; subview: a part of what a buffer holds, in place (as extract_slice)
     custom(name) an operation of the user: see custom.py; several results
     for          lower, upper, step, initial values...; one region
     while        initial values...; regions condition, body
@@ -145,6 +149,8 @@ class Program:
     copies: dict[int, int] = field(default_factory=dict)  # value -> buffers that the kernel asks for
     file: str = ""  # that of the kernel itself; helpers may come from others
     warnings: tuple[str, ...] = ()  # what the compiler noticed
+    buffers: dict[int, Op] = field(default_factory=dict)  # value -> the alloc of the buffer that it is in
+    only_elsewhere: dict[str, Loc] = field(default_factory=dict)  # words that no product here can carry out
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
     split_words: dict[str, Loc] = field(
         default_factory=dict

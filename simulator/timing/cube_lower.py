@@ -97,11 +97,16 @@ class CubeLowering(Walker):
 
     def _stage(self, op: Op, source: Value, slot: int, clobbers: tuple[int, ...]) -> None:
         """A tile of UB on its way to L1: through global memory where Cube and Vector are apart."""
-        plan, size = self.plan, plan_bytes(source)
-        reads = self.slots_of(source)  # type: ignore[attr-defined]
+        self.stage(op, plan_bytes(source), self.slots_of(source), (slot,), clobbers)  # type: ignore[attr-defined]
+
+    def stage(
+        self, op: Op, size: int, reads: Any, writes: tuple[int, ...], clobbers: tuple[int, ...]
+    ) -> None:
+        """`size` bytes of UB into L1."""
+        plan = self.plan
         if plan.wiring.fixp < 0:
             fixed, rate = plan.ub_to_l1
-            self._fixed(op, plan.wiring.mte3, fixed + size / rate, 0.0, reads, (slot,), clobbers)
+            self._fixed(op, plan.wiring.mte3, fixed + size / rate, 0.0, reads, writes, clobbers)
             return
         hop = plan.workspace_slot
         latency = plan.write_latency + plan.cross_core_cycles
@@ -118,7 +123,7 @@ class CubeLowering(Walker):
             plan.l1_interval,
             plan.l1_latency,
             (hop,),
-            (slot,),
+            writes,
             clobbers,
         )
 

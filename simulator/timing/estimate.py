@@ -17,6 +17,7 @@ from ..run import Buffer, Launch, Pipe, Timeline
 from ..units.vector import Numerics
 from .access import FirstTouch
 from .bounds import bounds_us
+from .buffer_lints import buffer_words
 from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, Machine, simulate
 from .geometry import Definitions
@@ -78,6 +79,7 @@ def make_plan(call: Call) -> Plan:
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = Plan(program, device.product, homes, placement, wiring, device.hf32, device.l0_tile)
     padded_rows(plan)
+    buffer_words(plan)
     return plan
 
 
@@ -86,10 +88,14 @@ def has_vector_work(program: Program, homes: Homes) -> bool:
     if not homes.has_dot or homes.copied_to_ub or homes.staged or program.split_words:
         return True
     for op in program.walk():
+        if op.kind == "move" and op.id not in homes.in_place:
+            return True
         if any(r.shape and homes.definitions.root(r) is r and homes.home(r) == UB for r in op.results):
             return True  # also indices that are elements, such as those with a remainder
         if op.kind in ("load", "store", "atomic"):
             v = op.results[0] if op.kind == "load" else op.args[1]
+            if op.kind != "load" and v is not None and not v.shape:
+                return True  # a single element leaves through UB
             root = None if v is None else homes.definitions.root(v)
             if v is not None and v.shape and (root is None or homes.home(root) == UB):
                 return True
@@ -104,6 +110,9 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
         reserved = product.integer("buffers.l1_reserved")
         limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
         limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
+    for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
+        if any(op.attrs["space"] == name for op in program.buffers.values()):
+            limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))
     landing = landing_bytes(program, call.arguments)
     copies = copies or call.device.multibuffer
     return homes, place(program, homes, copies, limits, product.name, call.device.multibuffer_l0c, landing)
@@ -210,10 +219,23 @@ def _buffers(plan: Plan) -> dict[str, Buffer]:
     if plan.homes.has_dot:
         product = plan.product
         for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
-            out[name] = Buffer(plan.l0_peak[name], capacity)
+            out[name] = _l0_buffer(plan, name, capacity)
         if not out[UB].peak_bytes:
             del out[UB]
     return out
+
+
+def _l0_buffer(plan: Plan, name: str, capacity: int) -> Buffer:
+    """L0A or L0B: what products take for their tiles, and buffers of the kernel's own."""
+    own, tiles = plan.placement.buffers.get(name), plan.l0_peak[name]
+    if own is None:
+        return Buffer(tiles, capacity)
+    if own.peak_bytes + tiles > capacity:
+        raise BufferOverflowError(
+            f"{plan.program.name} on {plan.product.name}: {name} holds {capacity} bytes; buffers of the kernel take "
+            f"{own.peak_bytes} and tl.dot {tiles} for its tiles; make the buffers smaller, or give dot a smaller l0_tile"
+        )
+    return replace(own, peak_bytes=own.peak_bytes + tiles)
 
 
 def _pipes(wiring: Wiring, result: EngineResult, used: int) -> dict[str, Pipe]:

@@ -13,7 +13,7 @@ from ..frontend.types import DType, PointerType
 
 BLOCK_BYTES = 32
 TILE, SCALAR, ROW, COLUMN = "tile", "scalar", "row", "column"
-VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "bitcast")
+VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "bitcast", "subview")
 
 
 def align(n: int, to: int) -> int:

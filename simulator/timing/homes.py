@@ -4,6 +4,7 @@
     L1     a tile that is loaded only to be an operand of a matrix product (ND to NZ on the way)
     L0C    a matrix product, and an accumulator that a loop carries for it
     VIEW   a transpose of an L1 tile, which the way to L0 does for nothing
+    (what an explicit buffer holds lives where the buffer does)
     FIXP   a cast of an L0C value on its way out: the fixpipe does it, no buffer is needed
 
 A value of L0C that the Vector unit (or a coupled core's store) needs gets a copy in UB as well: `copied_to_ub`. A value of
@@ -12,8 +13,10 @@ UB that becomes an operand of a product gets a place in L1: `staged`.
 
 from __future__ import annotations
 
+from ..frontend.buffers import moved
 from ..frontend.cores import VECTOR
 from ..frontend.program import Op, Program, Region, Value
+from .buffer_homes import made_in_place
 from .geometry import VIEWS, Definitions
 
 UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
@@ -23,7 +26,9 @@ OUT_CASTS = ("fp16", "bf16", "fp32")
 def looks_through(op: Op) -> bool:
     """Whether the Cube reads the operand of an operation in place of its result: views, and matrices transposed."""
     order = op.attrs["order"] if op.kind == "permute" else ()
-    return op.kind in VIEWS or (op.kind == "permute" and order[:-2] == tuple(range(len(order) - 2)))
+    return op.kind in (*VIEWS, "from_l1") or (
+        op.kind == "permute" and order[:-2] == tuple(range(len(order) - 2))
+    )
 
 
 class Homes:
@@ -32,8 +37,12 @@ class Homes:
     def __init__(self, program: Program, definitions: Definitions, fixpipe: bool) -> None:
         self.definitions = definitions
         self.fixpipe = fixpipe
-        self.has_dot = any(op.kind == "dot" or _flag(op) for op in program.walk())
-        self.of_value: dict[int, str] = {}
+        self.has_dot = any(op.kind == "dot" or _flag(op) or _of_cube(op) for op in program.walk())
+        self.of_value = {v: str(op.attrs["space"]) for v, op in program.buffers.items()}
+        self.made_for = made_in_place(
+            program, definitions
+        )  # moves that have nothing to do, if the homes agree
+        self.in_place = {m for m in self.made_for if not self.has_dot}
         self.copied_to_ub: set[int] = set()
         self.staged: set[int] = set()
         self.users: dict[int, list[tuple[Op, int]]] = {}
@@ -42,6 +51,7 @@ class Homes:
             self._accumulators(program.body)
             for op in program.walk():
                 self._classify(op)
+            self.in_place = {op.id for op in program.walk() if op.id in self.made_for and self._at_home(op)}
 
     def home(self, v: Value) -> str:
         return self.of_value.get(v.id, UB)
@@ -89,9 +99,24 @@ class Homes:
                 self._operand(v)
         elif op.kind == "load" and not _on_vector(op):
             readers = self._readers(op.results[0])
-            if readers and all(o.kind == "dot" and i < 2 for o, i in readers):
+            if readers and all(self._reads_l1(o, i, op) for o, i in readers):
                 self.of_value[op.results[0].id] = L1
                 self._fold_transposes(op.results[0])
+        elif op.kind == "from_l1":
+            readers = self._readers(op.results[0])
+            if all(o.kind == "dot" and i < 2 for o, i in readers):
+                self.of_value[op.results[0].id] = VIEW
+                self.definitions.folded.add(op.results[0].id)
+                self._fold_transposes(op.results[0])
+
+    def _reads_l1(self, reader: Op, i: int, load: Op) -> bool:
+        """A product, or a buffer in L1 that the load goes to."""
+        into = reader.kind == "move" and reader.attrs["space"] == L1 and self.made_for.get(reader.id) is load
+        return into or (reader.kind == "dot" and i < 2)
+
+    def _at_home(self, move: Op) -> bool:
+        """Whether a tile that is made for a buffer lives where the buffer does."""
+        return self.home(moved(move)) == str(move.attrs["space"])
 
     def _fold_transposes(self, v: Value) -> None:
         for op, _ in self.users.get(v.id, []):
@@ -105,6 +130,8 @@ class Homes:
         source = self.source(v)
         made = self.definitions.of(source)
         readers = self._readers(source)
+        if self.home(source) == L1:
+            return  # a buffer, or loaded for products only
         loaded = made is not None and made.kind == "load" and not _on_vector(made)
         if not (loaded and all(o.kind == "dot" and i < 2 for o, i in readers)):
             self.staged.add(source.id)
@@ -140,6 +167,11 @@ class Homes:
 def _on_vector(op: Op) -> bool:
     """Whether a scope puts it on the Vector core."""
     return op.attrs.get("core") == VECTOR
+
+
+def _of_cube(op: Op) -> bool:
+    """An explicit buffer of the Cube."""
+    return op.kind == "alloc" and op.attrs["space"] != UB
 
 
 def _flag(op: Op) -> bool:

@@ -18,6 +18,7 @@ from ..execution.values import Affine, Box, Opaque, Pointers
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
+from .buffer_lower import RECORDED, BufferLowering
 from .cost import Cost
 from .crossing import Crossing
 from .geometry import BLOCK_BYTES, TILE, align
@@ -38,7 +39,7 @@ CASTABLE = ("add", "sub", "mul", "max", "min", "floordiv", "mod", "lt", "le", "g
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
-class Lowering(Crossing):
+class Lowering(BufferLowering, Crossing):
     """Records of one walk. `plan` is what all walks of a launch share: costs, buffers, lines."""
 
     plan: Plan
@@ -126,6 +127,9 @@ class Lowering(Crossing):
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def record_dense(self, op: Op) -> None:
+        if op.kind in RECORDED:
+            RECORDED[op.kind](self, op)
+            return
         if self.plan.homes.has_dot and self._on_cube(op):
             return
         if self.pending:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from ..errors import BufferOverflowError
 from ..frontend.program import Op, Program, Region, Value
 from ..run import Buffer
+from .buffer_place import explicit_slots
 from .geometry import TILE, accumulator_bytes, align, fractal_bytes, tile_bytes
 from .homes import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
@@ -82,6 +83,7 @@ class Placer:
         self.tight = tight
         self._number(self.program.body)
         self._last_uses(self.program.body)
+        self.slot_of.update(explicit_slots(self))
         self._region(self.program.body)
         self._multibuffer(self.program.body, None)
         if tight:
@@ -93,7 +95,7 @@ class Placer:
             *self.l1_copy.values(),
         ]
         live = list({id(s): s for s in every}.values())
-        for space in (UB, L1, L0C):
+        for space in dict.fromkeys(s.space for s in live):
             pack([s for s in live if s.space == space])
         return live
 
@@ -101,7 +103,7 @@ class Placer:
         """Bytes of one copy of a value in a buffer, aligned."""
         if space == UB and v.id in self.landing:
             return align(self.landing[v.id], self.alignment[UB])
-        measure = {UB: tile_bytes, L1: fractal_bytes, L0C: accumulator_bytes}[space]
+        measure = {UB: tile_bytes, L0C: accumulator_bytes}.get(space, fractal_bytes)
         return align(measure(v), self.alignment[space])
 
     def names(self) -> dict[int, str]:
@@ -153,13 +155,13 @@ class Placer:
 
     def _outside(self, v: Value, at: int) -> int:
         """A value from before a loop that is used inside it stays alive to the loop's end."""
-        born = self._birth(v)
+        born = self.birth(v)
         for begin, end in self.spans.values():
             if begin <= at <= end and not begin < born <= end:
                 at = max(at, end)
         return at
 
-    def _birth(self, v: Value) -> int:
+    def birth(self, v: Value) -> int:
         op = self.definitions.of(v)
         if op is not None:
             return (
@@ -207,7 +209,7 @@ class Placer:
             self.slot_of[r.id] = slot
 
     def _new(self, v: Value) -> Slot:
-        born = self._birth(v)
+        born = self.birth(v)
         space = self.homes.home(v)
         slot = Slot(
             [], born, self.last.get(v.id, born), self.size(v, space), depth=len(self.loops), space=space
@@ -244,7 +246,7 @@ class Placer:
             if root is None or root.id not in self.slot_of or self.definitions.form(v) != TILE:  # type: ignore[arg-type]
                 continue
             slot = self.slot_of[root.id]
-            if slot.space != UB:
+            if slot.space != UB or slot.label:
                 continue
             dies = self.last.get(root.id) == self.at[op.id] == slot.end
             produced = self.definitions.of(root)
@@ -267,7 +269,7 @@ class Placer:
         if op.kind != "if":
             return
         for k, r in enumerate(op.results):
-            if self.definitions.root(r) is not r:
+            if self.definitions.root(r) is not r or r.id in self.slot_of:
                 continue
             slot = self._new(r)
             slot.start = self.at[op.id]
@@ -294,7 +296,7 @@ class Placer:
         for k, r in enumerate(op.results):
             if r.static.kind != "dense" and (r.shape or r.dtype.is_int()):
                 continue
-            if r.is_pointer:
+            if r.is_pointer or r.id in self.slot_of:
                 continue
             self._carried(op, k, first, skip, begin, end)
         self.loops.append(op)
@@ -312,7 +314,7 @@ class Placer:
         space = self.homes.home(r)
         size = self.size(r, space)
         alive = root is not None and self.last.get(root.id, -1) > end
-        if slot is None or alive or slot.size != size or slot.space != space:
+        if slot is None or alive or slot.size != size or slot.space != space or slot.label:
             slot = Slot([], begin, end, size, depth=len(self.loops), space=space)
             self.slots.append(slot)
         slot.end = max(slot.end, end, self.last.get(r.id, end))
@@ -406,7 +408,12 @@ class Placer:
             return
         slot = self.slot_of.get(root.id)
         begin, end = self.spans[loop.id]
-        if slot is None or slot.start <= begin or any(self.definitions.of(x) is None for x in slot.values):
+        if (
+            slot is None
+            or slot.label
+            or slot.start <= begin
+            or any(self.definitions.of(x) is None for x in slot.values)
+        ):
             return  # carried, or made before the loop: one buffer
         kept = not {UB: self.ub, L1: self.l1, L0C: self.l0c}[slot.space]
         if slot.copies > 1 or (kept and not asked):

@@ -114,6 +114,7 @@ class Plan:
         self.cross_core_cycles = product.number(CROSS_CORE)
         self.ub_to_l1 = _way(product, "ub_to_l1")
         self.l0c_to_ub = _way(product, "l0c_to_ub")
+        self.l1_to_ub = _way(product, "l1_to_ub")
         first = self.placement.engine_slots
         self.l0_slots = ((first, first + 1), (first + 2, first + 3))
         self.workspace_slot = first + 4

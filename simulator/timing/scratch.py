@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..frontend.buffers import moved
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
 from .geometry import BLOCK_BYTES, SCALAR, TILE, Definitions, align, element_bits, tile_bytes
@@ -26,6 +27,8 @@ def scratch_bytes(op: Op, definitions: Definitions) -> int:
         return sum(_made_real(v, definitions) for v in op.args) + _moving(op)
     if op.kind in ("cast", "extract_slice", "get_element"):
         return _made_real(op.args[0], definitions) + _offsets_of(op)
+    if op.kind == "move":
+        return _made_real(moved(op), definitions) if op.attrs["space"] != "UB" else 0
     if op.kind == "custom":
         return sum(_made_real(v, definitions) for v in op.args) + op.attrs["scratch"]  # type: ignore[no-any-return]
     if op.kind == "insert_slice":  # a whole tile that is a formula is written straight into the result

@@ -1,5 +1,5 @@
 """Words of the Ascend AI Core: `from ascendtile.simulator.language.extra.cann import extension as al`."""
 
-from . import extension, libdevice
+from . import buffer, extension, libdevice
 
-__all__ = ["extension", "libdevice"]
+__all__ = ["buffer", "extension", "libdevice"]

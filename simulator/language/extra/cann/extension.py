@@ -6,6 +6,16 @@ from ....frontend.program import Value
 from ....frontend.rules import KernelError, Operand, describe
 from ....frontend.words import Builder, word
 from ..libdevice import WORDS as _MATHS
+from .extension_buffers import (
+    FixpipeDMAMode,
+    FixpipeDualDstMode,
+    FixpipePreQuantMode,
+    FixpipePreReluMode,
+    ascend_address_space,
+    copy,
+    copy_from_ub_to_l1,
+    fixpipe,
+)
 from .extension_custom import CORE, MODE, IteratorType, custom, register_custom_op
 from .extension_hints import cast, compile_hint, flip, multibuffer, parallel, sort
 from .extension_memory import gather_out_to_ub, index_put, index_select_simd, scatter_ub_to_out
@@ -52,13 +62,21 @@ __all__ = [
     "CORE",
     "MODE",
     "PIPE",
+    "FixpipeDMAMode",
+    "FixpipeDualDstMode",
+    "FixpipePreQuantMode",
+    "FixpipePreReluMode",
     "IteratorType",
+    "ascend_address_space",
     "atan2",
     "cast",
     "compile_hint",
+    "copy",
+    "copy_from_ub_to_l1",
     "custom",
     "extract_slice",
     "finitef",
+    "fixpipe",
     "flip",
     "gather_out_to_ub",
     "get_element",

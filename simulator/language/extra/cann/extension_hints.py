@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....frontend.buffers import Buffer, held
 from ....frontend.control import DynamicRange
 from ....frontend.program import Value
 from ....frontend.rules import KernelError, Operand, describe
@@ -39,31 +40,31 @@ def parallel(
 
 
 @word
-def compile_hint(b: Builder, ptr: Value, hint_name: str, hint_val: Any = None) -> None:
+def compile_hint(b: Builder, ptr: Value | Buffer, hint_name: str, hint_val: Any = None) -> None:
     """A note for the vendor's compiler at a tile. "hivm.multi_buffer" is `multibuffer`; others change nothing here."""
     if not isinstance(hint_name, str):
         raise KernelError(f"compile_hint: the name of a hint must be a string, got {describe(hint_name)}")
-    if not isinstance(ptr, Value):
-        raise KernelError(f"compile_hint needs a tile or a scalar, got {describe(ptr)}")
+    if not isinstance(ptr, Value | Buffer):
+        raise KernelError(f"compile_hint needs a tile, a scalar or a buffer, got {describe(ptr)}")
     if hint_name in MULTIBUFFER_HINTS:
         _copies(b, ptr, hint_val)
 
 
 @word
-def multibuffer(b: Builder, src: Value, size: int) -> None:
+def multibuffer(b: Builder, src: Value | Buffer, size: int) -> None:
     """Two buffers for a tile that is made in a loop, so that a turn can write one while the last one is still read.
 
-    size: 2. Outside of a loop it changes nothing.
+    size: 2. Outside of a loop it changes nothing. An explicit buffer takes twice its bytes, and turns write them in turn.
     """
-    if not isinstance(src, Value) or not src.shape:
-        raise KernelError(f"multibuffer needs a tile, got {describe(src)}")
+    if not isinstance(src, Value | Buffer) or not src.shape:
+        raise KernelError(f"multibuffer needs a tile or a buffer, got {describe(src)}")
     _copies(b, src, size)
 
 
-def _copies(b: Builder, v: Value, size: Any) -> None:
+def _copies(b: Builder, v: Value | Buffer, size: Any) -> None:
     if size != COPIES or isinstance(size, bool):
         raise KernelError(f"multibuffer: a tile can have {COPIES} buffers, got {describe(size)}")
-    b.copies[v.id] = COPIES
+    b.copies[(held(b, v) if isinstance(v, Buffer) else v).id] = COPIES
 
 
 @word

@@ -18,7 +18,7 @@ from .rules import KernelError, describe
 def extract_slice(b: Builder, full: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """The elements offset + stride * i (0 <= i < size) of every axis: a tile of shape `sizes`."""
     what = "extract_slice"
-    v = _numbers(b, what, full)
+    v = tile(b, what, full)
     where = _region(what, v, offsets, sizes, strides)
     if where.sizes == v.shape and all(x == 0 for x in where.offsets):
         return v
@@ -30,7 +30,7 @@ def extract_slice(b: Builder, full: Value, offsets: Any, sizes: Any, strides: An
 def insert_slice(b: Builder, full: Value, sub: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """`full` with `sub` in place of the elements that `extract_slice` would take."""
     what = "insert_slice"
-    v, s = _numbers(b, what, full), _numbers(b, what, sub)
+    v, s = tile(b, what, full), tile(b, what, sub)
     where = _region(what, v, offsets, sizes, strides)
     if s.shape != where.sizes:
         raise KernelError(
@@ -46,7 +46,7 @@ def insert_slice(b: Builder, full: Value, sub: Value, offsets: Any, sizes: Any, 
 def get_element(b: Builder, src: Value, indices: Any) -> Value:
     """The scalar at one index per axis."""
     what = "get_element"
-    v = _numbers(b, what, src)
+    v = tile(b, what, src)
     ones = (1,) * len(v.shape)
     where = _region(what, v, indices, ones, ones)
     out = b.value(v.dtype, ())
@@ -65,13 +65,6 @@ class _Where:
     @property
     def attrs(self) -> dict[str, Any]:
         return {"offsets": self.offsets, "sizes": self.sizes, "strides": self.strides}
-
-
-def _numbers(b: Builder, what: str, x: Any) -> Value:
-    v = tile(b, what, x)
-    if v.dtype.is_bool():
-        raise KernelError(f"{what} takes no booleans on this device; cast with .to(tl.int8)")
-    return v
 
 
 def _region(what: str, v: Value, offsets: Any, sizes: Any, strides: Any) -> _Where:

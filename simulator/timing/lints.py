@@ -48,7 +48,7 @@ def _padded(plan: Plan, op: Op) -> Iterator[str]:
     root = plan.definitions.root(v)
     if root is None or plan.homes.home(root) != UB:
         return
-    row, have = v.shape[-1] * element_bits(v) // 8, tile_bytes(v)
+    row, have = -(-v.shape[-1] * element_bits(v) // 8), tile_bytes(v)
     rows = v.numel // v.shape[-1]
     if have <= row * rows * (1 + LEAST_PADDING):
         return

@@ -38,9 +38,9 @@ class RearrangeCosts:
         """Rows that lie on blocks are copied, an instruction for each plane; others are gathered element by element."""
         r = op.results[0]
         if slice_is_copied(op):
-            return self.rows_copied(r)
+            return self._of_masks(op, self.rows_copied(r))
         self._note_slice(op)
-        return self._gathered(r)
+        return self._of_masks(op, self._gathered(r))
 
     def _insert_slice(self, op: Op) -> Cost:
         """Rows that lie on blocks are copied; others are spread by a gather and a selection in the rows that they touch."""
@@ -48,13 +48,23 @@ class RearrangeCosts:
         assert full is not None
         assert sub is not None
         if slice_is_copied(op):
-            return self.rows_copied(sub)
+            return self._of_masks(op, self.rows_copied(sub))
         self._note_slice(op)
         bits = max(16, _bits(full))
         rows = sub.numel // sub.shape[-1]
         elements = rows * -(-full.shape[-1] * bits // 256) * 256 // bits
         name = "fp16" if bits == 16 else "fp32"
-        return self._gathered(sub).then(self.model.vector("select", name, elements, bits))
+        return self._of_masks(op, self._gathered(sub).then(self.model.vector("select", name, elements, bits)))
+
+    def _of_masks(self, op: Op, cost: Cost) -> Cost:
+        """Masks, of one bit an element, become halves by a selection first, and their result a mask by a comparison."""
+        tiles = op.args[: 1 if op.kind == "extract_slice" else 2]
+        if not op.results[0].dtype.is_bool():
+            return cost
+        for v in tiles:
+            assert v is not None
+            cost = self.model.vector("select", "fp16", padded_elements(v, 16), 16).then(cost)
+        return cost.then(self.model.vector("compares", "fp16", padded_elements(op.results[0], 16), 16))
 
     def _note_slice(self, op: Op) -> None:
         self.model.notes[

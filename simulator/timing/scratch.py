@@ -8,6 +8,7 @@ from ..frontend.types import DType
 from .geometry import BLOCK_BYTES, SCALAR, TILE, Definitions, align, element_bits, tile_bytes
 
 REPEAT_LANES_FP32 = 64
+HALF_BITS = 16
 SORT_PAIR_BYTES = 8  # Sort32 and the merges work on a value of four bytes beside an index of four
 
 
@@ -26,13 +27,13 @@ def scratch_bytes(op: Op, definitions: Definitions) -> int:
     if op.kind in ("slice", "cat", "gather", "scan", "sort", "histogram"):
         return sum(_made_real(v, definitions) for v in op.args) + _moving(op)
     if op.kind in ("cast", "extract_slice", "get_element"):
-        return _made_real(op.args[0], definitions) + _offsets_of(op)
+        return _made_real(op.args[0], definitions) + _offsets_of(op) + _halves_of_masks(op)
     if op.kind == "move":
         return _made_real(moved(op), definitions) if op.attrs["space"] != "UB" else 0
     if op.kind == "custom":
         return sum(_made_real(v, definitions) for v in op.args) + op.attrs["scratch"]  # type: ignore[no-any-return]
     if op.kind == "insert_slice":  # a whole tile that is a formula is written straight into the result
-        return _made_real(op.args[1], definitions) + _offsets_of(op)
+        return _made_real(op.args[1], definitions) + _offsets_of(op) + _halves_of_masks(op)
     return 0
 
 
@@ -86,8 +87,17 @@ def slice_is_copied(op: Op) -> bool:
     offset, size, step = (op.attrs[k][-1] for k in ("offsets", "sizes", "strides"))
     if size == v.shape[-1]:
         return True
-    block = max(1, BLOCK_BYTES * 8 // element_bits(v))
+    bits = HALF_BITS if v.dtype.is_bool() else element_bits(v)
+    block = max(1, BLOCK_BYTES * 8 // bits)
     return (size == 1 or step == 1) and offset is not None and offset % block == 0
+
+
+def _halves_of_masks(op: Op) -> int:
+    """Masks are sliced as halves."""
+    if op.kind not in ("extract_slice", "insert_slice") or not op.results[0].dtype.is_bool():
+        return 0
+    tiles = (*op.args[: 1 if op.kind == "extract_slice" else 2], *op.results)
+    return sum(align(v.numel * HALF_BITS // 8, BLOCK_BYTES) for v in tiles if v is not None)
 
 
 def _moving(op: Op) -> int:

@@ -225,3 +225,66 @@ def test_elements_that_become_addresses(dtype: Any) -> None:
     run = rows_by_hand[(3,)](out, x, at, COUNT=8, C=24)
     np.testing.assert_array_equal(out, x[at])
     assert run.buffers["UB"].peak_bytes < 2 * 8 * 32 * np.dtype(dtype).itemsize + 1024
+
+
+@sim.jit
+def slices_of_masks(
+    out, part, one, x, at, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, LOADED: tl.constexpr
+):
+    """A mask (loaded, computed from a tile, or of indices) is put beside itself and cut again."""
+    pid = tl.program_id(0)
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    v = tl.load(x + i * N + j)
+    if LOADED == "loaded":
+        mask = v
+    elif LOADED == "computed":
+        mask = v.to(tl.float32) > 0.5
+    else:
+        mask = (i < M) & (j < N // 2)
+    both = tl.full((M, 2 * N), 0, tl.int1)
+    both = al.insert_slice(both, mask, [0, 0], [M, N], [1, 1])
+    first = tl.load(at + pid)
+    both = al.insert_slice(both, mask, (0, first), (M, N), (1, 1))
+    tl.store(out + pid * 2 * M * N + i * 2 * N + tl.arange(0, 2 * N)[None, :], both)
+    cut = al.extract_slice(both, [0, first], [M, K], [1, 2])
+    tl.store(part + pid * M * K + i * K + tl.arange(0, K)[None, :], cut)
+    tl.store(one + pid, al.get_element(both, (0, first)))
+
+
+@pytest.mark.parametrize("kind", ["loaded", "computed", "indices"])
+def test_slices_of_booleans(kind: str) -> None:
+    m, n, k = 3, 16, 5
+    x = np.random.default_rng(0).integers(0, 2, (m, n)).astype(bool)
+    at = np.array([0, 7, 16], np.int32)
+    out, part, one = np.zeros((3, m, 2 * n), bool), np.zeros((3, m, k), bool), np.zeros(3, bool)
+    run = slices_of_masks[(3,)](out, part, one, x, at, M=m, N=n, K=k, LOADED=kind)
+    mask = x if kind != "indices" else np.broadcast_to(np.arange(n) < n // 2, (m, n))
+    for p, first in enumerate(at):
+        want = np.zeros((m, 2 * n), bool)
+        want[:, :n] = mask
+        want[:, first : first + n] = mask
+        np.testing.assert_array_equal(out[p], want)
+        np.testing.assert_array_equal(part[p], want[:, first : first + 2 * k : 2])
+        assert one[p] == want[0, first]
+    halves = 2 * m * n * (2 + 1 + 2)  # both tiles and the result as halves, beside the offsets of the gather
+    scratch = [v.bytes for v in run.launches[0].buffers["UB"].peak if "insert_slice" in v.name]
+    assert any(b >= halves for b in scratch)
+
+
+@sim.jit
+def half_of_a_mask(out, x, N: tl.constexpr, MASK: tl.constexpr):
+    o, h = tl.arange(0, N), tl.arange(0, N // 2)
+    v = tl.load(x + o)
+    if MASK:
+        tl.store(out + h, al.extract_slice(v > 0.0, [N // 2], [N // 2], [1]))
+    else:
+        tl.store(out + o, v > 0.0)
+        al.extract_slice(v, [N // 2], [N // 2], [1])
+
+
+def test_a_mask_is_widened_sliced_and_compared() -> None:
+    """Beside the slice of a half tile: a selection over the whole tile and a comparison of the part."""
+    n = 4096
+    x, out = np.ones(n, np.float16), np.zeros(n, bool)
+    mask, plain = (half_of_a_mask[(1,)](out, x, N=n, MASK=m).launches[0] for m in (True, False))
+    assert mask.pipes["AIV.V"].busy_cycles > plain.pipes["AIV.V"].busy_cycles + 2 * n / 128

@@ -13,7 +13,7 @@ from ....frontend.words import Builder, word
 def extract_slice(b: Builder, ful: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """The elements of `ful` at offset + stride * i, 0 <= i < size, on each axis: a tile of shape `sizes`.
 
-    ful: any numbers, any rank. offsets: one for each axis, integers or integer scalars of the program (which may differ
+    ful: any type, any rank. offsets: one for each axis, integers or integer scalars of the program (which may differ
     between programs). sizes, strides: compile-time integers of at least 1. A slice that leaves the tile is a `CompileError`
     for constant offsets, a `RunError` with program and line for others.
     """

@@ -28,6 +28,7 @@ from .lowered import Lowered, lowering
 from .machine import Wiring, launch_overhead_us, wire
 from .place import Placement, place
 from .plan import Plan
+from .shared_turns import shares_turns
 from .strides import landing_bytes
 from .walks import TimeOnly, TimeWithValues
 from .what_if import lifted_cycles
@@ -75,9 +76,11 @@ def make_plan(call: Call) -> Plan:
         homes, placement = _place(call, program)
     except BufferOverflowError as e:
         raise BufferOverflowError(f"{e}\n{_advice(call)}") from None
-    wiring = wire(device.product, homes.has_dot, has_vector_work(program, homes), has_sub_vectors(program))
+    vector, shared = has_vector_work(program, homes), shares_turns(program, device.product)
+    shared = shared and vector
+    wiring = wire(device.product, homes.has_dot, vector, has_sub_vectors(program) or shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
-    plan = Plan(program, device.product, homes, placement, wiring, device.hf32, device.l0_tile)
+    plan = Plan(program, device.product, homes, placement, wiring, device.hf32, device.l0_tile, shared)
     padded_rows(plan)
     buffer_words(plan)
     return plan

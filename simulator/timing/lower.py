@@ -15,6 +15,7 @@ from ..execution.copy import Region as AccessRegion
 from ..execution.copy import check
 from ..execution.reading import DataDependentError, place
 from ..execution.values import Affine, Box, Opaque, Pointers
+from ..frontend.cores import SUB_VECTOR_CORES
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
@@ -26,6 +27,7 @@ from .geometry import SCALAR as SCALAR_FORM
 from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan, Template
 from .recorder import Recorder
+from .shared_turns import WORDS, TurnsRecorder, is_shared
 from .sub_cores import SubRecorder
 from .vector_cost import falls_back
 
@@ -49,7 +51,13 @@ class Lowering(BufferLowering, Crossing):
     def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
         self.plan = plan
         both = self.subs > 1
-        self.recorder = SubRecorder(len(numbers) // 2, self.total, plan) if both else Recorder(len(numbers))
+        if both:
+            self.recorder = SubRecorder(len(numbers) // 2, self.total, plan)
+        else:
+            count = len(numbers)
+            self.recorder = TurnsRecorder(count, plan) if plan.shares_turns else Recorder(count)
+        self.shared_loop: Op | None = None
+        self.shared_turns = 0
         self.begin_flags()
         self.first_number = int(numbers[0])
         self.touch = touch
@@ -80,8 +88,19 @@ class Lowering(BufferLowering, Crossing):
             self._add(pipe, self.pending_loc, occupancy=cycles, instructions=0)
 
     def turn(self, op: Op, number: int) -> None:
-        self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
+        if op is self.shared_loop:
+            self._next_core(op)
+        else:
+            self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
         self.symbolic_done(op)
+
+    def _next_core(self, op: Op) -> None:
+        """The next turn of a shared loop is the other Vector core's; each counts its own turns."""
+        assert isinstance(self.recorder, TurnsRecorder)
+        self.flush()
+        self.recorder.core = self.shared_turns % SUB_VECTOR_CORES
+        self.turn_counts[op.id] = self.shared_turns // SUB_VECTOR_CORES
+        self.shared_turns += 1
 
     # -- slots -------------------------------------------------------------------------------------------------------
 
@@ -498,23 +517,38 @@ class Lowering(BufferLowering, Crossing):
         )
 
     def loop_begins(self, op: Op) -> None:
-        if op.attrs.get("hints", {}).get("bind_sub_block"):
-            self._note_shared_turns(op)
         self.record_loop_entry(op)
+        if is_shared(op):
+            self._begin_shared(op)
 
-    def _note_shared_turns(self, op: Op) -> None:
-        self.plan.costs.model.notes[
-            f"{place(op)}: parallel(bind_sub_block=True): all turns are timed on one vector core of the group; on the "
-            "device two share them"
-        ] = None
+    def _begin_shared(self, op: Op) -> None:
+        if not isinstance(self.recorder, TurnsRecorder):
+            self.plan.costs.model.notes[
+                f"{place(op)}: parallel(bind_sub_block=True): one vector core does all turns: {self._why_alone()}"
+            ] = None
+            return
+        self.plan.costs.model.notes[f"{place(op)}: {WORDS}"] = None
         carried = ", ".join(r.name for r in op.results)
         if carried:
             self.plan.warn(
                 op,
                 f"{carried} goes from turn to turn, but on the device two vector cores share the turns",
             )
+        if self.shared_loop is None:
+            self.flush()
+            self.shared_loop, self.shared_turns = op, 0
+
+    def _why_alone(self) -> str:
+        return (
+            "the kernel tells the two apart by sub_vec_id"
+            if self.subs > 1
+            else f"{self.plan.product.name} has no second one in a core"
+        )
 
     def loop_done(self, op: Op) -> None:
+        if op is self.shared_loop and isinstance(self.recorder, TurnsRecorder):
+            self.flush()
+            self.recorder.core = self.shared_loop = None
         for r in op.results:
             if r.id in self.plan.placement.ub_copy:
                 self.to_ub(op, r)

@@ -62,6 +62,7 @@ class Plan:
     """Static side of lowering one program for one product.
 
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
+    shares_turns: two Vector cores share the turns of a loop.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class Plan:
         wiring: Wiring,
         hf32: bool = False,
         l0_tile: tuple[int, int, int] | None = None,
+        shares_turns: bool = False,
     ) -> None:
         self.program = program
+        self.shares_turns = shares_turns
         self.product = product
         self.homes = homes
         self.definitions = homes.definitions

@@ -18,6 +18,46 @@ from .recorder import Recorder
 CUBE_UNIT = "AIC"
 
 
+class Pair:
+    """Pipes and slots of two Vector cores beside each other: those of the first, and where the second has the same."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        pipes = plan.wiring.machine.pipes
+        self.own = {p for p, spec in enumerate(pipes) if spec.unit != CUBE_UNIT}
+        self.shift = len(self.own) // 2
+        self.private = {s.number + k for s in plan.placement.slots if s.space == UB for k in range(s.copies)}
+
+    def drains(self, first: dict[int, int]) -> dict[int, int]:
+        """Slots that records wait on, by pipe, of both."""
+        return {**first, **{p + self.shift: self.copy(s) for p, s in first.items() if p in self.own}}
+
+    def slots(self, slots: tuple[int, ...], sub: int, pipe: int, reading: bool) -> tuple[int, ...]:
+        """Slots as one Vector core has them; the Cube's side, and who waits in a barrier, mean those of both."""
+        out: list[int] = []
+        for s in slots:
+            if not self._is_private(s):
+                out.append(s)
+            elif pipe in self.own and not (reading and self.plan.key_of(s) == ("arrived", "vector")):
+                out.append(self.copy(s) if sub else s)
+            else:
+                out += (s, self.copy(s))
+        return tuple(out)
+
+    def _is_private(self, slot: int) -> bool:
+        if slot in self.private:
+            return True
+        key = self.plan.key_of(slot)
+        if key is None:
+            return False
+        return key[:2] in (("flag", "vector"), ("arrived", "vector")) or (
+            key[0] == "drain" and key[1] in self.own
+        )
+
+    def copy(self, slot: int) -> int:
+        return self.plan.extra_slot(("second", slot))
+
+
 class SubRecorder(Recorder):
     """Takes records of `2 * programs` lanes and keeps those of `programs` programs.
 
@@ -29,16 +69,13 @@ class SubRecorder(Recorder):
         self.lanes = programs
         self.total = total
         self.plan = plan
-        pipes = plan.wiring.machine.pipes
-        self.own = {p for p, spec in enumerate(pipes) if spec.unit != CUBE_UNIT}
-        self.shift = len(self.own) // 2
+        self.pair = Pair(plan)
+        self.own, self.shift = self.pair.own, self.pair.shift
         self.kept = Recorder(programs)
-        self.private = {s.number + k for s in plan.placement.slots if s.space == UB for k in range(s.copies)}
 
     def add(self, pipe: int, line: int, **what: Any) -> None:
         if not self.kept.drains and self.drains:
-            second = {p + self.shift: self._copy(s) for p, s in self.drains.items() if p in self.own}
-            self.kept.drains = {**self.drains, **second}
+            self.kept.drains = self.pair.drains(self.drains)
         active, amount = what.pop("active", None), what.pop("amount", 0)
         slots = {n: what.pop(n, ()) for n in ("reads", "writes", "clobbers")}
         for sub in (0, 1) if pipe in self.own else (0,):
@@ -49,7 +86,7 @@ class SubRecorder(Recorder):
             part = (
                 amount[rows] if isinstance(amount, np.ndarray) and amount.ndim and len(amount) > 1 else amount
             )
-            moved: dict[str, Any] = {n: self._slots(s, sub, pipe, n == "reads") for n, s in slots.items()}
+            moved: dict[str, Any] = {n: self.pair.slots(s, sub, pipe, n == "reads") for n, s in slots.items()}
             self.kept.add(pipe + sub * self.shift, line, amount=part, active=mine, **moved, **what)
 
     def add_fixed(
@@ -76,31 +113,6 @@ class SubRecorder(Recorder):
         if not len(rows):
             return None
         return rows, None if len(rows) == self.lanes else active[rows] - sub * self.total
-
-    def _slots(self, slots: tuple[int, ...], sub: int, pipe: int, reading: bool) -> tuple[int, ...]:
-        """Slots as one Vector core has them; the Cube's side, and who waits in a barrier, mean those of both."""
-        out: list[int] = []
-        for s in slots:
-            if not self._is_private(s):
-                out.append(s)
-            elif pipe in self.own and not (reading and self.plan.key_of(s) == ("arrived", "vector")):
-                out.append(self._copy(s) if sub else s)
-            else:
-                out += (s, self._copy(s))
-        return tuple(out)
-
-    def _is_private(self, slot: int) -> bool:
-        if slot in self.private:
-            return True
-        key = self.plan.key_of(slot)
-        if key is None:
-            return False
-        return key[:2] in (("flag", "vector"), ("arrived", "vector")) or (
-            key[0] == "drain" and key[1] in self.own
-        )
-
-    def _copy(self, slot: int) -> int:
-        return self.plan.extra_slot(("second", slot))
 
     def trace(self, slots: int) -> Any:
         return self.kept.trace(slots)

@@ -29,8 +29,78 @@ def test_parallel_is_a_loop_that_says_how_it_is_timed(bind: bool) -> None:
     out = np.zeros(192, np.float32)
     run = halves[(1,)](out, x, H=64, BIND=bind)
     np.testing.assert_array_equal(out, np.concatenate([x + 1, x[:64] + x[64:]]))
-    assert any("all turns are timed on one vector core" in n for n in run.notes) == bind
+    assert any("turns go to the two vector cores of a group" in n for n in run.notes) == bind
     assert any("total goes from turn to turn" in w for w in run.warnings) == bind
+
+
+@sim.jit
+def shared(out, x, turns, B: tl.constexpr, LENGTH: tl.constexpr, BIND: tl.constexpr):
+    """Turns of LENGTH dependent operations on a tile of their own, beside a tile that all turns read."""
+    pid, o = tl.program_id(0), tl.arange(0, B)
+    y = tl.load(x + o) + 1.0
+    for turn in al.parallel(0, turns, bind_sub_block=BIND):
+        v = tl.load(x + turn * B + o)
+        for _ in tl.static_range(LENGTH):
+            v = v + y
+        tl.store(out + (pid * turns + turn) * B + o, v)
+
+
+@pytest.mark.parametrize("turns", [2, 5, 8])
+def test_two_vector_cores_share_the_turns_in_time(turns: int) -> None:
+    """Each core has its turns' work and its own copy of what is made before the loop; with many turns half of the time."""
+    b, length = 4096, 16
+    x = np.random.default_rng(0).uniform(-1, 1, (turns, b)).astype(np.float32)
+    runs = {}
+    for bind in (True, False):
+        out = np.zeros((1, turns, b), np.float32)
+        with sim.device("ascend910b3"):
+            runs[bind] = shared[(1,)](out, x, turns, B=b, LENGTH=length, BIND=bind)
+        np.testing.assert_allclose(out[0], x + length * (x[0].astype(np.float64) + 1), rtol=1e-5)
+    two, one = runs[True].launches[0], runs[False].launches[0]
+    add = one.pipes["AIV.V"].busy_cycles / (turns * length + 1)
+    for pipe, mine in (("AIV.V", -(-turns // 2)), ("AIV1.V", turns // 2)):
+        assert two.pipes[pipe].busy_cycles == pytest.approx(add * (mine * length + 1))
+    assert two.cycles < one.cycles
+    if turns == 8:
+        assert two.cycles < 0.6 * one.cycles
+    assert (two.cores, one.cores) == (20, 40)
+
+
+@pytest.mark.parametrize("device", ["ascend310p", "ascend910a"])
+def test_one_vector_core_has_all_turns_where_there_is_no_second(device: str) -> None:
+    x, out = np.ones((3, 64), np.float32), np.zeros((1, 3, 64), np.float32)
+    with sim.device(device):
+        bound, plain = (shared[(1,)](out, x, 3, B=64, LENGTH=2, BIND=bind) for bind in (True, False))
+    assert bound.cycles == plain.cycles
+    assert any(f"one vector core does all turns: {device}" in n for n in bound.notes)
+
+
+@sim.jit
+def cube_and_turns(out, a, b, data, M: tl.constexpr, BIND: tl.constexpr):
+    """A product, and turns over halves of it; how many there are is loaded."""
+    i, j, h = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :], tl.arange(0, M // 2)[:, None]
+    acc = tl.dot(tl.load(a + i * M + j), tl.load(b + i * M + j))
+    for half in al.parallel(0, tl.load(data), bind_sub_block=BIND):
+        part = al.extract_slice(acc, (half * (M // 2), 0), (M // 2, M), (1, 1))
+        tl.store(out + (h + half * (M // 2)) * M + j, tl.exp(part) * 2.0)
+
+
+def test_halves_of_a_product_go_to_the_two_cores() -> None:
+    """Also where data decides how many turns there are: values and time come of one walk then."""
+    m, rng = 64, np.random.default_rng(3)
+    a, b = (rng.uniform(-1, 1, (m, m)).astype(np.float32) for _ in range(2))
+    launches = {}
+    for bind in (True, False):
+        out = np.zeros((m, m), np.float32)
+        with sim.device("ascend910b3"):
+            run = cube_and_turns[(1,)](out, a, b, np.array([2], np.int32), M=m, BIND=bind)
+        np.testing.assert_allclose(out, 2 * np.exp(a.astype(np.float64) @ b), rtol=1e-4)
+        launches[bind] = run.launches[0]
+    two, one = launches[True].pipes, launches[False].pipes
+    assert two["AIC.M"].busy_cycles == one["AIC.M"].busy_cycles
+    assert two["AIV.V"].busy_cycles == pytest.approx(two["AIV1.V"].busy_cycles)
+    assert two["AIV.V"].busy_cycles == pytest.approx(one["AIV.V"].busy_cycles / 2)
+    assert launches[True].cycles < launches[False].cycles
 
 
 @sim.jit

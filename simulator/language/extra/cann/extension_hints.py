@@ -30,8 +30,8 @@ def parallel(
 ) -> DynamicRange:
     """A loop `for i in parallel(...)` whose turns do not depend on each other; otherwise as `tl.range`.
 
-    bind_sub_block: the two vector cores of a group share the turns. Values are those of the turns in order; all turns are
-    timed on one vector core, which the Run says, and values that go from turn to turn are named in a warning.
+    bind_sub_block: the two vector cores of a group share the turns in time, one after the other; where Cube and Vector
+    share a core one does all. Values are those of the turns in order; what goes from turn to turn is named in a warning.
     """
     turns: DynamicRange = range_word.build(b, arg1, arg2, step, num_stages, loop_unroll_factor)
     if bind_sub_block:

@@ -29,7 +29,7 @@ from .machine import Wiring, launch_overhead_us, wire
 from .place import Placement, place
 from .plan import Plan
 from .shared_turns import shares_turns
-from .strides import landing_bytes
+from .strides import block_by_block
 from .walks import TimeOnly, TimeWithValues
 from .what_if import lifted_cycles
 
@@ -116,9 +116,9 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
     for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
         if any(op.attrs["space"] == name for op in program.buffers.values()):
             limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))
-    landing = landing_bytes(program, call.arguments)
+    blocks = block_by_block(program, call.arguments)
     copies = copies or call.device.multibuffer
-    return homes, place(program, homes, copies, limits, product.name, call.device.multibuffer_l0c, landing)
+    return homes, place(program, homes, copies, limits, product.name, call.device.multibuffer_l0c, blocks)
 
 
 def _advice(call: Call) -> str:

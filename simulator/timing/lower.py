@@ -425,6 +425,8 @@ class Lowering(BufferLowering, Crossing):
         reads = self.slots_of(v)
         if v.shape and (self.plan.definitions.root(v) is None or self.plan.definitions.form(v) != TILE):
             reads = self._written_out(op, v)
+        if op.id in self.plan.placement.spread_of:
+            reads = self._spread(op, v, reads)
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             self._discrete(op, v, False, op.kind, reads=reads)
             return
@@ -452,6 +454,14 @@ class Lowering(BufferLowering, Crossing):
             )
             self.record_load(op, pointer, mask)
         self.record_store(op, pointer, mask)
+
+    def _spread(self, op: Op, v: Value, reads: tuple[int, ...]) -> tuple[int, ...]:
+        """The elements of a strided store, each in a block of its own."""
+        slot, cost = self.plan.placement.spread_of[op.id], self.plan.costs.spread(v)
+        copy = self.turn_counts.get(slot.loop, 0) % slot.copies
+        writes, clobbers = slot.targets[copy]
+        self._fixed(op, self.plan.wiring.vector, cost.occupancy, cost.latency, reads, writes, clobbers)
+        return writes
 
     def _written_out(self, op: Op, v: Value) -> tuple[int, ...]:
         """A tile that is a view or a formula is written to scratch, from where it is stored."""

@@ -8,9 +8,7 @@ work. Buffers are packed largest first, each at the lowest offset that is free d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from ..errors import BufferOverflowError
 from ..frontend.program import Op, Program, Region, Value
@@ -20,19 +18,23 @@ from .geometry import TILE, accumulator_bytes, align, fractal_bytes, tile_bytes
 from .homes import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
 from .slots import Slot, find_clobbers, ledger, overflow, pack
+from .strides import BlockByBlock
 
-NOTHING: Mapping[int, int] = MappingProxyType({})
+NONE = BlockByBlock()
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
 ELEMENTWISE = ("binary", "unary", "cast", "select", "fma")
 
 
 @dataclass(frozen=True)
 class Placement:
-    """slot_of: value id -> its slot. scratch_of: operation id -> slot of its scratch. buffer: peak against capacity."""
+    """slot_of: value id -> its slot. By operation id: scratch_of its scratch, spread_of the blocks of a strided store.
+    buffers: peak against capacity.
+    """
 
     slots: tuple[Slot, ...]
     slot_of: dict[int, Slot]
     scratch_of: dict[int, Slot]
+    spread_of: dict[int, Slot]
     ub_copy: dict[int, Slot]
     l1_copy: dict[tuple[int, int], Slot]
     loop_of: dict[int, int]
@@ -51,7 +53,7 @@ class Placer:
         copies: int,
         alignment: dict[str, int],
         l0c: bool = True,
-        landing: Mapping[int, int] = NOTHING,
+        blocks: BlockByBlock = NONE,
         ub: bool = True,
         l1: bool = True,
     ) -> None:
@@ -62,7 +64,9 @@ class Placer:
         self.l0c = l0c  # whether an accumulator may have several copies, too
         self.ub, self.l1 = ub, l1  # whether tiles of UB, and of L1, may
         self.alignment = alignment
-        self.landing = landing  # bytes of tiles that arrive element by element, by value
+        self.landing = blocks.landing  # bytes of tiles that arrive element by element, by value
+        self.leaving = blocks.leaving  # bytes of buffers from which tiles leave so, by store
+        self.spread_of: dict[int, Slot] = {}
         self.ub_copy: dict[int, Slot] = {}
         self.l1_copy: dict[tuple[int, int], Slot] = {}
         self.position = 0
@@ -91,6 +95,7 @@ class Placer:
         every = [
             *self.slot_of.values(),
             *self.scratch_of.values(),
+            *self.spread_of.values(),
             *self.ub_copy.values(),
             *self.l1_copy.values(),
         ]
@@ -190,6 +195,7 @@ class Placer:
                 self._region(inner)
             self._plain(op)
             self._scratch(op)
+            self._spread(op)
             self._crossings(op)
 
     def _plain(self, op: Op) -> None:
@@ -263,6 +269,22 @@ class Placer:
             slot = Slot([], at, at, align(size, self.alignment[UB]), label=f"scratch of {op.name or op.kind}")
             slot.values = [op.results[0]] if op.results else []
             self.scratch_of[op.id] = slot
+
+    def _spread(self, op: Op) -> None:
+        """The buffer over which the elements of a strided store are spread, unless they lie so already."""
+        if op.id not in self.leaving:
+            return
+        v, at = op.args[1], self.at[op.id]
+        root = None if v is None else self.definitions.root(v)
+        from_cube = root is not None and self.homes.home(root) != UB and root.id not in self.ub_copy
+        if from_cube or (root is not None and root.id in self.landing):
+            return
+        size = align(self.leaving[op.id], self.alignment[UB])
+        slot = self.spread_of[op.id] = Slot([], at, at, size, label=f"blocks of strided {op.kind}")
+        slot.values = [v] if v is not None else []
+        if self.loops and self.ub and self._copies(self.loops[-1]) > 1:
+            slot.copies, slot.loop = self._copies(self.loops[-1]), self.loops[-1].id
+            slot.start, slot.end = self.spans[slot.loop]
 
     def _if_results(self, op: Op) -> None:
         """A result of an `if` and what its branches yield share one buffer."""
@@ -395,7 +417,7 @@ class Placer:
                 continue
             if op.kind == "load":
                 self._copy(op.results[0], loop)
-            elif op.kind == "store":
+            elif op.kind == "store" and op.id not in self.spread_of:
                 self._copy(op.args[1], loop)
 
     def _copies(self, loop: Op) -> int:
@@ -468,21 +490,21 @@ def place(
     limits: dict[str, tuple[int, int]],
     device: str,
     l0c: bool = True,
-    landing: Mapping[int, int] = NOTHING,
+    blocks: BlockByBlock = NONE,
 ) -> Placement:
     """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes); l0c: L0C has copies, too.
-    landing: see `strides.landing_bytes`.
+    blocks: see `strides.py`.
 
     Raises `BufferOverflowError` when the values do not fit; a kernel with products may do with one copy in UB or L1 then.
     """
     alignment = {space: bytes_ for space, (_, bytes_) in limits.items()}
     try:
-        return _placed(Placer(program, homes, copies, alignment, l0c, landing), limits, device)
+        return _placed(Placer(program, homes, copies, alignment, l0c, blocks), limits, device)
     except BufferOverflowError as e:
         if copies > 1:
             try:
                 return _placed(
-                    Placer(program, homes, copies, alignment, l0c, landing), limits, device, tight=True
+                    Placer(program, homes, copies, alignment, l0c, blocks), limits, device, tight=True
                 )
             except BufferOverflowError:
                 pass
@@ -490,7 +512,7 @@ def place(
             raise
         for ub, l1, notes in FEWER_COPIES:
             try:
-                fewer = Placer(program, homes, copies, alignment, l0c, landing, ub, l1)
+                fewer = Placer(program, homes, copies, alignment, l0c, blocks, ub, l1)
                 return replace(_placed(fewer, limits, device), notes=notes)
             except BufferOverflowError:
                 continue
@@ -518,6 +540,7 @@ def _placed(
         tuple(live),
         placer.slot_of,
         placer.scratch_of,
+        placer.spread_of,
         placer.ub_copy,
         placer.l1_copy,
         placer.loop_of,

@@ -24,6 +24,7 @@ class Slot:
     depth: int = 0
     label: str = ""
     space: str = UB
+    loop: int = -1  # operation whose turns take its copies in turn, where no value tells
     targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
 
     @property

@@ -1,16 +1,18 @@
 """Element strides of the accesses of a program, as far as a launch's arguments tell them before anything runs.
 
 A load whose innermost elements are not neighbours lands block by block: each element takes the 32 bytes that its transfer
-brings. (vllm-project/vllm-ascend issue 17193: a strided access takes 192 bytes an element in UB, six buffers of 32.)
+brings. A store whose elements are not neighbours leaves so: the Vector unit spreads them over blocks first, unless they lie
+so already. (vllm-project/vllm-ascend issue 17193: a strided access takes 192 bytes an element in UB, six buffers of 32.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..frontend.program import Op, Program, Value
-from .geometry import BLOCK_BYTES, align
+from .geometry import BLOCK_BYTES
 
 Number = int | None  # None: not known before the run
 Strides = tuple[Number, ...]
@@ -122,18 +124,34 @@ _RULES: dict[str, Callable[[StaticStrides, Op, Value], Strides]] = {
 }
 
 
-def landing_bytes(program: Program, arguments: Mapping[str, Any]) -> dict[int, int]:
-    """Bytes in UB of tiles that are loaded element by element, by value id; tiles of contiguous rows are not among them."""
+@dataclass(frozen=True)
+class BlockByBlock:
+    """Bytes in UB of what moves element by element, a block of 32 bytes each: tiles that are loaded so, by value; buffers
+    from which tiles are stored so, by operation.
+    """
+
+    landing: Mapping[int, int] = field(default_factory=dict)
+    leaving: Mapping[int, int] = field(default_factory=dict)
+
+
+def block_by_block(program: Program, arguments: Mapping[str, Any]) -> BlockByBlock:
+    """What moves so: loads, stores and atomics whose rows are not contiguous."""
     strides = StaticStrides(program, arguments)
-    out = {}
+    landing, leaving = {}, {}
     for op in program.walk():
-        if op.kind != "load" or not op.results[0].shape:
+        if op.kind not in ("load", "store", "atomic") or not _first(op).shape:
             continue
-        r, pointer = op.results[0], _first(op)
-        inner = [s for s, n in zip(strides.of(pointer), r.shape, strict=True) if n > 1]
-        if inner and inner[-1] not in (None, 0, 1, -1) and not _other_way(inner):
-            out[r.id] = align(r.numel * BLOCK_BYTES, BLOCK_BYTES)
-    return out
+        pointer = _first(op)
+        inner = [s for s, n in zip(strides.of(pointer), pointer.shape, strict=True) if n > 1]
+        if not inner or inner[-1] in (None, 0, 1, -1) or _other_way(inner):
+            continue
+        if op.kind == "load":
+            landing[op.results[0].id] = pointer.numel * BLOCK_BYTES
+        elif (
+            op.args[2] is None or op.args[2].static.kind != "dense"
+        ):  # else one transfer for each element it picks
+            leaving[op.id] = pointer.numel * BLOCK_BYTES
+    return BlockByBlock(landing, leaving)
 
 
 def _other_way(strides: list[Number]) -> bool:

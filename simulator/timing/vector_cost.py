@@ -9,7 +9,7 @@ from ..frontend.types import DType
 from .cost import Cost, CostModel
 from .custom_cost import CustomCosts
 from .function_cost import SCALAR_ONLY, Steps, count, steps_of
-from .geometry import COLUMN, ROW, SCALAR, Definitions, padded_elements
+from .geometry import BLOCK_BYTES, COLUMN, ROW, SCALAR, Definitions, padded_elements
 from .rearrange_cost import RearrangeCosts
 
 VECTOR_SCALAR = {"add": "adds", "sub": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
@@ -38,6 +38,7 @@ def falls_back(op: Op) -> str | None:
     return None
 
 
+BLOCKS_A_REPEAT = 8
 REDUCED_BY_INSTRUCTION = ("sum", "max", "min")
 
 
@@ -204,6 +205,12 @@ class VectorCosts(RearrangeCosts, CustomCosts):
     def filled(self, v: Value) -> Cost:
         """Filling a tile with the value of masked-out elements before a partial load."""
         return self._whole("duplicate", v)
+
+    def spread(self, v: Value) -> Cost:
+        """Each element into a block of 32 bytes: a repeat of Brcb takes eight of them."""
+        bits = 16 if _bits(v.dtype.name) <= 16 else 32
+        blocks = -(-v.numel // BLOCKS_A_REPEAT) * BLOCKS_A_REPEAT
+        return self.model.vector("brcb", f"fp{bits}", blocks * BLOCK_BYTES * 8 // bits, bits)
 
     # -- reductions --------------------------------------------------------------------------------------------------
 

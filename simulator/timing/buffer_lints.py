@@ -38,12 +38,12 @@ def _reads(plan: Plan, op: Op, now: dict[int, Value]) -> None:
             continue
         if alloc.results[0] is root:
             plan.warn(
-                op.loc,
+                op,
                 f"{root.name} is read, but nothing was written to it: on the device it holds what was there",
             )
         elif now.get(alloc.id, root) is not root:
             plan.warn(
-                op.loc,
+                op,
                 f"{root.name} was written again at line {now[alloc.id].loc.line}: used here is what was read before, on the "
                 "device it may be what was written; read it again",
             )

@@ -15,7 +15,6 @@ from ..execution.copy import Region as AccessRegion
 from ..execution.copy import check
 from ..execution.reading import DataDependentError, place
 from ..execution.values import Affine, Box, Opaque, Pointers
-from ..frontend.cores import SUB_VECTOR_CORES
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
 from .access import FirstTouch, transfer_bytes
@@ -27,7 +26,7 @@ from .geometry import SCALAR as SCALAR_FORM
 from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan, Template
 from .recorder import Recorder
-from .shared_turns import WORDS, TurnsRecorder, is_shared
+from .shared_turns import SharedTurns, TurnsRecorder, is_shared
 from .sub_cores import SubRecorder
 from .vector_cost import falls_back
 
@@ -41,7 +40,7 @@ CASTABLE = ("add", "sub", "mul", "max", "min", "floordiv", "mod", "lt", "le", "g
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
-class Lowering(BufferLowering, Crossing):
+class Lowering(BufferLowering, SharedTurns, Crossing):
     """Records of one walk. `plan` is what all walks of a launch share: costs, buffers, lines."""
 
     plan: Plan
@@ -56,8 +55,7 @@ class Lowering(BufferLowering, Crossing):
         else:
             count = len(numbers)
             self.recorder = TurnsRecorder(count, plan) if plan.shares_turns else Recorder(count)
-        self.shared_loop: Op | None = None
-        self.shared_turns = 0
+        self.shared_loop, self.shared_turns = None, 0
         self.begin_flags()
         self.first_number = int(numbers[0])
         self.touch = touch
@@ -89,18 +87,10 @@ class Lowering(BufferLowering, Crossing):
 
     def turn(self, op: Op, number: int) -> None:
         if op is self.shared_loop:
-            self._next_core(op)
+            self.next_core(op)
         else:
             self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
         self.symbolic_done(op)
-
-    def _next_core(self, op: Op) -> None:
-        """The next turn of a shared loop is the other Vector core's; each counts its own turns."""
-        assert isinstance(self.recorder, TurnsRecorder)
-        self.flush()
-        self.recorder.core = self.shared_turns % SUB_VECTOR_CORES
-        self.turn_counts[op.id] = self.shared_turns // SUB_VECTOR_CORES
-        self.shared_turns += 1
 
     # -- slots -------------------------------------------------------------------------------------------------------
 
@@ -529,36 +519,10 @@ class Lowering(BufferLowering, Crossing):
     def loop_begins(self, op: Op) -> None:
         self.record_loop_entry(op)
         if is_shared(op):
-            self._begin_shared(op)
-
-    def _begin_shared(self, op: Op) -> None:
-        if not isinstance(self.recorder, TurnsRecorder):
-            self.plan.costs.model.notes[
-                f"{place(op)}: parallel(bind_sub_block=True): one vector core does all turns: {self._why_alone()}"
-            ] = None
-            return
-        self.plan.costs.model.notes[f"{place(op)}: {WORDS}"] = None
-        carried = ", ".join(r.name for r in op.results)
-        if carried:
-            self.plan.warn(
-                op,
-                f"{carried} goes from turn to turn, but on the device two vector cores share the turns",
-            )
-        if self.shared_loop is None:
-            self.flush()
-            self.shared_loop, self.shared_turns = op, 0
-
-    def _why_alone(self) -> str:
-        return (
-            "the kernel tells the two apart by sub_vec_id"
-            if self.subs > 1
-            else f"{self.plan.product.name} has no second one in a core"
-        )
+            self.begin_shared(op)
 
     def loop_done(self, op: Op) -> None:
-        if op is self.shared_loop and isinstance(self.recorder, TurnsRecorder):
-            self.flush()
-            self.recorder.core = self.shared_loop = None
+        self.end_shared(op)
         for r in op.results:
             if r.id in self.plan.placement.ub_copy:
                 self.to_ub(op, r)

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..execution.reading import place
 from ..frontend.cores import SUB_VECTOR_CORES, has_sub_vectors
 from ..frontend.program import Op, Program
 from ..products import Product
+from .cube_lower import CubeLowering
 from .plan import Plan
 from .recorder import Recorder
 from .sub_cores import Pair
@@ -82,3 +84,48 @@ class TurnsRecorder(Recorder):
         self.add(
             pipe, line, occupancy=occupancy, latency=latency, instructions=instructions, active=active, **what
         )
+
+
+class SharedTurns(CubeLowering):
+    """The part of lowering that knows such loops."""
+
+    shared_loop: Op | None
+    shared_turns: int
+    turn_counts: dict[int, int]
+
+    def begin_shared(self, op: Op) -> None:
+        if not isinstance(self.recorder, TurnsRecorder):
+            self.plan.costs.model.notes[
+                f"{place(op)}: parallel(bind_sub_block=True): one vector core does all turns: {self._why_alone()}"
+            ] = None
+            return
+        self.plan.costs.model.notes[f"{place(op)}: {WORDS}"] = None
+        carried = ", ".join(r.name for r in op.results)
+        if carried:
+            self.plan.warn(
+                op,
+                f"{carried} goes from turn to turn, but on the device two vector cores share the turns",
+            )
+        if self.shared_loop is None:
+            self.flush()  # type: ignore[attr-defined]
+            self.shared_loop, self.shared_turns = op, 0
+
+    def _why_alone(self) -> str:
+        if self.subs > 1:
+            return "the kernel tells the two apart by sub_vec_id"
+        if shares_turns(self.program, self.plan.product):
+            return "they have no work of their own"
+        return f"{self.plan.product.name} has no second one in a core"
+
+    def next_core(self, op: Op) -> None:
+        """The next turn of a shared loop is the other Vector core's; each counts its own turns."""
+        assert isinstance(self.recorder, TurnsRecorder)
+        self.flush()  # type: ignore[attr-defined]
+        self.recorder.core = self.shared_turns % SUB_VECTOR_CORES
+        self.turn_counts[op.id] = self.shared_turns // SUB_VECTOR_CORES
+        self.shared_turns += 1
+
+    def end_shared(self, op: Op) -> None:
+        if op is self.shared_loop and isinstance(self.recorder, TurnsRecorder):
+            self.flush()  # type: ignore[attr-defined]
+            self.recorder.core = self.shared_loop = None

@@ -1,16 +1,11 @@
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
-Ints = NDArray[np.int64]
+import numpy as np
+import numpy.typing as npt
 
 def touch(
-    seen: NDArray[np.uint8],
-    shift: int,
-    itemsize: int,
-    starts: Ints,
-    strides: Ints,
-    lows: Ints,
-    highs: Ints,
-    new: Ints,
-    total: Ints,
+    accesses: list[tuple[Any, ...]],
+    order: npt.NDArray[np.int32],
+    rows: npt.NDArray[np.int64],
+    programs: int,
 ) -> None: ...

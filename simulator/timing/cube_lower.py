@@ -60,8 +60,7 @@ class CubeLowering(Walker):
         acc = op.args[2]
         adds = acc is not None and bool(plan.placement.slot_of) and self._in_place(acc, r)
         for part in plan.product_parts(op):
-            pair = plan.l0_slots[self.products % 2]
-            self.products += 1
+            pair = self.next_pair()
             self._fixed(op, plan.wiring.mte1, part.a_cycles, 0.0, a, (pair[0],), ())
             self._fixed(op, plan.wiring.mte1, part.b_cycles, 0.0, b, (pair[1],), ())
             self._fixed(op, plan.wiring.mmad, part.m_cycles, 0.0, pair, writes, clobbers)
@@ -69,6 +68,11 @@ class CubeLowering(Walker):
             self._add_in_ub(op, acc, r)
         elif r.id in plan.homes.copied_to_ub:
             self.to_ub(op, r)
+
+    def next_pair(self) -> tuple[int, int]:
+        """Halves of L0A and L0B for the next product: they alternate."""
+        self.products += 1
+        return self.plan.l0_slots[(self.products - 1) % 2]
 
     def _in_place(self, acc: Value, r: Value) -> bool:
         """Whether the accumulator lies where the product is added to it (or starts as zero)."""

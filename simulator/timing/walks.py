@@ -8,9 +8,10 @@ from ..execution.dense import ValueRun
 from ..execution.values import OPAQUE, Pointers
 from ..frontend.program import Op, Program
 from .lower import Lowering
+from .turns import Turns
 
 
-class TimeOnly(Lowering):
+class TimeOnly(Turns):
     """A walk that knows no element."""
 
     def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int) -> None:

@@ -1,0 +1,107 @@
+"""Values that a loop carries and that grow by the same amount in every turn.
+
+What holds for all turns is not assumed: a walk of a turn gives back what it hands to the next one, and that is compared with
+what was expected there. So if the first turn's values are right, those of all turns are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..execution.anywhere import Anywhere
+from ..execution.values import Affine, Box, Opaque, Pointers, take
+
+
+class NotAlikeError(Exception):
+    """The turns of a loop differ in more than numbers, so that they must be walked one by one."""
+
+
+def growth(before: Any, after: Any) -> Any:
+    """What a value gains in a turn: an int or array for numbers, None for what stays as it is."""
+    if type(before) is not type(after):
+        raise NotAlikeError
+    if isinstance(after, Pointers):
+        if before.tensor is not after.tensor or isinstance(after.tensor, Anywhere):
+            raise NotAlikeError
+        return growth(before.offsets, after.offsets)
+    if isinstance(after, Affine):
+        return growth(before.base, after.base) if _same_strides(before, after) else _unlike()
+    if isinstance(after, Opaque | bool | Box) or (isinstance(after, np.ndarray) and not _numbers(after)):
+        return None if equal(before, after) else _unlike()
+    if not isinstance(after, np.ndarray):
+        return after - before
+    return after - before if before.shape == after.shape else _unlike()
+
+
+def grown(x: Any, by: Any, turns: np.ndarray, index: np.ndarray) -> Any:
+    """The value `turns` turns later, one entry for each turn: lanes are programs of one turn after the other.
+
+    index: of the lanes that a turn has, repeated for each turn.
+    """
+    if by is None:
+        return take(x, index)
+    if isinstance(x, Pointers):
+        return Pointers(x.tensor, grown(x.offsets, by, turns, index))
+    if isinstance(x, Affine):
+        return Affine(grown(x.base, by, turns, index), x.strides, x.shape)
+    if not np.any(by):
+        return take(x, index)
+    lanes = len(index) // len(turns)
+    start, step = np.broadcast_to(x, lanes), np.broadcast_to(by, lanes)
+    return (start + turns[:, None] * step).reshape(-1)
+
+
+def after(x: Any, by: Any, turns: int) -> Any:
+    """The value so many turns later, in the form in which it is held."""
+    if by is None:
+        return x
+    if isinstance(x, Pointers):
+        return Pointers(x.tensor, after(x.offsets, by, turns))
+    if isinstance(x, Affine):
+        return Affine(after(x.base, by, turns), x.strides, x.shape)
+    return x + turns * by
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two values are the same in all lanes; a number may stand for one in each lane."""
+    if isinstance(a, Opaque) or isinstance(b, Opaque):
+        return isinstance(a, Opaque) and isinstance(b, Opaque)
+    if isinstance(a, Pointers):
+        same = isinstance(b, Pointers) and a.tensor is b.tensor
+        return same and equal(a.offsets, b.offsets)
+    if isinstance(a, Affine):
+        return isinstance(b, Affine) and _same_strides(a, b) and equal(a.base, b.base)
+    if isinstance(a, Box):
+        same = isinstance(b, Box) and a.shape == b.shape
+        return same and all(
+            equal(x, y) for x, y in zip((*a.lows, *a.highs), (*b.lows, *b.highs), strict=True)
+        )
+    return _equal_numbers(a, b)
+
+
+def _equal_numbers(a: Any, b: Any) -> bool:
+    if isinstance(b, Pointers | Affine | Box):
+        return False
+    x, y = np.asarray(a), np.asarray(b)
+    kinds = {x.dtype.kind, y.dtype.kind}
+    if len(kinds) > 1 or x.shape[1:] != y.shape[1:]:
+        return False
+    return bool(np.all(x == y))
+
+
+def _same_strides(a: Affine, b: Affine) -> bool:
+    return a.shape == b.shape and all(
+        isinstance(x, int) and isinstance(y, int) and x == y
+        for x, y in zip(a.strides, b.strides, strict=True)
+    )
+
+
+def _numbers(x: np.ndarray) -> bool:
+    """Whether an array holds an integer for each program."""
+    return x.ndim == 1 and x.dtype.kind == "i"
+
+
+def _unlike() -> Any:
+    raise NotAlikeError

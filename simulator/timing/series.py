@@ -1,0 +1,295 @@
+"""Records of all turns of a loop, kept as the records of its body and the order in which turns bring them.
+
+A walk of the body has a lane for each turn and program. A lane's numbers (amounts, addresses) come in rows of one turn each.
+Record k of the loop is template `order[k]` with the numbers of row `row[k]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..execution.copy import Region
+from ..execution.memory import Tensor
+from .access import FirstTouch
+from .induction import NotAlikeError
+from .ragged import pick
+from .recorder import ROW, Part, Recorder
+from .rotation import Rotation, Slots
+
+LONGEST = 64  # turns until slots alternate as before
+
+
+class Source(NamedTuple):
+    """Where a load reads: what is read for the first time comes through channels[0], the rest through channels[1]."""
+
+    channels: tuple[int, int]
+    tensor: Tensor
+    region: Region
+
+
+class Template(NamedTuple):
+    """A record of the body. amount: one number, or one for each lane. partial: lanes that have it, None for all."""
+
+    pipe: int
+    line: int
+    occupancy: float
+    latency: float
+    channel: int
+    amount: Any
+    instructions: int
+    reads: Slots
+    writes: Slots
+    clobbers: Slots
+    source: Source | None = None
+    partial: np.ndarray | None = None
+
+
+class Series:
+    """Takes the records of a walk over the turns of a loop. columns: programs that walk it, None for all."""
+
+    def __init__(self, columns: np.ndarray | None, drains: dict[int, int]) -> None:
+        self.columns = columns
+        self.drains = drains
+        self.templates: list[Template] = []
+        self.order: list[np.ndarray] = []
+        self.row: list[np.ndarray] = []
+
+    def add(
+        self,
+        pipe: int,
+        line: int,
+        *,
+        occupancy: float,
+        latency: float = 0.0,
+        channel: int = -1,
+        amount: Any = 0,
+        instructions: int = 1,
+        reads: Slots = (),
+        writes: Slots = (),
+        clobbers: Slots = (),
+        active: np.ndarray | None = None,
+        source: Source | None = None,
+        partial: np.ndarray | None = None,
+    ) -> None:
+        """As `Recorder.add`; amounts are one number or one for each lane."""
+        if active is not self.columns:
+            raise NotAlikeError
+        drain = (self.drains[pipe],) if pipe in self.drains else ()
+        self.order.append(np.array([len(self.templates)]))
+        self.row.append(np.zeros(1, np.int64))
+        self.templates.append(
+            Template(
+                pipe,
+                line,
+                occupancy,
+                latency,
+                channel,
+                amount,
+                instructions,
+                (*reads, *drain),
+                writes,
+                clobbers,
+                source,
+                partial,
+            )
+        )
+
+    def add_fixed(
+        self,
+        pipe: int,
+        line: int,
+        occupancy: float,
+        latency: float,
+        instructions: int,
+        reads: Slots,
+        writes: Slots,
+        clobbers: Slots,
+        active: np.ndarray | None,
+    ) -> None:
+        """As `Recorder.add_fixed`."""
+        self.add(
+            pipe,
+            line,
+            occupancy=occupancy,
+            latency=latency,
+            instructions=instructions,
+            reads=reads,
+            writes=writes,
+            clobbers=clobbers,
+            active=active,
+        )
+
+    def unrolled(self, times: int, rotation: Rotation, gains: Mapping[Any, int], last: bool) -> Unrolled:
+        """The records when the walk's lanes stand for `times` turns, one after the other; see `Rotation.after`.
+
+        Raises `NotAlikeError` if slots alternate with too long a period.
+        """
+        count = len(self.templates)
+        if not count:
+            return Unrolled([], np.empty(0, np.int64), np.empty(0, np.int64))
+        used = {s for t in self.templates for s in (*t.reads, *t.writes, *t.clobbers)}
+        period = min(times, rotation.period(used, gains))
+        if period > LONGEST:
+            raise NotAlikeError
+        turns = np.arange(times)[:, None]
+        order = np.concatenate(self.order) + turns % period * count
+        row = np.concatenate(self.row) * times + turns  # a row was as wide as all turns: now it is one turn
+        templates = [
+            t._replace(
+                reads=rotation.after(t.reads, gains, k, last),
+                writes=rotation.after(t.writes, gains, k, last),
+                clobbers=rotation.after(t.clobbers, gains, k, last),
+            )
+            for k in range(period)
+            for t in self.templates
+        ]
+        return Unrolled(templates, order.reshape(-1), row.reshape(-1))
+
+    def take(self, inner: Unrolled) -> None:
+        """Append the records of a loop inside this one."""
+        self.order.append(inner.order + len(self.templates))
+        self.row.append(inner.row)
+        self.templates += inner.templates
+
+
+class Unrolled(NamedTuple):
+    """Records of a loop, turn by turn."""
+
+    templates: list[Template]
+    order: np.ndarray
+    row: np.ndarray
+
+
+def take(recorder: Recorder, columns: np.ndarray | None, loop: Unrolled, touch: FirstTouch) -> None:
+    """Append the records of a loop to those of its programs. columns: programs that walk it, None for all."""
+    if len(loop.order):
+        recorder.append(_Fields(recorder, columns, loop).part(touch))
+
+
+class _Fields:
+    """Makes the records of a loop from its templates and the numbers of their lanes."""
+
+    def __init__(self, recorder: Recorder, columns: np.ndarray | None, loop: Unrolled) -> None:
+        self.recorder = recorder
+        self.templates, self.order, self.row = loop
+        self.active = columns
+        self.lanes = recorder.programs if columns is None else len(columns)
+        by_template = np.argsort(self.order, kind="stable")
+        ends = np.bincount(self.order, minlength=len(self.templates)).cumsum()
+        self.places = np.split(by_template, ends[:-1])  # per template: where it comes in the order
+        self.counts = np.ones(len(self.order), np.int64)
+
+    def part(self, touch: FirstTouch) -> Part:
+        """All fields of all records."""
+        shares = self._shares(touch)
+        partial = self._partial()
+        first = self.counts.cumsum() - self.counts
+        chosen = np.repeat(self.order, self.counts)
+        fields = {
+            name: np.array([getattr(t, name) for t in self.templates], kind)[chosen]
+            for name, kind in ROW.items()
+            if name not in ("amount", "column")
+        }
+        self.fields = {
+            **fields,
+            "amount": np.zeros(len(chosen)),
+            "column": np.full(len(chosen), -1, np.int32),
+        }
+        self.conditional = np.zeros(len(chosen), bool)
+        for k, t in enumerate(self.templates):
+            at = first[self.places[k]]
+            if k in shares:
+                self._load(t, at, self.row[self.places[k]], shares[k])
+            elif k in partial:
+                self._some(t, at, partial[k])
+            else:
+                self._all(t, at, self.row[self.places[k]])
+        slots = ([getattr(t, n) for t in self.templates] for n in ("reads", "writes", "clobbers"))
+        return Part(self.fields, self.conditional, *(pick(s, chosen) for s in slots))
+
+    def _rows(self, x: Any, row: np.ndarray) -> np.ndarray:
+        """Numbers of the lanes, one line for each of those rows."""
+        if not isinstance(x, np.ndarray) or x.size == 1:
+            return np.broadcast_to(np.asarray(x), (len(row), self.lanes))
+        rows: np.ndarray = x.reshape(-1, self.lanes)[row]
+        return rows
+
+    def _shares(self, touch: FirstTouch) -> dict[int, np.ndarray]:
+        """By template of a load: for each of its records and each program the part that is read for the first time."""
+        loads = {k: t.source for k, t in enumerate(self.templates) if t.source is not None}
+        if not loads:
+            return {}
+        sources = list({id(x): x for x in loads.values()}.values())  # one may be met with different slots
+        place = {id(x): i for i, x in enumerate(sources)}
+        number = np.full(len(self.templates), -1, np.int32)
+        number[list(loads)] = [place[id(x)] for x in loads.values()]
+        met = number[self.order]
+        mine = met >= 0
+        found = touch.shares([(x.tensor, x.region) for x in sources], met[mine], self.row[mine], self.lanes)
+        out = {}
+        for k, source in loads.items():
+            out[k] = self._rows(found[place[id(source)]], self.row[self.places[k]])
+            self.counts[self.places[k][~_alike(out[k])]] = 2
+        return out
+
+    def _partial(self) -> dict[int, np.ndarray]:
+        """By template that not all lanes have: the lanes of its records, without records that none has."""
+        out = {}
+        for k, t in enumerate(self.templates):
+            if t.partial is not None:
+                lanes = self._rows(t.partial, self.row[self.places[k]])
+                some = lanes.any(axis=1)
+                self.counts[self.places[k]] = some
+                self.places[k] = self.places[k][some]
+                out[k] = lanes[some]
+        return out
+
+    def _all(self, t: Template, at: np.ndarray, row: np.ndarray) -> None:
+        """Records that all lanes have."""
+        amount = t.amount if t.channel >= 0 or t.source is not None else t.occupancy
+        if not isinstance(t.amount, np.ndarray):
+            if self.active is None:
+                self.fields["amount"][at] = t.amount
+            else:
+                self.fields["column"][at] = self.recorder.shared_column(float(amount), self.active)
+                self.conditional[at] = True
+            return
+        amounts = self._rows(amount, row)
+        same = (
+            (amounts == amounts[:, :1]).all(axis=1) if self.active is None else np.zeros(len(amounts), bool)
+        )
+        self.fields["amount"][at[same]] = amounts[same, 0]
+        self._table(at[~same], amounts[~same], np.ones_like(amounts[~same], bool), self.active is not None)
+
+    def _some(self, t: Template, at: np.ndarray, lanes: np.ndarray) -> None:
+        """Records that not all lanes have."""
+        whole = lanes.all(axis=1) if self.active is None else np.zeros(len(lanes), bool)
+        self._table(at[~whole], np.full(lanes.shape, t.occupancy)[~whole], lanes[~whole], True)
+
+    def _load(self, t: Template, at: np.ndarray, row: np.ndarray, share: np.ndarray) -> None:
+        """A read from HBM, from L2, or one from each."""
+        assert t.source is not None
+        alike = _alike(share)
+        self.fields["channel"][at[alike]] = np.where(share[alike, 0] > 0, *t.source.channels)
+        self._all(t, at[alike], row[alike])
+        amounts, mixed = self._rows(t.amount, row)[~alike], share[~alike]
+        for k, part in enumerate((mixed, 1.0 - mixed)):
+            self.fields["channel"][at[~alike] + k] = t.source.channels[k]
+            self._table(at[~alike] + k, amounts * part, part > 0, True)
+
+    def _table(self, at: np.ndarray, amounts: np.ndarray, chosen: np.ndarray, conditional: bool) -> None:
+        """Give records their amounts by program; programs that are not chosen skip them."""
+        table = np.full((len(at), self.recorder.programs), -1.0)
+        table[:, slice(None) if self.active is None else self.active] = np.where(chosen, amounts, -1.0)
+        self.fields["column"][at] = self.recorder.new_columns(table)
+        self.conditional[at] = conditional
+
+
+def _alike(share: np.ndarray) -> np.ndarray:
+    """Records for which all programs read everything for the first time, or nothing."""
+    least, most = share.min(axis=1), share.max(axis=1)
+    alike: np.ndarray = (least == most) & ((least == 0.0) | (least == 1.0))
+    return alike

@@ -1,0 +1,326 @@
+"""Turns of a loop walked all at once, where they differ in numbers only.
+
+The turn becomes one more axis of what the walk knows: a lane for each turn and program, so that the body is walked once for
+all of them. The first turn is walked alone before: scalar work from before the loop is charged to it, and what it hands on
+shows how carried values grow. Slots that alternate from turn to turn are put in afterwards (rotation.py).
+
+A walk in doubt is thrown away and its turns are walked one by one: where a branch or a bound is not the same in all lanes,
+where a carried value does not grow evenly, where anything is in error. Either way the records are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import AscendtileError
+from ..execution import symbolic
+from ..execution.anywhere import Anywhere
+from ..execution.reading import Frame
+from ..execution.values import Affine, Box, Pointers
+from ..frontend import types as ty
+from ..frontend.program import Op, Region, Value
+from ..frontend.types import DType
+from .induction import NotAlikeError, after, equal, grown, growth
+from .lower import Lowering
+from .rotation import Rotation, Slots
+from .series import Series, Source, Unrolled, take
+
+LANES = 1 << 17  # at most, of one walk
+LEAST = 4  # turns for which a walk of all at once pays
+ELEMENTS = 1 << 24  # of index tiles that are held element by element, in all lanes
+ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
+PRODUCTS = "products"  # the count by which halves of L0 alternate
+EXACT = 1 << 61  # differences of numbers below that fit 64 bits
+
+
+class Turns(Lowering):
+    """The part of a walk without values that knows loops."""
+
+    together = True  # False: all turns one by one
+
+    def prepare(self, *args: Any) -> None:
+        super().prepare(*args)
+        self.series: Series | None = None
+        self.times = 1  # turns that a step of the walk stands for
+        self.rotation = Rotation()
+        self.alone: set[int] = set()  # loops whose turns are walked one by one
+        self.asked: set[int] = set()
+
+    # -- the loop ----------------------------------------------------------------------------------------------------
+
+    def turns(
+        self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
+    ) -> list[Any]:
+        if not self.together or last - first <= LEAST or not self._may_be_alike(op):
+            return super().turns(op, frame, lower, step, first, last, carried)
+        done, failed = first, False
+        while last - done > LEAST:
+            earlier, carried = carried, super().turns(op, frame, lower, step, done, done + 1, carried)
+            done += 1
+            while (m := min(last - done, LANES // len(self.active), self.steps_left // self.times)) >= LEAST:
+                try:
+                    gains = [growth(x, y) for x, y in zip(earlier, carried, strict=True)]
+                    carried = self._all(op, frame, (lower + done * step, step), m, carried, gains)
+                except (NotAlikeError, AscendtileError, OverflowError):
+                    break
+                earlier = [after(x, by, -1) for x, by in zip(carried, gains, strict=True)]
+                done += m
+            if failed or m < LEAST:
+                break
+            failed = True  # a second turn alone may be enough: forms of values settle
+        if failed and m >= LEAST and self.series is None:
+            self.alone.add(op.id)
+        return super().turns(op, frame, lower, step, done, last, carried)
+
+    def _may_be_alike(self, op: Op) -> bool:
+        if op.id not in self.asked:
+            self.asked.add(op.id)
+            if self.exchange is not None or self.subs > 1 or _has(op.regions[0], ONE_BY_ONE):
+                self.alone.add(op.id)
+        return op.id not in self.alone
+
+    def _all(
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], m: int, carried: list[Any], gains: list[Any]
+    ) -> list[Any]:
+        """Walk the next `m` turns. counter: its value in the first of them, and its step."""
+        before = _State(self)
+        outer, active, times = self.recorder, self.active, self.times
+        inside = isinstance(outer, Series)
+        series = Series(self.active_or_none(), outer.drains)
+        self.recorder = self.series = series  # type: ignore[assignment]
+        index = np.tile(np.arange(len(active)), m)
+        self.active, self.times = np.tile(active, m), times * m
+        try:
+            self._check_memory(frame, len(index))
+            self._body(op, Frame(frame, index), counter, (np.arange(m), index), carried, gains)
+            found = before.repeat(self, series, m, not inside)
+        except BaseException:
+            before.restore(self)
+            raise
+        finally:
+            self.recorder, self.active, self.times = outer, active, times
+            self.series = outer if isinstance(outer, Series) else None
+        if isinstance(outer, Series):
+            outer.take(found)
+        else:
+            take(outer, series.columns, found, self.touch)
+        return [after(x, by, m) for x, by in zip(carried, gains, strict=True)]
+
+    def _body(
+        self,
+        op: Op,
+        frame: Frame,
+        counter: tuple[Any, Any],
+        where: tuple[np.ndarray, np.ndarray],
+        carried: list[Any],
+        gains: list[Any],
+    ) -> None:
+        """One walk for all turns. where: their numbers, and the lanes of a turn for each of them."""
+        body = op.regions[0]
+        turns, index = where
+        self.step(op)
+        self.turn(op, 0)
+        inner = Frame(frame)
+        inner.values[body.args[0].id] = grown(*counter, turns, index)
+        for a, x, by in zip(body.args[1:], carried, gains, strict=True):
+            inner.values[a.id] = grown(x, by, turns, index)
+        self.region(body, inner)
+        for y, x, by in zip(body.yields, carried, gains, strict=True):
+            if not equal(inner.get(y), grown(x, by, turns + 1, index)):
+                raise NotAlikeError
+        self.turn_ends(op)
+
+    def _check_memory(self, frame: Frame | None, lanes: int) -> None:
+        """Index tiles that are held element by element get a copy for each lane."""
+        while frame is not None:
+            for x in frame.values.values():
+                if isinstance(x, Pointers):
+                    x = x.offsets
+                if isinstance(x, np.ndarray) and x.ndim > 1 and len(x) > 1 and x[0].size * lanes > ELEMENTS:
+                    raise NotAlikeError
+            frame = frame.parent
+
+    # -- what may not differ between lanes ---------------------------------------------------------------------------
+
+    def region(self, region: Region, frame: Frame) -> None:
+        if self.series is None:
+            super().region(region, frame)
+            return
+        for op in region.ops:
+            self._check_operands(op, frame)
+            self.handlers[op.kind](op, frame)
+            for r in op.results:
+                _check_form(frame.values[r.id])
+
+    def _check_operands(self, op: Op, frame: Frame) -> None:
+        """What the walk decides by the numbers of all programs together must not be decided by other turns' numbers."""
+        if op.kind in ("compare", "cast", "addptr"):
+            for v in op.args:
+                x = None if v is None or v.is_pointer else frame.get(v)
+                if isinstance(x, Affine) and not symbolic.inside(x, *_limits(v)):
+                    raise NotAlikeError
+        elif op.kind in ("reshape", "bitcast"):
+            v = op.args[0]
+            assert v is not None
+            if isinstance(frame.get(v), Affine | Box) and v.numel * len(self.active) > ELEMENTS:
+                raise NotAlikeError
+
+    def subset(self, op: Op, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
+        if self.series is not None:
+            raise NotAlikeError
+        return super().subset(op, region, frame, index)
+
+    def uneven(self, *args: Any) -> list[Any]:
+        if self.series is not None:
+            raise NotAlikeError
+        return super().uneven(*args)
+
+    def step(self, op: Op) -> None:
+        self.steps_left -= self.times - 1
+        super().step(op)
+
+    # -- slots -------------------------------------------------------------------------------------------------------
+
+    def target(self, v: Value) -> tuple[Slots, Slots]:
+        slot = self.plan.placement.slot_of.get(v.id)
+        if self.series is None or slot is None or slot.copies == 1:
+            return super().target(v)
+        loop = self.plan.placement.loop_of.get(v.id, -1)
+        count = self.turn_counts.get(loop, 0)
+        writes, clobbers = zip(*slot.targets, strict=True)
+        number = self.current[v.id] = self.rotation.number(writes, loop, count)
+        return (number,), (self.rotation.number(clobbers, loop, count),) if any(clobbers) else ()
+
+    def next_pair(self) -> tuple[int, int]:
+        if self.series is None:
+            return super().next_pair()
+        a, b = (
+            self.rotation.number(((first,), (second,)), PRODUCTS, self.products)
+            for first, second in zip(*self.plan.l0_slots, strict=True)
+        )
+        self.products += 1
+        return a, b
+
+    # -- records -----------------------------------------------------------------------------------------------------
+
+    def active_or_none(self) -> np.ndarray | None:
+        return super().active_or_none() if self.series is None else self.series.columns
+
+    def first_share(self, op: Op, pointer: Pointers, mask: Any) -> Any:
+        """In a walk of many turns: where the load reads. What is read for the first time is found when all are known."""
+        if self.series is None:
+            return super().first_share(op, pointer, mask)
+        if isinstance(pointer.tensor, Anywhere):
+            raise NotAlikeError
+        return pointer.tensor, self.checked_region(op, pointer, mask, "load", self.active)
+
+    def _transfer(
+        self, op: Op, pipe: int, channels: tuple[int, int], amount: Any, first: Any, what: dict[str, Any]
+    ) -> None:
+        if self.series is None:
+            super()._transfer(op, pipe, channels, amount, first, what)
+        elif isinstance(first, np.ndarray):  # a discrete load: all of it, each time
+            self._add(pipe, op.loc, channel=channels[0], amount=amount, **what)
+        else:
+            self._add(pipe, op.loc, amount=amount, source=Source(channels, *first), **what)
+
+    def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
+        if self.series is None:
+            super()._fill(op, r, elements, slots)
+            return
+        partial = np.broadcast_to(np.asarray(elements) < r.numel, len(self.active))
+        if partial.any():
+            cost = self.plan.costs.filled(r)
+            self._add(
+                self.plan.wiring.vector,
+                op.loc,
+                occupancy=cost.occupancy + cost.latency,
+                instructions=cost.instructions,
+                reads=slots,
+                partial=partial,
+            )
+
+    def _check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
+        """A warning belongs to a turn: one that is new would have to wait for its place among them."""
+        if self.series is None:
+            super()._check_bursts(op, v, bursts, elements)
+            return
+        known = len(self.plan.warnings)
+        by_turn = ((-1, len(self.active) // self.times), len(self.active))
+        many, every = (
+            np.broadcast_to(x, by_turn[1]).reshape(by_turn[0]).max(axis=1) for x in (bursts, elements)
+        )
+        for n in np.unique(many[(many > 1) & (many == every)]):
+            super()._check_bursts(op, v, int(n), int(n))
+        if len(self.plan.warnings) > known:
+            raise NotAlikeError
+
+
+class _State:
+    """What a walk changes besides values, so that it can be taken back."""
+
+    def __init__(self, walk: Turns) -> None:
+        plan, model = walk.plan, walk.plan.costs.model
+        self.dicts: list[dict[Any, Any]] = [
+            plan.warnings,
+            plan.lines,
+            plan.templates,
+            model.notes,
+            model.assumed,
+        ]
+        self.copies = [d.copy() for d in self.dicts]
+        self.current, self.turn_counts = dict(walk.current), dict(walk.turn_counts)
+        self.products, self.steps_left = walk.products, walk.steps_left
+        self.pending, self.pending_loc = walk.pending, walk.pending_loc
+
+    def restore(self, walk: Turns) -> None:
+        for d, copy in zip(self.dicts, self.copies, strict=True):
+            d.clear()
+            d.update(copy)
+        walk.current, walk.turn_counts = self.current, self.turn_counts
+        walk.products, walk.steps_left = self.products, self.steps_left
+        walk.pending, walk.pending_loc = self.pending, self.pending_loc
+
+    def repeat(self, walk: Turns, series: Series, times: int, last: bool) -> Unrolled:
+        """Go on as after so many turns instead of one; gives their records.
+
+        What the body uses of slots it has defined in the same turn, or never defines, so that `current` needs no check.
+        """
+        if (self.pending, self.pending_loc) != (walk.pending, walk.pending_loc):
+            raise NotAlikeError
+        gains: dict[Any, int] = {
+            k: count - self.turn_counts.get(k, -1) for k, count in walk.turn_counts.items()
+        }
+        gains[PRODUCTS] = walk.products - self.products
+        found = series.unrolled(times, walk.rotation, gains, last)
+        for v, slot in walk.current.items():
+            if slot < 0:
+                walk.current[v] = walk.rotation.after((slot,), gains, times - 1, last)[0]
+        walk.products = self.products + times * gains[PRODUCTS]
+        for k in walk.turn_counts:
+            walk.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
+        return found
+
+
+def _has(region: Region, kinds: tuple[str, ...]) -> bool:
+    return any(op.kind in kinds or any(_has(r, kinds) for r in op.regions) for op in region.ops)
+
+
+def _limits(v: Value | None) -> tuple[int, int]:
+    """Of numbers that are compared and added without wrapping."""
+    assert v is not None
+    assert isinstance(v.dtype, DType)
+    low, high = ty.limits(v.dtype)
+    return max(low, -EXACT), min(high, EXACT)
+
+
+def _check_form(x: Any) -> None:
+    """Forms of a value that depend on its numbers are followed turn by turn."""
+    if isinstance(x, Pointers):
+        if isinstance(x.tensor, Anywhere):
+            raise NotAlikeError
+        x = x.offsets
+    if isinstance(x, Affine) and not all(isinstance(s, int) for s in x.strides):
+        raise NotAlikeError

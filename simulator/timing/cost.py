@@ -90,6 +90,10 @@ class CostModel:
         found, self._worst = self._worst, BEST
         return found
 
+    def give_back(self, grade: int) -> None:
+        """Undo `take_grade`."""
+        self._worst = max(self._worst, grade)
+
     def stood_in(self, words: str) -> None:
         """A figure that stands in for one that nobody published is assumed, however well its own is known."""
         self.notes[words] = None

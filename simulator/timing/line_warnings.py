@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..frontend.program import Op
 
 
@@ -14,6 +16,18 @@ class LineWarnings:
     def add(self, op: Op, text: str, **numbers: float) -> None:
         """Note `text` for an operation; `{name}` in it stands for the sum of that number over the operations of the line."""
         self._found.setdefault((op.loc.file, op.loc.line, text), {})[op.id] = numbers
+
+    def __len__(self) -> int:
+        """Different warnings so far."""
+        return len(self._found)
+
+    def saved(self) -> dict[Any, Any]:
+        """The warnings so far, for `restore`."""
+        return {key: dict(ops) for key, ops in self._found.items()}
+
+    def restore(self, saved: dict[Any, Any]) -> None:
+        """Forget what came up since `saved`."""
+        self._found = saved
 
     def words(self) -> tuple[str, ...]:
         """`file:line: text` for each, `; n operations of this line` behind what n operations of the line share."""

@@ -355,10 +355,10 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         """
         if isinstance(elements, int) and elements == r.numel:
             return
-        cost = self.plan.costs.filled(r)
         numbers = self.active - self.first_number
         partial = np.broadcast_to(np.asarray(elements) < r.numel, len(numbers))
         if partial.any():
+            cost = self.plan.costs.filled(r)
             self._add(
                 self.plan.wiring.vector,
                 op.loc,

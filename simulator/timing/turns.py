@@ -224,7 +224,13 @@ class Turns(Lowering):
         elif isinstance(first, np.ndarray):  # a discrete load: all of it, each time
             self._add(pipe, op.loc, channel=channels[0], amount=amount, **what)
         else:
-            self._add(pipe, op.loc, amount=amount, source=Source(channels, *first), **what)
+            lines = {self.plan.line(op.loc, pipe, channel) for channel in channels}
+            if len(lines) > 1:
+                raise NotAlikeError
+            active = self.active_or_none()
+            self.series.add(
+                pipe, lines.pop(), amount=amount, source=Source(channels, *first), active=active, **what
+            )
 
     def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
         if self.series is None:
@@ -264,13 +270,13 @@ class _State:
     def __init__(self, walk: Turns) -> None:
         plan, model = walk.plan, walk.plan.costs.model
         self.dicts: list[dict[Any, Any]] = [
-            plan.warnings,
             plan.lines,
             plan.templates,
             model.notes,
             model.assumed,
         ]
         self.copies = [d.copy() for d in self.dicts]
+        self.warnings, self.grade = plan.warnings.saved(), _grade(walk)
         self.current, self.turn_counts = dict(walk.current), dict(walk.turn_counts)
         self.products, self.steps_left = walk.products, walk.steps_left
         self.pending, self.pending_loc = walk.pending, walk.pending_loc
@@ -279,6 +285,9 @@ class _State:
         for d, copy in zip(self.dicts, self.copies, strict=True):
             d.clear()
             d.update(copy)
+        walk.plan.warnings.restore(self.warnings)
+        walk.plan.costs.model.take_grade()
+        walk.plan.costs.model.give_back(self.grade)
         walk.current, walk.turn_counts = self.current, self.turn_counts
         walk.products, walk.steps_left = self.products, self.steps_left
         walk.pending, walk.pending_loc = self.pending, self.pending_loc
@@ -288,7 +297,8 @@ class _State:
 
         What the body uses of slots it has defined in the same turn, or never defines, so that `current` needs no check.
         """
-        if (self.pending, self.pending_loc) != (walk.pending, walk.pending_loc):
+        left = (walk.pending, walk.pending_loc, _grade(walk))
+        if left != (self.pending, self.pending_loc, self.grade):
             raise NotAlikeError
         gains: dict[Any, int] = {
             k: count - self.turn_counts.get(k, -1) for k, count in walk.turn_counts.items()
@@ -302,6 +312,14 @@ class _State:
         for k in walk.turn_counts:
             walk.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
         return found
+
+
+def _grade(walk: Turns) -> int:
+    """That of figures which no record has taken yet."""
+    model = walk.plan.costs.model
+    grade = model.take_grade()
+    model.give_back(grade)
+    return grade
 
 
 def _has(region: Region, kinds: tuple[str, ...]) -> bool:

@@ -63,12 +63,14 @@ def place(op: Op) -> str:
 class Reading(ABC):
     """State of a walk for some programs of a grid, and the methods that a reading overrides."""
 
+    frees = True  # whether values are given back after their last use
+
     def __init__(
         self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
     ) -> None:
         self.program = program
         self.grid = grid
-        self.last_uses = last_uses(program)
+        self.last_uses = last_uses(program) if self.frees else {}
         self.total = grid[0] * grid[1] * grid[2]
         self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
         self.cube_once = _written_once(program) if self.subs > 1 else frozenset()

@@ -273,7 +273,7 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
     if wrong is not None:
         lines = fn.source.lines if wrong[1].file == fn.source.file else []
         raise compile_error(*wrong, lines, first)
-    return program
+    return program.finish()
 
 
 __all__ = ["BoundWord", "Return", "Scope", "Source", "compile_kernel", "constexpr"]

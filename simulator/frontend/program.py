@@ -155,6 +155,7 @@ class Program:
     split_words: dict[str, Loc] = field(
         default_factory=dict
     )  # words that need split cores, with their places
+    _operations: tuple[Op, ...] = field(default=(), init=False, compare=False)
 
     @functools.cached_property
     def floats(self) -> dict[str, Loc]:
@@ -167,7 +168,12 @@ class Program:
 
     def walk(self) -> Iterator[Op]:
         """Every operation, outer before inner, in program order."""
-        yield from walk(self.body)
+        return iter(self._operations or tuple(walk(self.body)))
+
+    def finish(self) -> Program:
+        """Called when nothing in the program changes any more: many readers walk it."""
+        self._operations = tuple(walk(self.body))
+        return self
 
     def text(self) -> str:
         """Readable dump, one operation a line."""

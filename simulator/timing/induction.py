@@ -20,6 +20,8 @@ class NotAlikeError(Exception):
 
 def growth(before: Any, after: Any) -> Any:
     """What a value gains in a turn: an int or array for numbers, None for what stays as it is."""
+    if isinstance(after, Opaque):
+        return None
     if type(before) is not type(after):
         raise NotAlikeError
     if isinstance(after, Pointers):
@@ -28,7 +30,7 @@ def growth(before: Any, after: Any) -> Any:
         return growth(before.offsets, after.offsets)
     if isinstance(after, Affine):
         return growth(before.base, after.base) if _same_strides(before, after) else _unlike()
-    if isinstance(after, Opaque | bool | Box) or (isinstance(after, np.ndarray) and not _numbers(after)):
+    if isinstance(after, bool | Box) or (isinstance(after, np.ndarray) and not _numbers(after)):
         return None if equal(before, after) else _unlike()
     if not isinstance(after, np.ndarray):
         return after - before

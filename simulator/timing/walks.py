@@ -6,7 +6,7 @@ from typing import Any
 
 from ..execution.dense import ValueRun
 from ..execution.values import OPAQUE, Pointers
-from ..frontend.program import Op, Program
+from ..frontend.program import Op
 from .lower import Lowering
 from .turns import Turns
 
@@ -14,9 +14,7 @@ from .turns import Turns
 class TimeOnly(Turns):
     """A walk that knows no element."""
 
-    def __init__(self, program: Program, grid: tuple[int, int, int], step_limit: int) -> None:
-        super().__init__(program, grid, step_limit)
-        self.last_uses = {}  # nothing here is large enough to be given back early
+    frees = False  # nothing here is large enough
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         self.record_dense(op)

@@ -2,4 +2,6 @@
 
 from ascendtile.simulator.timing._core cimport Core, World
 
-cdef double charge_lines(const World* world, const Core* core, double* lines) noexcept nogil
+cdef void begin_charging(const World* world, Core* core) noexcept nogil
+cdef bint lane_is_full(World* world, Core* core, int pipe) noexcept nogil
+cdef double charge_rest(World* world, Core* core) noexcept nogil

@@ -3,72 +3,128 @@
 While pipes are busy, their lines share the time evenly: of two transfers and an addition that overlap, each
 is charged a third. While none is busy, the core waits for a latency, and the line of the record that was the
 last to be busy is charged (before the first one: the line of the first one).
+
+What pipes do is kept until it is known what all of them do at that time, and charged in order of time.
 """
 
 from libc.math cimport INFINITY
+from libc.stdint cimport int64_t
+from libc.stdlib cimport realloc
+from libc.string cimport memmove
 
-from ascendtile.simulator.timing._core cimport MAX_PIPES, UNKNOWN, Core, World
+from ascendtile.simulator.timing._core cimport MAX_PIPES, Core, Interval, Lane, Pipe, Stage, World
 
-
-cdef struct Lane:  # one pipe while its records are gone through in order
-    int record  # being executed or next; count when there is none left
-    bint busy
-    double time  # when it ends or starts
-    double since  # the shared clock when the record started
+cdef int64_t MOST = 1 << 6  # intervals of a pipe that are kept before some are charged
 
 
-cdef inline void next_record(const Core* core, Lane* lane, int p) noexcept nogil:
-    """Go on to the pipe's next record that took time."""
-    cdef int r = lane.record + 1
-    while r < core.count and (
-        core.records[r].pipe != p or core.begun[r] == UNKNOWN or core.begun[r] == core.freed[r]
-    ):
-        r += 1
-    lane.record = r
-    lane.busy = False
-    lane.time = core.begun[r] if r < core.count else INFINITY
+cdef void begin_charging(const World* world, Core* core) noexcept nogil:
+    """Nothing is charged yet of a program that begins at `core.begin`."""
+    cdef int p
+    core.charged, core.shared = core.begin, 0.0
+    core.charging, core.last_line, core.due = 0, -1, MOST
+    core.lanes_busy = 0
+    for p in range(MAX_PIPES):
+        core.lanes[p].head = core.lanes[p].tail = 0
+        core.lane_time[p] = INFINITY
 
 
-cdef inline int earliest_lane(const Lane* lanes, int pipes) noexcept nogil:
+cdef bint make_room(World* world, Lane* lane) noexcept nogil:
+    """Move what is left to the front; twice the room if that is more than half of it."""
+    cdef int64_t left = lane.tail - lane.head
+    cdef Interval* more
+    memmove(lane.intervals, lane.intervals + lane.head, left * sizeof(Interval))
+    lane.head, lane.tail = 0, left
+    if left <= lane.room // 2 and lane.room:
+        return True
+    more = <Interval*>realloc(lane.intervals, (2 * lane.room + 64) * sizeof(Interval))
+    if not more:
+        world.full = True
+        return False
+    lane.intervals, lane.room = more, 2 * lane.room + 64
+    return True
+
+
+cdef bint lane_is_full(World* world, Core* core, int p) noexcept nogil:
+    """Room for one more; if many are kept, some are charged."""
+    cdef Lane* lane = &core.lanes[p]
+    if lane.tail - lane.head >= core.due:
+        charge(world, core, min(known_until(world, core), lane.intervals[lane.tail - 1].end))
+        core.due = max(MOST, 2 * (lane.tail - lane.head))
+    return make_room(world, lane)
+
+
+cdef double known_until(const World* world, const Core* core) noexcept nogil:
+    """No pipe will begin a record before that time which it has not begun yet."""
+    cdef double until = INFINITY, time
+    cdef const Pipe* pipe
+    cdef const Stage* stage
+    cdef int p
+    for p in range(world.pipes):
+        pipe = &core.pipes[p]
+        stage = &core.stages[world.pipe[p].unit]
+        if pipe.streaming:
+            time = pipe.start
+        elif pipe.started < pipe.issued:
+            time = max(pipe.free, pipe.times[pipe.head])
+        elif stage.next < core.count:
+            time = max(pipe.free, stage.time)
+        else:
+            continue
+        until = min(until, time)
+    return until
+
+
+cdef inline int earliest_lane(const double* times, int pipes, unsigned int busy) noexcept nogil:
     """The lane with the next event; of several at one time an end comes first."""
     cdef int p, best = 0
+    cdef double least = times[0]
     for p in range(1, pipes):
-        if lanes[p].time < lanes[best].time or (
-            lanes[p].time == lanes[best].time and lanes[p].busy and not lanes[best].busy
-        ):
-            best = p
+        if times[p] <= least and (times[p] < least or (busy >> p & ~(busy >> best) & 1)):
+            best, least = p, times[p]
     return best
 
 
-cdef double charge_lines(const World* world, const Core* core, double* lines) noexcept nogil:
-    """Add this program's cycles to `lines`; gives the time at which its last result was done."""
-    cdef Lane[MAX_PIPES] lanes
-    cdef double now = core.begin, shared = 0.0, horizon = core.begin
-    cdef int p, r, busy = 0, last = -1, final = -1
-    for r in range(core.count):
-        if core.done[r] > horizon:
-            horizon, final = core.done[r], r
-    for p in range(world.pipes):
-        lanes[p].record = -1
-        next_record(core, &lanes[p], p)
+cdef void charge(World* world, Core* core, double until) noexcept nogil:
+    """Charge the time before `until`."""
+    cdef double* lines = world.line_exposed
+    cdef double* times = core.lane_time
+    cdef double now = core.charged, shared = core.shared, time
+    cdef int64_t last = core.last_line
+    cdef int busy = core.charging, p
+    cdef unsigned int busy_lanes = core.lanes_busy
+    cdef Lane* lane
+    cdef Interval* interval
     while True:
-        p = earliest_lane(lanes, world.pipes)
-        if lanes[p].time == INFINITY:
+        p = earliest_lane(times, world.pipes, busy_lanes)
+        time = times[p]
+        if time >= until:
             break
-        r = lanes[p].record
+        lane = &core.lanes[p]
+        interval = &lane.intervals[lane.head]
         if busy:
-            shared += (lanes[p].time - now) / busy
+            shared += (time - now) / busy
         else:
-            lines[core.records[last if last >= 0 else r].line] += lanes[p].time - now
-        now = lanes[p].time
-        if lanes[p].busy:
-            lines[core.records[r].line] += shared - lanes[p].since
-            last = r
-            busy -= 1
-            next_record(core, &lanes[p], p)
-        else:
-            lanes[p].busy, lanes[p].time, lanes[p].since = True, core.freed[r], shared
+            lines[last if last >= 0 else interval.line] += time - now
+        now = time
+        busy_lanes ^= 1u << p
+        if busy_lanes >> p & 1:
+            times[p], lane.since = interval.end, shared
             busy += 1
-    if final >= 0:  # no pipe is busy any more; if none ever was, the record that was done last is charged
-        lines[core.records[last if last >= 0 else final].line] += horizon - now
-    return horizon
+        else:
+            lines[interval.line] += shared - lane.since
+            last = interval.line
+            busy -= 1
+            lane.head += 1
+            times[p] = lane.intervals[lane.head].begin if lane.head < lane.tail else INFINITY
+    core.charged, core.shared = now, shared
+    core.charging, core.last_line, core.lanes_busy = busy, last, busy_lanes
+
+
+cdef double charge_rest(World* world, Core* core) noexcept nogil:
+    """Charge what is left of a program that has ended; gives the time at which its last result was done."""
+    charge(world, core, INFINITY)
+    if core.final >= 0:  # no pipe is busy any more; if none ever was, the record done last is charged
+        world.line_exposed[
+            core.last_line if core.last_line >= 0 else core.records[core.final].line
+        ] += core.horizon - core.charged
+    return core.horizon

@@ -47,16 +47,10 @@ cdef struct Record:
     int8_t pipe
     int8_t channel
 
-cdef struct SkipRow:  # a record that some programs leave out
-    int32_t record
-    int32_t before  # the record before it on the same pipe, -1 if none
-    int32_t column
-
 cdef struct ProgramRow:
     int64_t first  # of its records
     int64_t count
-    int64_t skip_first
-    int64_t skip_count
+    int64_t reach  # how far back a record may ask when another one was done
     int64_t row  # of its values in the table
 
 cdef struct SpanRow:
@@ -73,6 +67,16 @@ cdef struct TimelineRow:
     int32_t record
     int32_t pipe
 
+cdef struct Interval:  # a record that took time on its pipe
+    double begin
+    double end
+    int64_t line
+
+cdef struct Lane:  # what a pipe has done and is not charged to lines yet
+    Interval* intervals
+    int64_t room, head, tail
+    double since  # the shared clock when the one at `head` began
+
 cdef struct Stage:  # the scalar issue stage of one unit
     double time  # when it has issued everything before `next`
     int next
@@ -80,6 +84,7 @@ cdef struct Stage:  # the scalar issue stage of one unit
 
 cdef struct Pipe:
     double free  # when it can take another record
+    double done  # when the result of its last record was done
     int issued, started  # records of this program
     int head, tail  # places in the queue of the next record to start and to issue
     double* times  # per place: when the record was issued and, once it has started, when it started
@@ -94,10 +99,21 @@ cdef struct Core:
     const Record* records
     const double* row
     double begin
-    double* begun  # per record: when its pipe began and ended; UNKNOWN if it was skipped
-    double* freed
     double* done  # per record; UNKNOWN, or -2 - q: skipped, done together with record q
+    double* window  # what is kept of `done`: from record `low` to before `high`, in `room` places
+    int64_t room, low, high, reach
+    int passed[MAX_PIPES]  # the last record before `high` that is not skipped; -1 if none
+    Lane lanes[MAX_PIPES]
+    double lane_time[MAX_PIPES]  # when the interval at `head` begins, or ends once it has; infinite for none
+    unsigned int lanes_busy  # bit per lane: whether it has begun
+    double charged, shared  # time up to which lines are charged; the clock of pipes that share it
+    double horizon  # when the last result so far is done, ...
+    int64_t due  # intervals of a pipe that are enough to charge some of them
+    int charging  # busy pipes at `charged`
+    int64_t last_line  # of the last one that was busy, -1 before any
+    int final  # ... of which record, -1 if none
     Stage stages[MAX_UNITS]
+    unsigned int queued, streaming  # bit per pipe: records in its queue; a transfer under way
     Pipe pipes[MAX_PIPES]
     double* busy  # [pipes]
     double* stalls  # [pipes, REASONS]
@@ -116,9 +132,9 @@ cdef struct World:
     int64_t records_run, instructions_run, late
     TimelineRow* timeline
     int64_t timeline_size, timeline_limit
+    double* line_exposed
+    bint full  # no memory for the state of a core
 
-cdef void begin_program(
-    World* world, Core* core, const SkipRow* skips, int64_t skip_count, double start
-) noexcept nogil
+cdef void begin_program(World* world, Core* core, double start) noexcept nogil
 cdef void advance(World* world, Core* core) noexcept nogil
 cdef void end_transfer(World* world, Core* core, int pipe) noexcept nogil

@@ -3,33 +3,35 @@
 from libc.stdint cimport int32_t, int64_t
 
 from ascendtile.simulator.timing._bandwidth cimport join
+from ascendtile.simulator.timing._charge cimport begin_charging, lane_is_full
 from ascendtile.simulator.timing._heap cimport push
+from ascendtile.simulator.timing._window cimport look_ahead
 
-cdef void begin_program(
-    World* world, Core* core, const SkipRow* skips, int64_t skip_count, double start
-) noexcept nogil:
-    """Empty queues, all pipes free at `start`, nothing done yet but what this program skips."""
-    cdef int u, p, before
-    cdef int64_t i
+
+cdef extern from *:
+    """
+    #define lowest_bit(x) __builtin_ctz(x)
+    """
+    int lowest_bit(unsigned int x) nogil
+
+
+cdef void begin_program(World* world, Core* core, double start) noexcept nogil:
+    """Empty queues, all pipes free at `start`, nothing done yet."""
+    cdef int u, p
     core.begin = start
     core.left = core.count
+    core.queued = core.streaming = 0
+    core.low = core.high = 0
+    core.done = core.window
+    core.horizon, core.final = start, -1
     for u in range(world.units):
         core.stages[u] = Stage(start, 0, False)
     for p in range(world.pipes):
         core.pipes[p].free = start
         core.pipes[p].waits = -1
         core.pipes[p].issued = core.pipes[p].started = core.pipes[p].head = core.pipes[p].tail = 0
-    for i in range(core.count):
-        core.done[i] = core.begun[i] = UNKNOWN
-    for i in range(skip_count):
-        if core.row[skips[i].column] < 0:
-            before = skips[i].before
-            if before < 0:
-                core.done[skips[i].record] = start
-            elif core.done[before] == UNKNOWN:
-                core.done[skips[i].record] = -2.0 - before
-            else:  # the one before is skipped too: share its fate
-                core.done[skips[i].record] = core.done[before]
+        core.passed[p] = -1
+    begin_charging(world, core)
 
 
 cdef inline int find_start(
@@ -56,13 +58,30 @@ cdef inline int find_start(
     return -1
 
 
+cdef inline void note_interval(
+    World* world, Core* core, int p, double begin, double end, int64_t line
+) noexcept nogil:
+    """A pipe was busy for a record of that line; it goes on in order."""
+    cdef Lane* lane = &core.lanes[p]
+    if lane.tail == lane.room and not lane_is_full(world, core, p):
+        return
+    lane.intervals[lane.tail] = Interval(begin, end, line)
+    if lane.head == lane.tail:
+        core.lane_time[p] = begin
+    lane.tail += 1
+
+
 cdef inline void finish(World* world, Core* core, int p, int r, double start, double free) noexcept nogil:
     """The pipe is free and the result on its way: both times are now known."""
     cdef const Record* record = &core.records[r]
     cdef double done = free + record.latency
     cdef TimelineRow* row
-    core.done[r], core.begun[r], core.freed[r] = done, start, free
-    core.pipes[p].free = free
+    core.done[r] = done
+    core.pipes[p].free, core.pipes[p].done = free, done
+    if done > core.horizon or (done == core.horizon and r < core.final):
+        core.horizon, core.final = done, r
+    if free != start:
+        note_interval(world, core, p, start, free, record.line)
     core.left -= 1
     core.busy[p] += free - start
     world.line_busy[<int64_t>record.line * world.pipes + p] += free - start
@@ -94,6 +113,7 @@ cdef inline void start_record(
         finish(world, core, p, r, start, start + record.occupancy)
         return
     pipe.streaming = True
+    core.streaming |= 1u << p
     pipe.record = r
     pipe.start = start
     pipe.amount = value
@@ -114,6 +134,7 @@ cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
     if beyond > 0:
         core.stalls[p * REASONS + BANDWIDTH] += beyond
     pipe.streaming = False
+    core.streaming &= ~(1u << p)
     finish(world, core, p, pipe.record, pipe.start, taken if taken > world.now else world.now)
     if world.pipe[p].scalar:
         core.stages[world.pipe[p].unit].time = pipe.free
@@ -146,6 +167,7 @@ cdef inline bint issue_queued(World* world, Core* core, Stage* stage, int p, int
     pipe.times[place] = stage.time
     pipe.records[place] = r
     pipe.issued += 1
+    core.queued |= 1u << p
     pipe.tail = place + 1 if place + 1 < depth else 0
     return True
 
@@ -156,6 +178,11 @@ cdef inline bint issue(World* world, Core* core, int unit) noexcept nogil:
     cdef int first = stage.next, r = stage.next, p
     cdef bint issued
     while r < core.count and not stage.busy:
+        if r >= core.high:
+            stage.next = r
+            look_ahead(world, core)
+            if r >= core.high:
+                break
         p = core.records[r].pipe
         if world.pipe[p].unit == unit:
             if core.done[r] != UNKNOWN:  # nothing but a skipped record is known before its issue
@@ -189,20 +216,25 @@ cdef inline bint execute(World* world, Core* core, int p) noexcept nogil:
         pipe.started += 1
         pipe.head = place + 1 if place + 1 < world.pipe[p].depth else 0
         start_record(world, core, p, r, ready, reason)
+    if pipe.started == pipe.issued:
+        core.queued &= ~(1u << p)
     return pipe.started != first
 
 
 cdef void advance(World* world, Core* core) noexcept nogil:
     """Compute everything about this core that follows from what is known now."""
     cdef bint moved = True
+    cdef unsigned int waiting
     cdef Pipe* pipe
     cdef int u, p
     while moved and core.left:
         moved = False
         for u in range(world.units):
             moved |= issue(world, core, u)
-        for p in range(world.pipes):
+        waiting = core.queued & ~core.streaming
+        while waiting:
+            p = lowest_bit(waiting)
+            waiting &= waiting - 1
             pipe = &core.pipes[p]
-            if pipe.started < pipe.issued and not pipe.streaming:
-                if pipe.waits < 0 or core.done[pipe.waits] != UNKNOWN:
-                    moved |= execute(world, core, p)
+            if pipe.waits < 0 or core.done[pipe.waits] != UNKNOWN:
+                moved |= execute(world, core, p)

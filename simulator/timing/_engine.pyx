@@ -13,7 +13,7 @@ from libc.string cimport memset
 from ascendtile.simulator.timing._bandwidth cimport MAX_CHANNELS as CHANNELS
 from ascendtile.simulator.timing._bandwidth cimport MAX_RESOURCES as RESOURCES
 from ascendtile.simulator.timing._bandwidth cimport earliest, join, leave, settle
-from ascendtile.simulator.timing._charge cimport charge_lines
+from ascendtile.simulator.timing._charge cimport charge_rest
 from ascendtile.simulator.timing._core cimport (
     MAX_PIPES as PIPES,
     MAX_UNITS as UNITS,
@@ -26,7 +26,6 @@ from ascendtile.simulator.timing._core cimport (
     PipeRow,
     ProgramRow,
     Record,
-    SkipRow,
     SpanRow,
     TimelineRow,
     World,
@@ -46,13 +45,11 @@ cdef int64_t SLICE = 1 << 18  # events between two looks at the keyboard
 
 cdef struct Launch:  # the programs and what is kept about them
     const Record* records
-    const SkipRow* skips
     const double* table
     const ProgramRow* programs
     int64_t count, next
     double dispatch
     SpanRow* spans
-    double* line_exposed
     double* cycles  # per core
     double* dispatched
     int64_t* taken
@@ -60,7 +57,7 @@ cdef struct Launch:  # the programs and what is kept about them
 
 cdef void close_program(World* world, Launch* launch, Core* core) noexcept nogil:
     """Charge the program's time to source lines; free the core when all is done."""
-    cdef double horizon = charge_lines(world, core, launch.line_exposed)
+    cdef double horizon = charge_rest(world, core)
     cdef int p
     for p in range(world.pipes):
         core.stalls[p * REASONS + TAIL] += horizon - core.pipes[p].free
@@ -89,7 +86,8 @@ cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch) no
     launch.taken[core.index] += 1
     launch.dispatched[core.index] += dispatch
     launch.spans[core.program] = SpanRow(world.now + dispatch, 0.0, core.index)
-    begin_program(world, core, launch.skips + program.skip_first, program.skip_count, world.now + dispatch)
+    core.reach = program.reach
+    begin_program(world, core, world.now + dispatch)
     go_on(world, launch, core)
 
 
@@ -134,12 +132,21 @@ cdef bint run_slice(World* world, Launch* launch, Core* cores, int64_t events) n
     return True
 
 
+cdef int64_t first_unknown(const Core* core) noexcept nogil:
+    """The first record of a stuck core that is not done."""
+    cdef int64_t r
+    for r in range(core.low, core.high):
+        if core.done[r] == UNKNOWN:
+            return r
+    return core.high
+
+
 def run(
     const PipeRow[::1] pipes, int units, const ChannelRow[::1] channels, const double[::1] capacity,
     double dispatch, double cross, double issue,
-    const Record[::1] records, const int32_t[::1] deps, const SkipRow[::1] skips, const double[::1] table,
+    const Record[::1] records, const int32_t[::1] deps, const double[::1] table,
     const ProgramRow[::1] programs,
-    double[:, :, ::1] done, double[:, ::1] queue_times, int[:, ::1] queue_records,
+    double[:, ::1] queue_times, int[:, ::1] queue_records,
     double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
     double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[::1] line_exposed,
     double[::1] channel_bytes, SpanRow[::1] spans, TimelineRow[::1] timeline, int64_t[::1] counters,
@@ -149,7 +156,7 @@ def run(
     No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
     in use; the length of `timeline` less one is the limit.
     """
-    cdef int n_cores = <int>done.shape[1], n_pipes = <int>pipes.shape[0], c, p
+    cdef int n_cores = <int>queue_times.shape[0], n_pipes = <int>pipes.shape[0], c, p
     cdef World world
     cdef Launch launch
     cdef Core* cores = <Core*>calloc(n_cores, sizeof(Core))
@@ -171,15 +178,15 @@ def run(
     for c in range(world.sharing.resources):
         world.sharing.capacity[c] = capacity[c]
     world.frees.entries, world.starts.entries = entries, entries + n_cores
+    world.line_exposed = &line_exposed[0]
     world.line_busy, world.channel_bytes = &line_busy[0, 0], &channel_bytes[0]
     world.timeline, world.timeline_limit = &timeline[0], timeline.shape[0] - 1
     launch = Launch(
-        &records[0], &skips[0], &table[0], &programs[0], programs.shape[0], 0, dispatch, &spans[0],
-        &line_exposed[0], &core_cycles[0], &core_dispatch[0], &core_programs[0],
+        &records[0], &table[0], &programs[0], programs.shape[0], 0, dispatch, &spans[0],
+        &core_cycles[0], &core_dispatch[0], &core_programs[0],
     )
     for c in range(n_cores):
-        cores[c].index, cores[c].done = c, &done[0, c, 0]
-        cores[c].begun, cores[c].freed = &done[1, c, 0], &done[2, c, 0]
+        cores[c].index = c
         cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
         for p in range(n_pipes):
             cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
@@ -191,16 +198,21 @@ def run(
         while True:
             with nogil:
                 more = run_slice(&world, &launch, cores, SLICE)
+            if world.full:
+                raise MemoryError("no memory for what the cores do at one time")
             if not more:
                 break
             PyErr_CheckSignals()
         counters[0], counters[1] = world.records_run, world.instructions_run
         counters[2], counters[3] = world.late, world.timeline_size
         for c in range(n_cores):
-            for p in range(cores[c].count if cores[c].left else 0):
-                if cores[c].done[p] == UNKNOWN:
-                    return c, cores[c].program, p
+            if cores[c].left:
+                return c, cores[c].program, first_unknown(&cores[c])
         return None
     finally:
+        for c in range(n_cores):
+            free(cores[c].window)
+            for p in range(n_pipes):
+                free(cores[c].lanes[p].intervals)
         free(cores)
         free(entries)

@@ -17,7 +17,9 @@ def pack(
     dep_start: _Array,
     dep: _Array,
     dep_kind: _Array,
+    skippable: npt.NDArray[np.int8],
+    waited: npt.NDArray[np.uint16],
     records: _Array,
     deps: npt.NDArray[np.int32],
     dep_first: int,
-) -> None: ...
+) -> int: ...

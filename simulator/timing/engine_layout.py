@@ -33,8 +33,7 @@ RECORD = _row(
     pipe="i1",
     channel="i1",
 )
-SKIP = _row(record="i4", before="i4", column="i4")
-PROGRAM = _row(first="i8", count="i8", skip_first="i8", skip_count="i8", row="i8")
+PROGRAM = _row(first="i8", count="i8", reach="i8", row="i8")
 SPAN = _row(start="f8", end="f8", core="i4")
 TIMELINE = _row(start="f8", end="f8", done="f8", core="i4", program="i4", record="i4", pipe="i4")
 
@@ -48,7 +47,6 @@ class Layout:
     capacity: npt.NDArray[np.float64]
     records: Array
     deps: npt.NDArray[np.int32]
-    skips: Array
     table: npt.NDArray[np.float64]
     programs: Array
     lines: int
@@ -59,17 +57,15 @@ def lay_out(machine: Machine, groups: Sequence[Group]) -> Layout:
     for group in groups:
         _check_numbers(machine, group.trace)
     _check_size(sum(len(g.trace.dep) for g in groups))
-    records, deps = _pack_traces([g.trace for g in groups])
-    skips = [_pack_skips(g.trace) for g in groups]
+    records, deps, reach = _pack_traces([g.trace for g in groups])
     return Layout(
         pipes=_pack_pipes(machine, groups),
         channels=_pack_channels(machine),
         capacity=_filled([np.array([r.bytes_per_cycle for r in machine.resources])], np.dtype("f8"), 1.0),
         records=records,
         deps=deps,
-        skips=_filled(skips, SKIP),
         table=_filled([g.trace.table.T.ravel() for g in groups], np.dtype("f8")),
-        programs=_pack_programs(groups, [len(s) for s in skips]),
+        programs=_pack_programs(groups, reach),
         lines=1 + max((int(g.trace.line.max(initial=0)) for g in groups), default=0),
     )
 
@@ -109,33 +105,27 @@ def _pack_channels(machine: Machine) -> Array:
     return rows
 
 
-def _pack_traces(traces: Sequence[Trace]) -> tuple[Array, npt.NDArray[np.int32]]:
+def _pack_traces(traces: Sequence[Trace]) -> tuple[Array, npt.NDArray[np.int32], list[int]]:
+    """Rows, dependencies, and per trace how far back its dependencies go."""
     firsts, dep_firsts = _offsets([t.records for t in traces]), _offsets([len(t.dep) for t in traces])
     records = np.zeros(max(1, sum(t.records for t in traces)), RECORD)
     deps = np.zeros(max(1, sum(len(t.dep) for t in traces)), np.int32)
+    reach = []
     for trace, first, dep_first in zip(traces, firsts, dep_firsts, strict=True):
         columns = {item.name: getattr(trace, item.name) for item in fields(trace) if item.name != "table"}
-        _layout.pack(
-            **columns, records=records[first : first + trace.records], deps=deps, dep_first=dep_first
+        found = _layout.pack(
+            **columns,
+            skippable=np.append((trace.table < 0).any(axis=1), False).astype(np.int8),
+            waited=np.zeros(trace.records, np.uint16),
+            records=records[first : first + trace.records],
+            deps=deps,
+            dep_first=dep_first,
         )
-    return records, deps
+        reach.append(found)
+    return records, deps, reach
 
 
-def _pack_skips(trace: Trace) -> Array:
-    """The records that at least one program skips, in order, each with the record before it on its pipe."""
-    assert trace.column is not None
-    skippable = np.append((trace.table < 0).any(axis=1), False)  # the last one is what column -1 picks
-    records = np.flatnonzero(skippable[trace.column])
-    rows = np.zeros(len(records), SKIP)
-    if len(records):
-        order = np.argsort(trace.pipe, kind="stable")
-        before = np.full(trace.records, -1, np.int32)
-        before[order[1:]] = np.where(trace.pipe[order[1:]] == trace.pipe[order[:-1]], order[:-1], -1)
-        rows["record"], rows["before"], rows["column"] = records, before[records], trace.column[records]
-    return rows
-
-
-def _pack_programs(groups: Sequence[Group], skip_counts: list[int]) -> Array:
+def _pack_programs(groups: Sequence[Group], reach: list[int]) -> Array:
     total = sum(len(g.programs) for g in groups)
     numbers = np.concatenate([np.empty(0, np.int64), *(g.programs for g in groups)])
     if not np.array_equal(np.sort(numbers), np.arange(total)):
@@ -144,13 +134,11 @@ def _pack_programs(groups: Sequence[Group], skip_counts: list[int]) -> Array:
         )
     rows = np.zeros(total, PROGRAM)
     firsts = _offsets([g.trace.records for g in groups])
-    skips = _offsets(skip_counts)
     tables = _offsets([g.trace.table.size for g in groups])
     for i, group in enumerate(groups):
         rows["first"][group.programs] = firsts[i]
         rows["count"][group.programs] = group.trace.records
-        rows["skip_first"][group.programs] = skips[i]
-        rows["skip_count"][group.programs] = skip_counts[i]
+        rows["reach"][group.programs] = reach[i]
         rows["row"][group.programs] = tables[i] + np.arange(len(group.programs)) * len(group.trace.table)
     return rows
 

@@ -1,0 +1,33 @@
+"""Predictions beside public board measurements: tables of rows, what predicts each row, and how far off it is.
+
+`micro.csv` (instructions and transfers) and `kernels.csv` (whole kernels) hold what was measured, where it was published
+and whether a figure of ours was fitted on it. A module of this package gives the prediction of an op:
+
+    @predicts("memcpy GM->UB")
+    def _load(row: Row) -> Prediction: ...
+
+and is named in `registry.TOPICS`. `validate()` runs the rows; `ascendtile validate` shows what comes out.
+"""
+
+from .ranking import CASES, RankingCase
+from .registry import Prediction, predict, predicts
+from .statistics import Summary, summarise
+from .table import Row, read_table, read_tables
+from .validating import Group, Result, Validation, validate
+
+__all__ = [
+    "CASES",
+    "Group",
+    "Prediction",
+    "RankingCase",
+    "Result",
+    "Row",
+    "Summary",
+    "Validation",
+    "predict",
+    "predicts",
+    "read_table",
+    "read_tables",
+    "summarise",
+    "validate",
+]

@@ -1,0 +1,63 @@
+"""What predicts which op of the tables. Every topic is a module of this package that registers functions by `predicts`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from ascendtile.simulator.errors import UsageError
+
+from .table import Row
+
+TOPICS: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What we say of a row, in the row's unit. roofline: the trivial bound (peak rates only), or None if there is none.
+
+    note: how the row was simulated, and which effects are not modelled.
+    """
+
+    value: float
+    roofline: float | None = None
+    note: str = ""
+
+
+Predictor = Callable[[Row], Prediction]
+_predictors: dict[str, Predictor] = {}
+
+
+def predicts(*ops: str) -> Callable[[Predictor], Predictor]:
+    """Register a function as what predicts rows of these ops."""
+
+    def register(function: Predictor) -> Predictor:
+        for op in ops:
+            known = _predictors.setdefault(op, function)
+            if known is not function:
+                raise ValueError(f"{op!r} is predicted by {known.__module__} already")
+        return function
+
+    return register
+
+
+def predictors() -> dict[str, Predictor]:
+    """All of them by op, from every topic."""
+    for topic in TOPICS:
+        import_module(f"{__package__}.{topic}")
+    return dict(_predictors)
+
+
+def predict(row: Row) -> Prediction:
+    """The prediction of one row. Raises UsageError if nothing predicts its op, or the row's words make no sense to it."""
+    known = predictors()
+    if row.op not in known:
+        raise UsageError(
+            f"{row.id}: nothing predicts the op {row.op!r}; there are {', '.join(sorted(known)) or 'none'}"
+        )
+    found = known[row.op](row)
+    if not (math.isfinite(found.value) and found.value > 0):
+        raise UsageError(f"{row.id}: the prediction of {row.op} is {found.value}, not a number above 0")
+    return found

@@ -1,0 +1,167 @@
+"""All rows of the tables beside their predictions, in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import pairwise
+
+from ascendtile.simulator.errors import RunError, UsageError
+from ascendtile.simulator.watching import quietly
+
+from .ranking import CASES, RankingCase
+from .registry import Prediction, predict, predictors
+from .statistics import Summary, spearman, summarise
+from .table import Row, read_tables
+
+RATES = ("GiB/s", "GB/s", "FLOP/cycle", "TFLOP/s")  # more is better
+FITTED, NOT_FITTED = "fitted", "not fitted"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A row and what was predicted; failure: why nothing was."""
+
+    row: Row
+    prediction: Prediction | None
+    failure: str | None = None
+
+    @property
+    def predicted(self) -> float | None:
+        return None if self.prediction is None else self.prediction.value
+
+    @property
+    def roofline(self) -> float | None:
+        return None if self.prediction is None else self.prediction.roofline
+
+    @property
+    def error(self) -> float | None:
+        """(predicted - measured) / measured."""
+        return self._off(self.predicted)
+
+    @property
+    def roofline_error(self) -> float | None:
+        return self._off(self.roofline)
+
+    def _off(self, value: float | None) -> float | None:
+        measured = self.row.measured
+        return None if value is None or measured is None else (value - measured) / measured
+
+    @property
+    def judged(self) -> bool:
+        """Whether the row counts in statistics."""
+        return self.error is not None and not self.row.excluded
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that are judged together. right: for a ranking case, whether the order came out."""
+
+    name: str
+    summary: Summary
+    right: bool | None = None
+
+
+@dataclass(frozen=True)
+class Validation:
+    """groups: each group, its fitted and not fitted rows apart, then whole tables, then ranking cases."""
+
+    results: tuple[Result, ...]
+    groups: tuple[Group, ...]
+    failed: tuple[Result, ...] = field(default=())
+
+    @property
+    def excluded(self) -> tuple[Result, ...]:
+        return tuple(r for r in self.results if r.row.excluded)
+
+
+def validate(
+    rows: Sequence[Row] | None = None,
+    groups: Iterable[str] = (),
+    cases: Sequence[RankingCase] = CASES,
+    progress: Callable[[int, int], None] | None = None,
+) -> Validation:
+    """Predict rows (without: those of the project's tables) and summarise them.
+
+    groups: only rows of these groups or tables. A row whose kernel would fail on the device is a result with a failure.
+    Raises UsageError for a group that no row has, and for a row that makes no sense to what predicts its op.
+    """
+    chosen = _chosen(read_tables() if rows is None else rows, tuple(groups))
+    results = []
+    with quietly():
+        for k, row in enumerate(chosen):
+            results.append(_result(row))
+            if progress is not None:
+                progress(k + 1, len(chosen))
+    failed = tuple(r for r in results if r.failure is not None and not r.row.excluded)
+    return Validation(tuple(results), (*_summaries(results), *_rankings(results, cases)), failed)
+
+
+def _chosen(rows: Sequence[Row], groups: tuple[str, ...]) -> list[Row]:
+    known = dict.fromkeys([*(r.table for r in rows), *(r.group for r in rows)])
+    for name in groups:
+        if name not in known:
+            near = get_close_matches(name, known, n=2, cutoff=0.5)
+            hint = f"; did you mean {' or '.join(near)}?" if near else ""
+            raise UsageError(f"no group {name[:60]!r}; there are {', '.join(known) or 'none'}{hint}")
+    return [r for r in rows if not groups or r.group in groups or r.table in groups]
+
+
+def _result(row: Row) -> Result:
+    try:
+        return Result(row, None if row.excluded and row.op not in predictors() else predict(row))
+    except RunError as e:
+        return Result(row, None, str(e))
+
+
+def _summaries(results: Sequence[Result]) -> list[Group]:
+    out = []
+    judged = [r for r in results if r.judged]
+    for name in dict.fromkeys(r.row.group for r in judged):
+        out += _with_parts(name, [r for r in judged if r.row.group == name])
+    for name in dict.fromkeys(r.row.table for r in judged):
+        out += _with_parts(f"all of {name}", [r for r in judged if r.row.table == name])
+    return out
+
+
+def _with_parts(name: str, results: list[Result]) -> list[Group]:
+    parts = {
+        f"{name}: {FITTED}": [r for r in results if r.row.fitted],
+        f"{name}: {NOT_FITTED}": [r for r in results if not r.row.fitted],
+    }
+    return [Group(n, _summary(part)) for n, part in ({name: results} | parts).items() if part]
+
+
+def _summary(results: Sequence[Result]) -> Summary:
+    measured = [r.row.measured for r in results if r.row.measured is not None]
+    predicted = [r.predicted for r in results if r.predicted is not None]
+    return summarise(measured, predicted, [r.roofline for r in results], [r.row.unit for r in results])
+
+
+def _rankings(results: Sequence[Result], cases: Sequence[RankingCase]) -> list[Group]:
+    by_id = {r.row.id: r for r in results}
+    return [
+        _ranked(case, [by_id[i] for i in case.rows])
+        for case in cases
+        if all(i in by_id and by_id[i].predicted is not None for i in case.rows)
+    ]
+
+
+def _ranked(case: RankingCase, results: list[Result]) -> Group:
+    """Spearman is that of the predicted and the published order."""
+    rate = results[0].row.unit in RATES
+    cost = [(-1.0 if rate else 1.0) * (r.predicted or 0.0) for r in results]
+    wins = all(cost[0] < c for c in cost[1:])
+    right = wins if case.only_first else all(a < b for a, b in pairwise(cost))
+    with_figure = [r for r in results if r.row.measured is not None]
+    errors = _summary(with_figure)
+    places = [min(k, 1) if case.only_first else k for k in range(len(cost))]
+    order = Summary(
+        len(results),
+        errors.median_abs_error,
+        errors.p90_abs_error,
+        spearman(places, cost),
+        errors.roofline_median_abs_error,
+    )
+    return Group(f"ranking: {case.name}", order, right)

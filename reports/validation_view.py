@@ -125,6 +125,8 @@ def _rows(results: Iterable[Result]) -> Table:
     )
     for r in results:
         row = r.row
+        if row.excluded and r.prediction is None:
+            continue  # told among the remarks
         name = f"{clean(row.id)}{' *' if row.fitted else ''}{' (excluded)' if row.excluded else ''}"
         cells = (_number(row.measured), _number(r.predicted), _signed(r.error))
         table.add_row(*(Text(c) for c in (name, *cells, _number(r.roofline), _signed(r.roofline_error))))

@@ -11,7 +11,7 @@ from ascendtile.simulator.errors import UsageError
 
 from .table import Row
 
-TOPICS: tuple[str, ...] = ()
+TOPICS: tuple[str, ...] = ("cube_instructions", "transfers", "vector_instructions")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.simulator.watching import quietly
 
 from .ranking import CASES, RankingCase
-from .registry import Prediction, predict, predictors
+from .registry import Prediction, predict
 from .statistics import Summary, spearman, summarise
 from .table import Row, read_tables
 
@@ -110,7 +110,11 @@ def _chosen(rows: Sequence[Row], groups: tuple[str, ...]) -> list[Row]:
 
 def _result(row: Row) -> Result:
     try:
-        return Result(row, None if row.excluded and row.op not in predictors() else predict(row))
+        return Result(row, predict(row))
+    except UsageError as e:
+        if not row.excluded:  # an excluded row may be of something that nobody can predict
+            raise
+        return Result(row, None, str(e))
     except RunError as e:
         return Result(row, None, str(e))
 

@@ -99,6 +99,8 @@ TABLE: dict[str, Rule] = {
     "cube.m": _count(),
     "cube.n": _count(),
     "cube.startup_cycles": _cycles(),
+    "cube.operand_switch_cycles": _cycles("non-negative", need=""),
+    "cube.drain_cycles": _cycles("non-negative", need=""),
     "cube.mnk_max": _count(),
     "cube.accumulate_barrier_tiles": _count("non-negative"),
     "cube.queue_depth": _count(need=""),

@@ -118,6 +118,18 @@ class CostModel:
         self.stood_in(f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}")
         return rows[nearest], p.number(f"vector.op.{name}.fixed_cycles")
 
+    def _conflicting(self, op: str, dtype: str, clean: float) -> float:
+        """Cycles per repeat with a conflict of banks; `clean` where the instruction knows none."""
+        prefix = f"vector.op.{op}.per_repeat_conflict."
+        rows = {
+            k.removeprefix(prefix): self.product.number(k)
+            for k in self.product.figures_by_key
+            if k.startswith(prefix)
+        }
+        if not rows:
+            return clean
+        return rows.get(dtype) or rows.get("any") or rows[_nearest_dtype(dtype, tuple(rows))]
+
     def _note_assumed(self, key: str) -> None:
         if self.product.has(key) and self.product.figure(key).assumed:
             self.assumed[key] = None
@@ -125,9 +137,16 @@ class CostModel:
     def repeats(self, elements: int, bits: int) -> int:
         return max(1, -(-elements * bits // (8 * self.repeat_bytes)))
 
-    def vector(self, op: str, dtype: str, elements: int, bits: int, groups: int = 1) -> Cost:
-        """`elements` passed over in instructions of at most 255 repeats, or `groups` instructions of one row each."""
+    def vector(
+        self, op: str, dtype: str, elements: int, bits: int, groups: int = 1, conflict: bool = False
+    ) -> Cost:
+        """`elements` passed over in instructions of at most 255 repeats, or `groups` instructions of one row each.
+
+        conflict: its sources lie in the same group of UB's banks.
+        """
         per_repeat, fixed = self.row(op, dtype)
+        if conflict:
+            per_repeat = self._conflicting(op, dtype, per_repeat)
         repeats = self.repeats(elements, bits)
         count = max(groups, -(-repeats // self.repeat_max))
         return Cost(max(repeats * per_repeat, count * self.minimum), fixed, count)

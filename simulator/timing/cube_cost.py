@@ -32,8 +32,11 @@ class CubeCosts:
         self.product = product
         self.rows, self.columns = product.integer("cube.m"), product.integer("cube.n")
         self.startup = product.number("cube.startup_cycles")
+        self.switch = _optional(product, "cube.operand_switch_cycles", 0.0)
         self.barrier_tiles = product.integer("cube.accumulate_barrier_tiles")
-        self.drain = product.number("sync.pipe_barrier_v_cycles")
+        self.drain_cycles = _optional(
+            product, "cube.drain_cycles", product.number("sync.pipe_barrier_v_cycles")
+        )
         self.to_l0a = _path(product, "l1_to_l0a")
         self.to_l0b = _path(product, "l1_to_l0b")
 
@@ -54,7 +57,7 @@ class CubeCosts:
 
     def barrier_cycles(self, m: int, n: int) -> float:
         """An accumulation that is too short to hide the drain waits for it."""
-        return self.drain if -(-m // 16) * -(-n // 16) < self.barrier_tiles else 0.0
+        return self.drain_cycles if -(-m // 16) * -(-n // 16) < self.barrier_tiles else 0.0
 
     def l0_tile(
         self, m: int, n: int, k: int, operand: str, given: tuple[int, int, int] | None = None
@@ -84,6 +87,10 @@ class CubeCosts:
 
 def _l0_bytes(m: int, n: int, k: int, size: int) -> tuple[int, int]:
     return align(m, 16) * align(k * size, 32), align(n, 16) * align(k * size, 32)
+
+
+def _optional(product: Product, key: str, other: float) -> float:
+    return product.number(key) if product.has(key) else other
 
 
 def _path(product: Product, name: str) -> tuple[float, float]:

@@ -198,7 +198,7 @@ class Plan:
         cube, size = self.cube, ITEM_BYTES[operand]
         (a_fixed, a_rate), (b_fixed, b_rate) = cube.to_l0a, cube.to_l0b
         depth = align(k * size, 32)
-        cycles = cube.startup + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
+        cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
         return Part(a_fixed + align(m, 16) * depth / a_rate, b_fixed + align(n, 16) * depth / b_rate, cycles)
 
     def unaligned_factor(self, offsets: Affine, v: Value) -> float:

@@ -134,17 +134,17 @@ class RearrangeCosts:
         r = op.results[0]
         n, rows = r.shape[-1], r.numel // r.shape[-1]
         repeats = rows * -(-n // SORT_REPEAT)
-        steps = [self._repeated("sort32", repeats)]
+        steps = [self.repeated("sort32", repeats)]
         length = SORT_REPEAT
         while length < n:
-            steps.append(self._repeated("mrgsort4", repeats))
+            steps.append(self.repeated("mrgsort4", repeats))
             length *= 4
         if not op.attrs["descending"]:
             turned = self.model.vector("muls", "fp32", padded_elements(r, 32), 32)
             steps = [turned, *steps, turned]
         return functools.reduce(Cost.then, [*steps, self._moved("gather_mask", r)])
 
-    def _repeated(self, row: str, repeats: int) -> Cost:
+    def repeated(self, row: str, repeats: int) -> Cost:
         per_repeat, fixed = self.model.row(row, "any")
         return Cost(
             max(repeats * per_repeat, self.model.minimum), fixed, -(-repeats // self.model.repeat_max)

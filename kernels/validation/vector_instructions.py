@@ -1,0 +1,78 @@
+"""Vector instructions on one core. Rows: op is the instruction's name, shapes `repeat=N`, dtypes of sources and result.
+
+The tables were measured with both sources of an instruction in one group of UB's banks: the vendor's conflict-free example
+takes half as long (grade B reading, see the product files), so the conflicting rate is the one that is predicted.
+"""
+
+from __future__ import annotations
+
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.timing.cost import Cost, CostModel
+from ascendtile.simulator.timing.rearrange_cost import RearrangeCosts
+
+from .microbench import cycles_each, in_unit, number, product, types, vector_core, waits
+from .registry import Prediction, predicts
+from .table import Row
+
+# Instruction: row of the product's table.
+ROWS = {
+    "vabs": "abs", "vadd": "add", "vaddrelu": "addrelu", "vadds": "adds", "vaxpy": "axpy", "vbrcb": "brcb",
+    "vcadd": "reduce_repeat_sum", "vcgadd": "reduce_block_sum", "vcgmax": "reduce_block_max",
+    "vcgmin": "reduce_block_max", "vcmax": "reduce_repeat_max", "vcmin": "reduce_repeat_max", "vcmp": "compare",
+    "vcmpv": "compare", "vcmpvs": "compares", "vcopy": "copy", "vcpadd": "reduce_pair_sum", "vdiv": "div",
+    "vectordup": "duplicate", "vexp": "exp", "vgather": "gather", "vgatherb": "gatherb", "vln": "ln",
+    "vlrelu": "lrelu", "vmadd": "fusedmuladd", "vmax": "max", "vmaxs": "maxs", "vmin": "min", "vmins": "mins",
+    "vmla": "muladddst", "vmul": "mul", "vmuls": "muls", "vrec": "rec", "vreduce": "gather_mask",
+    "vreducev2": "gather_mask_user", "vrelu": "relu", "vrsqrt": "rsqrt", "vsel": "select", "vshl": "shift",
+    "vshr": "shift", "vsqrt": "sqrt", "vsub": "sub",
+}  # fmt: skip
+BITS = {"fp16": 16, "bf16": 16, "fp32": 32, **{f"{u}int{n}": n for u in ("", "u") for n in (8, 16, 32, 64)}}
+SORT_ELEMENTS = 32
+
+
+@predicts(*ROWS)
+def _instruction(row: Row) -> Prediction:
+    """Of one row of the table, on the type of its first source."""
+    dtype = types(row, 1)[0]
+    bits = _bits(row, dtype)
+    model = CostModel(product(row.product))
+    elements = number(row, "repeat") * model.repeat_bytes * 8 // bits
+    return _timed(row, model.vector(ROWS[row.op], dtype, elements, bits, conflict=True), model)
+
+
+@predicts("vconv")
+def _cast(row: Row) -> Prediction:
+    """A conversion; one repeat passes over 256 bytes of the wider type."""
+    source, target = types(row, 2)[:2]
+    bits = max(_bits(row, source), _bits(row, target))
+    model = CostModel(product(row.product))
+    elements = number(row, "repeat") * model.repeat_bytes * 8 // bits
+    return _timed(row, model.cast(source, target, elements, bits), model)
+
+
+@predicts("vmrgsort")
+def _merge(row: Row) -> Prediction:
+    moves = RearrangeCosts()
+    moves.model = CostModel(product(row.product))
+    return _timed(row, moves.repeated("mrgsort4", number(row, "repeat")), moves.model)
+
+
+def _timed(row: Row, cost: Cost, model: CostModel) -> Prediction:
+    """The roofline is one repeat a cycle: the width of the unit."""
+    wiring = vector_core(row.product)
+    cycles = cycles_each(
+        wiring,
+        wiring.vector,
+        waits(row),
+        occupancy=cost.occupancy,
+        latency=cost.latency,
+        instructions=cost.instructions,
+    )
+    note = "; ".join(("both sources in one group of banks", *model.notes))
+    return Prediction(in_unit(row, {"cycles": float}, cycles), float(number(row, "repeat")), note)
+
+
+def _bits(row: Row, dtype: str) -> int:
+    if dtype not in BITS:
+        raise UsageError(f"{row.id}: dtype {dtype[:20]!r} is not one of {', '.join(BITS)}")
+    return BITS[dtype]

@@ -125,6 +125,7 @@ TABLE: dict[str, Rule] = {
     "vector.lanes.<dtype>": Rule("int", "elements/cycle", "positive", need=""),
     "vector.op.<op>.isa": _text(),
     "vector.op.<op>.fixed_cycles": _cycles(),
+    "vector.op.<op>.issue_cycles.<dtype>": Rule("float", "cycles", "non-negative", need=""),
     "vector.op.<op>.per_repeat.<dtype>": _rate("cycles/repeat", need=""),
     "vector.op.<op>.per_repeat_conflict.<dtype>": _rate("cycles/repeat", need=""),
     "ub_banks.groups": _count(),

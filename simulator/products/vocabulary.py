@@ -28,6 +28,7 @@ OPS = (
     "exp", "ln", "sqrt", "rsqrt", "rec", "and", "or", "not", "shift", "axpy", "muladddst",
     "fusedmuladd", "addrelu", "select", "compare", "compares", "cast_f16_f32", "cast_f32_f16",
     "cast_bf16_f32", "cast_f32_bf16", "cast_f32_s32", "cast_s32_f32", "cast_s8_f16", "cast_f32_s64",
+    "cast_other",
     "reduce_repeat_sum", "reduce_block_sum", "reduce_pair_sum", "reduce_repeat_max", "reduce_block_max",
     "duplicate", "copy", "brcb", "gather", "gatherb", "gather_mask", "gather_mask_user",
     "transpose_5hd", "sort32", "mrgsort4",

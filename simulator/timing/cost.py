@@ -13,6 +13,7 @@ from ..products import Product
 from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
+CONFLICT = "per_repeat_conflict"
 
 # Rows of the product table that stand in for operations it does not list.
 NEAREST = {
@@ -38,6 +39,15 @@ CASTS = {
     ("int32", "fp32"): "cast_s32_f32",
     ("int8", "fp16"): "cast_s8_f16",
     ("fp32", "int64"): "cast_f32_s64",
+    **dict.fromkeys(
+        (
+            *(("fp16", t) for t in ("int8", "uint8", "int16", "int32")),
+            *(("int16", t) for t in ("fp16", "fp32")),
+            ("uint8", "fp16"),
+            ("int64", "fp32"),
+        ),
+        "cast_other",
+    ),
 }
 
 
@@ -71,6 +81,7 @@ class CostModel:
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
         self.scalar_element_cycles = product.number(SCALAR_LOOP)
         self._rows: dict[tuple[str, str], tuple[float, float]] = {}
+        self._specials: dict[tuple[str, str], float] = {}
         self._grades: dict[tuple[str, str], int] = {}
         self._worst = BEST
 
@@ -118,17 +129,18 @@ class CostModel:
         self.stood_in(f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}")
         return rows[nearest], p.number(f"vector.op.{name}.fixed_cycles")
 
-    def _conflicting(self, op: str, dtype: str, clean: float) -> float:
-        """Cycles per repeat with a conflict of banks; `clean` where the instruction knows none."""
-        prefix = f"vector.op.{op}.per_repeat_conflict."
-        rows = {
-            k.removeprefix(prefix): self.product.number(k)
-            for k in self.product.figures_by_key
-            if k.startswith(prefix)
-        }
-        if not rows:
-            return clean
-        return rows.get(dtype) or rows.get("any") or rows[_nearest_dtype(dtype, tuple(rows))]
+    def _special(self, op: str, table: str, dtype: str, other: float) -> float:
+        """A figure that some operations have beside their row; `other` where this one has none."""
+        key = (f"{op}.{table}", dtype)
+        found = self._specials.get(key)
+        if found is None:
+            name = op if self.product.has(f"vector.op.{op}.fixed_cycles") else NEAREST.get(op, "adds")
+            prefix = f"vector.op.{name}.{table}."
+            near = (*_SIMILAR.get(dtype, ()), "any") if table == CONFLICT else ("any",)
+            keys = (f"{prefix}{t}" for t in (dtype, *near))
+            found = next((self.product.number(k) for k in keys if self.product.has(k)), other)
+            self._specials[key] = found
+        return found
 
     def _note_assumed(self, key: str) -> None:
         if self.product.has(key) and self.product.figure(key).assumed:
@@ -146,10 +158,11 @@ class CostModel:
         """
         per_repeat, fixed = self.row(op, dtype)
         if conflict:
-            per_repeat = self._conflicting(op, dtype, per_repeat)
+            per_repeat = self._special(op, CONFLICT, dtype, per_repeat)
         repeats = self.repeats(elements, bits)
         count = max(groups, -(-repeats // self.repeat_max))
-        return Cost(max(repeats * per_repeat, count * self.minimum), fixed, count)
+        issue = count * self._special(op, "issue_cycles", dtype, 0.0)
+        return Cost(max(issue + repeats * per_repeat, count * self.minimum), fixed, count)
 
     def cast(self, source: str, target: str, elements: int, bits: int) -> Cost:
         """A conversion, counted in the wider type; through FP32 where there is no direct one."""

@@ -145,10 +145,7 @@ class RearrangeCosts:
         return functools.reduce(Cost.then, [*steps, self._moved("gather_mask", r)])
 
     def repeated(self, row: str, repeats: int) -> Cost:
-        per_repeat, fixed = self.model.row(row, "any")
-        return Cost(
-            max(repeats * per_repeat, self.model.minimum), fixed, -(-repeats // self.model.repeat_max)
-        )
+        return self.model.vector(row, "any", repeats * self.model.repeat_bytes, 8)
 
 
 def _bits(v: Value) -> int:

@@ -17,7 +17,8 @@ from ascendtile.simulator.timing.recorder import Recorder
 
 from .table import Row
 
-BACK_TO_BACK, DEPENDENT = "back to back", "one after the other"
+WAITS = {"back to back": False, "one after the other": True, "isolated": True}
+APART = "sources apart"
 SHORT, LONG = 64, 128  # instructions; what both have in common, such as the first issue, falls out
 
 
@@ -52,13 +53,17 @@ def cycles_each(wiring: Wiring, pipe: int, dependent: bool, **record: Any) -> fl
 
 def waits(row: Row) -> bool:
     """Whether every instruction of the row waits for the one before; the tiling column says so."""
-    return _chosen(row, {BACK_TO_BACK: False, DEPENDENT: True, "isolated": True})
+    how = row.tiling.partition(", ")[0]
+    if how not in WAITS:
+        raise UsageError(
+            f"{row.id}: tiling {row.tiling[:40]!r} does not start with one of {', '.join(WAITS)}"
+        )
+    return WAITS[how]
 
 
-def _chosen(row: Row, known: dict[str, bool]) -> bool:
-    if row.tiling not in known:
-        raise UsageError(f"{row.id}: tiling {row.tiling[:40]!r} is not one of {', '.join(known)}")
-    return known[row.tiling]
+def apart(row: Row) -> bool:
+    """Whether the sources of the row share no group of banks."""
+    return row.tiling.partition(", ")[2] == APART
 
 
 def number(row: Row, name: str) -> int:

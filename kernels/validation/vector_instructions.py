@@ -1,7 +1,7 @@
 """Vector instructions on one core. Rows: op is the instruction's name, shapes `repeat=N`, dtypes of sources and result.
 
-The tables were measured with both sources of an instruction in one group of UB's banks: the vendor's conflict-free example
-takes half as long (grade B reading, see the product files), so the conflicting rate is the one that is predicted.
+tiling: `back to back` or `one after the other`, and `sources apart` where they share no group of UB's banks. The tables of
+the profiler were measured with both in one group: the vendor's conflict-free example takes half as long.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.cost import Cost, CostModel
 from ascendtile.simulator.timing.rearrange_cost import RearrangeCosts
 
-from .microbench import cycles_each, in_unit, number, product, types, vector_core, waits
+from .microbench import apart, cycles_each, in_unit, number, product, types, vector_core, waits
 from .registry import Prediction, predicts
 from .table import Row
 
@@ -37,7 +37,8 @@ def _instruction(row: Row) -> Prediction:
     bits = _bits(row, dtype)
     model = CostModel(product(row.product))
     elements = number(row, "repeat") * model.repeat_bytes * 8 // bits
-    return _timed(row, model.vector(ROWS[row.op], dtype, elements, bits, conflict=True), model)
+    cost = model.vector(ROWS[row.op], dtype, elements, bits, conflict=not apart(row))
+    return _timed(row, cost, model)
 
 
 @predicts("vconv")
@@ -68,8 +69,9 @@ def _timed(row: Row, cost: Cost, model: CostModel) -> Prediction:
         latency=cost.latency,
         instructions=cost.instructions,
     )
-    note = "; ".join(("both sources in one group of banks", *model.notes))
-    return Prediction(in_unit(row, {"cycles": float}, cycles), float(number(row, "repeat")), note)
+    return Prediction(
+        in_unit(row, {"cycles": float}, cycles), float(number(row, "repeat")), "; ".join(model.notes)
+    )
 
 
 def _bits(row: Row, dtype: str) -> int:

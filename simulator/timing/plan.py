@@ -9,6 +9,7 @@ from ..frontend.program import Loc, Op, Program, Value
 from ..frontend.types import DType
 from ..products import Product
 from ..units.cube_rules import operand_format
+from .banks import Banks
 from .cost import CostModel
 from .cube_cost import ITEM_BYTES, CubeCosts
 from .dot_words import dot_words
@@ -86,6 +87,7 @@ class Plan:
         self.hf32 = hf32
         self.l0_tile = l0_tile
         self.costs = VectorCosts(CostModel(product), self.definitions)
+        self.costs.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int], int] = {}
         self.pipe_grade = pipe_grades(product, wiring)
         self.channel_grade = channel_grades(product)

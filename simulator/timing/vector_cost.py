@@ -6,10 +6,11 @@ import functools
 
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
+from .banks import Banks
 from .cost import Cost, CostModel
 from .custom_cost import CustomCosts
 from .function_cost import SCALAR_ONLY, Steps, count, steps_of
-from .geometry import BLOCK_BYTES, COLUMN, ROW, SCALAR, Definitions, padded_elements
+from .geometry import BLOCK_BYTES, COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
 from .rearrange_cost import RearrangeCosts
 
 VECTOR_SCALAR = {"add": "adds", "sub": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
@@ -57,6 +58,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
     def __init__(self, model: CostModel, definitions: Definitions) -> None:
         self.model = model
         self.definitions = definitions
+        self.banks: Banks | None = None  # where tiles lie, once they are placed
 
     def of(self, op: Op) -> Cost:
         if falls_back(op):
@@ -85,8 +87,19 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         dtype = _compute_type(r)
         forms = [self.form(v) for v in op.args]
         name, extra = self._instruction(op, forms, r)
-        cost = self._stretched(name, dtype, r, forms)
+        cost = self._stretched(name, dtype, r, forms, self._conflict(op))
         return self._in_fp32(op, r, cost if extra is None else extra.then(cost))
+
+    def _conflict(self, op: Op) -> bool:
+        """Whether sources of an instruction share a group of banks; BF16 is read from scratch, tile behind tile."""
+        if self.banks is None:
+            return False
+        v = op.args[0]
+        assert v is not None
+        if v.dtype.name != "bf16":
+            return self.banks.conflict(op)
+        tiles = [a for a in op.args if a is not None and self.form(a) == TILE]
+        return len(tiles) > 1 and not self.banks.apart(padded_elements(tiles[0], 32) * 4)
 
     def _function(self, op: Op, steps: Steps) -> Cost:
         """A function made of several instructions, in FP32 (halves are widened before and narrowed after)."""
@@ -120,12 +133,12 @@ class VectorCosts(RearrangeCosts, CustomCosts):
             return VECTOR_SCALAR[op.name], self._whole("muls", r) if turned else None
         return op.name, self._whole("duplicate", r)
 
-    def _whole(self, name: str, v: Value) -> Cost:
+    def _whole(self, name: str, v: Value, conflict: bool = False) -> Cost:
         dtype = _compute_type(v)
         bits = _bits(dtype)
-        return self.model.vector(name, dtype, padded_elements(v, bits), bits)
+        return self.model.vector(name, dtype, padded_elements(v, bits), bits, conflict=conflict)
 
-    def _stretched(self, name: str, dtype: str, r: Value, forms: list[str]) -> Cost:
+    def _stretched(self, name: str, dtype: str, r: Value, forms: list[str], conflict: bool = False) -> Cost:
         """An instruction whose operand is stretched goes row by row or column block by column block."""
         bits = _bits(dtype)
         elements = padded_elements(r, bits)
@@ -134,7 +147,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
             columns = r.shape[-1]
             rows = max(1, r.numel // columns)
             groups = min(rows, self.model.repeats(columns, bits))
-        cost = self.model.vector(name, dtype, elements, bits, groups)
+        cost = self.model.vector(name, dtype, elements, bits, groups, conflict)
         if COLUMN not in forms:
             return cost
         blocks = self.model.vector("brcb", dtype, -(-max(1, r.numel // r.shape[-1]) // 8) * 8 * 8, bits)
@@ -163,11 +176,12 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         dtype = _compute_type(v)
         bits = _bits(dtype)
         name = "compares" if SCALAR in forms else "compare"
-        return self._in_fp32(op, v, self.model.vector(name, dtype, padded_elements(v, bits), bits))
+        cost = self.model.vector(name, dtype, padded_elements(v, bits), bits, conflict=self._conflict(op))
+        return self._in_fp32(op, v, cost)
 
     def _select(self, op: Op) -> Cost:
         r = op.results[0]
-        cost = self._whole("select", r)
+        cost = self._whole("select", r, self._conflict(op))
         for v in op.args[1:]:
             if self.form(v) == SCALAR:
                 cost = self._whole("duplicate", r).then(cost)
@@ -257,8 +271,9 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         total: Cost | None = None
         while n > 1:
             lower = (n + 1) // 2
+            met = self.banks is not None and not self.banks.apart(lower * rest * bits // 8)
             step = self.model.vector(
-                "add" if name == "sum" else name, dtype, max(1, (n - lower) * rest), bits
+                "add" if name == "sum" else name, dtype, max(1, (n - lower) * rest), bits, conflict=met
             )
             total = step if total is None else total.then(step)
             n = lower

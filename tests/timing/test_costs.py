@@ -14,8 +14,13 @@ def fixed(op):
     return P.number(f"vector.op.{op}.fixed_cycles")
 
 
-def per_repeat(op, dtype="fp32"):
-    return P.number(f"vector.op.{op}.per_repeat.{dtype}")
+def per_repeat(op, dtype="fp32", table="per_repeat"):
+    return P.number(f"vector.op.{op}.{table}.{dtype}")
+
+
+def met(op, dtype="fp32"):
+    """Cycles per repeat where both sources lie in the same groups of banks."""
+    return per_repeat(op, dtype, "per_repeat_conflict")
 
 
 @sim.jit
@@ -66,7 +71,17 @@ def busy(op, dtype, block=4096, kernel=binary, product="ascend910b3"):
 )
 def test_an_elementwise_operation_takes_its_row(op, row, dtype, lanes):
     name = {"fp32": "float32", "fp16": "float16"}[dtype]
-    assert busy(op, name) == 4096 / lanes * per_repeat(row, dtype)
+    cycles = per_repeat(row, dtype) if op in ("exp", "twice") else met(row, dtype)
+    assert busy(op, name) == 4096 / lanes * cycles
+
+
+def test_tiles_half_a_turn_of_the_banks_apart_do_not_meet():
+    """4096 floats are 32 turns of 512 bytes: y starts in x's group. With 64 more it starts 8 groups further."""
+    assert busy("add", "float32", 4096) == 64 * met("add")
+    assert busy("add", "float32", 4096 + 64) == 65 * per_repeat("add")
+    assert busy("add", "float32", 4096 + 32) == 65 * met("add")  # 4 groups: every repeat shares four
+    with sim.device(overrides={"ub_banks.read_read_conflict": "none"}):
+        assert busy("add", "float32", 4096, product=None) == 64 * per_repeat("add")
 
 
 def test_a_number_minus_a_tile_is_a_negation_and_an_addition():
@@ -76,7 +91,7 @@ def test_a_number_minus_a_tile_is_a_negation_and_an_addition():
 def test_bf16_is_widened_computed_and_narrowed():
     widen, narrow = per_repeat("cast_bf16_f32", "any"), per_repeat("cast_f32_bf16", "any")
     parts = 64 * widen + fixed("cast_bf16_f32")
-    expected = 2 * parts + 64 * per_repeat("add") + fixed("add") + 64 * narrow
+    expected = 2 * parts + 64 * met("add") + fixed("add") + 64 * narrow
     assert busy("add", "bfloat16") == expected
 
 
@@ -124,7 +139,8 @@ def test_a_row_sum_is_one_instruction_per_level():
 
 def test_a_column_sum_folds_the_upper_half_onto_the_lower():
     add = fixed("add")
-    assert sum_busy(8, 1024, 0) == (64 + add) + (32 + add) + 16
+    assert met("add") == 2  # halves of 16, 8 and 4 KiB start in the same group
+    assert sum_busy(8, 1024, 0) == (2 * 64 + add) + (2 * 32 + add) + 2 * 16
 
 
 @sim.jit

@@ -63,7 +63,7 @@ def waits(row: Row) -> bool:
 
 def apart(row: Row) -> bool:
     """Whether the sources of the row share no group of banks."""
-    return row.tiling.partition(", ")[2] == APART
+    return APART in row.tiling.split(", ")
 
 
 def number(row: Row, name: str) -> int:

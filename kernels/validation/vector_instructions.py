@@ -1,7 +1,7 @@
 """Vector instructions on one core. Rows: op is the instruction's name, shapes `repeat=N`, dtypes of sources and result.
 
-tiling: `back to back` or `one after the other`, and `sources apart` where they share no group of UB's banks. The tables of
-the profiler were measured with both in one group: the vendor's conflict-free example takes half as long.
+tiling: `back to back, 1 core` or `one after the other, 1 core`, and `sources apart` where they share no group of UB's banks.
+The tables of the profiler were measured with both in one group: the vendor's conflict-free example takes half as long.
 """
 
 from __future__ import annotations

@@ -76,6 +76,7 @@ class CostModel:
         self.notes: dict[str, None] = {}
         self.assumed: dict[str, None] = {}
         self.minimum = product.number("vector.min_instruction_cycles")
+        self.partial_mask = product.number("vector.partial_mask_penalty_cycles")
         self.repeat_bytes = product.integer("vector.bytes_per_repeat")
         self.repeat_max = product.integer("vector.repeat_times_max")
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
@@ -154,7 +155,8 @@ class CostModel:
     ) -> Cost:
         """`elements` passed over in instructions of at most 255 repeats, or `groups` instructions of one row each.
 
-        conflict: its sources lie in the same group of UB's banks.
+        conflict: its sources lie in the same group of UB's banks. Elements that do not fill the last repeat are masked
+        out, by a mask that is set once.
         """
         per_repeat, fixed = self.row(op, dtype)
         if conflict:
@@ -162,7 +164,12 @@ class CostModel:
         repeats = self.repeats(elements, bits)
         count = max(groups, -(-repeats // self.repeat_max))
         issue = count * self._special(op, "issue_cycles", dtype, 0.0)
-        return Cost(max(issue + repeats * per_repeat, count * self.minimum), fixed, count)
+        busy = max(issue + repeats * per_repeat, count * self.minimum)
+        return Cost(busy + self.masking(elements, bits), fixed, count)
+
+    def masking(self, elements: int, bits: int) -> float:
+        """Cycles for the mask of a last repeat that elements do not fill (counter mode)."""
+        return self.partial_mask if elements * bits % (8 * self.repeat_bytes) else 0.0
 
     def cast(self, source: str, target: str, elements: int, bits: int) -> Cost:
         """A conversion, counted in the wider type; through FP32 where there is no direct one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from dataclasses import replace
 
 from ..frontend.program import Op, Value
 from .cost import Cost, CostModel
@@ -119,7 +120,11 @@ class RearrangeCosts:
         self.model.notes[
             f"scan: costed as {n - 1} dependent instructions of one row; the sequence is assumed"
         ] = None
-        steps = [self.model.vector(name, dtype, row, _bits(r))] * (n - 1) or [self._moved("copy", r)]
+        first = self.model.vector(name, dtype, row, _bits(r))
+        later = replace(
+            first, occupancy=first.occupancy - self.model.masking(row, _bits(r))
+        )  # the mask stays
+        steps = [first, *[later] * (n - 2)] if n > 1 else [self._moved("copy", r)]
         if op.attrs["axis"] == len(r.shape) - 1 and row > 1:
             steps = [self._transposed(r), *steps, self._transposed(r)]
         return functools.reduce(Cost.then, steps)

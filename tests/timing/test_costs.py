@@ -8,6 +8,7 @@ import ascendtile.simulator.language as tl
 from ascendtile.simulator.timing.cost import CostModel
 
 P = sim.load_product("ascend910b3")
+MASK = P.number("vector.partial_mask_penalty_cycles")
 
 
 def fixed(op):
@@ -79,7 +80,8 @@ def test_tiles_half_a_turn_of_the_banks_apart_do_not_meet():
     """4096 floats are 32 turns of 512 bytes: y starts in x's group. With 64 more it starts 8 groups further."""
     assert busy("add", "float32", 4096) == 64 * met("add")
     assert busy("add", "float32", 4096 + 64) == 65 * per_repeat("add")
-    assert busy("add", "float32", 4096 + 32) == 65 * met("add")  # 4 groups: every repeat shares four
+    # 4 groups: every repeat shares four; the last one is half full
+    assert busy("add", "float32", 4096 + 32) == 65 * met("add") + MASK
     with sim.device(overrides={"ub_banks.read_read_conflict": "none"}):
         assert busy("add", "float32", 4096, product=None) == 64 * per_repeat("add")
 
@@ -96,7 +98,12 @@ def test_bf16_is_widened_computed_and_narrowed():
 
 
 def test_a_short_instruction_takes_the_minimum():
-    assert busy("add", "float32", block=8) == P.number("vector.min_instruction_cycles")
+    assert busy("add", "float32", block=64) == P.number("vector.min_instruction_cycles")
+
+
+def test_a_repeat_that_is_not_full_is_masked():
+    assert busy("add", "float32", block=8) == P.number("vector.min_instruction_cycles") + MASK
+    assert busy("exp", "float32", block=4096 - 8) == 64 * per_repeat("exp") + MASK
 
 
 def test_more_than_255_repeats_are_more_instructions():

@@ -82,7 +82,7 @@ class CostModel:
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
         self.scalar_element_cycles = product.number(SCALAR_LOOP)
         self._rows: dict[tuple[str, str], tuple[float, float]] = {}
-        self._specials: dict[tuple[str, str], float] = {}
+        self._specials: dict[tuple[str, str], str | None] = {}
         self._grades: dict[tuple[str, str], int] = {}
         self._worst = BEST
 
@@ -133,15 +133,17 @@ class CostModel:
     def _special(self, op: str, table: str, dtype: str, other: float) -> float:
         """A figure that some operations have beside their row; `other` where this one has none."""
         key = (f"{op}.{table}", dtype)
-        found = self._specials.get(key)
-        if found is None:
+        if key not in self._specials:
             name = op if self.product.has(f"vector.op.{op}.fixed_cycles") else NEAREST.get(op, "adds")
             prefix = f"vector.op.{name}.{table}."
             near = (*_SIMILAR.get(dtype, ()), "any") if table == CONFLICT else ("any",)
             keys = (f"{prefix}{t}" for t in (dtype, *near))
-            found = next((self.product.number(k) for k in keys if self.product.has(k)), other)
-            self._specials[key] = found
-        return found
+            self._specials[key] = next((k for k in keys if self.product.has(k)), None)
+        found = self._specials[key]
+        if found is None:
+            return other
+        self._worst = max(self._worst, grade_of(self.product, (found,)))
+        return self.product.number(found)
 
     def _note_assumed(self, key: str) -> None:
         if self.product.has(key) and self.product.figure(key).assumed:

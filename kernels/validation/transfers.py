@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ascendtile.simulator.timing.cost import CostModel
-from ascendtile.simulator.timing.cube_cost import CubeCosts
 from ascendtile.simulator.timing.engine import Channel
 from ascendtile.simulator.timing.machine import L2, Wiring
 
@@ -95,9 +94,10 @@ def _out_of_l0c(row: Row) -> Prediction:
 
 @predicts("copy L1->L0A", "copy L1->L0B")
 def _to_l0(row: Row) -> Prediction:
-    """Whole fractals by the plain load."""
-    costs, wiring = CubeCosts(product(row.product)), cube_core(row.product)
-    fixed, rate = costs.to_l0a if row.op.endswith("A") else costs.to_l0b
+    """Whole fractals by the plain load; the loads of a matrix product may cost more."""
+    figures, wiring = product(row.product), cube_core(row.product)
+    path = f"path.l1_to_l0{row.op[-1].lower()}"
+    fixed, rate = (figures.number(f"{path}.{name}") for name in ("fixed_cycles", "bytes_per_cycle"))
     cycles = cycles_each(wiring, wiring.mte1, waits(row), occupancy=fixed + number(row, "bytes") / rate)
     return _predicted(row, cycles, rate, "")
 

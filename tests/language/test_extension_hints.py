@@ -51,7 +51,8 @@ def test_two_vector_cores_share_the_turns_in_time(turns: int) -> None:
     b, length = 4096, 16
     x = np.random.default_rng(0).uniform(-1, 1, (turns, b)).astype(np.float32)
     runs = {}
-    alike = {"ub_banks.read_read_conflict": "none"}  # an addition of two tiles takes what one of a number takes
+    # without conflicts of banks an addition of two tiles takes what one of a number takes
+    alike = {"ub_banks.read_read_conflict": "none"}
     for bind in (True, False):
         out = np.zeros((1, turns, b), np.float32)
         with sim.device("ascend910b3", overrides=alike):

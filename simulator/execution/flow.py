@@ -13,6 +13,8 @@ from ..frontend.program import Op, Region
 from .reading import DataDependentError, Frame, Reading, place
 from .values import Opaque, merge, take
 
+WHILE_WEIGHT = 10  # of the step limit: what never ends is a `while`, and a user waits for the answer
+
 
 class Flow(Reading):
     """The part of a walk that follows control flow."""
@@ -55,12 +57,12 @@ class Flow(Reading):
         self.active = before
         return [inner.get(y) for y in region.yields]
 
-    def step(self, op: Op) -> None:
-        self.steps_left -= 1
+    def step(self, op: Op, weight: int = 1) -> None:
+        self.steps_left -= weight
         if self.steps_left < 0:
             site, others = self.site(op), len(self.programs) - 1
             raise site.error(
-                f"more than {self.step_limit} loop turns; the loop may never end "
+                f"more than {self.step_limit // weight} loop turns; the loop may never end "
                 f"({site.program(self.programs[0])}{f' and {others} others' if others else ''} still in it). "
                 "Raise it with sim.device(step_limit=...) if it is meant to"
             )
@@ -149,7 +151,7 @@ class Flow(Reading):
         all_active = self.active
         turn = 0
         while len(index):
-            self.step(op)
+            self.step(op, WHILE_WEIGHT)
             self.turn(op, turn)
             turn += 1
             self.active = all_active[index]

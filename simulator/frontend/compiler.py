@@ -168,9 +168,15 @@ class Scope(Control):
         for t in target.elts:
             if isinstance(t, ast.Starred):
                 self.assign(t, value)
-        if not isinstance(value, tuple | list) or len(value) != len(target.elts):
+        if not isinstance(value, tuple | list) or len(value) < len(target.elts):
             raise self.error(f"cannot unpack {describe(value)} into {len(target.elts)} names", target)
-        for t, v in zip(target.elts, value, strict=True):
+        if len(value) > len(target.elts):  # Triton pairs them off and drops the rest
+            self.at(target)
+            self.b.warn(
+                f"{len(value)} values for {len(target.elts)} names: the rest is dropped, as Triton does it; a conditional "
+                "needs brackets around its tuples"
+            )
+        for t, v in zip(target.elts, value, strict=False):
             self.assign(t, v)
 
     # -- calls -------------------------------------------------------------------------------------------------------

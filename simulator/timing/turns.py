@@ -26,6 +26,7 @@ from .induction import NotAlikeError, after, equal, grown, growth
 from .lower import Lowering
 from .rotation import Rotation, Slots
 from .series import Series, Source, Unrolled, take
+from .shared_turns import TurnsRecorder
 
 LANES = 1 << 17  # at most, of one walk
 LEAST = 4  # turns for which a walk of all at once pays
@@ -77,7 +78,8 @@ class Turns(Lowering):
     def _may_be_alike(self, op: Op) -> bool:
         if op.id not in self.asked:
             self.asked.add(op.id)
-            if self.exchange is not None or self.subs > 1 or _has(op.regions[0], ONE_BY_ONE):
+            shared = isinstance(self.recorder, TurnsRecorder)
+            if shared or self.exchange is not None or self.subs > 1 or _has(op.regions[0], ONE_BY_ONE):
                 self.alone.add(op.id)
         return op.id not in self.alone
 
@@ -177,9 +179,9 @@ class Turns(Lowering):
             raise NotAlikeError
         return super().uneven(*args)
 
-    def step(self, op: Op) -> None:
-        self.steps_left -= self.times - 1
-        super().step(op)
+    def step(self, op: Op, weight: int = 1) -> None:
+        self.steps_left -= (self.times - 1) * weight
+        super().step(op, weight)
 
     # -- slots -------------------------------------------------------------------------------------------------------
 

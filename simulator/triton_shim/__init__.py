@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
 from ..errors import UsageError
+from ..watching import watch
 from .standin import StandIn
+from .telling import tell
 
 DEVICES = ("npu", "cuda")
 
@@ -60,6 +62,7 @@ class _Installed:
 
 
 _installed: _Installed | None = None
+_telling = ExitStack()
 
 
 def install(devices: Sequence[str] = ("npu",)) -> None:
@@ -73,13 +76,18 @@ def install(devices: Sequence[str] = ("npu",)) -> None:
         raise UsageError(f"devices is a list of {' and '.join(map(repr, DEVICES))}, got {devices!r}")
     if _installed is not None:
         return
+    _check_free()
+    _installed = _Installed(tuple(devices))
+    _telling.enter_context(watch(tell))
+
+
+def _check_free() -> None:
     found = sys.modules.get("triton")
     if found is not None and not isinstance(found, StandIn):
         where = getattr(found, "__file__", None) or "somewhere else"
         raise UsageError(
             f"triton is already imported, from {where}: call triton_shim.install() before the first import of triton"
         )
-    _installed = _Installed(tuple(devices))
 
 
 def uninstall() -> None:
@@ -88,6 +96,7 @@ def uninstall() -> None:
     if _installed is not None:
         _installed.remove()
         _installed = None
+        _telling.close()
 
 
 @contextmanager
@@ -95,6 +104,8 @@ def installed(devices: Sequence[str] = ("npu",)) -> Iterator[None]:
     """`with triton_shim.installed():` installs for a block; inside of another one it changes nothing."""
     ours = _installed is None
     install(devices)
+    if ours:
+        _telling.close()  # whoever opens a block reads the launches' own warnings
     try:
         yield
     finally:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import EmptyGridError
+from ..errors import AscendtileError, EmptyGridError
 from ..frontend.jit import JitFunction
 
 
@@ -83,6 +83,10 @@ class JITFunction(JitFunction, KernelInterface):
             return JitFunction.__getitem__(self, grid)(*args, **kwargs)
         except EmptyGridError:
             return None
+        except AscendtileError as e:
+            raise e.with_traceback(
+                None
+            ) from None  # the message has the kernel's place; frames of ours say nothing
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)

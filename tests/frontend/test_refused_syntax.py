@@ -62,7 +62,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "while of a tile": ("x = tl.arange(0, 8)\nwhile x > 1:\n    pass", "use tl.where", "x > 1"),
     "ternary of a tile": ("x = tl.arange(0, 8)\ny = 1 if x > 1 else 2", "use tl.where", "x > 1"),
     "unpack a tile": ("a, b = tl.arange(0, 8)", "cannot unpack a int32 tile", "a, b"),
-    "unpack too few": ("a, b = (1, 2, 3)", "cannot unpack", "a, b"),
+    "unpack too few": ("a, b, c = (1, 2)", "cannot unpack", "a, b, c"),
     "value in f-string": ("tl.static_assert(False, f'{n}')", "compile-time values only", ""),
     "python print": ("print(n)", "static_print", "print"),
     "python sum": ("x = sum(tl.arange(0, 8))", "use tl.sum", "sum"),

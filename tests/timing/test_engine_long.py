@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,7 +82,7 @@ def test_lines_are_charged_what_the_timeline_says(
     took = rows[rows["end"] > rows["start"]]
     times = np.unique(np.concatenate([[0.0, result.cycles], took["start"], took["end"]]))
     expected = np.zeros(int(trace.line.max()) + 1)
-    for a, b in zip(times[:-1], times[1:], strict=True):
+    for a, b in itertools.pairwise(times):
         busy = took[(took["start"] <= a) & (took["end"] >= b)]
         if not len(busy):
             before = took[took["end"] <= a]

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..frontend.program import Op, Region
-from .reading import DataDependentError, Frame, Reading, place
+from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, Reading, place
 from .values import Opaque, merge, take
 
-WHILE_WEIGHT = 10  # of the step limit: what never ends is a `while`, and a user waits for the answer
+# Turns of a `for` that one of a `while` counts for, under a limit that nobody chose to be lower: what never ends is a
+# `while`, and a user waits for the answer.
+WHILE_WEIGHT = 10
 
 
 class Flow(Reading):
@@ -151,7 +153,7 @@ class Flow(Reading):
         all_active = self.active
         turn = 0
         while len(index):
-            self.step(op, WHILE_WEIGHT)
+            self.step(op, WHILE_WEIGHT if self.step_limit >= DEFAULT_STEP_LIMIT else 1)
             self.turn(op, turn)
             turn += 1
             self.active = all_active[index]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..run import Run
 
 PLACE = re.compile(r"(?P<file>[^:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
+_told: dict[Any, Any] = {}
 
 
 class KernelWarning(UserWarning):
@@ -23,4 +24,6 @@ def tell(run: Run) -> None:
         if found is None:
             warnings.warn(words, KernelWarning, stacklevel=2)
         else:
-            warnings.warn_explicit(found["text"], KernelWarning, found["file"], int(found["line"]))
+            warnings.warn_explicit(
+                found["text"], KernelWarning, found["file"], int(found["line"]), registry=_told
+            )

@@ -24,6 +24,10 @@ class Device:
     multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between turns); multibuffer_l0c: whether
     that also holds for an accumulator in L0C that is stored in a loop.
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
+    warm_l2: whether the arguments, or those named, are in L2 when a kernel starts (as far as they fit), as in a loop that
+    repeats it or right after the kernel that made them; otherwise all come from memory.
+    changed_l2: part of L2, 0 to 1, that is full of what earlier kernels wrote and has to go to memory first.
+    unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
     numerics: choices that differ from the product's or the usual ones, see `simulator/numerics.py`.
@@ -44,6 +48,9 @@ class Device:
     timeline: int = 20_000
     step_limit: int = 1_000_000
     l0_tile: tuple[int, int, int] | None = None
+    warm_l2: bool | tuple[str, ...] = False
+    changed_l2: float = 0.0
+    unit_flag: bool = False
     accumulate: str = "exact"
     hf32_round: str = "RINT"
     atomic_seed: int | None = None

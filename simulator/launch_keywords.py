@@ -25,14 +25,18 @@ def _limit_of_local_buffer(device: Device, x: Any) -> Device:
     return replace(device, multibuffer_l0c=x == "no-limit")
 
 
+def _unit_flag(device: Device, x: Any) -> Device:
+    return replace(device, unit_flag=bool(x))
+
+
 MODELLED: dict[str, Callable[[Device, Any], Device]] = {
     "multibuffer": _multibuffer,
     "limit_auto_multi_buffer_of_local_buffer": _limit_of_local_buffer,
+    "unit_flag": _unit_flag,
 }
 # Options of the Ascend compiler that change time or buffer use there: why they change nothing here.
 ASSUMED_AWAY = {
     "enable_ubuf_saving": "a tile's UB is always free for others after its last use",
-    "unit_flag": "FIXP starts when the whole product is in L0C",
     "limit_auto_multi_buffer_only_for_local_buffer": "copies of workspace in global memory are not modelled",
     "set_workspace_multibuffer": "copies of workspace in global memory are not modelled",
     "enable_hivm_auto_cv_balance": "Cube and Vector work is not moved between cores",

@@ -15,4 +15,22 @@ class RankingCase:
     only_first: bool = False
 
 
-CASES: tuple[RankingCase, ...] = ()
+EX = "mirror-cann/asc-devkit examples/01_simd_cpp_api/05_best_practices"
+CASES: tuple[RankingCase, ...] = (
+    RankingCase(
+        "add of 98 432, block 1024 before 512 and 256",
+        ("ta633-add-1024", "ta633-add-512", "ta633-add-256"),
+        "triton-lang/triton-ascend issue 633",
+        only_first=True,
+    ),
+    RankingCase(  # steps 6 and 7 (order of tiles for L2, tiling known to the compiler) are the same kernel for us
+        "matmul 8192 cubed, steps 8, 5, 4, 3, 2",
+        tuple(f"asc-matmul8192-c{k}" for k in (8, 5, 4, 3, 2)),
+        f"{EX}/01_matrix_compute/matmul_high_performance",
+    ),
+    RankingCase(
+        "add 8192 x 8192, steps 6 (no bank conflicts), 5 (past L2), 4 (double buffer), 3, 2, 1",
+        tuple(f"asc-add8192-c{k}" for k in (6, 5, 4, 3, 2, 1)),
+        f"{EX}/00_vector_compute/add_high_performance",
+    ),
+)

@@ -11,7 +11,15 @@ from ascendtile.simulator.errors import UsageError
 
 from .table import Row
 
-TOPICS: tuple[str, ...] = ("cube_instructions", "transfers", "vector_instructions")
+TOPICS: tuple[str, ...] = (
+    "cube_instructions",
+    "matmuls",
+    "reads",
+    "row_kernels",
+    "streams",
+    "transfers",
+    "vector_instructions",
+)
 
 
 @dataclass(frozen=True)

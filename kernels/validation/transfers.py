@@ -41,7 +41,7 @@ def _to_ub(row: Row) -> Prediction:
 @predicts("copy UB->GM")
 def _to_gm(row: Row) -> Prediction:
     wiring = vector_core(row.product)
-    return _through(row, wiring, wiring.mte3, wiring.write, "ub_to_gm")
+    return _through(row, wiring, wiring.mte3, wiring.write[0], "ub_to_gm")
 
 
 def _through(row: Row, wiring: Wiring, pipe: int, channel: int, path: str) -> Prediction:
@@ -81,7 +81,7 @@ def _out_of_l0c(row: Row) -> Prediction:
     """The fixpipe: a least time for small transfers, the rate for large ones."""
     figures, wiring = product(row.product), cube_core(row.product)
     path = "path.l0c_to_gm"
-    channel, fixed = wiring.cube_write, figures.number(f"{path}.fixed_cycles")
+    channel, fixed = wiring.cube_write[0], figures.number(f"{path}.fixed_cycles")
     if not row.op.endswith("nz"):
         wiring, channel = _with_channel(wiring, row, "l0c_to_gm")
     least = figures.number(f"{path}.min_cycles")

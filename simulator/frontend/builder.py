@@ -393,7 +393,7 @@ class Builder:
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
-    def load(self, pointer: Value, mask: Operand | None, other: Operand | None) -> Value:
+    def load(self, pointer: Value, mask: Operand | None, other: Operand | None, cache: str = "") -> Value:
         element = pointee(pointer, "load")
         if isinstance(element, PointerType):  # a table of pointers holds addresses
             return self.cast(self.load(self.cast(pointer, PointerType(ty.int64)), mask, other), element)
@@ -401,7 +401,8 @@ class Builder:
         if other is not None and mask is None:
             raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
         o = None if other is None else self.broadcast_to(self.cast(other, element), pointer.shape)
-        return self._one("load", (pointer, m, o), element, pointer.shape)
+        hints = {"cache": cache} if cache else {}
+        return self._one("load", (pointer, m, o), element, pointer.shape, **hints)
 
     def store(self, pointer: Value, value: Operand, mask: Operand | None) -> None:
         element = pointee(pointer, "store")

@@ -32,7 +32,8 @@ def load(
     other: value of masked-out elements (0 if not given); needs a mask. Not for block pointers.
     boundary_check: axes of a block pointer along which elements outside of its shape are not read but padded, with
     `padding_option` "zero" or "nan" ("" pads with zero). care_padding: accepted; masked-out elements are always filled.
-    cache_modifier, eviction_policy, volatile: accepted, without effect in the model.
+    cache_modifier: ".cv" reads past L2, for what is read once; others, eviction_policy and volatile are accepted, without
+    effect in the model.
     Reading outside of the tensor is an `OutOfBoundsError` with tensor, index, program and line.
     """
     if isinstance(pointer, Block):
@@ -43,7 +44,8 @@ def load(
     _no_boundary("load", boundary_check, padding_option)
     if other is not None and mask is None:
         raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
-    return b.load(pointer, mask, None if mask is True else other)
+    past_l2 = ".cv" if unwrap(cache_modifier) == ".cv" else ""
+    return b.load(pointer, mask, None if mask is True else other, past_l2)
 
 
 @word

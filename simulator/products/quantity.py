@@ -25,6 +25,7 @@ SUFFIXES: dict[str, dict[str, float]] = {
     "elements/cycle": {"elements/cycle": 1},
     "elements": {"elements": 1},
     "ratio": {"ratio": 1},
+    "peak share": {"peak share": 1},
     "count": {"count": 1},
     "text": {"text": 1},
 }

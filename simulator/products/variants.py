@@ -9,7 +9,7 @@ from .figure import Figure
 from .product import Product
 
 # Units in which more is faster, and those in which more is slower. Sizes and counts have no end that is faster.
-FASTER_WITH_MORE = ("bytes/cycle", "TB/s", "GB/s", "elements/cycle", "MHz")
+FASTER_WITH_MORE = ("bytes/cycle", "peak share", "TB/s", "GB/s", "elements/cycle", "MHz")
 SLOWER_WITH_MORE = ("cycles", "cycles/repeat", "cycles/element", "us", "ratio")
 
 

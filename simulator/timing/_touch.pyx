@@ -1,12 +1,14 @@
-"""Which lines of a tensor a tile touches for the first time. Loops only; access.py has the rules."""
+"""Which lines of a tensor a tile finds in L2. Loops only; cache.py has the rules."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 
-cdef struct Access:  # one load; its tiles come in rows, one tile for each program
-    uint8_t* seen
+cdef struct Access:  # one load or store; its tiles come in rows, one tile for each program
+    uint32_t* stamps  # per line: twice the clock at its last touch, plus 1 if changed since; 0: never
+    bint write
     int shift
+    int64_t weight  # lines of L2 that a line of this map is
     int64_t itemsize
     const int64_t* starts
     const int64_t* strides
@@ -14,28 +16,44 @@ cdef struct Access:  # one load; its tiles come in rows, one tile for each progr
     const int64_t* highs
     int64_t stride_step, low_step, high_step  # 5 where each tile has its own, else 0
     int64_t* new
+    int64_t* changed
     int64_t* total
     int64_t* memo_start  # NULL for none: tiles that were touched before, by a hash of their start
     int64_t* memo_total
+    int64_t* memo_clock
     int memo_bits
 
 
-cdef inline int64_t mark(uint8_t* seen, int64_t first, int64_t last, int64_t* total) noexcept nogil:
-    """Mark lines first..last; gives how many were new."""
-    cdef int64_t line, new = 0
+cdef struct Level:  # L2: see `touch`
+    int64_t clock
+    int64_t room
+
+
+cdef inline void mark(
+    const Access* x, Level* level, int64_t tile, int64_t first, int64_t last
+) noexcept nogil:
+    """Touch lines first..last."""
+    cdef int64_t line
+    cdef uint32_t dirty
     for line in range(first, last + 1):
-        new += 1 - seen[line]
-        seen[line] = 1
-    total[0] += last - first + 1
-    return new
+        dirty = x.stamps[line] & 1
+        if x.stamps[line] == 0 or level.clock - (x.stamps[line] >> 1) > level.room:
+            x.new[tile] += x.weight
+            level.clock += x.weight
+            dirty = 0
+        if x.write and not dirty:
+            x.changed[tile] += x.weight
+            dirty = 1
+        x.stamps[line] = <uint32_t>(level.clock << 1 | dirty)
+    x.total[tile] += (last - first + 1) * x.weight
 
 
-cdef void touch_tile(const Access* x, int64_t tile) noexcept nogil:
-    """Mark what a tile touches."""
+cdef void touch_tile(const Access* x, Level* level, int64_t tile) noexcept nogil:
+    """Touch all lines of a tile."""
     cdef const int64_t* strides = x.strides + tile * x.stride_step
     cdef const int64_t* lows = x.lows + tile * x.low_step
     cdef const int64_t* highs = x.highs + tile * x.high_step
-    cdef int64_t a, b, c, d, at, i, n = highs[4] - lows[4], new = 0, total = 0
+    cdef int64_t a, b, c, d, at, i, n = highs[4] - lows[4]
     if n <= 0:
         return
     for a in range(lows[0], highs[0]):
@@ -45,49 +63,57 @@ cdef void touch_tile(const Access* x, int64_t tile) noexcept nogil:
                     at = x.starts[tile] + a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]
                     at += lows[4] * strides[4]
                     if strides[4] == 1 or n == 1:
-                        new += mark(
-                            x.seen,
+                        mark(
+                            x,
+                            level,
+                            tile,
                             (at * x.itemsize) >> x.shift,
                             ((at + n) * x.itemsize - 1) >> x.shift,
-                            &total,
                         )
                     else:
                         for i in range(n):
-                            new += mark(
-                                x.seen,
+                            mark(
+                                x,
+                                level,
+                                tile,
                                 ((at + i * strides[4]) * x.itemsize) >> x.shift,
                                 ((at + i * strides[4] + 1) * x.itemsize - 1) >> x.shift,
-                                &total,
                             )
-    x.new[tile], x.total[tile] = new, total
 
 
-cdef inline void touch_once(const Access* x, int64_t tile) noexcept nogil:
-    """As `touch_tile`, but nothing is new in a tile that was touched before."""
+cdef inline void touch_once(const Access* x, Level* level, int64_t tile) noexcept nogil:
+    """As `touch_tile`, but nothing is new in a tile that was touched before and that L2 still holds."""
     cdef uint64_t place
     if not x.memo_start:
-        touch_tile(x, tile)
+        touch_tile(x, level, tile)
         return
     place = (<uint64_t>x.starts[tile] * <uint64_t>0x1E3779B97F4A7C15) >> (64 - x.memo_bits)
-    if x.memo_start[place] == x.starts[tile]:
+    if x.memo_start[place] == x.starts[tile] and level.clock - x.memo_clock[place] <= level.room:
         x.total[tile] = x.memo_total[place]
-        return
-    touch_tile(x, tile)
+    else:
+        touch_tile(x, level, tile)
     x.memo_start[place], x.memo_total[place] = x.starts[tile], x.total[tile]
+    x.memo_clock[place] = level.clock
 
 
 def touch(
     list accesses, const int32_t[::1] order, const int64_t[::1] rows, int64_t programs,
+    int64_t[::1] clock, int64_t room, int64_t[::1] clocks,
 ):
     """Touch row `rows[k]` of access `order[k]`, for each k in turn; within a row the programs in their order.
 
-    An access is (map of lines, shift, itemsize, starts, strides, lows, highs, new, total, memo): lines have
-    2^shift bytes; `new` and `total` (zeroed) become the lines of each tile that are new, and all.
-    memo: None, or two arrays of a power of two entries: starts (-1: none) and totals of tiles of one form.
-    The tiles lie inside the tensor.
+    An access is (map of lines, write, shift, weight, itemsize, starts, strides, lows, highs, new, changed,
+    total, memo): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the lines
+    that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or three
+    arrays of a power of two entries: starts (-1: none), totals and clocks of tiles of one form. The tiles lie
+    inside the tensor.
+
+    clock: one number, lines that came into L2 so far; a line is there while at most `room` came since its
+    last touch. clocks: becomes the clock after each k.
     """
     cdef Py_ssize_t count = len(accesses), k
     cdef int64_t tile
+    cdef Level level = Level(clock[0], room)
     cdef Access* all_of_them = <Access*>calloc(max(1, count), sizeof(Access))
     if not all_of_them:
         raise MemoryError("no memory for the accesses of a loop")
@@ -97,23 +123,27 @@ def touch(
         with nogil:
             for k in range(order.shape[0]):
                 for tile in range(rows[k] * programs, (rows[k] + 1) * programs):
-                    touch_once(&all_of_them[order[k]], tile)
+                    touch_once(&all_of_them[order[k]], &level, tile)
+                clocks[k] = level.clock
     finally:
+        clock[0] = level.clock
         free(all_of_them)
 
 
 cdef void fill(Access* x, tuple given) except *:
-    cdef uint8_t[::1] seen = given[0]
-    cdef const int64_t[::1] starts = given[3]
-    cdef const int64_t[:, ::1] strides = given[4], lows = given[5], highs = given[6]
-    cdef int64_t[::1] new = given[7], total = given[8], memo_start, memo_total
-    x.seen, x.shift, x.itemsize, x.starts = &seen[0], given[1], given[2], &starts[0]
+    cdef uint32_t[::1] stamps = given[0]
+    cdef const int64_t[::1] starts = given[5]
+    cdef const int64_t[:, ::1] strides = given[6], lows = given[7], highs = given[8]
+    cdef int64_t[::1] new = given[9], changed = given[10], total = given[11]
+    cdef int64_t[::1] memo_start, memo_total, memo_clock
+    x.stamps, x.write, x.shift, x.weight, x.itemsize = &stamps[0], given[1], given[2], given[3], given[4]
+    x.starts = &starts[0]
     x.strides, x.lows, x.highs = &strides[0, 0], &lows[0, 0], &highs[0, 0]
     x.stride_step = 5 if strides.shape[0] > 1 else 0
     x.low_step = 5 if lows.shape[0] > 1 else 0
     x.high_step = 5 if highs.shape[0] > 1 else 0
-    x.new, x.total = &new[0], &total[0]
-    if given[9] is not None:
-        memo_start, memo_total = given[9]
-        x.memo_start, x.memo_total = &memo_start[0], &memo_total[0]
-        x.memo_bits = len(given[9][0]).bit_length() - 1
+    x.new, x.changed, x.total = &new[0], &changed[0], &total[0]
+    if given[12] is not None:
+        memo_start, memo_total, memo_clock = given[12]
+        x.memo_start, x.memo_total, x.memo_clock = &memo_start[0], &memo_total[0], &memo_clock[0]
+        x.memo_bits = len(given[12][0]).bit_length() - 1

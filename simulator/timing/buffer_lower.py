@@ -72,7 +72,7 @@ class BufferLowering(CubeLowering):
             return
         self._through_gm_words("L1 to UB")
         hop, latency = plan.workspace_slot, plan.fixp_latency + plan.cross_core_cycles
-        self._moved(op, wiring.fixp, wiring.cube_write, size, plan.fixp_min, latency, reads, (hop,), ())
+        self._moved(op, wiring.fixp, wiring.cube_write[1], size, plan.fixp_min, latency, reads, (hop,), ())
         read = wiring.read[1]
         self._moved(
             op, wiring.mte2, read, size, plan.read_interval, plan.read_latency, (hop,), writes, clobbers

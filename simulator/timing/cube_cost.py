@@ -94,5 +94,9 @@ def _optional(product: Product, key: str, other: float) -> float:
 
 
 def _path(product: Product, name: str) -> tuple[float, float]:
-    """(fixed cycles, bytes per cycle) of a way."""
-    return product.number(f"path.{name}.fixed_cycles"), product.number(f"path.{name}.bytes_per_cycle")
+    """(fixed cycles, bytes per cycle) of a way into L0, as the loads of a product (LoadData3D) take it."""
+    fixed, rate = (product.number(f"path.{name}.{key}") for key in ("fixed_cycles", "bytes_per_cycle"))
+    if product.has(f"path.{name}.load3d_slowdown"):
+        rate /= product.number(f"path.{name}.load3d_slowdown")
+        fixed = product.number(f"path.{name}.load3d_fixed_cycles")
+    return fixed, rate

@@ -10,7 +10,6 @@ from ..execution.values import Affine, Pointers
 from ..execution.walker import Walker
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
-from .access import transfer_bytes
 from .geometry import BLOCK_BYTES, align
 from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan
@@ -44,25 +43,26 @@ class CubeLowering(Walker):
             self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, every, what)  # type: ignore[attr-defined]
             return
         assert isinstance(r.dtype, DType)
-        amount, bursts, elements = transfer_bytes(pointer.offsets, mask, r.dtype.itemsize)
+        amount, bursts, elements = self.traffic(pointer.offsets, mask, r.dtype.itemsize)  # type: ignore[attr-defined]
         self._check_bursts(op, r, bursts, elements)  # type: ignore[attr-defined]
-        amount = amount * plan.unaligned_factor(pointer.offsets, r)
-        first = self.first_share(op, pointer, mask)  # type: ignore[attr-defined]
-        what = {**slots, "latency": plan.l1_latency, "occupancy": plan.l1_interval}
+        first, many = self.first_share(op, pointer, mask, amount)  # type: ignore[attr-defined]
+        what = {**slots, "latency": plan.l1_latency, **self.least(plan.l1_way, bursts, amount, many)}  # type: ignore[attr-defined]
         self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, first, what)  # type: ignore[attr-defined]
 
     def record_dot(self, op: Op) -> None:
         """One product: its L0 tiles, each loaded to L0A and L0B (in ping-pong) and multiplied into L0C."""
         self.flush(cube=True)  # type: ignore[attr-defined]
         plan, r = self.plan, op.results[0]
-        a, b = (self._operand_slots(op, i) for i in (0, 1))
+        # One flag says that both operands are in L1, one that both were read: EX matmul_high_performance cases 0 to 3, with
+        # one buffer each, take the time of both loads and of both copies to L0.
+        both = (*self._operand_slots(op, 0), *self._operand_slots(op, 1))
         writes, clobbers = self.target(r)  # type: ignore[attr-defined]
         acc = op.args[2]
         adds = acc is not None and bool(plan.placement.slot_of) and self._in_place(acc, r)
         for part in plan.product_parts(op):
             pair = self.next_pair()
-            self._fixed(op, plan.wiring.mte1, part.a_cycles, 0.0, a, (pair[0],), ())
-            self._fixed(op, plan.wiring.mte1, part.b_cycles, 0.0, b, (pair[1],), ())
+            self._fixed(op, plan.wiring.mte1, part.a_cycles, 0.0, both, (pair[0],), ())
+            self._fixed(op, plan.wiring.mte1, part.b_cycles, 0.0, both, (pair[1],), ())
             self._fixed(op, plan.wiring.mmad, part.m_cycles, 0.0, pair, writes, clobbers)
         if acc is not None and not adds:
             self._add_in_ub(op, acc, r)
@@ -115,7 +115,7 @@ class CubeLowering(Walker):
         hop = plan.workspace_slot
         latency = plan.write_latency + plan.cross_core_cycles
         self._moved(
-            op, plan.wiring.mte3, plan.wiring.write, size, plan.write_interval, latency, reads, (hop,), (),
+            op, plan.wiring.mte3, plan.wiring.write[1], size, plan.write_interval, latency, reads, (hop,), (),
             grade_of(plan.product, (CROSSING,)),
         )  # fmt: skip
         read = plan.wiring.cube_read[1]
@@ -147,7 +147,16 @@ class CubeLowering(Walker):
             latency = plan.fixp_latency + plan.cross_core_cycles
             crossing = grade_of(plan.product, (CROSSING,))
             self._moved(
-                op, wiring.fixp, wiring.cube_write, size, plan.fixp_min, latency, reads, (hop,), (), crossing
+                op,
+                wiring.fixp,
+                wiring.cube_write[1],
+                size,
+                plan.fixp_min,
+                latency,
+                reads,
+                (hop,),
+                (),
+                crossing,
             )
             self._moved(
                 op, wiring.mte2, wiring.read[1], size, plan.read_interval, plan.read_latency, (hop,), (slot.number,),
@@ -167,13 +176,18 @@ class CubeLowering(Walker):
             if isinstance(pointer.offsets, Affine)
             else Affine(0, (0,) * len(v.shape), v.shape)
         )
-        amount, bursts, elements = transfer_bytes(offsets, mask if _boxed(mask) else None, v.dtype.itemsize)
+        amount, bursts, elements = self.traffic(  # type: ignore[attr-defined]
+            offsets, mask if _boxed(mask) else None, v.dtype.itemsize
+        )
         self._check_bursts(op, v, bursts, elements)  # type: ignore[attr-defined]
         reads = self.slots_of(v)  # type: ignore[attr-defined]
+        if plan.unit_flag:  # the drain starts here, and from here on the Cube follows it piece by piece
+            self._add(plan.wiring.fixp, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
+            reads = ()
         self._moved(
             op,
             plan.wiring.fixp,
-            plan.wiring.cube_write,
+            self.way_out(op, pointer, mask, plan.wiring.cube_write),  # type: ignore[attr-defined]
             amount,
             plan.fixp_min,
             plan.fixp_latency,

@@ -10,14 +10,15 @@ import numpy as np
 
 from ..errors import AscendtileError, BufferOverflowError
 from ..execution.flags import flag_order, way
+from ..execution.memory import Tensor
 from ..execution.run import program_order, runtime_arguments
 from ..frontend.cores import has_sub_vectors
 from ..frontend.program import Program
 from ..run import Buffer, Launch, Pipe, Timeline
 from ..units.vector import Numerics
-from .access import FirstTouch
 from .bounds import bounds_us
 from .buffer_lints import buffer_words
+from .cache import FirstTouch
 from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, Machine, simulate
 from .geometry import Definitions
@@ -25,7 +26,7 @@ from .homes import L0C, L1, UB, Homes
 from .line_costs import grade_shares, line_costs
 from .lints import grid_words, padded_rows
 from .lowered import Lowered, lowering
-from .machine import Wiring, launch_overhead_us, wire
+from .machine import Wiring, launch_overhead_us, wire, with_memory_rate
 from .place import Placement, place
 from .plan import Plan
 from .shared_turns import shares_turns
@@ -41,13 +42,13 @@ def estimate(call: Call) -> Launch:
     """Time of a launch, without values."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
-    numbers, touch = np.arange(total, dtype=np.int64), FirstTouch()
+    numbers, touch = np.arange(total, dtype=np.int64), _cache(call)
     order = flag_order(call.program, call.grid, call.arguments)
     apart = order is not None and not order.in_order
     walk = lowering(call, apart, lambda part: TimeOnly(part, call.grid, call.device.step_limit))
     size = 1 if order is not None and not order.even else total
     groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-    return _finish(call, plan, groups)
+    return _finish(call, plan, groups, touch)
 
 
 def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
@@ -57,7 +58,7 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
     apart, size = way(call.program, call.grid, call.arguments)
     seed = call.device.atomic_seed
     size = size if seed is None or size == total else 1
-    touch = FirstTouch()
+    touch = _cache(call)
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
@@ -65,7 +66,7 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))
-    out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])))
+    out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
     return replace(out, warnings=(*out.warnings, *walk.found()))
 
 
@@ -80,7 +81,17 @@ def make_plan(call: Call) -> Plan:
     shared = shared and vector
     wiring = wire(device.product, homes.has_dot, vector, has_sub_vectors(program) or shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
-    plan = Plan(program, device.product, homes, placement, wiring, device.hf32, device.l0_tile, shared)
+    plan = Plan(
+        program,
+        device.product,
+        homes,
+        placement,
+        wiring,
+        device.hf32,
+        device.l0_tile,
+        shared,
+        device.unit_flag,
+    )
     padded_rows(plan)
     buffer_words(plan)
     return plan
@@ -165,9 +176,18 @@ def _lower(walk: Lowered, call: Call, plan: Plan, numbers: np.ndarray, touch: Fi
     return Group(trace=recorder.trace(plan.slots), programs=numbers)
 
 
-def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
+def _cache(call: Call) -> FirstTouch:
+    warm = call.device.warm_l2
+    named = call.arguments if warm is True else warm or ()
+    resident = [x for n, x in call.arguments.items() if n in named and isinstance(x, Tensor)]
+    device = call.device
+    return FirstTouch(device.product.integer("l2.size"), resident, device.changed_l2)
+
+
+def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> Launch:
     product = call.device.product
-    machine = plan.wiring.machine
+    machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
+    wiring = replace(plan.wiring, machine=machine)
     result = simulate(machine, groups, call.device.timeline)
     used = int((result.core_programs > 0).sum())
     overhead = launch_overhead_us(product, used, machine.cores)
@@ -189,7 +209,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
         buffers=_buffers(plan),
         lines=lines,
         other_cycles=result.cycles - sum(x.cycles for x in lines),
-        bounds=bounds_us(plan.wiring, groups, result.resource_bytes, overhead, per_us),
+        bounds=bounds_us(wiring, groups, result.resource_bytes, overhead, per_us),
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
         warnings=(
             *call.warnings,
@@ -197,17 +217,19 @@ def _finish(call: Call, plan: Plan, groups: list[Group]) -> Launch:
             *plan.warnings.words(),
         ),
         notes=plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
-        lifted=_lifted(call, plan, groups, result.cycles, overhead),
+        lifted=_lifted(call, wiring, groups, result.cycles, overhead),
         grades=grade_shares(plan, result, used, overhead, per_us),
         timeline=_timeline(result, groups, machine, rank, call.device.timeline),
     )
 
 
-def _lifted(call: Call, plan: Plan, groups: list[Group], cycles: float, overhead: float) -> dict[str, float]:
+def _lifted(
+    call: Call, wiring: Wiring, groups: list[Group], cycles: float, overhead: float
+) -> dict[str, float]:
     if not call.device.explain:
         return {}
     per_us = call.device.product.us_to_cycles(1.0)
-    found = {n: c / per_us + overhead for n, c in lifted_cycles(plan.wiring, groups).items()}
+    found = {n: c / per_us + overhead for n, c in lifted_cycles(wiring, groups).items()}
     return {**found, "launch": cycles / per_us}
 
 

@@ -17,14 +17,15 @@ from ..execution.reading import DataDependentError, place
 from ..execution.values import Affine, Box, Opaque, Pointers
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
-from .access import FirstTouch, transfer_bytes
+from .access import element_counts, line_weight, sharers, transfer_bytes
 from .buffer_lower import RECORDED, BufferLowering
+from .cache import FirstTouch
 from .cost import Cost
 from .crossing import Crossing
 from .geometry import BLOCK_BYTES, TILE, align
 from .geometry import SCALAR as SCALAR_FORM
 from .homes import FIXP, L0C, L1, VIEW
-from .plan import Plan, Template
+from .plan import Plan, Template, Way
 from .recorder import Recorder
 from .shared_turns import SharedTurns, TurnsRecorder, is_shared
 from .sub_cores import SubRecorder
@@ -291,14 +292,14 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         if not isinstance(pointer.offsets, Affine) or not boxed(mask):
             self._discrete(op, r, True, "load", writes=writes, clobbers=clobbers)
             return
-        amount, bursts, elements = transfer_bytes(pointer.offsets, mask, _itemsize(r))
+        amount, bursts, elements = self.traffic(pointer.offsets, mask, _itemsize(r))
         self._check_bursts(op, r, bursts, elements)
-        first = self.first_share(op, pointer, mask)
+        first, many = self.first_share(op, pointer, mask, amount)
         what = {
             "writes": writes,
             "clobbers": clobbers,
             "latency": self.plan.read_latency,
-            "occupancy": self.plan.read_interval,
+            **self.least(self.plan.read_way, bursts, amount, many),
         }
         self._transfer(op, self.plan.wiring.mte2, self.plan.wiring.read, amount, first, what)
         self._fill(op, r, elements, writes)
@@ -323,19 +324,37 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             part = (np.broadcast_to(np.asarray(amount), len(numbers)) * share)[chosen]
             self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
 
-    def first_share(self, op: Op, pointer: Pointers, mask: Any) -> np.ndarray:
-        """Per program (or one for all alike) the part of a load that is read for the first time."""
+    def traffic(self, offsets: Affine, mask: Any, itemsize: int) -> tuple[Any, Any, Any]:
+        """(bytes on the way, bursts, elements) of a regular access."""
+        amount, bursts, elements = transfer_bytes(offsets, mask, itemsize)
+        weight = line_weight(offsets, element_counts(offsets, mask), itemsize)
+        return (amount if np.all(weight == 1.0) else amount * weight), bursts, elements
+
+    def least(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> dict[str, Any]:
+        """What a record says of the cycles that a transfer takes at least: on average over the programs."""
+        cycles = self.plan.least_cycles(way, bursts, amount, sharers)
+        return {"occupancy": cycles if isinstance(cycles, float) else float(np.mean(cycles))}
+
+    def cores_alike(self, region: AccessRegion) -> Any:
+        """For each program how many cores read the same as it, at the same time."""
+        return sharers(region.starts, self.active, 1, self.plan.wiring.machine.cores)
+
+    def first_share(self, op: Op, pointer: Pointers, mask: Any, amount: Any) -> tuple[Any, Any]:
+        """(per program, or one for all alike, the part of a load that memory gives; cores that read the same)."""
         if not isinstance(pointer.tensor, Anywhere):
-            return self.touch.share(
-                pointer.tensor, self.checked_region(op, pointer, mask, "load", self.active)
-            )
+            region = self.checked_region(op, pointer, mask, "load", self.active)
+            many = self.cores_alike(region)
+            if op.attrs.get("cache") == ".cv":
+                self.touch.past(float(np.broadcast_to(amount, len(self.active)).sum()))
+                return np.ones(1), many
+            return self.touch.share(pointer.tensor, region), many
         out = np.ones(len(self.active))
         for index, p, m in self.known.pieces(pointer, mask, self.active, "load", self.site(op)):
             numbers = self.active if index is None else self.active[index]
             out[slice(None) if index is None else index] = self.touch.share(
                 p.tensor, self.checked_region(op, p, m, "load", numbers)
             )
-        return out
+        return out, 1.0
 
     def checked_region(
         self, op: Op, pointer: Pointers, mask: Any, what: str, numbers: np.ndarray
@@ -393,7 +412,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             op.loc,
             occupancy=n * interval,
             latency=latency,
-            channel=wiring.read[0] if reading else wiring.write,
+            channel=wiring.read[0] if reading else wiring.write[0],
             amount=n * size,
             instructions=n,
             **slots,
@@ -420,20 +439,26 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             self._discrete(op, v, False, op.kind, reads=reads)
             return
-        if isinstance(pointer.offsets, Affine) and not isinstance(pointer.tensor, Anywhere):
-            self.checked_region(op, pointer, mask, op.kind, self.active)
+        channel = self.way_out(op, pointer, mask, self.plan.wiring.write)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
-        amount, bursts, elements = transfer_bytes(offsets, mask, _itemsize(v))
+        amount, bursts, elements = self.traffic(offsets, mask, _itemsize(v))
         self._check_bursts(op, v, bursts, elements)
         self._add(
             self.plan.wiring.mte3,
             op.loc,
-            channel=self.plan.wiring.write,
+            channel=channel,
             amount=amount,
-            occupancy=self.plan.write_interval,
+            **self.least(self.plan.write_way, bursts, amount, 1.0),
             latency=self.plan.write_latency,
             reads=reads,
         )
+
+    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int]) -> Any:
+        """Channel of a store: into L2, or at memory's pace where it pushes out what was changed before."""
+        if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, Anywhere):
+            return ways[0]
+        region = self.checked_region(op, pointer, mask, op.kind, self.active)
+        return ways[0] if self.touch.write(pointer.tensor, region) else ways[1]
 
     def record_atomic(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A store that the memory system combines; where the old values are used, a load of the same elements before it."""

@@ -11,7 +11,7 @@ from ..execution.lanes import lanes
 from ..execution.together import Together
 from ..frontend.cores import CUBE, VECTOR
 from ..frontend.program import Program
-from .access import FirstTouch
+from .cache import FirstTouch
 from .lower import Lowering
 from .plan import Plan
 from .recorder import Recorder

@@ -6,7 +6,7 @@ A kernel without matrix products runs on Vector cores. One with them runs on Cub
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..products import Product
 from .engine import Channel, Machine, PipeSpec, Resource
@@ -29,9 +29,9 @@ class Wiring:
     mmad: int
     fixp: int
     read: tuple[int, int]  # GM to UB: from HBM, from L2
-    write: int
+    write: tuple[int, int]  # UB to GM: as fast as memory takes it, and into L2
     cube_read: tuple[int, int]  # GM to L1
-    cube_write: int  # L0C to GM
+    cube_write: tuple[int, int]  # L0C to GM
 
     def pipe_name(self, pipe: int) -> str:
         """ "AIV.V" and the like."""
@@ -80,9 +80,9 @@ def wire(product: Product, has_dot: bool, has_vector: bool, both: bool = False) 
         mmad=pipe(cube_unit, "M"),
         fixp=pipe(cube_unit, "FIXP"),
         read=(0, 1),
-        write=2,
+        write=(2, 6),
         cube_read=(3, 4),
-        cube_write=5,
+        cube_write=(5, 7),
     )
 
 
@@ -115,6 +115,8 @@ def _channels(product: Product) -> tuple[Channel, ...]:
         _channel("GM to L1 from HBM", _rate(product, to_l1, hit=False), (HBM, L2)),
         _channel("GM to L1 from L2", _rate(product, to_l1, hit=True), (L2,)),
         _channel("L0C to GM", _out_rate(product), (HBM, L2)),
+        _channel("UB to L2", _rate(product, "ub_to_gm", hit=True), (L2,)),
+        _channel("L0C to L2", _out_rate(product, hit=True), (L2,)),
     )
 
 
@@ -127,16 +129,30 @@ def _rate(product: Product, path: str, hit: bool) -> float:
     return product.number(fast if hit and product.has(fast) else f"path.{path}.bytes_per_cycle")
 
 
-def _out_rate(product: Product) -> float:
+def _out_rate(product: Product, hit: bool = False) -> float:
     nd = "path.l0c_to_gm.nz2nd_bytes_per_cycle"
-    return product.number(nd if product.has(nd) else "path.l0c_to_gm.bytes_per_cycle")
+    return product.number(nd) if product.has(nd) else _rate(product, "l0c_to_gm", hit)
+
+
+def with_memory_rate(machine: Machine, product: Product, write_share: float) -> Machine:
+    """The machine with the rate that memory reaches for a launch of which this part of its traffic is writes.
+
+    Reads or writes alone reach one part of the peak, reads and writes in turn less: the bus has to turn around. Between
+    alone and one write (or read) in five the part falls evenly.
+    """
+    alone, mixed = (product.number(f"memory.{n}_efficiency") for n in ("read", "mixed"))
+    turns = min(1.0, 5.0 * min(write_share, 1.0 - write_share))
+    reached = product.hbm_bytes_per_cycle * (alone + (mixed - alone) * turns)
+    hbm = replace(machine.resources[HBM], bytes_per_cycle=reached)
+    return replace(machine, resources=(hbm, *machine.resources[HBM + 1 :]))
 
 
 def launch_overhead_us(product: Product, cores: int, most_cores: int) -> float:
-    """Launch cost outside of the cores: published for one core and for all, linear in between."""
+    """Launch cost outside of the cores, published for one core and for all, linear in between; and the kernel's head."""
     one, most = (
         product.number("launch.single_core_overhead_us"),
         product.number("launch.all_cores_overhead_us"),
     )
     span = most_cores - 1
-    return one if span <= 0 else one + (most - one) * (cores - 1) / span
+    head = product.number("launch.kernel_head_us")
+    return head + (one if span <= 0 else one + (most - one) * (cores - 1) / span)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..execution.values import Affine
+import numpy as np
+
 from ..frontend.program import Loc, Op, Program, Value
-from ..frontend.types import DType
 from ..products import Product
 from ..units.cube_rules import operand_format
 from .banks import Banks
@@ -59,11 +59,27 @@ class Part(NamedTuple):
     m_cycles: float
 
 
+class Way(NamedTuple):
+    """What a transfer takes at least: cycles between two instructions, and for each row of one."""
+
+    interval: float
+    row: float
+
+    @classmethod
+    def of(cls, product: Product, name: str) -> Way:
+        row = f"path.{name}.row_cycles"
+        return cls(
+            product.number(f"path.{name}.issue_interval_cycles"),
+            product.number(row) if product.has(row) else 0.0,
+        )
+
+
 class Plan:
     """Static side of lowering one program for one product.
 
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
     shares_turns: two Vector cores share the turns of a loop.
+    unit_flag: whether the Cube may write into L0C where the fixpipe has read.
     """
 
     def __init__(
@@ -76,7 +92,9 @@ class Plan:
         hf32: bool = False,
         l0_tile: tuple[int, int, int] | None = None,
         shares_turns: bool = False,
+        unit_flag: bool = False,
     ) -> None:
+        self.unit_flag = unit_flag
         self.program = program
         self.shares_turns = shares_turns
         self.product = product
@@ -99,6 +117,9 @@ class Plan:
         self.read_interval = product.number("path.gm_to_ub.issue_interval_cycles")
         self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
         self.write_interval = product.number("path.ub_to_gm.issue_interval_cycles")
+        self.read_way, self.write_way = Way.of(product, "gm_to_ub"), Way.of(product, "ub_to_gm")
+        self.same_address = product.number("l2.same_address_bytes_per_cycle")
+        self.same_row = product.number("l2.same_address_row_cycles")
         self.scalar_read_cycles = product.number("l2.read_latency_cycles")
         if homes.has_dot:
             self._cube_side(product)
@@ -106,10 +127,10 @@ class Plan:
 
     def _cube_side(self, product: Product) -> None:
         self.cube = CubeCosts(product)
-        self.l1_latency = product.number("path.gm_to_l1_nd2nz.fixed_cycles")
+        late = "path.gm_to_l1_nd2nz.latency_cycles"
+        self.l1_latency = product.number(late if product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles")
         self.l1_interval = product.number("path.gm_to_l1_nd2nz.issue_interval_cycles")
-        slow = "path.gm_to_l1_nd2nz.unaligned_slowdown"
-        self.unaligned_slowdown = product.number(slow) if product.has(slow) else 1.0
+        self.l1_way = Way.of(product, "gm_to_l1_nd2nz")
         nd = "path.l0c_to_gm.nz2nd_fixed_cycles"
         self.fixp_latency = product.number(nd if product.has(nd) else "path.l0c_to_gm.fixed_cycles")
         least = "path.l0c_to_gm.min_cycles"
@@ -203,12 +224,16 @@ class Plan:
         cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
         return Part(a_fixed + align(m, 16) * depth / a_rate, b_fixed + align(n, 16) * depth / b_rate, cycles)
 
-    def unaligned_factor(self, offsets: Affine, v: Value) -> float:
-        """Rows that do not start on a 32-byte block slow the ND-to-NZ transfer down."""
-        assert isinstance(v.dtype, DType)
-        pitches = [s for s in offsets.strides if not isinstance(s, int) or abs(s) > 1]
-        aligned = all(isinstance(s, int) and s * v.dtype.itemsize % 32 == 0 for s in pitches)
-        return 1.0 if aligned else self.unaligned_slowdown
+    def least_cycles(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> Any:
+        """Cycles that a transfer takes however fast the memory is, for each of its programs or all alike.
+
+        The pipe starts one row after the other, and the part of L2 that holds an address serves one core after the other.
+        """
+        cycles = np.maximum(way.interval, np.multiply(bursts, way.row))
+        if isinstance(sharers, float):
+            return float(cycles) if cycles.ndim == 0 else cycles
+        served = np.multiply(bursts, self.same_row) + np.divide(amount, self.same_address)
+        return np.where(sharers > 1, np.maximum(cycles, served * sharers), cycles)
 
     def line(self, loc: Loc, pipe: int, channel: int = -1, grade: int = BEST) -> int:
         """Number in the trace of a source line together with the grade of the figures of a record: that of its costs (taken

@@ -15,9 +15,14 @@ GRADES = "ABCD"
 BEST, WORST = 0, len(GRADES) - 1
 DISPATCH = "launch.dispatch_cycles_per_program"
 OVERHEAD = ("launch.single_core_overhead_us", "launch.all_cores_overhead_us")
-READING = ("l2.bandwidth_tb_per_s", "memory.bandwidth_tb_per_s")
+READING = ("l2.bandwidth_tb_per_s", "memory.bandwidth_tb_per_s", "memory.read_efficiency")
 CROSSING = "sync.cross_core_model_cycles"
-MTE1 = ("path.l1_to_l0a.bytes_per_cycle", "path.l1_to_l0b.bytes_per_cycle")
+MTE1 = (
+    "path.l1_to_l0a.bytes_per_cycle",
+    "path.l1_to_l0b.bytes_per_cycle",
+    "path.l1_to_l0a.load3d_fixed_cycles",
+    "path.l1_to_l0b.load3d_fixed_cycles",
+)
 MMAD = ("cube.startup_cycles", "cube.k_per_cycle.fp16")
 SCALAR = ("scalar.simple_op_cycles",)
 
@@ -37,9 +42,16 @@ def pipe_grades(product: Product, wiring: Wiring) -> list[int]:
 
 
 def channel_grades(product: Product) -> list[int]:
-    """By channel of `machine._channels`, the grade of its port rate, its fixed cycles and what it shares."""
+    """By channel of `machine._channels`, the grade of its port rate, its fixed cycles and what it shares.
+
+    The ways of a path, past L2 and out of it, have one grade: the worse.
+    """
     to_ub, to_l1, ub_out, l0c_out = "gm_to_ub", "gm_to_l1_nd2nz", "ub_to_gm", "l0c_to_gm"
-    paths = (to_ub, to_ub, ub_out, to_l1, to_l1, l0c_out)
-    return [
-        grade_of(product, (*READING, f"path.{p}.bytes_per_cycle", f"path.{p}.fixed_cycles")) for p in paths
-    ]
+    paths = (to_ub, to_ub, ub_out, to_l1, to_l1, l0c_out, ub_out, l0c_out)
+    return [grade_of(product, (*READING, *_way(product, path))) for path in paths]
+
+
+def _way(product: Product, path: str) -> tuple[str, ...]:
+    late = f"path.{path}.latency_cycles"
+    fixed = late if product.has(late) else f"path.{path}.fixed_cycles"
+    return (f"path.{path}.bytes_per_cycle", f"path.{path}.l2_hit_bytes_per_cycle", fixed)

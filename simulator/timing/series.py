@@ -13,7 +13,7 @@ import numpy as np
 
 from ..execution.copy import Region
 from ..execution.memory import Tensor
-from .access import FirstTouch
+from .cache import FirstTouch
 from .induction import NotAlikeError
 from .ragged import pick
 from .recorder import ROW, Part, Recorder
@@ -23,15 +23,19 @@ LONGEST = 64  # turns until slots alternate as before
 
 
 class Source(NamedTuple):
-    """Where a load reads: what is read for the first time comes through channels[0], the rest through channels[1]."""
+    """Where a load reads or a store writes: what memory gives or takes goes through channels[0], the rest through [1]."""
 
     channels: tuple[int, int]
     tensor: Tensor
     region: Region
+    write: bool
 
 
 class Template(NamedTuple):
-    """A record of the body. amount: one number, or one for each lane. partial: lanes that have it, None for all."""
+    """A record of the body. amount: one number, or one for each lane. partial: lanes that have it, None for all.
+
+    least: in place of an occupancy that lanes differ in, those of each lane.
+    """
 
     pipe: int
     line: int
@@ -45,6 +49,7 @@ class Template(NamedTuple):
     clobbers: Slots
     source: Source | None = None
     partial: np.ndarray | None = None
+    least: np.ndarray | None = None
 
 
 class Series:
@@ -73,6 +78,7 @@ class Series:
         active: np.ndarray | None = None,
         source: Source | None = None,
         partial: np.ndarray | None = None,
+        least: np.ndarray | None = None,
     ) -> None:
         """As `Recorder.add`; amounts are one number or one for each lane."""
         if active is not self.columns:
@@ -94,6 +100,7 @@ class Series:
                 clobbers,
                 source,
                 partial,
+                least,
             )
         )
 
@@ -198,6 +205,7 @@ class _Fields:
             "amount": np.zeros(len(chosen)),
             "column": np.full(len(chosen), -1, np.int32),
         }
+        self._least(first)
         self.conditional = np.zeros(len(chosen), bool)
         for k, t in enumerate(self.templates):
             at = first[self.places[k]]
@@ -209,6 +217,15 @@ class _Fields:
                 self._all(t, at, self.row[self.places[k]])
         slots = ([getattr(t, n) for t in self.templates] for n in ("reads", "writes", "clobbers"))
         return Part(self.fields, self.conditional, *(pick(s, chosen) for s in slots))
+
+    def _least(self, first: np.ndarray) -> None:
+        """Occupancies that lanes differ in: each record takes the average over its programs."""
+        for k, t in enumerate(self.templates):
+            if t.least is not None:
+                cycles = self._rows(t.least, self.row[self.places[k]]).mean(axis=1)
+                for second in range(2):
+                    both = self.counts[self.places[k]] > second
+                    self.fields["occupancy"][first[self.places[k]][both] + second] = cycles[both]
 
     def _rows(self, x: Any, row: np.ndarray) -> np.ndarray:
         """Numbers of the lanes, one line for each of those rows."""
@@ -228,7 +245,9 @@ class _Fields:
         number[list(loads)] = [place[id(x)] for x in loads.values()]
         met = number[self.order]
         mine = met >= 0
-        found = touch.shares([(x.tensor, x.region) for x in sources], met[mine], self.row[mine], self.lanes)
+        found = touch.shares(
+            [(x.tensor, x.region, x.write) for x in sources], met[mine], self.row[mine], self.lanes
+        )
         out = {}
         for k, source in loads.items():
             out[k] = self._rows(found[place[id(source)]], self.row[self.places[k]])

@@ -17,13 +17,16 @@ import numpy as np
 from ..errors import AscendtileError
 from ..execution import symbolic
 from ..execution.anywhere import Anywhere
+from ..execution.copy import Region as AccessRegion
 from ..execution.reading import Frame
 from ..execution.values import Affine, Box, Pointers
 from ..frontend import types as ty
-from ..frontend.program import Op, Region, Value
+from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
+from .access import sharers
 from .induction import NotAlikeError, after, equal, grown, growth
 from .lower import Lowering
+from .plan import Way
 from .rotation import Rotation, Slots
 from .series import Series, Source, Unrolled, take
 from .shared_turns import TurnsRecorder
@@ -210,13 +213,44 @@ class Turns(Lowering):
     def active_or_none(self) -> np.ndarray | None:
         return super().active_or_none() if self.series is None else self.series.columns
 
-    def first_share(self, op: Op, pointer: Pointers, mask: Any) -> Any:
-        """In a walk of many turns: where the load reads. What is read for the first time is found when all are known."""
-        if self.series is None:
-            return super().first_share(op, pointer, mask)
+    def first_share(self, op: Op, pointer: Pointers, mask: Any, amount: Any) -> tuple[Any, Any]:
+        """In a walk of many turns: where the load reads. What comes from memory is found when all are known."""
+        if self.series is None or op.attrs.get("cache") == ".cv":
+            return super().first_share(op, pointer, mask, amount)
         if isinstance(pointer.tensor, Anywhere):
             raise NotAlikeError
-        return pointer.tensor, self.checked_region(op, pointer, mask, "load", self.active)
+        region = self.checked_region(op, pointer, mask, "load", self.active)
+        return (pointer.tensor, region, False), self.cores_alike(region)
+
+    def cores_alike(self, region: AccessRegion) -> Any:
+        return sharers(region.starts, self.active, self.times, self.plan.wiring.machine.cores)
+
+    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int]) -> Any:
+        """In a walk of many turns: what the store changes. Its way is found when all are known."""
+        if self.series is None or not isinstance(pointer.offsets, Affine):
+            return super().way_out(op, pointer, mask, ways)
+        if isinstance(pointer.tensor, Anywhere):
+            raise NotAlikeError
+        region = self.checked_region(op, pointer, mask, op.kind, self.active)
+        return Source(ways, pointer.tensor, region, True)
+
+    def least(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> dict[str, Any]:
+        if self.series is None:
+            return super().least(way, bursts, amount, sharers)
+        cycles = self.plan.least_cycles(way, bursts, amount, sharers)
+        return (
+            {"occupancy": 0.0, "least": cycles} if isinstance(cycles, np.ndarray) else {"occupancy": cycles}
+        )
+
+    def _add(self, pipe: int, loc: Loc, **what: Any) -> None:
+        source = what.get("channel")
+        if not isinstance(source, Source):
+            super()._add(pipe, loc, **what)
+            return
+        del what["channel"]
+        line = self.plan.line(loc, pipe, source.channels[0], what.pop("grade", 0))
+        assert self.series is not None
+        self.series.add(pipe, line, active=self.active_or_none(), source=source, **what)
 
     def _transfer(
         self, op: Op, pipe: int, channels: tuple[int, int], amount: Any, first: Any, what: dict[str, Any]
@@ -282,6 +316,7 @@ class _State:
         self.current, self.turn_counts = dict(walk.current), dict(walk.turn_counts)
         self.products, self.steps_left = walk.products, walk.steps_left
         self.pending, self.pending_loc = walk.pending, walk.pending_loc
+        self.read_lines = walk.touch.read_lines
 
     def restore(self, walk: Turns) -> None:
         for d, copy in zip(self.dicts, self.copies, strict=True):
@@ -293,6 +328,7 @@ class _State:
         walk.current, walk.turn_counts = self.current, self.turn_counts
         walk.products, walk.steps_left = self.products, self.steps_left
         walk.pending, walk.pending_loc = self.pending, self.pending_loc
+        walk.touch.read_lines = self.read_lines
 
     def repeat(self, walk: Turns, series: Series, times: int, last: bool) -> Unrolled:
         """Go on as after so many turns instead of one; gives their records.

@@ -23,7 +23,7 @@ def copied(**options):
 def test_a_copy_of_all_cores_is_held_up_by_hbm():
     run = copied()
     assert next(iter(run.lifted)) == "HBM"
-    assert run.lifted["HBM"] < 0.6 * run.time_us
+    assert run.lifted["HBM"] < 0.7 * run.time_us
     assert run.lifted["AIV.S"] > 0.98 * run.time_us
 
 
@@ -33,11 +33,11 @@ def test_without_launch_overhead_the_cycles_are_left():
 
 
 def test_with_one_buffer_the_buffer_holds_up_what_two_would_hide():
-    """Loads and stores of one core alone, where bandwidth is not what binds."""
+    """Loads from L2 and stores of one core alone, where bandwidth is not what binds."""
     n, shape = 1 << 20, sim.shape(1 << 20, "float16")
     times = {}
     for copies in (1, 2, 5):
-        with sim.device("ascend910b3", explain=True, multibuffer=copies):
+        with sim.device("ascend910b3", explain=True, multibuffer=copies, warm_l2=True):
             times[copies] = copy.time((1,), shape, shape, n, BLOCK=16384)
     saved = {c: 1 - r.lifted["buffers"] / r.time_us for c, r in times.items()}
     assert saved[1] > 0.5 > saved[2] > 0.2, saved  # the latency of a load is as long as its streaming

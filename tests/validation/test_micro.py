@@ -58,8 +58,8 @@ def test_back_to_back_takes_the_pipe_and_one_after_the_other_waits(occupancy, la
 @given(st.integers(1, 1 << 20))
 def test_a_transfer_streams_at_the_rate_of_its_port(size):
     core = cube_core(NAME)
-    rate = core.machine.channels[core.cube_write].port_bytes_per_cycle
-    record = {"channel": core.cube_write, "amount": size, "occupancy": 10.0, "latency": 50.0}
+    rate = core.machine.channels[core.cube_write[0]].port_bytes_per_cycle
+    record = {"channel": core.cube_write[0], "amount": size, "occupancy": 10.0, "latency": 50.0}
     streamed = max(10.0, size / rate)
     assert cycles_each(core, core.fixp, False, **record) == pytest.approx(streamed)
     assert cycles_each(core, core.fixp, True, **record) == pytest.approx(streamed + 50)

@@ -1,0 +1,151 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Matrix products with the tiling that the row states: how the cores share the result, and the tiles in L1 and L0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import simulator as sim
+from ...simulator import language as tl
+from ...simulator.errors import BufferOverflowError
+from ...simulator.run import Run
+from .registry import Prediction, predicts
+from .settings import BYTES, Settings, dtypes_of, overhead_us, roofline_us, shape_of, tensor
+from .table import Row
+
+
+@sim.jit
+def load_a(a_ptr, row, deep, bottom, M, K, TRANSPOSED: tl.constexpr):
+    mask = (row < bottom)[:, None] & (deep < K)[None, :]
+    if TRANSPOSED:
+        across = (deep < K)[:, None] & (row < bottom)[None, :]
+        return tl.trans(tl.load(a_ptr + deep[:, None] * M + row[None, :], mask=across))
+    return tl.load(a_ptr + row[:, None] * K + deep[None, :], mask=mask)
+
+
+@sim.jit
+def load_b(b_ptr, deep, column, right, N, K, TRANSPOSED: tl.constexpr):
+    mask = (deep < K)[:, None] & (column < right)[None, :]
+    if TRANSPOSED:
+        across = (column < right)[:, None] & (deep < K)[None, :]
+        return tl.trans(tl.load(b_ptr + column[:, None] * K + deep[None, :], mask=across))
+    return tl.load(b_ptr + deep[:, None] * N + column[None, :], mask=mask)
+
+
+@sim.jit
+def one_tile(
+    a_ptr, b_ptr, c_ptr, M, N, K, top, bottom, left, right,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AT: tl.constexpr, BT: tl.constexpr, QUANT: tl.constexpr,
+):  # fmt: skip
+    """The tile at row `top` and column `left`, as far as it belongs to this core (up to `bottom` and `right`)."""
+    row, column = top + tl.arange(0, BM), left + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.int32 if QUANT else tl.float32)
+    for k in range(0, K, BK):
+        deep = k + tl.arange(0, BK)
+        a = load_a(a_ptr, row, deep, bottom, M, K, AT)
+        acc = tl.dot(a, load_b(b_ptr, deep, column, right, N, K, BT), acc)
+    mask = (row < bottom)[:, None] & (column < right)[None, :]
+    tl.store(c_ptr + row[:, None] * N + column[None, :], acc.to(c_ptr.dtype.element_ty), mask=mask)
+
+
+@sim.jit
+def shared_out(
+    a_ptr, b_ptr, c_ptr, M, N, K, SM, SN, ACROSS,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AT: tl.constexpr, BT: tl.constexpr, QUANT: tl.constexpr,
+):  # fmt: skip
+    """Each core has one part of SM x SN of the result, ACROSS of them side by side, and walks it row of tiles by row.
+
+    Where the parts do not reach the last row, all cores go on to the rows below together.
+    """
+    pid, down = tl.program_id(0), tl.num_programs(0) // ACROSS * SM
+    start = pid % ACROSS * SN
+    right = min(start + SN, N)
+    for below in range(0, M, down):
+        first = below + pid // ACROSS * SM
+        bottom = min(first + SM, M)
+        for top in range(first, bottom, BM):
+            for left in range(start, right, BN):
+                one_tile(a_ptr, b_ptr, c_ptr, M, N, K, top, bottom, left, right, BM, BN, BK, AT, BT, QUANT)
+
+
+@sim.jit
+def dealt_out(
+    a_ptr, b_ptr, c_ptr, M, N, K, SM, SN, ACROSS,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AT: tl.constexpr, BT: tl.constexpr, QUANT: tl.constexpr,
+):  # fmt: skip
+    """Tiles are dealt to the cores in turn, in groups of ACROSS tile rows, column by column. SM, SN: not used."""
+    down, wide = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    for t in range(tl.program_id(0), down * wide, tl.num_programs(0)):
+        first = t // (ACROSS * wide) * ACROSS
+        height = min(down - first, ACROSS)
+        top, left = (first + t % (ACROSS * wide) % height) * BM, t % (ACROSS * wide) // height * BN
+        one_tile(a_ptr, b_ptr, c_ptr, M, N, K, top, M, left, N, BM, BN, BK, AT, BT, QUANT)
+
+
+Tiling = dict[str, Any]
+# Tried where none is published: tiles in L1 as the vendor's libraries have them (rows, columns, depth).
+USUAL = ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 256), (32, 256, 512), (16, 256, 512))
+
+
+def _run(row: Row, s: Settings, sizes: tuple[int, int, int], tile: tuple[int, int, int]) -> Run:
+    m, n, k = sizes
+    inputs, outputs = dtypes_of(row)
+    at, bt, part = "T" in s.text("a"), "T" in s.text("b"), s.number("part", 1)
+    a, b, c = (
+        tensor(inputs[0], m * k),
+        tensor(inputs[-1], n * k),
+        tensor("int32" if inputs[0] == "int8" else outputs[0], m * n),
+    )
+    across = s.numbers("split", 2)[1] if s.text("split") else s.number("group", 3)
+    single = s.numbers("single", 2) if s.text("single") else (1, 1)
+    flags = {"AT": at, "BT": bt, "QUANT": inputs[0] == "int8"}
+    kernel = shared_out if s.text("split") else dealt_out
+    names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
+    with sim.device(**s.device_options()):
+        run: Run = kernel.time(
+            (s.number("cores"),), a, b, c, m // part, n, k, *single, across, **names, **flags
+        )
+    return run
+
+
+@predicts("matmul", "quant_matmul")
+def _matmul(row: Row) -> Prediction:
+    """shapes: M x N x K. tiling: cores, l1=BMxBNxBK; split=CMxCN with single=SMxSN, or group; a=T, b=T; part: see below.
+
+    part: only the first of that many equal parts of the rows is simulated (they follow each other on one core).
+    """
+    s, (m, n, k) = Settings(row), shape_of(row)
+    inputs, outputs = dtypes_of(row)
+    part, note = s.number("part", 1), ""
+    if s.text("l1"):
+        run = _run(row, s, (m, n, k), s.numbers("l1", 3))  # type: ignore[arg-type]
+    else:
+        run, tile = _best(row, s, (m, n, k))
+        note = f"no tiling published: best of {len(USUAL)}, {'x'.join(map(str, tile))} in L1"
+    time = (run.time_us - overhead_us(run)) * part + (overhead_us(run) if s.text("time") != "core" else 0.0)
+    if inputs[0] == "int8":
+        note = "the Cube's part, with int32 results; scaling them on the Vector cores is left out"
+    if part > 1:
+        note = f"1/{part} of the rows simulated"
+    moved = BYTES[inputs[0]] * (m * k) + BYTES[inputs[-1]] * n * k + BYTES[outputs[0]] * m * n
+    return Prediction(time, _bound(row, s, moved, float(m) * n * k, inputs[0]), note)
+
+
+def _bound(row: Row, s: Settings, moved: int, multiplications: float, operand: str) -> float:
+    """The trivial bound, with the peak of the cores that the row uses."""
+    cores = sim.load_product(row.product).cube_cores
+    operand = "hf32" if operand == "fp32" and s.text("hf32") else operand
+    return roofline_us(row, moved, multiplications * cores / min(cores, s.number("cores")), operand)
+
+
+def _best(row: Row, s: Settings, sizes: tuple[int, int, int]) -> tuple[Run, tuple[int, int, int]]:
+    found: list[tuple[float, Run, tuple[int, int, int]]] = []
+    for m, n, k in USUAL:
+        deep = k * 2 // max(2, BYTES[dtypes_of(row)[0][0]])
+        try:
+            run = _run(row, s, sizes, (m, n, deep))
+        except BufferOverflowError:
+            continue
+        found.append((run.time_us, run, (m, n, deep)))
+    best = min(found, key=lambda x: x[0])
+    return best[1], best[2]

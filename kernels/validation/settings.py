@@ -1,0 +1,130 @@
+"""Words of a row as settings, and the bounds that need no simulation."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ascendtile.simulator import Product, Shape, load_product, shape
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.run import Run
+
+from .table import Row
+
+BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "int32": 4, "int64": 8, "uint8": 1, "bool": 1}
+NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+
+
+class Settings:
+    """`key=value` words of a row's tiling, such as "cores=48 block=16384 buffers=2"."""
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        self.words: dict[str, str] = {}
+        for word in row.tiling.split():
+            key, equals, value = word.partition("=")
+            if not equals or not value or key in self.words:
+                raise UsageError(f"{row.id}: tiling {word!r} is not one key=value; give each key once")
+            self.words[key] = value
+
+    def text(self, key: str, default: str = "") -> str:
+        """The word of a key."""
+        return self.words.get(key, default)
+
+    def number(self, key: str, default: int | None = None) -> int:
+        """The whole number of a key; without a default the row must have it."""
+        found = self.words.get(key)
+        if found is None and default is not None:
+            return default
+        if found is None or not found.isdecimal():
+            raise UsageError(f"{self.row.id}: tiling needs {key}=<whole number>, got {found!r}")
+        return int(found)
+
+    def numbers(self, key: str, count: int) -> tuple[int, ...]:
+        """Numbers joined by x, such as 128x256x64."""
+        parts = self.words.get(key, "").split("x")
+        if len(parts) != count or not all(p.isdecimal() for p in parts):
+            raise UsageError(
+                f"{self.row.id}: tiling needs {key}= with {count} numbers joined by x, got {self.words.get(key)!r}"
+            )
+        return tuple(int(p) for p in parts)
+
+    def _warm(self) -> bool | tuple[str, ...]:
+        """l2=cold, past, warm (everything is there at the start) or first (the first input is)."""
+        word = self.text("l2", "cold")
+        if word not in ("cold", "past", "warm", "first"):
+            raise UsageError(f"{self.row.id}: l2={word} is not one of cold, past, warm, first")
+        return ("x_ptr",) if word == "first" else word == "warm"
+
+    def device_options(self) -> dict[str, Any]:
+        """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start."""
+        options: dict[str, Any] = {
+            "product": self.row.product,
+            "values": False,
+            "timeline": 0,
+            "step_limit": 1 << 30,
+            "multibuffer": self.number("buffers", 2),
+            "warm_l2": self._warm(),
+            "changed_l2": self.number("changed", 0) / 100,
+            "unit_flag": self.text("unitflag", "off") == "on",
+        }
+        if "l0" in self.words:
+            options["l0_tile"] = self.numbers("l0", 3)
+        return options
+
+
+def dtypes_of(row: Row) -> tuple[list[str], list[str]]:
+    """Element types of inputs and outputs of "fp32,bf16->fp32"; without an arrow the outputs are like the first input."""
+    left, arrow, right = row.dtypes.partition("->")
+    inputs = left.split(",")
+    outputs = right.split(",") if arrow else inputs[:1]
+    for name in (*inputs, *outputs):
+        if name not in BYTES:
+            raise UsageError(
+                f"{row.id}: {name!r} is no element type of these tables; they have {', '.join(BYTES)}"
+            )
+    return inputs, outputs
+
+
+def shape_of(row: Row) -> tuple[int, ...]:
+    """The sizes of "4096x1024"."""
+    parts = row.shapes.split("x")
+    if not all(p.isdecimal() and int(p) for p in parts):
+        raise UsageError(f"{row.id}: shapes must be whole numbers joined by x, got {row.shapes!r}")
+    return tuple(int(p) for p in parts)
+
+
+def tensor(dtype: str, *sizes: int) -> Shape:
+    """A tensor without data."""
+    return shape(sizes, NAMES.get(dtype, dtype))
+
+
+def measured_time(row: Row, run: Run) -> float:
+    """The time that the row states: of the task, or of its cores alone (time=core)."""
+    return run.time_us - (overhead_us(run) if Settings(row).text("time", "task") == "core" else 0.0)
+
+
+def overhead_us(run: Run) -> float:
+    """What of a run's time passes outside of the cores."""
+    return run.launches[0].overhead_us
+
+
+def launch_us(product: Product, cores: int) -> float:
+    """Launch overhead of the trivial bound: that of one core, or of all."""
+    key = "launch.single_core_overhead_us" if cores == 1 else "launch.all_cores_overhead_us"
+    return product.number(key)
+
+
+def roofline_us(row: Row, moved: float, multiplications: float = 0.0, operand: str = "fp16") -> float:
+    """The trivial bound: bytes over the peak of memory or multiplications over that of the Cube, and the launch."""
+    product, settings = load_product(row.product), Settings(row)
+    memory = moved / (product.number("memory.bandwidth_tb_per_s") * 1e6)
+    per_cycle = 256 * product.integer(f"cube.k_per_cycle.{operand}") * product.cube_cores
+    cube = multiplications / per_cycle / product.us_to_cycles(1.0)
+    launch = 0.0 if settings.text("time") == "core" else launch_us(product, settings.number("cores", 48))
+    return max(memory, cube) + launch
+
+
+def volume(sizes: tuple[int, ...]) -> int:
+    """Elements of a shape."""
+    return prod(sizes)

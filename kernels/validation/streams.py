@@ -1,0 +1,223 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Kernels that stream tensors through UB: element-wise operations, casts, copies, fills and sums of everything.
+
+A core has one stretch of neighbouring elements and walks it in blocks. Arithmetic in bf16 is done in fp32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import simulator as sim
+from ...simulator import language as tl
+from ...simulator.products import load_product
+from .registry import Prediction, predicts
+from .settings import (
+    BYTES,
+    Settings,
+    dtypes_of,
+    measured_time,
+    overhead_us,
+    roofline_us,
+    shape_of,
+    tensor,
+    volume,
+)
+from .table import Row
+
+
+@sim.jit
+def fetched(ptr, offsets, mask, PAST: tl.constexpr):
+    """A block, in fp32 if it is bf16; PAST: it is not kept in L2."""
+    x = tl.load(ptr + offsets, mask=mask, cache_modifier=".cv" if PAST else "")
+    return x.to(tl.float32) if ptr.dtype.element_ty == tl.bfloat16 else x
+
+
+@sim.jit
+def one_in(x_ptr, y_ptr, n, stretch, OP: tl.constexpr, PAST: tl.constexpr, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * stretch
+    end = min(start + stretch, n)
+    nothing = tl.zeros((BLOCK,), y_ptr.dtype.element_ty)
+    for s in range(start, end, BLOCK):
+        offsets = s + tl.arange(0, BLOCK)
+        mask = offsets < end
+        if OP == "copy":
+            y = tl.load(x_ptr + offsets, mask=mask)
+        elif OP == "fill":
+            y = nothing
+        elif OP == "relu":
+            y = tl.maximum(fetched(x_ptr, offsets, mask, PAST), 0.0)
+        elif OP == "muls":
+            y = fetched(x_ptr, offsets, mask, PAST) * 0.5
+        else:
+            y = fetched(x_ptr, offsets, mask, PAST)
+        tl.store(y_ptr + offsets, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@sim.jit
+def two_in(x_ptr, y_ptr, z_ptr, n, stretch, OP: tl.constexpr, PAST: tl.constexpr, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * stretch
+    end = min(start + stretch, n)
+    for s in range(start, end, BLOCK):
+        offsets = s + tl.arange(0, BLOCK)
+        mask = offsets < end
+        x, y = fetched(x_ptr, offsets, mask, PAST), fetched(y_ptr, offsets, mask, PAST)
+        if OP == "add" or OP == "add_to":
+            z = x + y
+        elif OP == "mul":
+            z = x * y
+        else:
+            z = tl.where(y > 0.0, x, 0.0)
+        if OP == "add_to":
+            tl.store(x_ptr + offsets, z.to(x_ptr.dtype.element_ty), mask=mask)
+        else:
+            tl.store(z_ptr + offsets, z.to(z_ptr.dtype.element_ty), mask=mask)
+
+
+@sim.jit
+def rows_by_scalar(x_ptr, s_ptr, y_ptr, rows, n, DIVIDE: tl.constexpr, BLOCK: tl.constexpr):
+    """Each row has one number that is taken from it, or by which it is divided."""
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        number = tl.load(s_ptr + row)
+        for s in range(0, n, BLOCK):
+            offsets = s + tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + row * n + offsets, mask=offsets < n)
+            tl.store(y_ptr + row * n + offsets, x / number if DIVIDE else x - number, mask=offsets < n)
+
+
+@sim.jit
+def summed(x_ptr, out_ptr, n, stretch, SQUARES: tl.constexpr, BLOCK: tl.constexpr):
+    """A norm or a mean: sums of squares or of elements, one partial sum for each core."""
+    start = tl.program_id(0) * stretch
+    end = min(start + stretch, n)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for s in range(start, end, BLOCK):
+        offsets = s + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offsets, mask=offsets < end)
+        total += x * x if SQUARES else x
+    tl.store(out_ptr + tl.program_id(0), tl.sum(total))
+
+
+@sim.jit
+def row_maximum(x_ptr, out_ptr, rows, n, BLOCK: tl.constexpr):
+    for row in range(tl.program_id(0), rows, tl.num_programs(0)):
+        most = tl.full((BLOCK,), float("-inf"), tl.float32)
+        for s in range(0, n, BLOCK):
+            offsets = s + tl.arange(0, BLOCK)
+            most = tl.maximum(most, tl.load(x_ptr + row * n + offsets, mask=offsets < n))
+        tl.store(out_ptr + row, tl.max(most))
+
+
+@sim.jit
+def adamw(w_ptr, m_ptr, v_ptr, g_ptr, n, stretch, BLOCK: tl.constexpr):
+    """One step: weights and both moments are read and written, the gradient is read."""
+    start = tl.program_id(0) * stretch
+    end = min(start + stretch, n)
+    for s in range(start, end, BLOCK):
+        o = s + tl.arange(0, BLOCK)
+        mask = o < end
+        g = tl.load(g_ptr + o, mask=mask)
+        m = tl.load(m_ptr + o, mask=mask) * 0.9 + g * 0.1
+        v = tl.load(v_ptr + o, mask=mask) * 0.95 + g * g * 0.05
+        w = tl.load(w_ptr + o, mask=mask) * 0.999 - m / (tl.sqrt(v) + 1e-8) * 0.001
+        tl.store(m_ptr + o, m, mask=mask)
+        tl.store(v_ptr + o, v, mask=mask)
+        tl.store(w_ptr + o, w, mask=mask)
+
+
+ONE = {"memcpy": "copy", "cast": "cast", "relu": "relu", "muls": "muls", "memset": "fill"}
+TWO = {"add": "add", "mul": "mul", "relu_grad": "relu_grad", "foreach_add": "add_to"}
+
+
+def _block(s: Settings, row: Row, bytes_of_one: int) -> int:
+    """Elements of a block: what the row says, or what fills UB with two copies of every tile and what is computed."""
+    given = s.number("block", 0)
+    if given:
+        return given
+    room = load_product(row.product).ub_bytes
+    return max(256, min(16384, room // (bytes_of_one * s.number("buffers", 2) * 2) // 256 * 256))
+
+
+def _note(s: Settings) -> str:
+    return "" if s.text("block") else "block size not published: chosen to fill UB"
+
+
+@predicts(*ONE)
+def _one(row: Row) -> Prediction:
+    s, n = Settings(row), volume(shape_of(row))
+    (source, *_), (target, *_) = dtypes_of(row)
+    cores, fill = s.number("cores"), row.op == "memset"
+    block = _block(s, row, (0 if fill else BYTES[source]) + BYTES[target])
+    stretch = -(-n // cores)
+    with sim.device(**s.device_options()):
+        run = one_in.time(
+            (cores,),
+            tensor(source, n),
+            tensor(target, n),
+            n,
+            stretch,
+            OP=ONE[row.op],
+            PAST=False,
+            BLOCK=block,
+        )
+    moved = n * (BYTES[target] + (0 if fill else BYTES[source]))
+    return Prediction(measured_time(row, run), roofline_us(row, moved), _note(s))
+
+
+@predicts(*TWO)
+def _two(row: Row) -> Prediction:
+    """stretch: elements of a core, where the example splits whole rows; l2=past: the inputs are not kept in L2.
+
+    grid=blocks: one program for each block, however many cores there are.
+    """
+    s, n = Settings(row), volume(shape_of(row))
+    (a, b), (c, *_) = dtypes_of(row)
+    block = _block(s, row, BYTES[a] + BYTES[b] + BYTES[c])
+    blocks = s.text("grid") == "blocks"
+    cores = -(-n // block) if blocks else s.number("cores")
+    stretch = block if blocks else s.number("stretch", -(-n // cores))
+    part = s.number("part", 1)
+    with sim.device(**s.device_options()):
+        run = two_in.time(
+            (cores,), tensor(a, n), tensor(b, n), tensor(c, n), n, stretch // part,
+            OP=TWO[row.op], PAST=s.text("l2") == "past", BLOCK=block,
+        )  # fmt: skip
+    time = measured_time(row, run) + (part - 1) * (run.time_us - overhead_us(run))
+    note = f"1/{part} of the elements simulated" if part > 1 else _note(s)
+    return Prediction(time, roofline_us(row, n * (BYTES[a] + BYTES[b] + BYTES[c])), note)
+
+
+@predicts("sub row", "div row", "argmax row")
+def _rows(row: Row) -> Prediction:
+    s, (rows, n) = Settings(row), shape_of(row)
+    x, number, cores = tensor("fp32", rows * n), tensor("fp32", rows), s.number("cores")
+    reads = row.op == "argmax row"
+    block = _block(s, row, 8)
+    with sim.device(**s.device_options()):
+        if reads:
+            run = row_maximum.time((cores,), x, number, rows, n, BLOCK=block)
+        else:
+            y = tensor("fp32", rows * n)
+            run = rows_by_scalar.time(
+                (cores,), x, number, y, rows, n, DIVIDE=row.op == "div row", BLOCK=block
+            )
+    note = f"{_note(s)}{'; the index is left out' if reads else ''}"
+    return Prediction(measured_time(row, run), roofline_us(row, rows * n * (4 if reads else 8)), note)
+
+
+@predicts("reduce_lpnorm", "reduce_mean", "adamw")
+def _whole(row: Row) -> Prediction:
+    s, n, cores = Settings(row), volume(shape_of(row)), Settings(row).number("cores")
+    stretch, x = -(-n // cores), tensor("fp32", n)
+    block = _block(s, row, 36 if row.op == "adamw" else 8)
+    args: dict[str, Any] = {"BLOCK": block}
+    with sim.device(**s.device_options()):
+        if row.op == "adamw":
+            more = [tensor("fp32", n) for _ in range(3)]
+            run = adamw.time((cores,), x, *more, n, stretch, **args)
+        else:
+            squares = row.op == "reduce_lpnorm"
+            run = summed.time((cores,), x, tensor("fp32", cores), n, stretch, SQUARES=squares, **args)
+    return Prediction(
+        measured_time(row, run), roofline_us(row, n * (28 if row.op == "adamw" else 4)), _note(s)
+    )

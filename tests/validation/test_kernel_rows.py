@@ -1,0 +1,62 @@
+"""The rows of whole kernels: predicted as well as the project asks, orders right, broken rows refused in words."""
+
+from dataclasses import replace
+
+import pytest
+
+import ascendtile.simulator as sim
+from ascendtile.kernels.validation import CASES, predict, read_tables, validate
+
+ROWS = {r.id: r for r in read_tables() if r.table == "kernels"}
+JUDGED = ("memcpy", "memory-bound, known tiling", "memory-bound", "matmul, known tiling")
+SLOW = ("asc-gm2ub-1", "asc-matmul8192", "asc-mmgelu", "catlass-34-4096x4096x40000", "catlass-34-2048")
+
+
+def judged():
+    """Every second one, for time; `ascendtile validate` has all."""
+    return [r for r in ROWS.values() if r.group in JUDGED and not r.id.startswith(SLOW)][1::2]
+
+
+def test_known_tilings_and_memory_bound_kernels_are_as_near_as_the_project_asks():
+    summary = {g.name: g.summary for g in validate(judged(), cases=()).groups}["all of kernels"]
+    assert summary.rows >= 33
+    assert summary.median_abs_error <= 0.12
+    assert summary.p90_abs_error <= 0.30
+    assert summary.spearman >= 0.95
+    assert summary.roofline_median_abs_error > 2 * summary.median_abs_error
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name.split(",")[0])
+def test_the_published_order_comes_out(case):
+    (group,) = [g for g in validate([ROWS[i] for i in case.rows], cases=[case]).groups if g.right is not None]
+    assert group.right
+
+
+def test_every_row_says_what_it_is_and_most_are_not_fitted():
+    assert not {r.unit for r in ROWS.values()} - {"us"}
+    held = [r for r in ROWS.values() if not r.fitted]
+    assert len(held) > 0.75 * len(ROWS)
+    assert all(r.source for r in ROWS.values())
+
+
+@pytest.mark.parametrize(
+    ("row", "changed", "words"),
+    [
+        ("asc-add8192-c2", {"tiling": "cores=48 block"}, "tiling 'block' is not one key=value"),
+        ("asc-add8192-c2", {"tiling": "block=4096"}, "tiling needs cores=<whole number>, got None"),
+        ("asc-add8192-c2", {"tiling": "cores=48 cores=2"}, "give each key once"),
+        ("asc-add8192-c2", {"dtypes": "fp16,fp17->fp16"}, "'fp17' is no element type of these tables"),
+        ("asc-add8192-c2", {"shapes": "8192 8192"}, "shapes must be whole numbers joined by x"),
+        ("asc-gm2ub-2", {"tiling": "cores=48 tile=64"}, "needs tile= with 2 numbers joined by x, got '64'"),
+        ("msi-alexnet-relu-2", {"tiling": "cores=48 l2=hot"}, "l2=hot is not one of cold, past, warm, first"),
+    ],
+)
+def test_a_row_that_makes_no_sense_is_refused_in_words(row, changed, words):
+    with pytest.raises(sim.UsageError, match=words):
+        predict(replace(ROWS[row], **changed))
+
+
+def test_one_core_is_predicted_to_take_longer_than_forty():
+    row = ROWS["msi-qwen-cast-7"]
+    slower = replace(row, tiling=row.tiling.replace("cores=40", "cores=1"))
+    assert predict(slower).value > 1.5 * predict(row).value

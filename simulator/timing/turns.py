@@ -29,7 +29,6 @@ from .lower import Lowering
 from .plan import Way
 from .rotation import Rotation, Slots
 from .series import Series, Source, Unrolled, take
-from .shared_turns import TurnsRecorder
 
 LANES = 1 << 17  # at most, of one walk
 LEAST = 4  # turns for which a walk of all at once pays
@@ -81,8 +80,8 @@ class Turns(Lowering):
     def _may_be_alike(self, op: Op) -> bool:
         if op.id not in self.asked:
             self.asked.add(op.id)
-            shared = isinstance(self.recorder, TurnsRecorder)
-            if shared or self.exchange is not None or self.subs > 1 or _has(op.regions[0], ONE_BY_ONE):
+            shared = self.subs > 1 or self.plan.shares_turns
+            if self.exchange is not None or shared or _has(op.regions[0], ONE_BY_ONE):
                 self.alone.add(op.id)
         return op.id not in self.alone
 

@@ -195,11 +195,11 @@ def test_one_cube_core_and_two_vector_cores_take_turns(turns: int) -> None:
 
 def test_two_cores_share_the_work() -> None:
     """Half of the rows on each of two cores takes less time than all of them on one, and the Cube works no more."""
-    m, k = 128, 64
+    m, k = 128, 16  # a product that takes less time than what the Vector cores do
     rng = np.random.default_rng(4)
     a, b = drawn(rng, m, k), drawn(rng, k, m)
     c, hop, seen = np.empty((m, m), np.float32), np.empty((m, m), np.float32), np.zeros(1, np.int32)
-    with sim.device("ascend910b3"):
+    with sim.device("ascend910b3", warm_l2=True):  # so that the Cube's loads do not take longer than all else
         two = halves[(1,)](a, b, c, hop, seen, M=m, N=m, K=k)
         one = whole[(1,)](a, b, c, hop, M=m, N=m, K=k)
     assert two.cycles < one.cycles

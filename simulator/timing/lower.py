@@ -28,6 +28,7 @@ from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan, Template, Way
 from .recorder import Recorder
 from .shared_turns import SharedTurns, TurnsRecorder, is_shared
+from .slots import Slot
 from .sub_cores import SubRecorder
 from .vector_cost import falls_back
 
@@ -115,11 +116,13 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         slot = self.plan.placement.slot_of.get(v.id)
         if slot is None:
             return _NOTHING
-        copy = 0
-        if slot.copies > 1:
-            copy = self.turn_counts.get(self.plan.placement.loop_of.get(v.id, -1), 0) % slot.copies
-        self.current[v.id] = slot.number + copy
-        return slot.targets[copy]
+        writes, clobbers = self.copy_of(slot, self.plan.placement.loop_of.get(v.id, -1))
+        self.current[v.id] = writes[0]
+        return writes, clobbers
+
+    def copy_of(self, slot: Slot, loop: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The copy of a buffer that this turn of a loop (by id) writes, and the slots that this clobbers."""
+        return slot.targets[self.turn_counts.get(loop, 0) % slot.copies if slot.copies > 1 else 0]
 
     def _add(self, pipe: int, loc: Loc, **what: Any) -> None:
         active = self.active_or_none()
@@ -473,8 +476,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
     def _spread(self, op: Op, v: Value, reads: tuple[int, ...]) -> tuple[int, ...]:
         """The elements of a strided store, each in a block of its own."""
         slot, cost = self.plan.placement.spread_of[op.id], self.plan.costs.spread(v)
-        copy = self.turn_counts.get(slot.loop, 0) % slot.copies
-        writes, clobbers = slot.targets[copy]
+        writes, clobbers = self.copy_of(slot, slot.loop)
         self._fixed(op, self.plan.wiring.vector, cost.occupancy, cost.latency, reads, writes, clobbers)
         return writes
 

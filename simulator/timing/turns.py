@@ -21,14 +21,16 @@ from ..execution.copy import Region as AccessRegion
 from ..execution.reading import Frame
 from ..execution.values import Affine, Box, Pointers
 from ..frontend import types as ty
-from ..frontend.program import Loc, Op, Region, Value
+from ..frontend.program import Loc, Op, Region, Value, walk
 from ..frontend.types import DType
 from .access import sharers
 from .induction import NotAlikeError, after, equal, grown, growth
 from .lower import Lowering
 from .plan import Way
+from .recorder import Recorder
 from .rotation import Rotation, Slots
 from .series import Series, Source, Unrolled, take
+from .slots import Slot
 
 LANES = 1 << 17  # at most, of one walk
 LEAST = 4  # turns for which a walk of all at once pays
@@ -80,8 +82,8 @@ class Turns(Lowering):
     def _may_be_alike(self, op: Op) -> bool:
         if op.id not in self.asked:
             self.asked.add(op.id)
-            shared = self.subs > 1 or self.plan.shares_turns
-            if self.exchange is not None or shared or _has(op.regions[0], ONE_BY_ONE):
+            apart = self.exchange is not None or type(self.recorder) not in (Recorder, Series)
+            if apart or any(o.kind in ONE_BY_ONE for o in walk(op.regions[0])):
                 self.alone.add(op.id)
         return op.id not in self.alone
 
@@ -99,6 +101,7 @@ class Turns(Lowering):
         try:
             self._check_memory(frame, len(index))
             self._body(op, Frame(frame, index), counter, (np.arange(m), index), carried, gains)
+            before.check(self, op)
             found = before.repeat(self, series, m, not inside)
         except BaseException:
             before.restore(self)
@@ -187,15 +190,13 @@ class Turns(Lowering):
 
     # -- slots -------------------------------------------------------------------------------------------------------
 
-    def target(self, v: Value) -> tuple[Slots, Slots]:
-        slot = self.plan.placement.slot_of.get(v.id)
-        if self.series is None or slot is None or slot.copies == 1:
-            return super().target(v)
-        loop = self.plan.placement.loop_of.get(v.id, -1)
+    def copy_of(self, slot: Slot, loop: int) -> tuple[Slots, Slots]:
+        if self.series is None or slot.copies == 1:
+            return super().copy_of(slot, loop)
         count = self.turn_counts.get(loop, 0)
         writes, clobbers = zip(*slot.targets, strict=True)
-        number = self.current[v.id] = self.rotation.number(writes, loop, count)
-        return (number,), (self.rotation.number(clobbers, loop, count),) if any(clobbers) else ()
+        moved = (self.rotation.number(clobbers, loop, count),) if any(clobbers) else ()
+        return (self.rotation.number(writes, loop, count),), moved
 
     def next_pair(self) -> tuple[int, int]:
         if self.series is None:
@@ -302,8 +303,8 @@ class Turns(Lowering):
 class _State:
     """What a walk changes besides values, so that it can be taken back."""
 
-    def __init__(self, walk: Turns) -> None:
-        plan, model = walk.plan, walk.plan.costs.model
+    def __init__(self, turns: Turns) -> None:
+        plan, model = turns.plan, turns.plan.costs.model
         self.dicts: list[dict[Any, Any]] = [
             plan.lines,
             plan.templates,
@@ -311,43 +312,45 @@ class _State:
             model.assumed,
         ]
         self.copies = [d.copy() for d in self.dicts]
-        self.warnings, self.grade = plan.warnings.saved(), _grade(walk)
-        self.current, self.turn_counts = dict(walk.current), dict(walk.turn_counts)
-        self.products, self.steps_left = walk.products, walk.steps_left
-        self.pending, self.pending_loc = walk.pending, walk.pending_loc
-        self.read_lines = walk.touch.read_lines
+        self.warnings, self.grade = plan.warnings.saved(), _grade(turns)
+        self.current, self.turn_counts = dict(turns.current), dict(turns.turn_counts)
+        self.products, self.steps_left = turns.products, turns.steps_left
+        self.pending, self.pending_loc = turns.pending, turns.pending_loc
+        self.read_lines = turns.touch.read_lines
 
-    def restore(self, walk: Turns) -> None:
+    def restore(self, turns: Turns) -> None:
         for d, copy in zip(self.dicts, self.copies, strict=True):
             d.clear()
             d.update(copy)
-        walk.plan.warnings.restore(self.warnings)
-        walk.plan.costs.model.take_grade()
-        walk.plan.costs.model.give_back(self.grade)
-        walk.current, walk.turn_counts = self.current, self.turn_counts
-        walk.products, walk.steps_left = self.products, self.steps_left
-        walk.pending, walk.pending_loc = self.pending, self.pending_loc
-        walk.touch.read_lines = self.read_lines
+        turns.plan.warnings.restore(self.warnings)
+        turns.plan.costs.model.take_grade()
+        turns.plan.costs.model.give_back(self.grade)
+        turns.current, turns.turn_counts = self.current, self.turn_counts
+        turns.products, turns.steps_left = self.products, self.steps_left
+        turns.pending, turns.pending_loc = self.pending, self.pending_loc
+        turns.touch.read_lines = self.read_lines
 
-    def repeat(self, walk: Turns, series: Series, times: int, last: bool) -> Unrolled:
-        """Go on as after so many turns instead of one; gives their records.
-
-        What the body uses of slots it has defined in the same turn, or never defines, so that `current` needs no check.
-        """
-        left = (walk.pending, walk.pending_loc, _grade(walk))
-        if left != (self.pending, self.pending_loc, self.grade):
+    def check(self, after: Turns, op: Op) -> None:
+        """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew."""
+        left = (after.pending, after.pending_loc, _grade(after))
+        made = {r.id for inner in walk(op.regions[0]) for r in inner.results}
+        moved = {v for v, slot in after.current.items() if self.current.get(v) != slot}
+        if left != (self.pending, self.pending_loc, self.grade) or not moved <= made:
             raise NotAlikeError
+
+    def repeat(self, turns: Turns, series: Series, times: int, last: bool) -> Unrolled:
+        """Go on as after so many turns instead of one; gives their records."""
         gains: dict[Any, int] = {
-            k: count - self.turn_counts.get(k, -1) for k, count in walk.turn_counts.items()
+            k: count - self.turn_counts.get(k, -1) for k, count in turns.turn_counts.items()
         }
-        gains[PRODUCTS] = walk.products - self.products
-        found = series.unrolled(times, walk.rotation, gains, last)
-        for v, slot in walk.current.items():
+        gains[PRODUCTS] = turns.products - self.products
+        found = series.unrolled(times, turns.rotation, gains, last)
+        for v, slot in turns.current.items():
             if slot < 0:
-                walk.current[v] = walk.rotation.after((slot,), gains, times - 1, last)[0]
-        walk.products = self.products + times * gains[PRODUCTS]
-        for k in walk.turn_counts:
-            walk.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
+                turns.current[v] = turns.rotation.after((slot,), gains, times - 1, last)[0]
+        turns.products = self.products + times * gains[PRODUCTS]
+        for k in turns.turn_counts:
+            turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
         return found
 
 
@@ -357,10 +360,6 @@ def _grade(walk: Turns) -> int:
     grade = model.take_grade()
     model.give_back(grade)
     return grade
-
-
-def _has(region: Region, kinds: tuple[str, ...]) -> bool:
-    return any(op.kind in kinds or any(_has(r, kinds) for r in op.regions) for op in region.ops)
 
 
 def _limits(v: Value | None) -> tuple[int, int]:

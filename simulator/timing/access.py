@@ -62,6 +62,14 @@ def transfer_bytes(affine: Affine, mask: Any, itemsize: int) -> tuple[Count, Cou
     return bursts * (-(-run * itemsize // BLOCK_BYTES)) * BLOCK_BYTES, bursts, np.asarray(total)
 
 
+def averages(rows: np.ndarray) -> np.ndarray:
+    """The average of each row; exact where a row's numbers are alike."""
+    out: np.ndarray = rows[:, 0].astype(np.float64)
+    for k in np.flatnonzero((rows != rows[:, :1]).any(axis=1)):
+        out[k] = np.mean(np.ascontiguousarray(rows[k]))
+    return out
+
+
 REQUEST_BYTES = 128  # the smallest request (DOC data movement guide, MSO)
 LINE_BYTES = (
     512  # DOC data movement guide: a burst is cut into requests that end where a line of 512 bytes does

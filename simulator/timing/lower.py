@@ -17,7 +17,7 @@ from ..execution.reading import DataDependentError, place
 from ..execution.values import Affine, Box, Opaque, Pointers
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
-from .access import element_counts, line_weight, sharers, transfer_bytes
+from .access import averages, element_counts, line_weight, sharers, transfer_bytes
 from .buffer_lower import RECORDED, BufferLowering
 from .cache import FirstTouch
 from .cost import Cost
@@ -336,7 +336,11 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
     def least(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> dict[str, Any]:
         """What a record says of the cycles that a transfer takes at least: on average over the programs."""
         cycles = self.plan.least_cycles(way, bursts, amount, sharers)
-        return {"occupancy": cycles if isinstance(cycles, float) else float(np.mean(cycles))}
+        return {
+            "occupancy": cycles
+            if isinstance(cycles, float)
+            else float(averages(np.asarray(cycles).reshape(1, -1))[0])
+        }
 
     def cores_alike(self, region: AccessRegion) -> Any:
         """For each program how many cores read the same as it, at the same time."""

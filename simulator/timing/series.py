@@ -13,6 +13,7 @@ import numpy as np
 
 from ..execution.copy import Region
 from ..execution.memory import Tensor
+from .access import averages
 from .cache import FirstTouch
 from .induction import NotAlikeError
 from .ragged import pick
@@ -222,7 +223,8 @@ class _Fields:
         """Occupancies that lanes differ in: each record takes the average over its programs."""
         for k, t in enumerate(self.templates):
             if t.least is not None:
-                cycles = self._rows(t.least, self.row[self.places[k]]).mean(axis=1)
+                rows = self._rows(t.least, self.row[self.places[k]])
+                cycles = averages(rows)
                 for second in range(2):
                     both = self.counts[self.places[k]] > second
                     self.fields["occupancy"][first[self.places[k]][both] + second] = cycles[both]

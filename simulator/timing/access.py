@@ -70,6 +70,9 @@ def averages(rows: np.ndarray) -> np.ndarray:
     return out
 
 
+MOST_KEYS = (
+    1 << 62
+)  # programs of one turn always keep below it; so many turns at once are walked one by one instead
 REQUEST_BYTES = 128  # the smallest request (DOC data movement guide, MSO)
 LINE_BYTES = (
     512  # DOC data movement guide: a burst is cut into requests that end where a line of 512 bytes does
@@ -110,8 +113,11 @@ def sharers(starts: np.ndarray, numbers: np.ndarray, times: int, cores: int) -> 
     if len(starts) == times:
         return 1.0
     turn = np.repeat(np.arange(times), len(starts) // times)
-    apart = np.unique(
-        np.stack((turn, numbers // cores, starts)), axis=1, return_inverse=True, return_counts=True
-    )
-    _, inverse, counts = apart
+    wave = numbers // cores
+    low, span = int(starts.min()), int(starts.max()) - int(starts.min()) + 1
+    waves = int(wave.max()) + 1
+    if times * waves * span > MOST_KEYS:
+        raise OverflowError(f"{times} turns of {waves} waves over {span} addresses")
+    key = (turn * waves + wave) * span + (starts - low)
+    _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
     return 1.0 if len(counts) == len(starts) else counts[inverse.ravel()]

@@ -9,6 +9,7 @@ An operator is one file with an `OPERATOR` (see `operator.py`); `operators()` fi
 if __name__ == "kernels":
     raise ImportError("import ascendtile.kernels: the folder kernels/ is only the source of that package")
 
+from .batch_norm_reduce_backward import batch_norm_reduce_backward
 from .bce_with_logits_backward import bce_with_logits_backward
 from .matmul import matmul
 from .operator import Case, Operator
@@ -26,6 +27,7 @@ __all__ = [
     "Operator",
     "Parameter",
     "Study",
+    "batch_norm_reduce_backward",
     "bce_with_logits_backward",
     "get_operator",
     "matmul",

@@ -11,6 +11,7 @@ if __name__ == "kernels":
 
 from .batch_norm_reduce_backward import batch_norm_reduce_backward
 from .bce_with_logits_backward import bce_with_logits_backward
+from .group_norm_backward import group_norm_backward
 from .matmul import matmul
 from .operator import Case, Operator
 from .parameter import Parameter
@@ -30,6 +31,7 @@ __all__ = [
     "batch_norm_reduce_backward",
     "bce_with_logits_backward",
     "get_operator",
+    "group_norm_backward",
     "matmul",
     "operators",
     "precision_study",

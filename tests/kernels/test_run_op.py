@@ -83,6 +83,10 @@ def test_time_only_needs_no_memory(op):
     large = {
         "rms_norm_grad": ({"rows": 1 << 11, "cols": 1 << 13}, {"rows": 1 << 20, "cols": 1 << 20}),
         "batch_norm_reduce_backward": ({"n": 16, "c": 64, "space": (128, 128)}, {"n": 1 << 20, "c": 1 << 20}),
+        "group_norm_backward": (
+            {"n": 16, "c": 64, "space": (128, 128), "group": 8},
+            {"n": 1 << 20, "c": 1 << 10, "space": 1 << 10, "group": 8},
+        ),
         "matmul": ({"m": 1 << 11, "n": 16, "k": 1 << 13}, {"m": 1 << 20, "n": 16, "k": 1 << 20}),
     }
     sizes, larger = large.get(op.name, ({"shape": 1 << 24}, {"shape": 1 << 40}))

@@ -9,10 +9,11 @@ All arithmetic is FP32. form xhat makes xh first; sums adds up dy * x and dy alo
 but digits are lost where the mean is large beside the spread.
 
 Strategies: resident keeps whole groups in UB and reads dy and x once. streamed gives every core whole groups and sweeps
-twice over each. shared cuts finer than groups: one launch makes the sums of channels, one dx, one dgamma and dbeta. vectors is for
-S = 1, tiles along the channels. vendor is the tiling of the vendor's kernel on A2 and A3 (it narrows dx half away from zero
-and not to even, which no word of the language does: values differ in ties). dgamma and dbeta over N: two_phase (a row for
-each sample, summed by a second launch), pairwise (two samples add to a row atomically, any order of two gives the same), atomic.
+twice over each. shared cuts finer than groups: one launch makes the sums of channels, one dx, one dgamma and dbeta.
+vectors is for S = 1, tiles along the channels. vendor is the tiling of the vendor's kernel on A2 and A3 (it narrows dx
+half away from zero and not to even, which no word of the language does: values differ in ties). dgamma and dbeta over
+N: two_phase (a row for each sample, summed by a second launch), pairwise (two samples add to a row atomically, any
+order of two gives the same), atomic.
 """
 
 from __future__ import annotations
@@ -182,9 +183,9 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     if not outputs or not tensors["x"].size:
         fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values() if out.size]
         return Plan(tuple(fills), outputs, _idle(knobs))
-    given = Given(
-        *(tensors[n] for n in ("grad_out", "x", "mean", "rstd")), gamma, *(outputs.get(n) for n in OUTPUTS)
-    )
+    dx, dgamma, dbeta = (outputs.get(n) for n in OUTPUTS)
+    dy, x, mean, rstd = (tensors[n] for n in ("grad_out", "x", "mean", "rstd"))
+    given = Given(dy, x, mean, rstd, gamma, dx, dgamma, dbeta)
     tiling = choose(view, dtype.itemsize, knobs, workshop)
     return Plan(tuple(make_steps(given, view, tiling, workshop)), outputs, tiling)
 
@@ -205,12 +206,12 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     view = view_of(inputs, options)
     gamma = inputs.get("gamma")
     of_channels = (view.channels,) if gamma is None else gamma.shape
-    weights = np.ones(view.channels) if gamma is None else float64(gamma).reshape(-1)
+    weights: np.ndarray = np.ones(view.channels) if gamma is None else float64(gamma).reshape(-1)
     weights = weights.reshape(view.groups, view.depth, 1)
     shape = (view.tasks, view.depth, view.space)
     dy, x = (inputs[n].reshape(shape) for n in ("grad_out", "x"))
-    mean, rstd = (float64(inputs[n]).reshape(-1, 1, 1) for n in ("mean", "rstd"))
-    dx = np.empty(shape)
+    mean, rstd = (np.reshape(float64(inputs[n]), (-1, 1, 1)) for n in ("mean", "rstd"))
+    dx: np.ndarray = np.empty(shape)
     db, dg = np.zeros((2, view.tasks, view.depth))
 
     def one(start: int, stop: int) -> None:
@@ -323,10 +324,11 @@ def group_norm_backward(
     """Gradient of group normalisation, on a product.
 
     grad_out, x: n * c * hxw elements in any shape of rank 0 to 8, read as (n, c, hxw); mean, rstd: n * group elements;
-    gamma: c elements, or None for ones; all float16, bfloat16 or float32, of one type. n, c, hxw are taken from x (N, C, ...),
-    group from the size of mean, where they are left out. Outputs that output_mask asks for: grad_input (shape of x), grad_gamma,
-    grad_beta (shape of gamma, or (c,)). Arrays of numpy or torch (CPU), of any strides, or `sim.shape(...)` for time only.
-    Raises `RefusedError` (status 161002) for what the operator does not take. See `run_op`.
+    gamma: c elements, or None for ones; all float16, bfloat16 or float32, of one type. n, c, hxw are taken from x (N,
+    C, ...), group from the size of mean, where they are left out. Outputs that output_mask asks for: grad_input (shape
+    of x), grad_gamma, grad_beta (shape of gamma, or (c,)). Arrays of numpy or torch (CPU), of any strides, or
+    `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the operator does not take. See
+    `run_op`.
     """
     if len(output_mask) != 3:
         raise UsageError(f"{NAME}: output_mask has {len(output_mask)} entries; it must have 3")

@@ -69,8 +69,9 @@ SUM_BYTES = 24  # UB bytes per channel of a tile of vectors: two accumulators, g
 def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
-    strategy auto: vectors where S is 1 and a group fits; else of resident (if a group fits by `resident_bytes`), streamed and
-    shared the one whose busiest core has the least work. The other knobs: see the functions of the strategies.
+    strategy auto: vectors where S is 1 and a group fits; else of resident (if a group fits by `resident_bytes`),
+    streamed and shared the one whose busiest core has the least work. The other knobs: see the functions of the
+    strategies.
     """
     cores = workshop.cores(knobs["cores"])
     if knobs["strategy"] == "vendor":

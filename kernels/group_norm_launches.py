@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +86,12 @@ def _place(given: Given, view: View, rows: int, tiling: Mapping[str, Any], works
 
 
 def _sum_step(
-    given: Given, spaces: list[Tensor | None], rows: int, view: View, tiling: Mapping[str, Any], cores: int
+    given: Given,
+    spaces: Sequence[Tensor | None],
+    rows: int,
+    view: View,
+    tiling: Mapping[str, Any],
+    cores: int,
 ) -> Step:
     """Strips of channels over the cores, whole repeats of 64."""
     cols = min(up(-(-view.channels // cores), REPEAT), 4 * REPEAT)

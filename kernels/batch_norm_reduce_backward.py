@@ -160,7 +160,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     view = View.of(tensors["x"].shape)
     dtype = output_dtype(tensors, options)
     wanted = [n for n in OUTPUTS if options[FLAG_OF[n]]]
-    outputs = {n: workshop.tensor((view.channels,), dtype) for n in wanted}
+    outputs = {n: workshop.output(n, (view.channels,), dtype) for n in wanted}
     if not wanted or not tensors["x"].size:
         fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values()]
         return Plan(tuple(fills), outputs, _idle(knobs))

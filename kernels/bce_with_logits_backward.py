@@ -21,16 +21,15 @@ from typing import Any
 import numpy as np
 
 from .. import simulator as sim
-from ..simulator.errors import UsageError
 from ..simulator.execution.memory import Shape
 from ..simulator.products import Product
 from .bce_with_logits_tiles import STRETCHED, choose, make_step, tile_elements
 from .draw import Draw
-from .operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_name, dtype_of
+from .operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
 from .parallel import float64, in_chunks
 from .parameter import choice, integer
+from .refusing import check_dtype, refuse
 from .running import OpResult, run_op
-from .words import listed
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
 
@@ -69,28 +68,33 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
 
 def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
     """The rules of the operator's page."""
+    check_types(tensors, product)
+    check_shapes(tensors)
+    return ()
+
+
+def check_types(tensors: Tensors, product: Product) -> None:
+    """Every tensor in the product's types."""
     here = OPERATOR.dtypes_on(product)
     for n, tensor in tensors.items():
-        if dtype_name(tensor) not in here:
-            raise UsageError(
-                f"bce_with_logits_backward: {n} is {dtype_name(tensor)}; on {product.name} it must be {listed(here, 'or')}"
-            )
+        check_dtype("bce_with_logits_backward", n, tensor, here, product)
+
+
+def check_shapes(tensors: Tensors) -> None:
+    """target as x; what may broadcast must broadcast to x."""
     shape = tensors["x"].shape
     if len(shape) > MAX_RANK:
-        raise UsageError(
-            f"bce_with_logits_backward: x has rank {len(shape)}; it must be from 0 to {MAX_RANK}"
-        )
+        raise refuse(f"bce_with_logits_backward: x has rank {len(shape)}; it must be from 0 to {MAX_RANK}")
     if tensors["target"].shape != shape:
-        raise UsageError(
+        raise refuse(
             f"bce_with_logits_backward: target has shape {tensors['target'].shape}, x has {shape}; they must be equal"
         )
     for n in STRETCHED:
         if n in tensors and not _broadcasts(tensors[n].shape, shape):
-            raise UsageError(
+            raise refuse(
                 f"bce_with_logits_backward: {n} has shape {tensors[n].shape}, which does not broadcast to that of x, "
                 f"{shape}: aligned right, every axis must be equal or 1"
             )
-    return ()
 
 
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -112,7 +116,7 @@ OPTIONS = (choice("reduction", "mean", ("none", "mean", "sum"), "the forward red
 
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
     x = tensors["x"]
-    outputs = {"out": workshop.tensor(x.shape, dtype_of(tensors["target"]))}
+    outputs = {"out": workshop.output("out", x.shape, dtype_of(tensors["target"]))}
     tiling = choose(tensors, knobs, workshop)
     if x.size == 0:
         return Plan((), outputs, {**tiling, "cores": 0})

@@ -179,7 +179,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     of_channels = (view.channels,) if gamma is None else gamma.shape
     shapes = {"grad_input": tensors["x"].shape, "grad_gamma": of_channels, "grad_beta": of_channels}
     masks = dict(zip(OUTPUTS, ("input_mask", "gamma_mask", "beta_mask"), strict=True))
-    outputs = {n: workshop.tensor(shapes[n], dtype) for n in OUTPUTS if options[masks[n]]}
+    outputs = {n: workshop.output(n, shapes[n], dtype) for n in OUTPUTS if options[masks[n]]}
     if not outputs or not tensors["x"].size:
         fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values() if out.size]
         return Plan(tuple(fills), outputs, _idle(knobs))

@@ -134,7 +134,17 @@ def tile_count(lengths: Sequence[int], rows: int, cols: int) -> int:
 def copy_step(source: np.ndarray, out: Tensor, cores: int) -> Step:
     """Launch that copies a strided array into a contiguous tensor of the same shape."""
     strides = [s // source.itemsize for s in source.strides]
-    axes = merge_axes(source.shape, [strides, contiguous_strides(source.shape)]).padded()
+    return _copy(source, strides, out, contiguous_strides(source.shape), cores)
+
+
+def view_copy_step(source: Tensor, out: np.ndarray, cores: int) -> Step:
+    """Launch that copies a contiguous tensor into a strided array of the same shape."""
+    strides = [s // out.itemsize for s in out.strides]
+    return _copy(source, contiguous_strides(source.shape), out, strides, cores)
+
+
+def _copy(source: Tensor, of: Sequence[int], out: Tensor, to: Sequence[int], cores: int) -> Step:
+    axes = merge_axes(source.shape, [of, to]).padded()
     rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], TILE_ELEMENTS)
     items = tile_count(axes.lengths, rows, cols)
     arguments = {

@@ -67,16 +67,21 @@ class Plan:
 
 @dataclass(frozen=True)
 class Workshop:
-    """What a plan needs to know of the run: the product, and whether tensors hold data."""
+    """What a plan needs to know of the run: the product, whether tensors hold data, and outputs that are already there."""
 
     product: Product
     values: bool
+    given: Mapping[str, Tensor] = field(default_factory=dict)
 
     def tensor(self, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
         """Output or workspace. Data starts as NaN, so that an element that no kernel writes is noticed."""
         if not self.values:
             return Shape(shape, dtype)
         return np.full(shape, np.nan, dtype.storage)
+
+    def output(self, name: str, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
+        """The output that was given under that name, or a new tensor."""
+        return self.given[name] if name in self.given else self.tensor(shape, dtype)
 
     def cores(self, wanted: int | None) -> int:
         """Cores to use at most: all Vector cores of the product, or the knob `cores`, which cannot be more."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import simulator as sim
-from ..simulator.errors import UsageError
+from ..simulator.errors import RefusedError, UsageError
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend.types import float32
 from ..simulator.products import Product
@@ -42,6 +42,7 @@ from .operator import (
 )
 from .parallel import float64, in_chunks
 from .parameter import choice, integer
+from .refusing import TILING_FAILED, refuse
 from .rms_norm_grad_tiles import choose, full_row, split_row
 from .running import OpResult, run_op
 from .words import listed
@@ -102,65 +103,80 @@ def rstd_of(x: np.ndarray, shape: tuple[int, ...], eps: float = 1e-6) -> np.ndar
 
 def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
     """The rules of the operator's page, in its order; gives warnings."""
-    x, gamma = tensors["x"], tensors["gamma"]
-    _check_types(tensors, product)
-    _check_ranks(tensors)
-    if tensors["dy"].shape != x.shape:
-        raise UsageError(
-            f"rms_norm_grad: dy has shape {tensors['dy'].shape}, x has {x.shape}; they must be equal"
-        )
-    rank = len(x.shape) - len(gamma.shape)
-    if x.shape[rank:] != gamma.shape:
-        raise UsageError(
-            f"rms_norm_grad: gamma has shape {gamma.shape}; it must be the last axes of x, {x.shape[rank:]} of {x.shape}"
-        )
-    _check_rstd(tensors["rstd"].shape, x.shape, rank)
-    if x.size == 0:
-        raise UsageError(
-            f"rms_norm_grad: x has shape {x.shape} and no elements; the operator refuses empty tensors"
-        )
-    return _check_inference(tensors, product)
+    check_types(tensors, product)
+    check_shapes(tensors)
+    return check_inference(tensors, product)
 
 
-def _check_types(tensors: Tensors, product: Product) -> None:
+def check_types(tensors: Tensors, product: Product) -> None:
+    """The table of types; status 161002."""
     got = {n: dtype_name(x) for n, x in tensors.items()}
     if got["rstd"] != "float32":
-        raise UsageError(f"rms_norm_grad: rstd is {got['rstd']}; it must be float32")
+        raise refuse(f"rms_norm_grad: rstd is {got['rstd']}; it must be float32")
     if got["dy"] != got["x"]:
-        raise UsageError(f"rms_norm_grad: dy is {got['dy']}, x is {got['x']}; they must be of one type")
-    allowed = TYPES[product.integer("product.npu_arch")]
+        raise refuse(f"rms_norm_grad: dy is {got['dy']}, x is {got['x']}; they must be of one type")
+    allowed = TYPES.get(product.integer("product.npu_arch"), ())
     if (got["x"], got["gamma"]) not in allowed:
         pairs = [f"x {a} with gamma {b}" for a, b in allowed]
-        raise UsageError(
+        raise refuse(
             f"rms_norm_grad: x {got['x']} with gamma {got['gamma']} is not supported on {product.name}; "
             f"allowed are {listed(pairs)}"
         )
+    for n, want in (("dx", got["x"]), ("dgamma", "float32")):
+        if got.get(n, want) != want:
+            raise refuse(f"rms_norm_grad: {n} is {got[n]}; it must be {want}")
+
+
+def check_shapes(tensors: Tensors) -> None:
+    """What the vendor's tiling refuses, in its order, status 561002; dx and dgamma are checked where they are given."""
+    _check_ranks(tensors)
+    x, gamma = tensors["x"].shape, tensors["gamma"].shape
+    for n in ("dy", "dx"):
+        if n in tensors and tensors[n].shape != x:
+            raise _failed(f"{n} has shape {tensors[n].shape}, x has {x}; they must be equal")
+    if x[-1] == 0:
+        raise _failed(
+            f"x has shape {x} and no elements; the operator refuses empty tensors, the last axis must not be 0"
+        )
+    rank = len(x) - len(gamma)
+    _check_rstd(tensors["rstd"].shape, x, rank)
+    for n in ("gamma", "dgamma"):
+        if n in tensors and tensors[n].shape != x[rank:]:
+            raise _failed(
+                f"{n} has shape {tensors[n].shape}; it must be the last axes of x, {x[rank:]} of {x}"
+            )
+    if tensors["x"].size == 0:
+        raise _failed(f"x has shape {x} and no elements; the operator refuses empty tensors")
+
+
+def _failed(message: str) -> RefusedError:
+    return refuse(f"rms_norm_grad: {message}", TILING_FAILED)
 
 
 def _check_ranks(tensors: Tensors) -> None:
+    ranks = {n: len(t.shape) for n, t in tensors.items()}
     for n in ("x", "gamma"):
-        rank = len(tensors[n].shape)
-        if not 1 <= rank <= MAX_RANK:
-            raise UsageError(f"rms_norm_grad: {n} has rank {rank}; it must be from 1 to {MAX_RANK}")
-    rank = len(tensors["x"].shape)
+        if not 1 <= ranks[n] <= MAX_RANK:
+            raise _failed(f"{n} has rank {ranks[n]}; it must be from 1 to {MAX_RANK}")
     for n in ("gamma", "rstd"):
-        if len(tensors[n].shape) > rank:
-            raise UsageError(
-                f"rms_norm_grad: {n} has rank {len(tensors[n].shape)}, x has {rank}; {n} cannot have more axes than x"
-            )
+        if ranks[n] > ranks["x"]:
+            raise _failed(f"{n} has rank {ranks[n]}, x has {ranks['x']}; {n} cannot have more axes than x")
+    for n, like in (("dy", "x"), ("dx", "dy"), ("dgamma", "gamma")):
+        if n in ranks and ranks[n] != ranks[like]:
+            raise _failed(f"{n} has rank {ranks[n]}, {like} has {ranks[like]}; they must be equal")
 
 
 def _check_rstd(rstd: tuple[int, ...], x: tuple[int, ...], rank: int) -> None:
     """rstd has the row axes of x; axes of length 1 may follow or be left out."""
     padded = rstd + (1,) * (len(x) - len(rstd))
     if padded[:rank] != x[:rank] or any(n != 1 for n in padded[rank:]):
-        raise UsageError(
-            f"rms_norm_grad: rstd has shape {rstd}; it must have the row axes of x, {x[:rank]}, "
-            "optionally followed by axes of length 1"
+        raise _failed(
+            f"rstd has shape {rstd}; it must have the row axes of x, {x[:rank]}, optionally followed by axes of length 1"
         )
 
 
-def _check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
+def check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
+    """Rules of the inference series, and warnings."""
     warnings = (
         ["x of rank 1: documented from rank 2 on; taken as one row"] if len(tensors["x"].shape) == 1 else []
     )
@@ -168,9 +184,10 @@ def _check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
         for n in ("x", "gamma"):
             got = tensors[n].shape[-1] * dtype_of(tensors[n]).itemsize
             if got < BLOCK_BYTES:
-                raise UsageError(
+                raise refuse(
                     f"rms_norm_grad on {product.name}: the last axis of {n} has {got} bytes; "
-                    f"it must have at least {BLOCK_BYTES}"
+                    f"it must have at least {BLOCK_BYTES}",
+                    TILING_FAILED,
                 )
         arrays = {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
         odd = [n for n, x in arrays.items() if not np.isfinite(x).all()]
@@ -197,7 +214,10 @@ PARAMETERS = (
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
     tiling = choose(x, gamma, knobs, workshop)
-    outputs = {"dx": workshop.tensor(x.shape, dtype_of(x)), "dgamma": workshop.tensor(gamma.shape, float32)}
+    outputs = {
+        "dx": workshop.output("dx", x.shape, dtype_of(x)),
+        "dgamma": workshop.output("dgamma", gamma.shape, float32),
+    }
     before, target, after = _combined(outputs["dgamma"], tiling, workshop)
     row_count = x.size // gamma.size
     arguments = {

@@ -1,0 +1,97 @@
+"""aclnnBatchNormReduceBackward (hicann/ops-nn, norm/sync_batch_norm_backward_reduce/docs)."""
+
+from __future__ import annotations
+
+from ...simulator.device import current_device
+from ..batch_norm_reduce_backward import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
+from ..refusing import check_dtype
+from .building import (
+    Answer,
+    Call,
+    check_not_private,
+    check_present,
+    check_same_format,
+    check_shape,
+    check_wanted,
+    check_writable,
+    first_phase,
+)
+from .executor import aclOpExecutor, second_phase
+from .runtime import aclrtStream
+from .tensor import DeviceMemory, aclTensor
+
+API = "aclnnBatchNormReduceBackward"
+NAMES = {
+    "grad_out": "gradOut",
+    "x": "input",
+    "mean": "mean",
+    "invstd": "invstd",
+    "sum_dy": "sumDy",
+    "sum_dy_xmu": "sumDyXmu",
+    "grad_weight": "gradWeight",
+    "grad_bias": "gradBias",
+    NAME: API,
+}
+
+
+def aclnnBatchNormReduceBackwardGetWorkspaceSize(
+    gradOut: aclTensor | None,
+    input: aclTensor | None,
+    mean: aclTensor | None,
+    invstd: aclTensor | None,
+    weight: aclTensor | None,
+    inputG: bool,
+    weightG: bool,
+    biasG: bool,
+    sumDy: aclTensor | None,
+    sumDyXmu: aclTensor | None,
+    gradWeight: aclTensor | None,
+    gradBias: aclTensor | None,
+) -> Answer:
+    """Phase 1: (status, workspace size, executor). weight has no influence and may be None; outputs that no flag asks
+    for too.
+
+    An empty input gives status 0 and no kernels: the outputs keep what they held, as on the device.
+    """
+    given = {"grad_out": gradOut, "x": input, "mean": mean, "invstd": invstd}
+    flags = {"sum_dy": inputG, "sum_dy_xmu": inputG, "grad_weight": weightG, "grad_bias": biasG}
+    outputs = dict(zip(OUTPUTS, (sumDy, sumDyXmu, gradWeight, gradBias), strict=True))
+
+    def prepare() -> Call | None:
+        check_present({NAMES[n]: t for n, t in given.items()})
+        reasons = {"sum_dy": "inputG", "sum_dy_xmu": "inputG", "grad_weight": "weightG", "grad_bias": "biasG"}
+        check_wanted({NAMES[n]: (flags[n], outputs[n], reasons[n]) for n in OUTPUTS})
+        inputs = {n: t for n, t in given.items() if t is not None}
+        wanted = {n: t for n, t in outputs.items() if flags[n] and t is not None}
+        _check(inputs, wanted)
+        if not wanted or not inputs["x"].size:
+            return None
+        bits = {"input_g": inputG, "weight_g": weightG, "bias_g": biasG}
+        options = OPERATOR.read_options({n: int(b) for n, b in bits.items()} | {"out_dtype": "float32"})
+        # The kernel writes every output in its own type.
+        return Call(API, OPERATOR, inputs, wanted, options, NAMES, {n: t.dtype for n, t in wanted.items()})
+
+    return first_phase(API, NAMES, prepare)
+
+
+def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor]) -> None:
+    """Types, formats, shapes: in the order of the page."""
+    product = current_device().product
+    shapes = {n: t.like for n, t in inputs.items()}
+    check_types(shapes, product)
+    for n, t in wanted.items():
+        check_dtype(NAME, n, t.like, OPERATOR.dtypes_on(product), product)
+    check_same_format("gradOut", inputs["grad_out"], "input", inputs["x"])
+    check_not_private({NAMES[n]: t for n, t in (*inputs.items(), *wanted.items())})
+    check_shapes(shapes)
+    channels = inputs["x"].shape[1]
+    for n, t in wanted.items():
+        check_shape(NAMES[n], t, (channels,), "one element for each channel of input")
+    check_writable({NAMES[n]: t for n, t in wanted.items()})
+
+
+def aclnnBatchNormReduceBackward(
+    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
+) -> int:
+    """Phase 2: enqueue the kernels."""
+    return second_phase(API, workspace, workspaceSize, executor, stream)

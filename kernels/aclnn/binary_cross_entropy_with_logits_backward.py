@@ -1,0 +1,95 @@
+"""aclnnBinaryCrossEntropyWithLogitsBackward (hicann/ops-nn, loss/sigmoid_cross_entropy_with_logits_grad_v2/docs).
+
+All inputs are cast to their common type first, a kernel each where needed; the result is cast to the type of target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...simulator.device import current_device
+from ...simulator.frontend import types as ty
+from ..bce_with_logits_backward import MAX_RANK, OPERATOR, check_shapes, check_types
+from ..operator import dtype_name
+from .building import Answer, Call, check_present, check_same_format, check_shape, check_writable, first_phase
+from .executor import aclOpExecutor, second_phase
+from .runtime import aclrtStream
+from .status import PARAM_INVALID, Refused
+from .tensor import DeviceMemory, aclTensor
+
+API = "aclnnBinaryCrossEntropyWithLogitsBackward"
+REDUCTIONS = ("none", "mean", "sum")
+NAMES = {
+    "grad_output": "gradOutput",
+    "x": "self",
+    "target": "target",
+    "weight": "weightOptional",
+    "pos_weight": "posWeightOptional",
+    "out": "out",
+    OPERATOR.name: API,
+}
+
+
+def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
+    gradOutput: aclTensor | None,
+    self: aclTensor | None,
+    target: aclTensor | None,
+    weightOptional: aclTensor | None,
+    posWeightOptional: aclTensor | None,
+    reduction: int,
+    out: aclTensor | None,
+) -> Answer:
+    """Phase 1: (status, workspace size, executor). reduction: 0 none, 1 mean, 2 sum."""
+    given = {
+        "grad_output": gradOutput,
+        "x": self,
+        "target": target,
+        "weight": weightOptional,
+        "pos_weight": posWeightOptional,
+    }
+
+    def prepare() -> Call | None:
+        check_present({"gradOutput": gradOutput, "self": self, "target": target, "out": out})
+        assert out is not None
+        inputs = {n: t for n, t in given.items() if t is not None}
+        _check(inputs, out, reduction)
+        if not inputs["x"].size:
+            return None
+        wide = promoted(t.dtype for t in inputs.values())
+        options = OPERATOR.read_options({"reduction": REDUCTIONS[reduction]})
+        return Call(API, OPERATOR, inputs, {"out": out}, options, NAMES, {"out": wide}, widen=wide)
+
+    return first_phase(API, NAMES, prepare)
+
+
+def _check(inputs: dict[str, aclTensor], out: aclTensor, reduction: int) -> None:
+    """Rank, types, formats, shapes, reduction: in the order of the page."""
+    product = current_device().product
+    if len(out.shape) > MAX_RANK:
+        raise Refused(PARAM_INVALID, f"out has rank {len(out.shape)}; it must be from 0 to {MAX_RANK}")
+    shapes = {n: t.like for n, t in inputs.items()}
+    check_types({**shapes, "out": out.like}, product)
+    if out.dtype != inputs["target"].dtype:
+        names = dtype_name(out.like), dtype_name(inputs["target"].like)
+        raise Refused(PARAM_INVALID, f"out is {names[0]}, target is {names[1]}; they must be of one type")
+    check_same_format("self", inputs["x"], "target", inputs["target"])
+    check_same_format("self", inputs["x"], "out", out)
+    if inputs["x"].size:
+        check_shapes(shapes)
+        check_shape("out", out, inputs["x"].shape, "the shape of self")
+    if reduction not in range(len(REDUCTIONS)):
+        raise Refused(PARAM_INVALID, f"reduction is {reduction}; it must be 0 (none), 1 (mean) or 2 (sum)")
+    check_writable({"out": out})
+
+
+def promoted(types: Iterable[ty.DType]) -> ty.DType:
+    """The common type: float16 with bfloat16 is float32 (hicann/ops-nn, deduction_relationship.md)."""
+    found = set(types)
+    return found.pop() if len(found) == 1 else ty.float32
+
+
+def aclnnBinaryCrossEntropyWithLogitsBackward(
+    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
+) -> int:
+    """Phase 2: enqueue the kernels."""
+    return second_phase(API, workspace, workspaceSize, executor, stream)

@@ -1,0 +1,173 @@
+"""Phase 1 in general: checks in their order, then contiguous copies, casts, the operator's launches, casts, view copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...simulator.device import current_device
+from ...simulator.errors import BufferOverflowError, RefusedError, UsageError
+from ...simulator.frontend import types as ty
+from ..layout import copy_step, view_copy_step
+from ..matmul_tiles import cast_step
+from ..operator import Operator, Tensor, dtype_of
+from .executor import Arena, Piece, aclOpExecutor
+from .status import INNER_NULLPTR, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed, translated
+from .tensor import PRIVATE, aclTensor
+
+BUFFERS = 2
+
+_tilings: ContextVar[Mapping[str, Mapping[str, Any]] | None] = ContextVar("aclnn_tilings", default=None)
+
+
+@contextmanager
+def tiling(**knobs: Mapping[str, Any]) -> Iterator[None]:
+    """`with aclnn.tiling(group_norm_backward={"strategy": "vendor"}):` knobs of operators for phase 1 inside."""
+    token = _tilings.set({**(_tilings.get() or {}), **knobs})
+    try:
+        yield
+    finally:
+        _tilings.reset(token)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of phase 1 after its checks.
+
+    inputs, outputs: present ones by the names of the Python face; `names`: those names in the C interface. types: of the
+    outputs as the operator writes them. widen: type to which inputs are cast first. knobs: of the tiling, by default.
+    """
+
+    api: str
+    operator: Operator
+    inputs: Mapping[str, aclTensor]
+    outputs: Mapping[str, aclTensor]
+    options: Mapping[str, Any]
+    names: Mapping[str, str]
+    types: Mapping[str, ty.DType]
+    widen: ty.DType | None = None
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self, arena: Arena) -> tuple[list[Piece], dict[str, Any]]:
+        """All launches, with their tensors in `arena`, and the knobs that were used."""
+        pieces: list[Piece] = []
+        tensors = {n: self._input(n, t, arena, pieces) for n, t in self.inputs.items()}
+        given = {n: t.array() for n, t in self.outputs.items() if self._direct(n, t)}
+        knobs = self.operator.read_tiling(
+            {**self.knobs, **(_tilings.get() or {}).get(self.operator.name, {})}
+        )
+        plan = self.operator.plan(tensors, self.options, knobs, replace(arena, given=given))
+        pieces += [("main", self.operator.name, step) for step in plan.steps]
+        for n, t in self.outputs.items():
+            if n not in given:
+                self._write_back(n, plan.outputs[n], t, arena, pieces)
+        return pieces, plan.tiling
+
+    def _direct(self, name: str, tensor: aclTensor) -> bool:
+        return tensor.contiguous() and tensor.dtype == self.types[name]
+
+    def _input(self, name: str, tensor: aclTensor, arena: Arena, pieces: list[Piece]) -> Tensor:
+        cores = arena.product.vector_cores
+        source = tensor.array()
+        found: Tensor = source
+        if not tensor.contiguous():
+            found = arena.tensor(tensor.shape, tensor.dtype)
+            pieces.append(("contiguous", self.names[name], copy_step(source, found, cores)))
+        if self.widen is not None and tensor.dtype != self.widen:
+            wide = arena.tensor(tensor.shape, self.widen)
+            pieces.append(("cast", self.names[name], cast_step(found, wide, cores, BUFFERS)))
+            found = wide
+        return found
+
+    def _write_back(
+        self, name: str, found: Tensor, tensor: aclTensor, arena: Arena, pieces: list[Piece]
+    ) -> None:
+        """A cast if the type differs, a copy into a strided view."""
+        cores, here = arena.product.vector_cores, self.names[name]
+        if dtype_of(found) != tensor.dtype:
+            target = tensor.array() if tensor.contiguous() else arena.tensor(tensor.shape, tensor.dtype)
+            pieces.append(("cast", here, cast_step(found, target, cores, BUFFERS)))
+            found = target
+        if not tensor.contiguous():
+            pieces.append(("view copy", here, view_copy_step(found, tensor.array(), cores)))
+
+
+Answer = tuple[int, int, aclOpExecutor | None]
+
+
+def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call | None]) -> Answer:
+    """(status, workspace size, executor). `prepare` checks and gives the call, or None where there is nothing to do.
+
+    What a check refuses has its own status; a tiling that does not fit shows as 561103, an internal step that failed.
+    """
+    machine = current_device()
+    try:
+        call = prepare()
+        build = _nothing if call is None else call.build
+        executor = aclOpExecutor(api, build, machine)
+    except Refused as e:
+        return failed(api, e.status, str(e)), 0, None
+    except RefusedError as e:
+        return failed(api, e.status, translated(str(e), names)), 0, None
+    except BufferOverflowError as e:
+        return failed(api, INNER_NULLPTR, str(e)), 0, None
+    except UsageError as e:
+        return failed(api, PARAM_INVALID, translated(str(e), names)), 0, None
+    return SUCCESS, executor.workspace_size, executor
+
+
+def _nothing(arena: Arena) -> tuple[list[Piece], dict[str, Any]]:
+    return [], {}
+
+
+# -- checks that several operators share -----------------------------------------------------------------------------
+
+
+def check_present(parameters: Mapping[str, object]) -> None:
+    """161001 for the first parameter that is null."""
+    for name, x in parameters.items():
+        if x is None:
+            raise Refused(PARAM_NULLPTR, f"{name} is null; it is required")
+
+
+def check_wanted(wanted: Mapping[str, tuple[bool, object, str]]) -> None:
+    """161001 for the first wanted output that is null: name -> (wanted, tensor, what asks for it)."""
+    for name, (asked, x, why) in wanted.items():
+        if asked and x is None:
+            raise Refused(PARAM_NULLPTR, f"{name} is null; {why} asks for it")
+
+
+def check_not_private(tensors: Mapping[str, aclTensor | None]) -> None:
+    """161002 for a format that belongs to the device."""
+    for name, x in tensors.items():
+        if x is not None and x.format in PRIVATE:
+            raise Refused(
+                PARAM_INVALID,
+                f"{name} has format {x.format.name}, which is private; it must be a public one such as ACL_FORMAT_ND",
+            )
+
+
+def check_same_format(first: str, a: aclTensor, second: str, b: aclTensor) -> None:
+    if a.format != b.format:
+        raise Refused(
+            PARAM_INVALID,
+            f"{first} has format {a.format.name}, {second} has {b.format.name}; they must be equal",
+        )
+
+
+def check_shape(name: str, tensor: aclTensor, want: tuple[int, ...], rule: str) -> None:
+    if tensor.shape != want:
+        raise Refused(PARAM_INVALID, f"{name} has shape {tensor.shape}; it must be {want}, {rule}")
+
+
+def check_writable(tensors: Mapping[str, aclTensor | None]) -> None:
+    """161002 for an output whose elements share memory."""
+    for name, x in tensors.items():
+        if x is not None and any(s == 0 and n > 1 for n, s in zip(x.shape, x.strides, strict=True)):
+            raise Refused(
+                PARAM_INVALID,
+                f"{name} has strides {x.strides} for shape {x.shape}; a stride of 0 is for inputs only",
+            )

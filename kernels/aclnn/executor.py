@@ -1,0 +1,155 @@
+"""What phase 1 hands to phase 2: the list of device kernels, each with its launch, and the workspace they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...simulator.device import Device, device
+from ...simulator.execution.memory import Shape
+from ...simulator.frontend import types as ty
+from ...simulator.launch import compute, prepare, timed
+from ...simulator.run import Launch
+from ..operator import Step, Tensor, Workshop
+from .runtime import aclrtStream
+from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
+from .tensor import DeviceMemory
+
+ALIGN = 512  # bytes: tensors of the workspace start on lines of L2
+SYSTEM_BYTES = 16 * 2**20  # kept by the system for every AscendC kernel
+
+
+@dataclass(frozen=True)
+class Arena(Workshop):
+    """Tensors of a plan in a workspace; without one their sizes are only counted."""
+
+    workspace: np.ndarray | None = None
+    taken: list[int] = field(default_factory=lambda: [0])
+
+    def tensor(self, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
+        like = Shape(shape, dtype)
+        start, size = self.taken[0], like.size * dtype.itemsize
+        self.taken[0] += -(-size // ALIGN) * ALIGN
+        if self.workspace is None:
+            return like
+        return self.workspace[start : start + size].view(dtype.storage).reshape(shape)
+
+
+@dataclass(frozen=True)
+class DeviceKernel:
+    """One launch of an executor. role: "contiguous", "cast", "main" or "view copy", and of which parameter."""
+
+    role: str
+    parameter: str
+    step: Step
+    launch: Launch
+
+    @property
+    def name(self) -> str:
+        return self.launch.kernel
+
+    @property
+    def traffic(self) -> dict[str, float]:
+        """Bytes that pass, by resource."""
+        return self.launch.resources
+
+    @property
+    def time_us(self) -> float:
+        return self.launch.time_us
+
+
+Piece = tuple[str, str, Step]
+Build = Callable[[Arena], tuple[list[Piece], dict[str, Any]]]
+
+
+class aclOpExecutor:
+    """Kernels in order. tiling: every knob of the main kernels as used; notes: words for the user."""
+
+    def __init__(self, api: str, build: Build, machine: Device, notes: tuple[str, ...] = ()) -> None:
+        self.api, self.notes, self.repeatable, self.used = api, notes, False, False
+        self._build, self._machine = build, machine
+        counting = Arena(machine.product, False)
+        pieces, self.tiling = build(counting)
+        self.kernels = tuple(DeviceKernel(*piece, launch_of(piece[2], machine)) for piece in pieces)
+        self.own_bytes = counting.taken[0]
+        self.workspace_size = self.own_bytes + SYSTEM_BYTES if pieces else 0
+
+    @property
+    def time_us(self) -> float:
+        """Simulated time of all kernels with their launches."""
+        return sum(k.time_us for k in self.kernels)
+
+    def run(self, workspace: DeviceMemory | None) -> float:
+        """Compute the values; gives the time."""
+        buffer = np.empty(0, np.uint8) if workspace is None else workspace.bytes
+        pieces, _ = self._build(Arena(self._machine.product, True, workspace=buffer))
+        with device(self._machine.product, **switches_of(self._machine)):
+            for _, _, step in pieces:
+                with device(**step.switches):
+                    compute(prepare(step.kernel, step.grid, (), step.arguments))
+        return self.time_us
+
+
+def switches_of(machine: Device) -> dict[str, Any]:
+    """Fields of a device but for the product."""
+    return {n: getattr(machine, n) for n in Device.__dataclass_fields__ if n != "product"}
+
+
+def launch_of(step: Step, machine: Device) -> Launch:
+    """Time of one launch."""
+    with device(machine.product, **{**switches_of(machine), "values": False, "time": True, **step.switches}):
+        return timed(prepare(step.kernel, step.grid, (), step.arguments))[0]
+
+
+def aclSetAclOpExecutorRepeatable(executor: aclOpExecutor) -> int:
+    """Let phase 2 take the executor more than once."""
+    executor.repeatable = True
+    return SUCCESS
+
+
+def aclDestroyAclOpExecutor(executor: aclOpExecutor) -> int:
+    """A repeatable executor is not consumed by phase 2 and is given back here."""
+    executor.used, executor.repeatable = True, False
+    return SUCCESS
+
+
+def second_phase(
+    api: str,
+    workspace: DeviceMemory | None,
+    workspace_size: int,
+    executor: aclOpExecutor | None,
+    stream: aclrtStream,
+) -> int:
+    """Enqueue the kernels of an executor; the checks of hicann/opbase, op_executor.cpp, in their order."""
+    if executor is None:
+        return failed(api, PARAM_NULLPTR, "executor is null")
+    if executor.used and not executor.repeatable:
+        return failed(
+            api,
+            INNER,
+            "executor was used before; one phase 1 is for one phase 2, unless it is made repeatable",
+        )
+    if executor.api != api:
+        return failed(
+            api,
+            PARAM_INVALID,
+            f"executor was made by {executor.api}GetWorkspaceSize, not by {api}GetWorkspaceSize",
+        )
+    executor.used = True
+    if workspace_size > 0 and workspace is None:
+        executor.repeatable = False
+        return failed(
+            api,
+            PARAM_NULLPTR,
+            f"workspace is null, workspaceSize is {workspace_size}; the executor is deleted",
+        )
+    have = 0 if workspace is None else min(workspace_size, len(workspace))
+    if have < executor.workspace_size:
+        return failed(
+            api, PARAM_INVALID, f"workspace has {have} bytes; phase 1 asked for {executor.workspace_size}"
+        )
+    stream.pending.append(lambda: executor.run(workspace))
+    return SUCCESS

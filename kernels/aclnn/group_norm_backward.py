@@ -1,0 +1,113 @@
+"""aclnnGroupNormBackward (hicann/ops-nn, norm/group_norm_grad/docs).
+
+A wanted output that is null gives 161001, as both documents promise; the vendor's code gives 161002 there.
+"""
+
+from __future__ import annotations
+
+from ...simulator.device import current_device
+from ..group_norm_backward import NAME, OPERATOR, OUTPUTS, check_sizes, check_types
+from ..group_norm_choice import View
+from ..refusing import check_same_dtype
+from .building import Answer, Call, check_present, check_shape, check_wanted, check_writable, first_phase
+from .executor import aclOpExecutor, second_phase
+from .runtime import aclrtStream
+from .status import PARAM_INVALID, Refused
+from .tensor import DeviceMemory, aclBoolArray, aclTensor
+
+API = "aclnnGroupNormBackward"
+NAMES = {
+    "grad_out": "gradOut",
+    "x": "input",
+    "mean": "mean",
+    "rstd": "rstd",
+    "gamma": "gamma",
+    "grad_input": "gradInput",
+    "grad_gamma": "gradGammaOut",
+    "grad_beta": "gradBetaOut",
+    NAME: API,
+}
+MASKS = ("input_mask", "gamma_mask", "beta_mask")
+
+
+def aclnnGroupNormBackwardGetWorkspaceSize(
+    gradOut: aclTensor | None,
+    input: aclTensor | None,
+    mean: aclTensor | None,
+    rstd: aclTensor | None,
+    gamma: aclTensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    outputMask: aclBoolArray | None,
+    gradInput: aclTensor | None,
+    gradGammaOut: aclTensor | None,
+    gradBetaOut: aclTensor | None,
+) -> Answer:
+    """Phase 1: (status, workspace size, executor). gamma may be None: ones; an output may be where outputMask is false.
+
+    An empty input gives status 0 and no kernels: the outputs keep what they held, as on the device.
+    """
+    given = {"grad_out": gradOut, "x": input, "mean": mean, "rstd": rstd}
+    outputs = dict(zip(OUTPUTS, (gradInput, gradGammaOut, gradBetaOut), strict=True))
+
+    def prepare() -> Call | None:
+        check_present({NAMES[n]: t for n, t in given.items()})
+        masks = _masks(outputMask)
+        rows = zip(OUTPUTS, masks, range(3), strict=True)
+        check_wanted({NAMES[n]: (asked, outputs[n], f"outputMask[{k}]") for n, asked, k in rows})
+        inputs = {n: t for n, t in {**given, "gamma": gamma}.items() if t is not None}
+        wanted = {
+            n: t for (n, t), asked in zip(outputs.items(), masks, strict=True) if asked and t is not None
+        }
+        _check(inputs, wanted, N, C, HxW, group)
+        if not wanted or not inputs["x"].size:
+            return None
+        sizes = {"n": N, "c": C, "hxw": HxW, "group": group}
+        flags = {name: int(asked) for name, asked in zip(MASKS, masks, strict=True)}
+        options = OPERATOR.read_options({**sizes, **flags})
+        types = {n: inputs["x"].dtype for n in wanted}
+        return Call(API, OPERATOR, inputs, wanted, options, NAMES, types)
+
+    return first_phase(API, NAMES, prepare)
+
+
+def _masks(given: aclBoolArray | None) -> tuple[bool, ...]:
+    if given is None:
+        raise Refused(PARAM_INVALID, "outputMask is null; it must have 3 entries")
+    if len(given) != 3:
+        raise Refused(PARAM_INVALID, f"outputMask has {len(given)} entries; it must have 3")
+    return tuple(given)
+
+
+def _check(
+    inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], n: int, c: int, hxw: int, group: int
+) -> None:
+    """Types, groups, sizes, shapes of outputs: in the order of the page."""
+    product = current_device().product
+    shapes = {k: t.like for k, t in inputs.items()}
+    check_types(shapes, product)
+    check_same_dtype(NAME, shapes | {k: t.like for k, t in wanted.items()}, "grad_out", wanted)
+    if group <= 0 or c % group:
+        raise Refused(PARAM_INVALID, f"C is {c}, group is {group}; group must be at least 1 and divide C")
+    for name, size in (("N", n), ("C", c), ("HxW", hxw)):
+        if size < 0:
+            raise Refused(PARAM_INVALID, f"{name} is {size}; it must be at least 0")
+    check_sizes(shapes, View(n, group, c // group, hxw), product)
+    gamma = inputs["gamma"].shape if "gamma" in inputs else (c,)
+    rules = {
+        "grad_input": (inputs["x"].shape, "the shape of input"),
+        "grad_gamma": (gamma, "the shape of gamma, or (C,)"),
+        "grad_beta": (gamma, "the shape of gamma, or (C,)"),
+    }
+    for k, t in wanted.items():
+        check_shape(NAMES[k], t, *rules[k])
+    check_writable({NAMES[k]: t for k, t in wanted.items()})
+
+
+def aclnnGroupNormBackward(
+    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
+) -> int:
+    """Phase 2: enqueue the kernels."""
+    return second_phase(API, workspace, workspaceSize, executor, stream)

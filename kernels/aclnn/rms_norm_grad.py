@@ -1,0 +1,57 @@
+"""aclnnRmsNormGrad (hicann/ops-nn, norm/rms_norm_grad/docs): one kernel, whose checks of shapes live in its tiling."""
+
+from __future__ import annotations
+
+from ...simulator.device import current_device
+from ..rms_norm_grad import OPERATOR, check_inference, check_shapes, check_types
+from .building import Answer, Call, check_present, check_writable, first_phase
+from .executor import aclOpExecutor, second_phase
+from .runtime import aclrtStream, deterministic
+from .tensor import DeviceMemory, aclTensor
+
+API = "aclnnRmsNormGrad"
+NAMES = {
+    "dy": "dy",
+    "x": "x",
+    "rstd": "rstd",
+    "gamma": "gamma",
+    "dx": "dxOut",
+    "dgamma": "dgammaOut",
+    OPERATOR.name: API,
+}
+
+
+def aclnnRmsNormGradGetWorkspaceSize(
+    dy: aclTensor | None,
+    x: aclTensor | None,
+    rstd: aclTensor | None,
+    gamma: aclTensor | None,
+    dxOut: aclTensor | None,
+    dgammaOut: aclTensor | None,
+) -> Answer:
+    """Phase 1: (status, workspace size, executor). dgamma is summed atomically unless the determinism switch is on."""
+    given = {"dy": dy, "x": x, "rstd": rstd, "gamma": gamma, "dx": dxOut, "dgamma": dgammaOut}
+
+    def prepare() -> Call:
+        check_present({NAMES[n]: t for n, t in given.items()})
+        tensors = {n: t for n, t in given.items() if t is not None}
+        shapes = {n: t.like for n, t in tensors.items()}
+        product = current_device().product
+        OPERATOR.dtypes_on(product)
+        check_types(shapes, product)
+        check_shapes(shapes)
+        check_inference(shapes, product)
+        outputs = {n: tensors.pop(n) for n in ("dx", "dgamma")}
+        check_writable({NAMES[n]: t for n, t in outputs.items()})
+        knobs = {"combine": "two_phase" if deterministic() else "atomic"}
+        types = {n: t.dtype for n, t in outputs.items()}
+        return Call(API, OPERATOR, tensors, outputs, {}, NAMES, types, knobs=knobs)
+
+    return first_phase(API, NAMES, prepare)
+
+
+def aclnnRmsNormGrad(
+    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
+) -> int:
+    """Phase 2: enqueue the kernels."""
+    return second_phase(API, workspace, workspaceSize, executor, stream)

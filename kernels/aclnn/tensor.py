@@ -1,0 +1,219 @@
+"""Device memory, tensors and arrays of the interface: acl data structures in Python.
+
+Views: element i of a tensor lies at base + (offset + sum(i[k] * strides[k])) * size of an element (hicann/ops-nn,
+docs/zh/context/non_contiguous_tensor.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from ...simulator.errors import UsageError
+from ...simulator.execution.memory import Shape
+from ...simulator.frontend import types as ty
+
+
+class aclDataType(IntEnum):
+    """Element types, with the numbers of the header."""
+
+    ACL_FLOAT = 0
+    ACL_FLOAT16 = 1
+    ACL_INT8 = 2
+    ACL_INT32 = 3
+    ACL_UINT8 = 4
+    ACL_INT16 = 6
+    ACL_INT64 = 9
+    ACL_DOUBLE = 11
+    ACL_BOOL = 12
+    ACL_BF16 = 27
+
+
+class aclFormat(IntEnum):
+    """Formats, with the numbers of the header; those after NCL are private to the device."""
+
+    ACL_FORMAT_NCHW = 0
+    ACL_FORMAT_NHWC = 1
+    ACL_FORMAT_ND = 2
+    ACL_FORMAT_HWCN = 16
+    ACL_FORMAT_NDHWC = 27
+    ACL_FORMAT_NCDHW = 30
+    ACL_FORMAT_NC = 35
+    ACL_FORMAT_NCL = 47
+    ACL_FORMAT_NC1HWC0 = 3
+    ACL_FORMAT_FRACTAL_Z = 4
+    ACL_FORMAT_NC1HWC0_C04 = 12
+    ACL_FORMAT_FRACTAL_NZ = 29
+    ACL_FORMAT_NDC1HWC0 = 32
+    ACL_FORMAT_FRACTAL_Z_3D = 33
+
+
+PRIVATE = frozenset(
+    {
+        aclFormat.ACL_FORMAT_NC1HWC0,
+        aclFormat.ACL_FORMAT_FRACTAL_Z,
+        aclFormat.ACL_FORMAT_NC1HWC0_C04,
+        aclFormat.ACL_FORMAT_FRACTAL_NZ,
+        aclFormat.ACL_FORMAT_NDC1HWC0,
+        aclFormat.ACL_FORMAT_FRACTAL_Z_3D,
+    }
+)
+_TYPES = {
+    aclDataType.ACL_FLOAT: "fp32",
+    aclDataType.ACL_FLOAT16: "fp16",
+    aclDataType.ACL_INT8: "int8",
+    aclDataType.ACL_INT32: "int32",
+    aclDataType.ACL_UINT8: "uint8",
+    aclDataType.ACL_INT16: "int16",
+    aclDataType.ACL_INT64: "int64",
+    aclDataType.ACL_DOUBLE: "fp64",
+    aclDataType.ACL_BOOL: "int1",
+    aclDataType.ACL_BF16: "bf16",
+}
+
+
+class DeviceMemory:
+    """Bytes of the device; what aclrtMalloc gives."""
+
+    def __init__(self, size: int) -> None:
+        self.bytes = np.empty(size, np.uint8)
+        self.freed = False
+
+    def __len__(self) -> int:
+        return len(self.bytes)
+
+
+class aclTensor:
+    """A view of device memory: shape, strides and offset in elements, format, storage shape, element type."""
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        dtype: aclDataType,
+        strides: Sequence[int] | None,
+        offset: int,
+        format: aclFormat,
+        storage_shape: Sequence[int],
+        data: DeviceMemory | None,
+    ) -> None:
+        self.shape = tuple(int(n) for n in shape)
+        self.acl_dtype = aclDataType(dtype)
+        found = ty.from_name(_TYPES[self.acl_dtype])
+        assert found is not None
+        self.dtype = found
+        self.strides = _row_major(self.shape) if strides is None else tuple(int(s) for s in strides)
+        self.offset = int(offset)
+        self.format = aclFormat(format)
+        self.storage_shape = tuple(int(n) for n in storage_shape)
+        self.data = data
+        self._check()
+
+    def _check(self) -> None:
+        """What would let the device read or write outside of the storage."""
+        if len(self.strides) != len(self.shape):
+            raise UsageError(
+                f"aclCreateTensor: {len(self.strides)} strides for {len(self.shape)} dimensions; there must be one for each"
+            )
+        if any(n < 0 for n in (*self.shape, *self.storage_shape)) or self.offset < 0:
+            raise UsageError(
+                f"aclCreateTensor: shape {self.shape}, storage shape {self.storage_shape}, offset {self.offset}: none may "
+                "be negative"
+            )
+        ends = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        low, high = (self.offset + sum(f(0, e) for e in ends) for f in (min, max))
+        have = int(np.prod(self.storage_shape, dtype=np.int64))
+        if self.size and (low < 0 or high >= have):
+            raise UsageError(
+                f"aclCreateTensor: shape {self.shape} with strides {self.strides} and offset {self.offset} reaches elements "
+                f"{low} to {high}; the storage {self.storage_shape} has {have}"
+            )
+        if self.data is not None and self.size and (high + 1) * self.dtype.itemsize > len(self.data):
+            raise UsageError(
+                f"aclCreateTensor: {(high + 1) * self.dtype.itemsize} bytes are needed, the device memory has "
+                f"{len(self.data)}"
+            )
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def like(self) -> Shape:
+        """Shape and element type."""
+        return Shape(self.shape, self.dtype)
+
+    def contiguous(self) -> bool:
+        steps = zip(self.shape, self.strides, _row_major(self.shape), strict=True)
+        return not self.size or all(n == 1 or s == want for n, s, want in steps)
+
+    def array(self) -> np.ndarray:
+        """The elements as a numpy view of the device memory."""
+        storage, step = self.dtype.storage, self.dtype.itemsize
+        if self.data is None or not self.size:
+            return np.empty(self.shape, storage)
+        flat = self.data.bytes[: len(self.data) // step * step].view(storage)
+        strides = [s * step for s in self.strides]
+        return np.lib.stride_tricks.as_strided(flat[self.offset :], self.shape, strides)
+
+
+def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    out = [1]
+    for n in reversed(shape[1:]):
+        out.append(out[-1] * n)
+    return tuple(reversed(out))[: len(shape)]
+
+
+class aclIntArray(tuple[int, ...]):
+    """Whole numbers that an operator takes on the host."""
+
+
+class aclBoolArray(tuple[bool, ...]):
+    """Flags that an operator takes on the host."""
+
+
+def aclCreateTensor(
+    viewDims: Sequence[int],
+    viewDimsNum: int,
+    dataType: aclDataType,
+    stride: Sequence[int] | None,
+    offset: int,
+    format: aclFormat,
+    storageDims: Sequence[int],
+    storageDimsNum: int,
+    tensorData: DeviceMemory | None,
+) -> aclTensor:
+    """A tensor over device memory; strides None are those of a contiguous one. `UsageError` if it leaves the storage."""
+    if viewDimsNum != len(viewDims) or storageDimsNum != len(storageDims):
+        raise UsageError(
+            f"aclCreateTensor: viewDimsNum is {viewDimsNum} for {len(viewDims)} dimensions, storageDimsNum is "
+            f"{storageDimsNum} for {len(storageDims)}; they must agree"
+        )
+    return aclTensor(viewDims, dataType, stride, offset, format, storageDims, tensorData)
+
+
+def aclDestroyTensor(tensor: aclTensor) -> int:
+    """Forget a tensor; its device memory stays."""
+    tensor.data = None
+    return 0
+
+
+def aclCreateIntArray(value: Sequence[int], size: int) -> aclIntArray:
+    """The first `size` numbers."""
+    return aclIntArray(int(x) for x in value[:size])
+
+
+def aclDestroyIntArray(array: aclIntArray) -> int:
+    """Nothing to do: Python forgets it."""
+    return 0
+
+
+def aclCreateBoolArray(value: Sequence[bool], size: int) -> aclBoolArray:
+    """The first `size` flags."""
+    return aclBoolArray(bool(x) for x in value[:size])
+
+
+def aclDestroyBoolArray(array: aclBoolArray) -> int:
+    """Nothing to do: Python forgets it."""
+    return 0

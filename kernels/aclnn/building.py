@@ -56,9 +56,7 @@ class Call:
         pieces: list[Piece] = []
         tensors = {n: self._input(n, t, arena, pieces) for n, t in self.inputs.items()}
         given = {n: t.array() for n, t in self.outputs.items() if self._direct(n, t)}
-        knobs = self.operator.read_tiling(
-            {**self.knobs, **(_tilings.get() or {}).get(self.operator.name, {})}
-        )
+        knobs = self.operator.read_tiling(self.knobs)
         plan = self.operator.plan(tensors, self.options, knobs, replace(arena, given=given))
         pieces += [("main", self.operator.name, step) for step in plan.steps]
         for n, t in self.outputs.items():
@@ -106,7 +104,7 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
     machine = current_device()
     try:
         call = prepare()
-        build = _nothing if call is None else call.build
+        build = _nothing if call is None else _with_knobs(call).build
         executor = aclOpExecutor(api, build, machine)
     except Refused as e:
         return failed(api, e.status, str(e)), 0, None
@@ -117,6 +115,12 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
     except UsageError as e:
         return failed(api, PARAM_INVALID, translated(str(e), names)), 0, None
     return SUCCESS, executor.workspace_size, executor
+
+
+def _with_knobs(call: Call) -> Call:
+    """The call with the knobs of the `tiling` in force: phase 2 uses those of phase 1."""
+    asked = (_tilings.get() or {}).get(call.operator.name, {})
+    return replace(call, knobs={**call.knobs, **asked})
 
 
 def _nothing(arena: Arena) -> tuple[list[Piece], dict[str, Any]]:

@@ -85,8 +85,8 @@ class aclOpExecutor:
     def run(self, workspace: DeviceMemory | None) -> float:
         """Compute the values; gives the time."""
         buffer = np.empty(0, np.uint8) if workspace is None else workspace.bytes
-        pieces, _ = self._build(Arena(self._machine.product, True, workspace=buffer))
         with device(self._machine.product, **switches_of(self._machine)):
+            pieces, _ = self._build(Arena(self._machine.product, True, workspace=buffer))
             for _, _, step in pieces:
                 with device(**step.switches):
                     compute(prepare(step.kernel, step.grid, (), step.arguments))

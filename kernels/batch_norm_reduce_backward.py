@@ -324,6 +324,7 @@ def batch_norm_reduce_backward(
     values: bool = True,
     time: bool = True,
     errors: bool = True,
+    out: Mapping[str, Any] | None = None,
 ) -> OpResult:
     """Sums of batch norm's gradient per channel, on a product.
 
@@ -331,7 +332,7 @@ def batch_norm_reduce_backward(
     these types; weight: (C,) or None, without influence. Outputs that the flags ask for: sum_dy, sum_dy_xmu (input_g),
     grad_weight, grad_bias, each (C,) of `out_dtype` ("auto": float16 if x and mean are, else float32). Arrays of numpy or
     torch (CPU), of any strides, or `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the
-    operator does not take. See `run_op`.
+    operator does not take. out: arrays by name of output that take the results. See `run_op`.
     """
     return run_op(
         OPERATOR,
@@ -348,4 +349,5 @@ def batch_norm_reduce_backward(
         values=values,
         time=time,
         errors=errors,
+        out=out,
     )

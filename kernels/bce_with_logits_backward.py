@@ -227,6 +227,33 @@ CASES = (
         shape=(8, 512, 3129),
         weight=3129,
     ),
+    _case("yolo-objectness-16", "YOLO objectness, stride 16", YOLO, "mean", shape=(16, 3, 40, 40)),
+    _case("yolo-classes", "YOLO class loss on matched anchors", YOLO, "mean", shape=(1850, 80), pos_weight=1),
+    _case(
+        "chest-xray",
+        "findings in X-rays, positive weight per class",
+        "14 classes of ChestX-ray14",
+        "mean",
+        shape=(32, 14),
+        pos_weight=14,
+    ),
+    _case(
+        "binary-masks",
+        "binary segmentation",
+        "usual sizes of masks",
+        "mean",
+        shape=(8, 1, 512, 512),
+        pos_weight=1,
+    ),
+    _case("gan", "GAN discriminator", "one score for each image", "mean", shape=(64, 1)),
+    _case(
+        "query-masks",
+        "mask loss, a gradient per element",
+        "100 queries of public mask transformers",
+        "none",
+        shape=(2, 100, 256, 256),
+        grad_output=(2, 100, 256, 256),
+    ),
     _case("tiny", "small enough to look at", "made for a first look", "mean", shape=(4, 100)),
 )
 
@@ -272,13 +299,14 @@ def bce_with_logits_backward(
     values: bool = True,
     time: bool = True,
     errors: bool = True,
+    out: Mapping[str, Any] | None = None,
 ) -> OpResult:
     """Gradient with respect to the logits x, on a product.
 
     x, target: one shape, rank 0 to 8. grad_output, weight, pos_weight: any shape that broadcasts to it. Each may be
     float16, bfloat16 or float32 on its own. reduction: "none", "mean" or "sum", the forward reduction that is undone.
     Arrays of numpy or torch (CPU), of any strides, or `sim.shape(...)` for time only. Output: out (shape of x, type of
-    target). See `run_op`.
+    target). out: arrays by name of output that take the results. See `run_op`.
     """
     tensors = {
         "grad_output": grad_output,
@@ -297,4 +325,5 @@ def bce_with_logits_backward(
         values=values,
         time=time,
         errors=errors,
+        out=out,
     )

@@ -320,6 +320,7 @@ def group_norm_backward(
     values: bool = True,
     time: bool = True,
     errors: bool = True,
+    out: Mapping[str, Any] | None = None,
 ) -> OpResult:
     """Gradient of group normalisation, on a product.
 
@@ -327,8 +328,8 @@ def group_norm_backward(
     gamma: c elements, or None for ones; all float16, bfloat16 or float32, of one type. n, c, hxw are taken from x (N,
     C, ...), group from the size of mean, where they are left out. Outputs that output_mask asks for: grad_input (shape
     of x), grad_gamma, grad_beta (shape of gamma, or (c,)). Arrays of numpy or torch (CPU), of any strides, or
-    `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the operator does not take. See
-    `run_op`.
+    `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the operator does not take. out:
+    arrays by name of output that take the results. See `run_op`.
     """
     if len(output_mask) != 3:
         raise UsageError(f"{NAME}: output_mask has {len(output_mask)} entries; it must have 3")
@@ -344,4 +345,5 @@ def group_norm_backward(
         values=values,
         time=time,
         errors=errors,
+        out=out,
     )

@@ -9,7 +9,8 @@ tree, as the vendor's current kernels do (hicann/ops-nn, norm/rms_norm_grad).
 
 strategy full_row keeps whole rows in UB and reads dy and x once. split_row cuts the columns into chunks and sweeps twice
 over each block of rows: the first sweep makes c and dgamma, the second reads dy and x again and makes dx. auto is
-full_row where one row fits (see `full_row_bytes`), else split_row.
+full_row where one row fits (see `full_row_bytes`), else split_row. vendor is the choice of the vendor's tiling: a row at a
+time up to 6080 columns, several up to 640, above that chunks of 4096 columns, which read everything twice.
 """
 
 from __future__ import annotations
@@ -202,7 +203,12 @@ def check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 PARAMETERS = (
-    choice("strategy", "auto", ("auto", "full_row", "split_row"), "whole rows in UB, or chunks of columns"),
+    choice(
+        "strategy",
+        "auto",
+        ("auto", "full_row", "split_row", "vendor"),
+        "whole rows in UB, or chunks of columns",
+    ),
     integer("rows", None, 1, None, "rows of a tile"),
     integer("cols", None, 1, None, "columns of a chunk of split_row, rounded up to whole repeats of 64"),
     integer("cores", None, 1, None, "cores that share the rows; all of the product if left out"),
@@ -231,7 +237,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         "multibuffer": tiling["buffers"],
     }
     two_phase = tiling["combine"] == "two_phase"
-    if tiling["strategy"] == "full_row":
+    if tiling["cols"] == gamma.size and tiling["strategy"] != "split_row":
         kernel, own = full_row, {"TWO_PHASE": two_phase}
     else:
         length = gamma.size
@@ -252,7 +258,8 @@ def _combined(
     if tiling["combine"] == "atomic":
         return [zero_fill_step(dgamma, cores)], dgamma, []
     parts = workshop.tensor((tiling["cores"], dgamma.size), float32)
-    clear = [zero_fill_step(parts, cores)] if tiling["strategy"] == "split_row" else []
+    whole = tiling["cols"] == dgamma.size and tiling["strategy"] != "split_row"
+    clear = [] if whole else [zero_fill_step(parts, cores)]
     return clear, parts, [sum_partials_step(parts, dgamma, cores, tiling["buffers"])]
 
 
@@ -294,6 +301,7 @@ def _case(name: str, title: str, rows: int | tuple[int, ...], cols: int, source:
     return Case(name, title, {"rows": rows, "cols": cols}, source)
 
 
+_HIDDEN = "hidden size of the public model configuration"
 CASES = (
     _case(
         "llama3-8b", "Llama-3 8B, 2048 tokens", 2048, 4096, "hidden size of the public model configuration"
@@ -330,6 +338,22 @@ CASES = (
         "head size of the public model configuration",
     ),
     _case("decode", "one token of Llama-3 8B", 1, 4096, "hidden size of the public model configuration"),
+    _case("tinyllama", "TinyLlama and Llama-3.2 1B, 4096 tokens", 4096, 2048, _HIDDEN),
+    _case(
+        "deepseek-v3-query",
+        "DeepSeek-V3, low-rank query norm",
+        4096,
+        1536,
+        "q_lora_rank of the configuration",
+    ),
+    _case("key-norm", "norm of each of 8 key heads", (8192, 8), 64, _HIDDEN),
+    _case(
+        "vendor-12288",
+        "network case of the vendor's tests",
+        (256, 1),
+        12288,
+        "hicann/ops-nn, tests of rms_norm_grad",
+    ),
     _case("tiny", "small enough to look at", 8, 64, "made for a first look"),
 )
 
@@ -372,12 +396,14 @@ def rms_norm_grad(
     values: bool = True,
     time: bool = True,
     errors: bool = True,
+    out: Mapping[str, Any] | None = None,
 ) -> OpResult:
     """dx and dgamma of RMS normalisation, on a product.
 
     x: L + T axes, 1 to 8 in all; gamma: T axes; rstd: L axes, float32, optionally followed by axes of length 1; dy as x.
     dy and x are float16, bfloat16 or float32; gamma is of their type or float32. Arrays of numpy or torch (CPU), of any
-    strides, or `sim.shape(...)` for time only. Outputs: dx (as x), dgamma (shape of gamma, float32). See `run_op`.
+    strides, or `sim.shape(...)` for time only. Outputs: dx (as x), dgamma (shape of gamma, float32). out: arrays
+    by name of output that take the results. See `run_op`.
     """
     return run_op(
         OPERATOR,
@@ -388,4 +414,5 @@ def rms_norm_grad(
         values=values,
         time=time,
         errors=errors,
+        out=out,
     )

@@ -157,12 +157,21 @@ def split_row_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
 def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here; cut to what the shapes allow.
 
-    strategy auto: full_row if one row fits UB by `full_row_bytes`, else split_row. rows: see `best_rows`.
+    strategy vendor: see `vendor_tile`. auto: full_row if one row fits UB by `full_row_bytes`, else split_row. rows: see
+    `best_rows`.
     """
     row_count = x.size // gamma.size
     share = -(-row_count // min(workshop.cores(knobs["cores"]), row_count))
     capacity, itemsize, copies = workshop.product.ub_bytes, dtype_of(x).itemsize, knobs["buffers"]
     strategy = knobs["strategy"]
+    if strategy == "vendor":
+        rows, cols = vendor_tile(gamma.size, share, itemsize)
+        # The vendor's kernel computes in place on buffers of FP32 width; ours needs more for a row.
+        while rows > 1 and full_row_bytes(cols, rows, itemsize, copies) > capacity:
+            rows -= 1
+        if cols == gamma.size and full_row_bytes(cols, rows, itemsize, copies) > capacity:
+            knobs = {**knobs, "buffers": 1}
+        return {**knobs, "rows": rows, "cols": cols, "cores": -(-row_count // share)}
     if strategy == "auto":
         one_row = full_row_bytes(gamma.size, 1, itemsize, copies)
         strategy = "full_row" if one_row <= capacity else "split_row"
@@ -177,6 +186,23 @@ def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Worksho
         "cols": cols,
         "cores": -(-row_count // share),
     }
+
+
+VENDOR_FULL_ROW, VENDOR_SMALL_ROW, VENDOR_CHUNK = 6080, 640, 4096  # columns
+VENDOR_UB = 195_584
+
+
+def vendor_tile(length: int, share: int, itemsize: int) -> tuple[int, int]:
+    """(rows, columns) of a tile by the vendor's rules (hicann/ops-nn, rms_norm_grad/op_host/rms_norm_grad_tiling.cpp).
+
+    `share`: rows of a core. Rows of at most 640 columns go in blocks, up to 6080 one at a time, longer ones in chunks of
+    4096; there the vendor's kernel keeps the sums of 32 rows between its sweeps, ours of one, with the same traffic.
+    """
+    cols = up(length, BLOCK_BYTES // itemsize)
+    if cols > VENDOR_FULL_ROW:
+        return 1, VENDOR_CHUNK
+    rows = (VENDOR_UB - 10 * cols) // (24 * cols + 268) if cols <= VENDOR_SMALL_ROW else 1
+    return max(1, min(rows, share)), length
 
 
 def _chunk(row_length: int, wanted: int | None) -> int:

@@ -18,6 +18,7 @@ from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
 from .advice import knob_advice
+from .given_outputs import direct, read_outputs, write_back
 from .layout import copy_step
 from .memory import require_memory
 from .neighbours import changes
@@ -96,13 +97,16 @@ def run_op(
     overrides: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     explain: bool = False,
+    out: Mapping[str, Any] | None = None,
 ) -> OpResult:
     """Run one operator.
 
     case: a case's name, or sizes by name; None is the first case. inputs: arrays by name instead of a case (numpy, torch
     on the CPU, or `sim.shape(...)` for time only), converted to `dtype` if that is given. dtype: None is the operator's
     first that the product has. product: None is that of the current device. tiling: knobs by name; what is left out the
-    operator chooses. options: arguments of the operator, such as {"reduction": "sum"}. seed, distribution: of inputs made
+    operator chooses. options: arguments of the operator, such as {"reduction": "sum"}. out: arrays by name of output that
+    take the results, of any strides and float type; what the operator does not write itself is cast and copied by
+    launches. seed, distribution: of inputs made
     for a case. explain: whether to time each launch again with every figure at the fast and
     the slow end of what was published, and with one limit lifted at a time, and the operator with one knob changed at
     a time. progress: called with (programs
@@ -124,7 +128,7 @@ def run_op(
         else:
             problem = problem_of_inputs(op, inputs, dtype, given)
         asked = {n: knobs[n] for n in tiling or {}}
-        return _run(op, problem, knobs, asked, machine, errors, progress)
+        return _run(op, problem, knobs, asked, machine, errors, progress, out or {})
 
 
 def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[str, ...]:
@@ -144,6 +148,7 @@ def _run(
     machine: Device,
     errors: bool,
     progress: Progress | None,
+    out: Mapping[str, Any],
 ) -> OpResult:
     op.dtypes_on(machine.product)
     _check_tensors(op, problem, machine)
@@ -152,10 +157,18 @@ def _run(
         require_memory(op, problem.tensors)
     workshop = Workshop(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, workshop)
-    plan = op.plan(tensors, problem.options, knobs, workshop)
-    warnings = (*warnings, *_changed(op, asked, plan.tiling))
     shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
     bench = Workshop(machine.product, False)
+    given: dict[str, np.ndarray] = {}
+    if out:
+        expected = op.plan(shapes, problem.options, knobs, bench).outputs
+        given = read_outputs(op.name, out, expected)
+        workshop = replace(workshop, given=direct(given, expected))
+    plan = op.plan(tensors, problem.options, knobs, workshop)
+    last, words_of_out = write_back(given, plan.outputs, workshop)
+    plan = replace(plan, steps=(*plan.steps, *last), outputs={**plan.outputs, **given})
+    notes += words_of_out
+    warnings = (*warnings, *_changed(op, asked, plan.tiling))
 
     def replan(tiling: dict[str, Any]) -> Plan:
         return op.plan(shapes, problem.options, tiling, bench)
@@ -169,7 +182,7 @@ def _run(
     except BufferOverflowError as e:
         way_out = knob_advice(op, plan.tiling, replan)
         raise BufferOverflowError(f"{e}\n{way_out}".rstrip()) from None
-    outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray)}
+    outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
     reports = _errors(op, problem, outputs) if errors and machine.values else {}
     words = (*notes, *plan.notes, *_without_cube(op, machine))
     return OpResult(

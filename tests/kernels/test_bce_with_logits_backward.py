@@ -306,7 +306,8 @@ def test_default_tilings_of_the_cases_come_near_the_bound(case, dtype):
     run = run_op(OP, case, dtype, values=False).run
     launch = run.launches[0]
     assert run.buffers["UB"].peak_bytes <= run.buffers["UB"].capacity_bytes
-    assert not run.warnings
+    assert all("are padded to" in w for w in run.warnings)  # rows that are no multiple of a block
+    assert bool(run.warnings) == (case == "chest-xray")
     # rows that start anywhere in a line weigh up to a quarter more on the way than the bytes of the bound
     assert launch.time_us - launch.overhead_us < 1.36 * launch.bound[1] + 2.5
 

@@ -377,3 +377,64 @@ def test_the_tiling_in_the_record_is_what_was_used():
 def test_more_cores_than_there_are_is_refused():
     with pytest.raises(sim.UsageError, match="'cores' is 41, ascend910b3 has 40 vector cores"):
         run_op(OP, "tiny", tiling={"cores": 41})
+
+
+# -- the vendor's tiling ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "dtype", "tile", "cores"),
+    [
+        (2048, 4096, "float16", (1, 4096), 48),
+        (2048, 8192, "float16", (1, 4096), 48),
+        (1024, 16384, "float32", (1, 4096), 47),
+        (8192, 128, "float16", (58, 128), 48),
+        (65536, 64, "float16", (108, 64), 48),
+        (512, 576, "float32", (11, 576), 47),
+        (40, 640, "float16", (1, 640), 40),
+    ],
+)
+def test_the_vendors_tiles_are_those_of_the_page(rows, cols, dtype, tile, cores):
+    """Rows of a block, columns and cores of 48; 11 rows are the share of a core."""
+    from ascendtile.kernels.rms_norm_grad_tiles import vendor_tile
+
+    share = -(-rows // 48)
+    assert vendor_tile(cols, share, 2 if dtype == "float16" else 4) == tile
+    used = run_op(
+        OP, {"rows": rows, "cols": cols}, dtype, "ascend910b2", tiling={"strategy": "vendor"}, values=False
+    )
+    assert used.tiling["cores"] == cores
+
+
+def test_the_vendors_tiling_reads_twice_above_6080_columns():
+    moved = {}
+    for cols in (6080, 6096):
+        run = run_op(OP, {"rows": 480, "cols": cols}, "float32", tiling={"strategy": "vendor"}, values=False)
+        moved[cols] = run.launches[-1].resources["L2"] / (480 * cols * 4)
+    assert moved[6080] == pytest.approx(3, rel=0.1)
+    assert moved[6096] == pytest.approx(5, rel=0.1)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(7, 40), (83, 192), (5, 700), (3, 6096)])
+@pytest.mark.parametrize("combine", ["atomic", "two_phase"])
+def test_values_of_the_vendors_tiling(values, combine, rows, cols):
+    inputs = OP.inputs({"rows": rows, "cols": cols}, "float16", seed=rows)
+    assert_close(
+        values(OP, inputs=inputs, tiling={"strategy": "vendor", "combine": combine}), inputs, "float16"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "status"),
+    [
+        ({"rstd": ((8,), F16)}, 161002),
+        ({"gamma": ((8,), F16)}, 161002),
+        ({"dy": ((4, 8), F32)}, 561002),
+        ({"gamma": ((4,), F32)}, 561002),
+    ],
+)
+def test_refusals_have_the_status_of_the_page(shapes, status):
+    whole = {"dy": ((8, 8), F32), "x": ((8, 8), F32), "rstd": ((8,), F32), "gamma": ((8,), F32), **shapes}
+    with pytest.raises(sim.RefusedError) as error:
+        rms_norm_grad(**{n: sim.shape(*s) for n, s in whole.items()}, values=False)
+    assert error.value.status == status

@@ -1,0 +1,114 @@
+"""Outputs that the user gives: written in place, cast and copied where the operator cannot, refused where it must."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+from ascendtile.kernels import (
+    batch_norm_reduce_backward,
+    bce_with_logits_backward,
+    get_operator,
+    group_norm_backward,
+    operators,
+    rms_norm_grad,
+    run_op,
+)
+
+VECTOR_OPERATORS = (
+    "rms_norm_grad",
+    "bce_with_logits_backward",
+    "batch_norm_reduce_backward",
+    "group_norm_backward",
+)
+PYTHON_FACES = (rms_norm_grad, bce_with_logits_backward, batch_norm_reduce_backward, group_norm_backward)
+
+
+def strided_like(x, dtype=None):
+    """Every second element of every axis of a wider array."""
+    wide = np.full([2 * n for n in x.shape], -77).astype(dtype or x.dtype)
+    return wide[tuple(slice(None, None, 2) for _ in x.shape)]
+
+
+@pytest.mark.parametrize("name", VECTOR_OPERATORS)
+def test_contiguous_outputs_are_written_in_place(name):
+    inputs = get_operator(name).inputs("tiny", "float16")
+    expected = run_op(name, inputs=inputs)
+    out = {n: np.full_like(x, 7) for n, x in expected.outputs.items()}
+    result = run_op(name, inputs=inputs, out=out)
+    assert all(result.outputs[n] is out[n] for n in out)
+    assert all(out[n].tobytes() == x.tobytes() for n, x in expected.outputs.items())
+    assert [x.kernel for x in result.launches] == [x.kernel for x in expected.launches]
+
+
+@pytest.mark.parametrize("name", VECTOR_OPERATORS)
+def test_strided_outputs_take_a_copy(name):
+    inputs = get_operator(name).inputs("tiny", "bfloat16")
+    expected = run_op(name, inputs=inputs)
+    out = {n: strided_like(x) for n, x in expected.outputs.items()}
+    result = run_op(name, inputs=inputs, out=out)
+    for n, x in expected.outputs.items():
+        np.testing.assert_array_equal(out[n], x)
+        assert f"out {n} is strided: a launch of its own copies into it" in result.notes
+    assert [x.kernel for x in result.launches][-len(out) :] == ["copy_strided"] * len(out)
+    assert result.time_us > expected.time_us
+
+
+@pytest.mark.parametrize("name", VECTOR_OPERATORS)
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_outputs_of_another_type_take_a_cast(name, kind):
+    inputs = get_operator(name).inputs("tiny", "float16")
+    expected = run_op(name, inputs=inputs, time=False).outputs
+    out = {n: strided_like(x, kind) for n, x in expected.items()}
+    run_op(name, inputs=inputs, out=out, time=False)
+    for n, x in expected.items():
+        np.testing.assert_array_equal(out[n], x.astype(kind))
+
+
+def test_torch_outputs_are_written():
+    torch = pytest.importorskip("torch")
+    inputs = get_operator("rms_norm_grad").inputs("tiny", "float32")
+    dx = torch.zeros(64, 8).T
+    result = rms_norm_grad(**inputs, out={"dx": dx}, time=False)
+    np.testing.assert_array_equal(dx.numpy(), result.outputs["dx"])
+    assert dx.abs().sum() > 0
+
+
+@pytest.mark.parametrize("face", PYTHON_FACES, ids=lambda f: f.__name__)
+def test_every_python_face_takes_them(face):
+    op = operators()[face.__name__]
+    inputs = op.inputs("tiny", "float16")
+    expected = face(**inputs, time=False).outputs
+    name = op.outputs[0]
+    out = strided_like(expected[name])
+    face(**inputs, time=False, out={name: out})
+    np.testing.assert_array_equal(out, expected[name])
+
+
+def test_time_only_counts_the_copies_and_writes_nothing():
+    shapes = get_operator("rms_norm_grad").shapes("tiny", "float16")
+    dx = strided_like(np.zeros((8, 64), np.float16))
+    result = run_op("rms_norm_grad", inputs=shapes, values=False, out={"dx": dx})
+    assert [x.kernel for x in result.launches] == ["zero_fill", "full_row", "copy_strided"]
+    assert (dx == -77).all()
+    assert result.outputs == {}
+
+
+@pytest.mark.parametrize(
+    ("out", "text"),
+    [
+        ({"dz": np.zeros(1)}, "rms_norm_grad has no output 'dz' here; did you mean dx?"),
+        ({"dx": [1.0]}, "out 'dx' is a list; give a numpy array or a torch CPU tensor"),
+        ({"dx": np.zeros((8, 63), np.float16)}, "out 'dx' has shape (8, 63); it must be (8, 64)"),
+        ({"dx": np.zeros((8, 64), int)}, "out 'dx' holds int64; it must hold float16, bfloat16 or float32"),
+        ({"dx": np.zeros((8, 64))}, "out 'dx' holds float64; it must hold float16, bfloat16 or float32"),
+        ({"dx": np.broadcast_to(np.float16(0), (8, 64))}, "out 'dx' has elements that share memory"),
+        ({"dx": np.frombuffer(bytes(1024), np.float16).reshape(8, 64)}, "out 'dx' has read-only memory"),
+    ],
+)
+def test_outputs_that_cannot_be_taken(out, text):
+    with pytest.raises(sim.UsageError) as error:
+        run_op("rms_norm_grad", "tiny", "float16", out=out)
+    assert text in str(error.value)

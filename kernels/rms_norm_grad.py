@@ -44,7 +44,7 @@ from .operator import (
 from .parallel import float64, in_chunks
 from .parameter import choice, integer
 from .refusing import TILING_FAILED, refuse
-from .rms_norm_grad_tiles import choose, full_row, split_row
+from .rms_norm_grad_tiles import choose, full_row, split_row, split_row_vendor
 from .running import OpResult, run_op
 from .words import listed
 
@@ -246,7 +246,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
             "inverse_length": 1.0 / length,
             "part_stride": length if two_phase else 0,
         }
-        kernel = split_row
+        kernel = split_row_vendor if tiling["strategy"] == "vendor" else split_row
     return Plan((*before, Step(kernel, tiling["cores"], {**arguments, **own}), *after), outputs, tiling)
 
 

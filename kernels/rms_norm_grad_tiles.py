@@ -126,6 +126,55 @@ def split_row(
             tl.store(dx_ptr + at + tile, dx.to(dx_ptr.dtype.element_ty), mask=mask)
 
 
+@sim.jit
+def split_row_vendor(
+    dy_ptr,
+    x_ptr,
+    rstd_ptr,
+    gamma_ptr,
+    dx_ptr,
+    dgamma_ptr,
+    row_count,
+    row_length,
+    inverse_length,
+    rows_per_core,
+    part_stride,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+):
+    """As split_row, a row at a time in blocks of ROWS: gamma and dgamma of a chunk serve all rows of a block."""
+    pid = tl.program_id(0)
+    stop = min(pid * rows_per_core + rows_per_core, row_count)
+    col, place = tl.arange(0, COLS), tl.arange(0, ROWS).to(tl.float32)
+    part_ptr = dgamma_ptr + pid * part_stride
+    for first in range(pid * rows_per_core, stop, ROWS):
+        c = tl.zeros((ROWS,), tl.float32)
+        for begin in range(0, row_length, COLS):
+            inside = col < row_length - begin
+            gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
+            dgamma = tl.zeros((COLS,), tl.float32)
+            for row in range(first, min(first + ROWS, stop)):
+                at = row * row_length + begin + col
+                xh = tl.load(x_ptr + at, mask=inside, other=0.0).to(tl.float32) * tl.load(rstd_ptr + row)
+                dy = tl.load(dy_ptr + at, mask=inside, other=0.0).to(tl.float32)
+                dgamma += dy * xh
+                weighted = row_sums(tl.reshape(dy * gamma * xh, (1, COLS)))
+                c += tl.where(place == row - first, weighted, 0.0)
+            tl.atomic_add(part_ptr + begin + col, dgamma, mask=inside)
+        c = c * inverse_length
+        for begin in range(0, row_length, COLS):
+            inside = col < row_length - begin
+            gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
+            for row in range(first, min(first + ROWS, stop)):
+                at = row * row_length + begin + col
+                rstd = tl.load(rstd_ptr + row)
+                xh = tl.load(x_ptr + at, mask=inside, other=0.0).to(tl.float32) * rstd
+                dy = tl.load(dy_ptr + at, mask=inside, other=0.0).to(tl.float32)
+                own = tl.sum(tl.where(place == row - first, c, 0.0), axis=0)
+                dx = (dy * gamma - xh * own) * rstd
+                tl.store(dx_ptr + at, dx.to(dx_ptr.dtype.element_ty), mask=inside)
+
+
 # -- what fits -------------------------------------------------------------------------------------------------------
 
 BLOCK_BYTES = 32
@@ -167,7 +216,7 @@ def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Worksho
     if strategy == "vendor":
         rows, cols = vendor_tile(gamma.size, share, itemsize)
         # The vendor's kernel computes in place on buffers of FP32 width; ours needs more for a row.
-        while rows > 1 and full_row_bytes(cols, rows, itemsize, copies) > capacity:
+        while cols == gamma.size and rows > 1 and full_row_bytes(cols, rows, itemsize, copies) > capacity:
             rows -= 1
         if cols == gamma.size and full_row_bytes(cols, rows, itemsize, copies) > capacity:
             knobs = {**knobs, "buffers": 1}
@@ -189,6 +238,7 @@ def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Worksho
 
 
 VENDOR_FULL_ROW, VENDOR_SMALL_ROW, VENDOR_CHUNK = 6080, 640, 4096  # columns
+VENDOR_BLOCK = 32  # rows
 VENDOR_UB = 195_584
 
 
@@ -196,11 +246,11 @@ def vendor_tile(length: int, share: int, itemsize: int) -> tuple[int, int]:
     """(rows, columns) of a tile by the vendor's rules (hicann/ops-nn, rms_norm_grad/op_host/rms_norm_grad_tiling.cpp).
 
     `share`: rows of a core. Rows of at most 640 columns go in blocks, up to 6080 one at a time, longer ones in chunks of
-    4096; there the vendor's kernel keeps the sums of 32 rows between its sweeps, ours of one, with the same traffic.
+    4096 and blocks of 32 rows, whose sums are kept between the two sweeps.
     """
     cols = up(length, BLOCK_BYTES // itemsize)
     if cols > VENDOR_FULL_ROW:
-        return 1, VENDOR_CHUNK
+        return VENDOR_BLOCK, VENDOR_CHUNK
     rows = (VENDOR_UB - 10 * cols) // (24 * cols + 268) if cols <= VENDOR_SMALL_ROW else 1
     return max(1, min(rows, share)), length
 

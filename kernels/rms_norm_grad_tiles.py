@@ -178,7 +178,7 @@ def split_row_vendor(
 # -- what fits -------------------------------------------------------------------------------------------------------
 
 BLOCK_BYTES = 32
-SPLIT_COLUMNS = 2048  # a chunk of split_row is at most this long: longer ones leave no room for several rows
+SPLIT_COLUMNS = 1024  # a chunk of split_row is at most this long: longer ones leave no room for several rows
 # What the latencies of one turn of the loop cost, in elements of a tile (fitted to the simulator's own times).
 TURN_ELEMENTS = 500
 

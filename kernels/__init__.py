@@ -10,12 +10,15 @@ if __name__ == "kernels":
     raise ImportError("import ascendtile.kernels: the folder kernels/ is only the source of that package")
 
 from .batch_norm_reduce_backward import batch_norm_reduce_backward
+from .batch_norm_statistics import batch_norm_statistics
 from .bce_with_logits_backward import bce_with_logits_backward
+from .group_norm import group_norm
 from .group_norm_backward import group_norm_backward
 from .matmul import matmul
 from .operator import Case, Operator
 from .parameter import Parameter
 from .registry import get_operator, operators
+from .rms_norm import rms_norm
 from .rms_norm_grad import rms_norm_grad
 from .running import OpResult, run_op
 from .study import precision_study
@@ -29,13 +32,16 @@ __all__ = [
     "Parameter",
     "Study",
     "batch_norm_reduce_backward",
+    "batch_norm_statistics",
     "bce_with_logits_backward",
     "get_operator",
+    "group_norm",
     "group_norm_backward",
     "matmul",
     "operators",
     "precision_study",
     "precision_sweep",
+    "rms_norm",
     "rms_norm_grad",
     "run_op",
 ]

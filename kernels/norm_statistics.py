@@ -132,7 +132,7 @@ def group_norm_forward(
                 x = tl.load(x_ptr + (task * D + first) * S + begin + tile, mask=mask, other=0.0).to(
                     tl.float32
                 )
-                more = (min(ROWS, D - first) * min(COLS, S - begin)).to(tl.float32)
+                more = tl.cast(min(ROWS, D - first) * min(COLS, S - begin), tl.float32)
                 tile_mean = tl.sum(row_sums(x), axis=0) / more
                 apart = tl.where(mask, x - tile_mean, 0.0)
                 tile_squares = tl.sum(row_sums(apart * apart), axis=0)

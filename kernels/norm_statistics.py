@@ -138,7 +138,7 @@ def group_norm_forward(
                 tile_squares = tl.sum(row_sums(apart * apart), axis=0)
                 count, mean, squares = merged(count, mean, squares, more, tile_mean, tile_squares)
         rstd = 1.0 / tl.sqrt(squares * inverse_count + eps)
-        tl.store(mean_ptr + task, mean.to(mean_ptr.dtype.element_ty))
+        tl.store(mean_ptr + task, mean)
         tl.store(rstd_ptr + task, rstd.to(rstd_ptr.dtype.element_ty))
         for first in range(0, D, ROWS):
             alive = row < D - first

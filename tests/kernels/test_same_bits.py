@@ -28,6 +28,21 @@ def inputs(op, dtype):
             "rstd": np.abs(numbers((13,), 3, np.float32)) + np.float32(0.5),
             "gamma": numbers((200,), 4, dtype),
         }
+    if op == "batch_norm_reduce_backward":
+        return {
+            "grad_out": numbers((5, 7, 61), 1, dtype),
+            "x": numbers((5, 7, 61), 2, dtype),
+            "mean": numbers((7,), 3, np.float32),
+            "invstd": np.abs(numbers((7,), 4, np.float32)) + np.float32(0.5),
+        }
+    if op == "group_norm_backward":
+        return {
+            "grad_out": numbers((5, 12, 31), 1, dtype),
+            "x": numbers((5, 12, 31), 2, dtype),
+            "mean": numbers((5, 4), 3, dtype),
+            "rstd": np.abs(numbers((5, 4), 4, dtype)),
+            "gamma": numbers((12,), 5, dtype),
+        }
     return {
         "grad_output": numbers((1,), 1, dtype),
         "x": numbers((9, 333), 2, dtype),
@@ -36,6 +51,12 @@ def inputs(op, dtype):
 
 
 HASHES = {
+    ("batch_norm_reduce_backward", "float16"): "c9c0e55355cb292f",
+    ("batch_norm_reduce_backward", "bfloat16"): "cd94e949078cc697",
+    ("batch_norm_reduce_backward", "float32"): "1c06eebe3d2aadf8",
+    ("group_norm_backward", "float16"): "0e7912ad2b40a676",
+    ("group_norm_backward", "bfloat16"): "77d7f0f06118fcf4",
+    ("group_norm_backward", "float32"): "40ae940e98e2979d",
     ("matmul", "float16"): "b1b1acc63b6f8789",
     ("matmul", "bfloat16"): "4c0907493afde096",
     ("matmul", "float32"): "26bcc798125ee411",

@@ -11,6 +11,7 @@ if __name__ == "kernels":
 
 from .batch_norm_reduce_backward import batch_norm_reduce_backward
 from .batch_norm_statistics import batch_norm_statistics
+from .bce_with_logits import bce_with_logits
 from .bce_with_logits_backward import bce_with_logits_backward
 from .group_norm import group_norm
 from .group_norm_backward import group_norm_backward
@@ -33,6 +34,7 @@ __all__ = [
     "Study",
     "batch_norm_reduce_backward",
     "batch_norm_statistics",
+    "bce_with_logits",
     "bce_with_logits_backward",
     "get_operator",
     "group_norm",

@@ -38,6 +38,7 @@ ARCHITECTURES = {
     2002: ("float16", "float32"),
     1001: ("float16", "float32"),
 }
+NAME = "bce_with_logits_backward"
 MAX_RANK = 8
 LOSS_SCALE = (
     2.0**15
@@ -73,26 +74,24 @@ def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tup
     return ()
 
 
-def check_types(tensors: Tensors, product: Product) -> None:
+def check_types(tensors: Tensors, product: Product, op: str = NAME) -> None:
     """Every tensor in the product's types."""
     here = OPERATOR.dtypes_on(product)
     for n, tensor in tensors.items():
-        check_dtype("bce_with_logits_backward", n, tensor, here, product)
+        check_dtype(op, n, tensor, here, product)
 
 
-def check_shapes(tensors: Tensors) -> None:
+def check_shapes(tensors: Tensors, op: str = NAME) -> None:
     """target as x; what may broadcast must broadcast to x."""
     shape = tensors["x"].shape
     if len(shape) > MAX_RANK:
-        raise refuse(f"bce_with_logits_backward: x has rank {len(shape)}; it must be from 0 to {MAX_RANK}")
+        raise refuse(f"{op}: x has rank {len(shape)}; it must be from 0 to {MAX_RANK}")
     if tensors["target"].shape != shape:
-        raise refuse(
-            f"bce_with_logits_backward: target has shape {tensors['target'].shape}, x has {shape}; they must be equal"
-        )
+        raise refuse(f"{op}: target has shape {tensors['target'].shape}, x has {shape}; they must be equal")
     for n in STRETCHED:
         if n in tensors and not _broadcasts(tensors[n].shape, shape):
             raise refuse(
-                f"bce_with_logits_backward: {n} has shape {tensors[n].shape}, which does not broadcast to that of x, "
+                f"{op}: {n} has shape {tensors[n].shape}, which does not broadcast to that of x, "
                 f"{shape}: aligned right, every axis must be equal or 1"
             )
 

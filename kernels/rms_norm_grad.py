@@ -338,7 +338,7 @@ CASES = (
         "head size of the public model configuration",
     ),
     _case("decode", "one token of Llama-3 8B", 1, 4096, "hidden size of the public model configuration"),
-    _case("tinyllama", "TinyLlama and Llama-3.2 1B, 4096 tokens", 4096, 2048, _HIDDEN),
+    _case("llama3-1b", "Llama-3.2 1B and TinyLlama, 4096 tokens", 4096, 2048, _HIDDEN),
     _case(
         "deepseek-v3-query",
         "DeepSeek-V3, low-rank query norm",

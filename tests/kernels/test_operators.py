@@ -24,7 +24,7 @@ def test_operators_are_found_by_name():
     ("name", "text"),
     [
         ("rms_norm_gard", "unknown operator 'rms_norm_gard'; did you mean rms_norm_grad"),
-        ("bce", "did you mean bce_with_logits_backward?"),
+        ("bce", "did you mean bce_with_logits or bce_with_logits_backward?"),
         ("zzz", "; known are batch_norm_reduce_backward, batch_norm_statistics"),
         ("", "unknown operator ''"),
     ],

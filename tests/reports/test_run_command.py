@@ -204,7 +204,7 @@ def test_report_of_what_is_no_record(refused, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "rms_norm_gard"], "did you mean rms_norm_grad?"),
+        (["run", "rms_norm_gard"], "did you mean rms_norm_grad"),
         ([*TINY[:3], "tinny"], "has no case 'tinny'; did you mean tiny?"),
         ([*TINY, "--dtype", "float64"], "float64"),
         ([*TINY, "--cube-math-type", "FAST"], "unknown cube_math_type 'FAST'; allowed are KEEP_DTYPE"),

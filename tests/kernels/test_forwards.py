@@ -11,6 +11,7 @@ import ascendtile.simulator as sim
 from ascendtile.kernels import (
     batch_norm_reduce_backward,
     batch_norm_statistics,
+    bce_with_logits,
     get_operator,
     group_norm,
     group_norm_backward,
@@ -120,6 +121,49 @@ def test_statistics_keep_their_digits_where_the_mean_is_large(shape):
     np.testing.assert_allclose(result.outputs["mean"], wide.mean(ax), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [F16, BF16, F32])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"shape": (3, 4, 50)},
+        {"shape": (70, 33), "weight": 33},
+        {"shape": (5, 7, 6, 9), "pos_weight": (7, 1, 1)},
+        {"shape": (9, 40), "weight": (9, 1), "pos_weight": 1},
+        {"shape": ()},
+    ],
+)
+def test_binary_cross_entropy(values, sizes, reduction, dtype):
+    op = get_operator("bce_with_logits")
+    inputs = op.inputs(sizes, dtype)
+    for tiling in ({}, {"block": 16, "cores": 3}):
+        result = values(op, inputs=inputs, options={"reduction": reduction}, tiling=tiling)
+        assert result.outputs["out"].dtype == inputs["x"].dtype
+        assert_near(result, op.reference(inputs, reduction=reduction))
+
+
+def test_binary_cross_entropy_against_torch():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(2)
+    x, t, w, p = rng.normal(size=(6, 5)) * 5, rng.random((6, 5)), rng.random(5), rng.random((6, 1))
+    loss = torch.nn.functional.binary_cross_entropy_with_logits
+    for reduction in ("none", "mean", "sum"):
+        a, b, c, d = (torch.tensor(v) for v in (x, t, w, p))
+        expected = loss(a, b, c, reduction=reduction, pos_weight=d)
+        inputs = {"x": x, "target": t, "weight": w, "pos_weight": p}
+        golden = get_operator("bce_with_logits").reference(inputs, reduction=reduction)["out"]
+        np.testing.assert_allclose(golden, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_the_loss_of_nothing():
+    x = np.empty((0, 3), np.float32)
+    assert bce_with_logits(x, x, reduction="sum").outputs["out"] == 0
+    mean = bce_with_logits(x, x)
+    assert np.isnan(mean.outputs["out"])
+    assert mean.warnings == ("x is empty: its mean is NaN",)
+    assert bce_with_logits(x, x, reduction="none").outputs["out"].shape == (0, 3)
+
+
 # -- what the gradients take from them -------------------------------------------------------------------------------
 
 
@@ -173,6 +217,9 @@ def test_gradients_take_what_the_forwards_give():
         ("group_norm", "sd-unet-640"),
         ("group_norm", "sd-unet-mid"),
         ("group_norm", "small-maps"),
+        ("bce_with_logits", "yolo"),
+        ("bce_with_logits", "segmentation"),
+        ("bce_with_logits", "imagenet-labels"),
     ],
 )
 def test_default_tilings_fit(name, case, dtype):

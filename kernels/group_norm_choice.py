@@ -117,7 +117,10 @@ def _resident(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, core
         return turns * (groups * size + TURN_ELEMENTS) + groups * size
 
     groups = min(fits, key=work)
-    used = min(cores, view.tasks // groups)
+    tiles = view.tasks // groups
+    used = -(
+        -tiles // -(-tiles // cores)
+    )  # no more than keep the number of turns: a launch costs what it wakes
     tiling = {"strategy": "resident", "groups": groups, "rows": view.depth, "cols": view.space, "parts": 1}
     return work(groups), {**tiling, "cores": used}
 

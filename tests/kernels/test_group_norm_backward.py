@@ -145,7 +145,7 @@ def test_the_statistics_of_a_case_belong_to_x():
 # -- every strategy and knob -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     n=st.integers(1, 7),
     group=st.integers(1, 6),
@@ -165,7 +165,7 @@ def test_any_shape_and_tiling(n, group, depth, space, strategy, combine, form, t
     assert_close(result, inputs, group, form)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     n=st.integers(1, 90),
     group=st.integers(1, 8),

@@ -18,7 +18,7 @@ MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
 TURN_ELEMENTS = 700
 GROUP_ELEMENTS = 2500
 LAUNCH_ELEMENTS = 42_000
-TWICE, TWICE_APART = 1.5, 1.7
+TWICE, TWICE_APART = 1.5, {2: 1.45, 4: 2.6}  # apart: by bytes of an element
 UNITS_PER_CORE = 4
 NAME = "group_norm_backward"
 
@@ -151,7 +151,7 @@ def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores:
     units = view.tasks * blocks * parts
     share = -(-units // cores)
     turns = share * -(-chunks // parts)
-    work = turns * (TWICE_APART * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + LAUNCH_ELEMENTS
+    work = turns * (TWICE_APART[itemsize] * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + LAUNCH_ELEMENTS
     work += -(-share // (blocks * parts)) * GROUP_ELEMENTS
     tiling = {"strategy": "shared", "groups": 1, "rows": rows, "cols": cols, "parts": parts}
     return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}

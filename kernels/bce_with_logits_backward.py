@@ -23,6 +23,7 @@ import numpy as np
 from .. import simulator as sim
 from ..simulator.execution.memory import Shape
 from ..simulator.products import Product
+from .bce_with_logits_space import bound_us, explored, fits
 from .bce_with_logits_tiles import STRETCHED, choose, make_step, tile_elements
 from .draw import Draw
 from .operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
@@ -281,6 +282,9 @@ OPERATOR = Operator(
     plan=plan,
     formula=formula,
     scaled="grad_output",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
 )
 
 

@@ -24,6 +24,8 @@ from ..simulator.precision.cube_math import Resolution, resolve_matmul
 from ..simulator.products import Product
 from .combine import sum_partials_step
 from .draw import Draw
+from .matmul_bound import bound_us
+from .matmul_space import explored, fits
 from .matmul_tiles import cast_step, choose, product_step
 from .operator import (
     DTYPE_NAMES,
@@ -290,6 +292,9 @@ OPERATOR = Operator(
     accumulates="k",
     order_knobs=("split_k", "accumulate"),
     cut=cut,
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
 )
 
 

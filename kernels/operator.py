@@ -106,6 +106,8 @@ class Operator:
     of the Vector unit. accumulates: the size that is the length of the longest sum. scaled: the input that a study of
     ranges scales, by default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so
     many rows and columns (None: what a study affords); empty where that is all of it.
+    explored: the axes of the space of tilings, by knob; without, every knob gets the values that its declaration suggests.
+    fits: rule -> which points (columns of knobs) keep it, for a product and a cubeMathType. bound_us: least time of points.
     """
 
     name: str
@@ -134,6 +136,9 @@ class Operator:
     accumulates: str | None = None
     scaled: str | None = None
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
+    explored: Callable[[Tensors, Product], Mapping[str, tuple[Any, ...]]] | None = None
+    fits: Callable[[Tensors, Product, str, Mapping[str, np.ndarray]], Mapping[str, np.ndarray]] | None = None
+    bound_us: Callable[[Tensors, Product, str, Mapping[str, np.ndarray]], np.ndarray] | None = None
 
     def inputs(
         self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"

@@ -44,6 +44,7 @@ from .operator import (
 from .parallel import float64, in_chunks
 from .parameter import choice, integer
 from .refusing import TILING_FAILED, refuse
+from .rms_norm_grad_space import bound_us, explored, fits
 from .rms_norm_grad_tiles import choose, full_row, split_row, split_row_vendor
 from .running import OpResult, run_op
 from .words import listed
@@ -381,6 +382,9 @@ OPERATOR = Operator(
     formula=formula,
     accumulates="cols",
     scaled="dy",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
 )
 
 

@@ -1,4 +1,4 @@
-"""The command line: `ascendtile run | precision | validate | ops | products | report | demo`, one file of `commands/` each.
+"""The command line: `ascendtile run | explore | precision | validate | ...`, one file of `commands/` each.
 
 Exit status: 0 success; 2 wrong usage or input; 1 a run that failed (overflow, out of bounds, hang), or a fault of
 ascendtile itself; 130 interrupted. Errors are one message on standard error and never a stack trace, unless

@@ -17,6 +17,10 @@ from .no_assembly import NoAssembly
 if TYPE_CHECKING:
     from .precision.metrics import ErrorReport
 
+ASSUMED_FIGURES = (
+    "nobody published these figures, they are assumed (grade D): "  # begins a launch's note; keys follow
+)
+
 
 @dataclass(frozen=True)
 class LineCost:
@@ -233,7 +237,12 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(w for x in self.launches for w in x.notes))
+        """What the launches note, each once; the assumed figures of all of them in one note."""
+        every = dict.fromkeys(w for x in self.launches for w in x.notes)
+        assumed = [w for w in every if w.startswith(ASSUMED_FIGURES)]
+        keys = dict.fromkeys(k for w in assumed for k in w.removeprefix(ASSUMED_FIGURES).split(", "))
+        together = (f"{ASSUMED_FIGURES}{', '.join(keys)}",) if keys else ()
+        return (*(w for w in every if w not in assumed), *together)
 
     @property
     def asm(self) -> NoAssembly:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-VIEWS = {"text": ("ascendtile.reports.terminal", "run_text")}
+VIEWS = {
+    "text": ("ascendtile.reports.terminal", "run_text"),
+    "exploration": ("ascendtile.reports.explore_view", "exploration_text"),
+    "shapes": ("ascendtile.reports.explore_tables", "shapes_text"),
+    "variants": ("ascendtile.reports.explore_tables", "variants_text"),
+    "difference": ("ascendtile.reports.explore_tables", "difference_text"),
+}
 
 
 def show(kind: str, record: Any) -> str:

@@ -2,3 +2,29 @@
 
 if __name__ == "tiling":
     raise ImportError("import ascendtile.tiling: the folder tiling/ is only the source of that package")
+
+from .difference import Difference, difference
+from .exploration import Exploration
+from .explore import Interrupted, explore
+from .shapes import Shapes, explore_shapes
+from .space import Rule, Space, choices, divisors, integers, multiples, powers_of_two
+from .what_if import Variants, what_if
+
+__all__ = [
+    "Difference",
+    "Exploration",
+    "Interrupted",
+    "Rule",
+    "Shapes",
+    "Space",
+    "Variants",
+    "choices",
+    "difference",
+    "divisors",
+    "explore",
+    "explore_shapes",
+    "integers",
+    "multiples",
+    "powers_of_two",
+    "what_if",
+]

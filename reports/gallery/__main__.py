@@ -22,7 +22,7 @@ RUNS = {"rms_norm_grad": {"case": "llama3-8b", "dtype": "bfloat16"}}
 def draw(name: str, folder: Path) -> Path:
     """The page of one run as an SVG file."""
     options = RUNS[name]
-    run = run_op(name, case=options["case"], dtype=options["dtype"]).run
+    run = run_op(name, case=options["case"], dtype=options["dtype"], explain=True).run
     console = Console(
         record=True, width=80, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )

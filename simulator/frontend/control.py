@@ -539,16 +539,24 @@ def _same_constant(a: Any, c: Any) -> bool:
         return False
 
 
+def _nodes(s: ast.stmt) -> list[ast.AST]:
+    """Every node of a statement. Kept with it: every compilation of a kernel asks again."""
+    found: list[ast.AST] | None = s.__dict__.get("nodes_below")
+    if found is None:
+        found = s.__dict__["nodes_below"] = list(ast.walk(s))
+    return found
+
+
 def _returns(body: list[ast.stmt]) -> bool:
-    return any(isinstance(n, ast.Return) for s in body for n in ast.walk(s))
+    return any(isinstance(n, ast.Return) for s in body for n in _nodes(s))
 
 
 def _assigned(body: list[ast.stmt]) -> list[str]:
     """Names that statements assign, in order of first appearance."""
     seen: dict[str, None] = {}
     for s in body:
-        variables = {id(n.target) for n in ast.walk(s) if isinstance(n, ast.For)}
-        for n in ast.walk(s):
+        variables = {id(n.target) for n in _nodes(s) if isinstance(n, ast.For)}
+        for n in _nodes(s):
             if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in variables:
                 seen[n.id] = None
     return list(seen)
@@ -556,7 +564,7 @@ def _assigned(body: list[ast.stmt]) -> list[str]:
 
 def _loop_variables(body: list[ast.stmt]) -> list[str]:
     """Names that are variables of loops inside of the statements."""
-    loops = [n for s in body for n in ast.walk(s) if isinstance(n, ast.For)]
+    loops = [n for s in body for n in _nodes(s) if isinstance(n, ast.For)]
     return [n.target.id for n in loops if isinstance(n.target, ast.Name)]
 
 

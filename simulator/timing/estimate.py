@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -76,7 +77,7 @@ def make_plan(call: Call) -> Plan:
     try:
         homes, placement = _place(call, program)
     except BufferOverflowError as e:
-        raise BufferOverflowError(f"{e}\n{_advice(call)}") from None
+        raise _Overflow(str(e), call) from None
     vector, shared = has_vector_work(program, homes), shares_turns(program, device.product)
     shared = shared and vector
     wiring = wire(device.product, homes.has_dot, vector, has_sub_vectors(program) or shared)
@@ -95,6 +96,24 @@ def make_plan(call: Call) -> Plan:
     padded_rows(plan)
     buffer_words(plan)
     return plan
+
+
+class _Overflow(BufferOverflowError):
+    """An overflow with its way out, which is found by trying: only if somebody reads it, a search over tilings does not."""
+
+    def __init__(self, words: str, call: Call) -> None:
+        super().__init__(words)
+        self.call = call
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}\n{self.advice}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BufferOverflowError, (str(self),)
+
+    @functools.cached_property
+    def advice(self) -> str:
+        return _advice(self.call)
 
 
 def has_vector_work(program: Program, homes: Homes) -> bool:

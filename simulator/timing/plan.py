@@ -8,6 +8,7 @@ import numpy as np
 
 from ..frontend.program import Loc, Op, Program, Value
 from ..products import Product
+from ..run import ASSUMED_FIGURES
 from ..units.cube_rules import operand_format
 from .banks import Banks
 from .cost import CostModel
@@ -255,8 +256,7 @@ class Plan:
             keys.insert(0, DISPATCH)
         keys = [*(k for k in self.costs.model.assumed if k == CROSS_CORE), *keys]
         keys += [k for k in self.costs.model.assumed if k != CROSS_CORE]
-        named = f"{', '.join(keys[:4])}{f' and {len(keys) - 4} more' if len(keys) > 4 else ''}"
-        words = f"nobody published these figures, they are assumed (grade D): {named}"
+        words = f"{ASSUMED_FIGURES}{', '.join(keys)}"
         return (
             *dot_words(self.program, self.hf32),
             *self.placement.notes,

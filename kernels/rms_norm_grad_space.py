@@ -1,0 +1,118 @@
+"""What to try for RmsNormGrad, and how fast a tiling can be at best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..simulator.products import Product
+from .combine import FILL_COLUMNS, REPEAT, SUM_COLUMNS
+from .layout import up
+from .operator import Tensors, dtype_of
+from .vector_bound import LINE, Machine, Stream, touched
+
+Columns = Mapping[str, np.ndarray]
+LONGEST_CHUNK = 8192
+MOST_ROWS = 128
+
+
+def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
+    """Axes: strategy, rows and columns of a tile, cores, how parts of dgamma come together, copies."""
+    count, length = _lengths(tensors)
+    share = -(-count // min(product.vector_cores, count))
+    rows = tuple(r for r in (1, 2, 4, 8, 16, 32, 64, MOST_ROWS) if r < 2 * share)
+    chunks = tuple(c for c in (256, 512, 1024, 2048, 4096, LONGEST_CHUNK) if c < length) or (
+        up(length, REPEAT),
+    )
+    return {
+        "strategy": ("full_row", "split_row"),
+        "rows": rows,
+        "cols": chunks,
+        "cores": tuple(dict.fromkeys(max(1, product.vector_cores // d) for d in (1, 2, 4))),
+        "combine": ("atomic", "two_phase"),
+        "buffers": (1, 2),
+    }
+
+
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+    """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
+    _, length = _lengths(tensors)
+    size = dtype_of(tensors["x"]).itemsize
+    whole = points["strategy"] == "full_row"
+    cols = np.where(whole, length, np.minimum(points["cols"], length))
+    least = points["rows"] * cols * (2 * size + 4)  # dy and x as loaded, and one FP32 tile
+    return {
+        "full_row has no chunks: one value of cols stands for all": ~whole
+        | (points["cols"] == points["cols"].min()),
+        "the tiles of dy and x and one FP32 tile fit in UB": least <= product.ub_bytes,
+    }
+
+
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
+    """Least time in us of each point, all launches of it."""
+    m = Machine(product)
+    count, length = _lengths(tensors)
+    size = dtype_of(tensors["x"]).itemsize
+    whole = points["strategy"] == "full_row"
+    cores = np.minimum(points["cores"], count)
+    share = -(-count // cores)
+    used = -(-count // share)
+    rows = np.minimum(points["rows"], share)
+    cols = np.where(whole, length, np.minimum(length, -(-points["cols"] // REPEAT) * REPEAT))
+    chunks = -(-length // cols)
+    tiles = -(-share // rows) * np.where(whole, 1, chunks)
+    elements = share * length
+    smallest = (
+        np.where(share % rows, share % rows, rows) * np.where(length % cols, length % cols, cols) * size
+    )
+    stream = Stream(
+        turns=np.where(whole, tiles, 2 * tiles),
+        loads=smallest,
+        per_turn=2,
+        loaded=elements * size * np.where(whole, 2, 4),
+        stored=elements * size,
+        repeats=_vector(m, size, whole, elements, tiles, length),
+        smallest=smallest,
+        copies=points["buffers"],
+    )
+    run = np.where(whole & (length * size % LINE == 0), LINE, cols * size)
+    moved = count * length * size * 2 * touched(run)
+    return np.asarray(m.us(m.cycles(stream), moved, used) + _others_us(m, length, points, used, whole))
+
+
+def _vector(
+    m: Machine, size: int, whole: np.ndarray, elements: np.ndarray, tiles: np.ndarray, length: int
+) -> np.ndarray:
+    """Cycles of the Vector unit: all operations on all elements, or those in a row that each need the one before.
+
+    Seven products and differences, both sums, casts of narrow types; split_row reads dy and x twice and makes
+    xh and t twice.
+    """
+    cast = m.casts((size,))
+    names = [*cast, "mul", "mul", "mul", "mul", "mul", "mul", "sub", "add", *cast, *cast]
+    once = m.chain(names)[0]
+    again = m.chain([*cast, "mul", "mul", *cast])[0]
+    every = elements / REPEAT * np.where(whole, once, once + again)
+    repeat, waiting = m.chain([*cast, "mul", "mul", "mul", "sub", "mul", *cast])
+    return np.asarray(np.maximum(every, elements / REPEAT * repeat + tiles * waiting))
+
+
+def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """The launch that clears dgamma or its parts, and the one that adds the parts."""
+    two = points["combine"] == "two_phase"
+    flight = (m.read_latency + m.write_latency) / m.product.us_to_cycles(1.0)
+    cores = m.product.vector_cores
+    cells = np.where(two, used * length, length)
+    clearing = m.launch_us(np.minimum(cores, -(-cells // min(FILL_COLUMNS, up(length, 8)))))
+    step = min(SUM_COLUMNS, up(-(-length // cores), REPEAT))
+    summing = m.launch_us(min(cores, -(-length // step))) + flight
+    return np.asarray(
+        np.where(~two | ~whole, np.minimum(clearing, m.launch_us(1)), 0.0) + np.where(two, summing, 0.0)
+    )
+
+
+def _lengths(tensors: Tensors) -> tuple[int, int]:
+    length = tensors["gamma"].size
+    return tensors["x"].size // length, length

@@ -1,0 +1,70 @@
+"""What users write for `ascendtile explore`: spaces, budgets, tilings, changed figures."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+STORE = "explore.sqlite"
+
+
+def store_path(given: str | None) -> str:
+    """The store that was asked for, else one in the user's cache folder."""
+    if given:
+        return given
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return str(Path(cache) / "ascendtile" / STORE)
+
+
+def read_space(given: dict[str, str]) -> dict[str, Any]:
+    """ "block_m=64,128" is two values, "16..256" powers of two, "32..96+32" steps; mixtures are allowed."""
+    return {
+        name: [x for part in text.split(",") for x in _values(name, part)] for name, text in given.items()
+    }
+
+
+def _values(name: str, part: str) -> tuple[Any, ...]:
+    from ascendtile.tiling import integers, powers_of_two
+
+    if ".." not in part:
+        return (int(part),) if part.lstrip("-").isdecimal() else (part,)
+    low, _, rest = part.partition("..")
+    high, _, step = rest.partition("+")
+    if not (low.isdecimal() and high.isdecimal() and (step.isdecimal() or not step)):
+        raise click.BadParameter(f"{name}: {part!r} is no range; write 16..256 or 32..96+32")
+    return integers(int(low), int(high), int(step)) if step else powers_of_two(int(low), int(high))
+
+
+def read_budget(text: str | None) -> tuple[int | None, float | None]:
+    """ "500" is points, "60s" seconds, "2m" minutes."""
+    if text is None:
+        return None, None
+    try:
+        if text[-1:] in ("s", "m"):
+            return None, float(text[:-1]) * (60 if text.endswith("m") else 1)
+        return int(text), None
+    except ValueError:
+        raise click.BadParameter(
+            f"a budget is a number of tilings, or a time such as 60s or 5m, got {text!r}"
+        ) from None
+
+
+def read_changes(given: dict[str, str]) -> dict[str, list[str]]:
+    """ "buffers.ub=128KiB,256KiB" is two machines."""
+    return {name: text.split(",") for name, text in given.items()}
+
+
+def read_tiling(text: str) -> dict[str, str]:
+    """ "block_m=64,group=1" as knobs; "auto" is what the operator chooses."""
+    if text == "auto":
+        return {}
+    out = {}
+    for part in text.replace(" ", ",").split(","):
+        name, equals, value = (x.strip() for x in part.partition("="))
+        if not (name and equals and value):
+            raise click.BadParameter(f"{part!r} is not KNOB=VALUE; a tiling is block_m=64,group=1, or auto")
+        out[name] = value
+    return out

@@ -1,0 +1,149 @@
+"""The page of an exploration: the best tiling and its proof, what was refused, the best few and why they win."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ascendtile.reports import words
+from ascendtile.reports.console import PAGE_WIDTH
+from ascendtile.reports.sections import fact
+from ascendtile.reports.words import clean
+from ascendtile.tiling.exploration import Exploration, Found
+
+SHOWN = 5
+MOST_REASONS = 8
+MEANT = {"time": "time", "error": "error", "ub": "UB peak"}
+
+
+def exploration_page(e: Exploration, top: int = SHOWN) -> RenderableType:
+    """The whole page."""
+    parts: list[RenderableType] = [
+        Text.assemble((clean(e.op, 38), "bold"), f"  {clean(e.case or '', 30)}"),
+        fact("device", clean(e.product, 60)),
+        fact("space", _space(e)),
+        *(fact("", f"{n:,} {clean(why, 200)}") for why, n in list(e.refused.items())[:MOST_REASONS]),
+        fact("search", _search(e)),
+        fact("best", _best(e), style="bold"),
+        fact("proof", clean(e.proof, 400)),
+    ]
+    if e.failed:
+        parts += [
+            fact("failed", f"{n:,} {clean(why, 300)}") for why, n in list(e.failed.items())[:MOST_REASONS]
+        ]
+    return Group(
+        *parts, *_top(e, top), *_sensitivity(e), *_front(e), *(fact("note", clean(x)) for x in e.notes)
+    )
+
+
+def _space(e: Exploration) -> str:
+    legal = f"{e.legal:,} legal" if e.sampler == "exact" else f"{e.legal:,} drawn"
+    refused = sum(e.refused.values())
+    return f"{e.size:,} tilings, {legal}" + (f"; {refused:,} refused:" if refused else "")
+
+
+def _search(e: Exploration) -> str:
+    tried = e.evaluated + sum(e.failed.values())
+    known = f", {e.reused:,} of them from the store" if e.reused else ""
+    rate = f", {e.bounded:,} bounds" if e.bounded else ""
+    return f"{e.sampler}{rate}, {tried:,} tilings evaluated{known}, {e.seconds:.3g} s"
+
+
+def _best(e: Exploration) -> str:
+    if e.best is None:
+        return "none"
+    return f"{measure(e, e.best)}: {tiling_words(e.best.point)}"
+
+
+def measure(e: Exploration, x: Found) -> str:
+    """What the objective is about, and the time."""
+    time = f"{words.micros(x.time_us)} us"
+    if e.objective == "error":
+        return f"error {_error(x)}, {time}"
+    if e.objective == "ub":
+        return f"{words.kib(float(x.evaluation.ub_peak_bytes or 0))} of UB, {time}"
+    return time
+
+
+def _error(x: Found) -> str:
+    return "-" if x.evaluation.error is None else f"{x.evaluation.error:.2g}"
+
+
+def tiling_words(point: dict[str, Any]) -> str:
+    """ "block_m=128 block_n=256"."""
+    return clean(" ".join(f"{n}={v}" for n, v in point.items()), 400)
+
+
+def _top(e: Exploration, top: int) -> list[RenderableType]:
+    ranked = e.ranked[:top]
+    if not ranked:
+        return []
+    table = folding(("#", 2), (">us", 7), (">UB KiB", 6), ("busiest", 10), ("held up by", 23), ("tiling", 0))
+    for k, x in enumerate(ranked):
+        peak = f"{(x.evaluation.ub_peak_bytes or 0) / 1024:.4g}"
+        differs = {n: v for n, v in x.point.items() if k == 0 or v != ranked[0].point.get(n)}
+        cells = (str(k + 1), words.micros(x.time_us), peak, _busiest(x), _waits(x))
+        table.add_row(*map(Text, (*cells, tiling_words(differs) or "as 1")))
+    return [Text(f"\nbest {len(ranked)} (tiling: what differs from 1)", style="bold"), table]
+
+
+def _busiest(x: Found) -> str:
+    if x.evaluation.pipe is None:
+        return "-"
+    return f"{x.evaluation.pipe.split('.')[-1]} {words.percent(x.evaluation.waits.get('busy', 0.0))}"
+
+
+def _waits(x: Found) -> str:
+    """The two largest waits of that pipe; why it is not busy all the time."""
+    waits = {n: s for n, s in x.evaluation.waits.items() if n not in ("busy", "bandwidth") and s >= 0.01}
+    largest = sorted(waits, key=lambda n: -waits[n])[:2]
+    return ", ".join(f"{n} {words.percent(waits[n])}" for n in largest) or "nothing"
+
+
+def _sensitivity(e: Exploration) -> list[RenderableType]:
+    found = [f"{n} +{words.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
+    return [fact("matters", f"worst over best value: {', '.join(found)}")] if found else []
+
+
+def _front(e: Exploration) -> list[RenderableType]:
+    """Points that none beats in time, error and UB; of use only if there are several."""
+    front = e.pareto
+    if len(front) < 2:
+        return []
+    shown = [
+        f"{words.micros(x.time_us)} us"
+        + (f" error {_error(x)}" if x.evaluation.error is not None else "")
+        + f" {(x.evaluation.ub_peak_bytes or 0) / 1024:.4g} KiB"
+        for x in front[:6]
+    ]
+    more = f" and {len(front) - 6} more" if len(front) > 6 else ""
+    return [fact("front", f"not beaten in time, error and UB: {'; '.join(shown)}{more}")]
+
+
+def folding(*columns: tuple[str, int]) -> Table:
+    """Columns of (title, width) whose cells fold; '>' is flushed right, width 0 is what the page has left."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    taken = sum(width + 1 for _, width in columns)
+    for title, width in columns:
+        side: Any = "right" if title.startswith(">") else "left"
+        room = width or PAGE_WIDTH - taken
+        table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
+    return table
+
+
+def exploration_text(e: Exploration) -> str:
+    """The page as plain text, for `print(exploration)`."""
+    return as_text(exploration_page(e))
+
+
+def as_text(page: RenderableType) -> str:
+    """A page without styles; no line ends in spaces."""
+    from ascendtile.reports.console import make_console
+
+    out = io.StringIO()
+    make_console(out).print(page)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

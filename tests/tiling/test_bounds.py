@@ -1,0 +1,135 @@
+"""Closed-form bounds are never above the simulated time: on whole small spaces, and on drawn shapes, types and products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ascendtile.kernels import get_operator
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.products import load_product
+from ascendtile.tiling.axes import OperatorPoints
+from ascendtile.tiling.evaluate import OperatorProblem
+
+SLACK = 1e-9
+
+
+def points_of(op, sizes, product, dtype, mode="KEEP_DTYPE", given=None):
+    """The points of a space, and the problem that evaluates them."""
+    operator, machine = get_operator(op), load_product(product)
+    points = OperatorPoints(operator, operator.case(sizes), machine, dtype, mode, {}, given or {})
+    fixed = {"dtype": points.dtype, "cube_math_type": mode}
+    fixed = {n: x for n, x in fixed.items() if n not in points.space.axes}
+    return points, OperatorProblem(op, sizes, product, {}, {}, fixed)
+
+
+def check(points, problem, numbers):
+    """Ratios time / bound of those points that run; none is below 1."""
+    bounds = points.bounds(points.space, numbers)
+    assert np.isfinite(bounds).all()
+    assert (bounds > 0).all()
+    ratios = []
+    for number, bound in zip(numbers, bounds, strict=True):
+        point = points.space.point(int(number))
+        found = problem.evaluate(point)
+        assert found.failed is None, found.failed
+        if found.time_us is not None:
+            assert bound <= found.time_us * (1 + SLACK), (point, bound, found.time_us)
+            ratios.append(found.time_us / bound)
+    return ratios
+
+
+MATMUL = [
+    ({"m": 128, "n": 96, "k": 256}, "ascend910b3", "float16", "KEEP_DTYPE"),
+    ({"m": 40, "n": 70, "k": 1100}, "ascend910b3", "float32", "KEEP_DTYPE"),
+    ({"m": 64, "n": 64, "k": 600}, "ascend910b4", "float32", "USE_FP16"),
+    ({"m": 130, "n": 64, "k": 100}, "ascend910a", "float16", "KEEP_DTYPE"),
+]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "product", "dtype", "mode"), MATMUL, ids=["even", "ragged", "cast", "coupled"]
+)
+def test_matmul_whole_small_spaces(sizes, product, dtype, mode):
+    few = {"block_m": (16, 48), "block_n": 64, "block_k": (32, 128), "group": 2}
+    points, problem = points_of("matmul", sizes, product, dtype, mode, few)
+    legal, _ = points.space.legal()
+    ratios = check(points, problem, legal)
+    assert len(ratios) == len(legal)
+
+
+def test_matmul_bound_is_near_without_copies():
+    """With one copy in L1 and long sums little overlaps that the closed form does not know."""
+    few = {"block_m": 16, "block_n": (16, 32), "block_k": (32, 64), "group": 1, "split_k": 1, "buffers": 1}
+    points, problem = points_of("matmul", {"m": 256, "n": 256, "k": 256}, "ascend910b3", "float16", given=few)
+    ratios = check(points, problem, points.space.legal()[0])
+    assert min(ratios) < 1.5
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_matmul_drawn(data):
+    size = st.integers(1, 300)
+    sizes = {"m": data.draw(size), "n": data.draw(size), "k": data.draw(st.integers(1, 1500))}
+    product = data.draw(st.sampled_from(("ascend910b3", "ascend910b1", "ascend310p", "ascend910a")))
+    dtype = data.draw(st.sampled_from(("float16", "float32", "bfloat16")))
+    mode = data.draw(st.sampled_from(("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32")))
+    try:
+        points, problem = points_of("matmul", sizes, product, dtype, mode)
+    except UsageError:
+        return  # the product does not take it
+    legal, _ = points.space.legal()
+    some = [data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]
+    check(points, problem, legal[some])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_rms_norm_grad_drawn(data):
+    sizes = {"rows": data.draw(st.integers(1, 300)), "cols": data.draw(st.integers(1, 1500))}
+    dtype = data.draw(st.sampled_from(("float16", "float32", "bfloat16")))
+    points, problem = points_of("rms_norm_grad", sizes, "ascend910b3", dtype)
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
+BCE = st.one_of(
+    st.fixed_dictionaries({"shape": st.integers(1, 200_000)}),
+    st.builds(lambda r, c: {"shape": (r, c), "weight": c}, st.integers(1, 200), st.integers(2, 700)),
+    st.builds(lambda n, c, w: {"shape": (n, c, w), "pos_weight": (c, 1)}, *[st.integers(2, 40)] * 3),
+    st.builds(lambda r, c: {"shape": (r, c), "grad_output": (r, c)}, st.integers(1, 90), st.integers(2, 700)),
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    BCE,
+    st.sampled_from(("ascend910b3", "ascend310p", "ascend910a")),
+    st.sampled_from(("float16", "float32")),
+    st.data(),
+)
+def test_bce_drawn(sizes, product, dtype, data):
+    points, problem = points_of("bce_with_logits_backward", sizes, product, dtype)
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
+def test_an_operator_without_a_bound_of_its_own_has_that_of_its_outputs():
+    operator, machine = get_operator("rms_norm_grad"), load_product("ascend910b3")
+    from dataclasses import replace
+
+    plain = replace(operator, explored=None, fits=None, bound_us=None)
+    points = OperatorPoints(
+        plain, plain.case({"rows": 64, "cols": 512}), machine, "float16", "KEEP_DTYPE", {}, {}
+    )
+    problem = OperatorProblem(
+        "rms_norm_grad", {"rows": 64, "cols": 512}, "ascend910b3", {}, {}, {"dtype": "float16"}
+    )
+    legal, _ = points.space.legal()
+    bounds = points.bounds(points.space, legal)
+    assert len(set(bounds)) == 1
+    assert bounds[0] >= machine.number("launch.single_core_overhead_us")
+    some = np.random.default_rng(0).choice(legal, 10, replace=False)
+    check(points, problem, some)

@@ -1,0 +1,127 @@
+"""Sampling: legal and new points only, learns from the store, and beats random search at equal budget on a large space."""
+
+from __future__ import annotations
+
+import math
+from statistics import mean
+
+import pytest
+
+from ascendtile.simulator.errors import UsageError
+from ascendtile.tiling import Space, explore, powers_of_two
+from ascendtile.tiling.evaluate import Evaluation
+from ascendtile.tiling.sampling import sample
+from ascendtile.tiling.search import Budget
+
+LARGE = Space(
+    {
+        **{f"b{k}": powers_of_two(1, 1 << 15) for k in range(5)},
+        "way": ("a", "b", "c", "d"),
+        "copies": (1, 2, 3, 4),
+    },
+    [lambda b0, b1, **_: b0 * b1 <= 1 << 24],
+)
+BEST = {"b0": 256, "b1": 1024, "b2": 32, "b3": 4096, "b4": 4, "way": "c", "copies": 2}
+
+
+def valley(point) -> float:
+    """A time with one valley, steps and a wrong way, as tilings have: least at `BEST`."""
+    far = sum(abs(math.log2(point[n] / BEST[n])) for n in BEST if n.startswith("b"))
+    return (
+        10.0 + far**1.5 + 15.0 * (point["way"] != BEST["way"]) + 4.0 * abs(point["copies"] - BEST["copies"])
+    )
+
+
+class Counted:
+    """Evaluations, and how many there were."""
+
+    def __init__(self) -> None:
+        self.points: list[dict] = []
+
+    def __call__(self, points):
+        for p in points:
+            self.points.append(p)
+            yield Evaluation(time_us=valley(p), ub_peak_bytes=p["b0"], errors={"out": 1.0 / p["b1"]})
+
+
+def run(sampler, seed, budget=100, **more):
+    counted = Counted()
+    out = sample(LARGE, more.pop("least", None), "time", counted, Budget(budget), sampler, seed, **more)
+    return out, counted
+
+
+def test_the_space_is_beyond_listing_and_has_an_answer():
+    assert LARGE.size == 16**5 * 16
+    assert valley(BEST) == 10.0
+
+
+def test_random_points_are_legal_new_and_no_more_than_the_budget():
+    out, counted = run("random", 0)
+    assert len(counted.points) == out.looked == 100
+    assert len({tuple(p.values()) for p in counted.points}) == 100
+    assert all(p["b0"] * p["b1"] <= 1 << 24 for p in counted.points)
+    assert not out.optimal
+    assert out.proof.startswith("not proved: 100 of 16,777,216 points sampled (random, seed 0); best")
+    assert run("random", 0)[1].points == counted.points
+    assert run("random", 1)[1].points != counted.points
+
+
+def test_what_has_a_bound_above_the_best_is_not_evaluated():
+    out, counted = run("random", 0, budget=60, least=lambda p: 0.95 * valley(p))
+    best = float("inf")
+    for p in counted.points[:16]:
+        best = min(best, valley(p))
+    assert all(0.95 * valley(p) <= best for p in counted.points[16:])
+    assert out.best("time") <= best
+
+
+def test_unknown_sampler():
+    with pytest.raises(UsageError, match="sampler must be one of exact, random, tpe, nsga2, got 'luck'"):
+        run("luck", 0)
+
+
+def test_tpe_beats_random_at_equal_budget_over_seeds():
+    pytest.importorskip("optuna")
+    seeds = range(4)
+    tpe = [run("tpe", s)[0].best("time") for s in seeds]
+    luck = [run("random", s)[0].best("time") for s in seeds]
+    assert mean(tpe) < mean(luck)
+    assert sum(a < b for a, b in zip(tpe, luck, strict=True)) >= 3
+
+
+def test_tpe_learns_from_earlier_sweeps():
+    pytest.importorskip("optuna")
+    _, first = run("tpe", 0, budget=100)
+    known = [(p, next(Counted()([p]))) for p in first.points]
+    fresh = mean(valley(p) for p in run("tpe", 7, budget=32)[1].points)
+    taught = mean(valley(p) for p in run("tpe", 7, budget=32, known=known)[1].points)
+    assert taught < fresh
+
+
+def test_nsga2_spreads_along_time_error_and_ub():
+    pytest.importorskip("optuna")
+    out, counted = run("nsga2", 0, budget=300)
+    assert out.looked == len(counted.points) == 300
+    half = [x.point for x in out.found][150:]
+    early = [x.point for x in out.found][:24]
+    assert mean(map(valley, half)) < mean(map(valley, early))
+
+
+def test_explore_samples_a_space_of_an_operator(tmp_path):
+    sizes = {"m": 96, "n": 64, "k": 128}
+    store = tmp_path / "s.sqlite"
+    found = explore("matmul", case=sizes, dtype="float16", sampler="random", budget=6, seed=3, store=store)
+    assert found.evaluated == 6
+    assert found.sampler == "random"
+    assert not found.optimal
+    again = explore("matmul", case=sizes, dtype="float16", sampler="random", budget=6, seed=3, store=store)
+    assert again.reused == 6
+    assert again.found == found.found
+
+
+def test_without_optuna_the_way_out_is_named(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(UsageError, match=r"pip install 'ascendtile\[search\]'"):
+        run("tpe", 0)

@@ -1,0 +1,113 @@
+"""The store: what was added is there, for another process too; what cannot be used is refused in words."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+
+import pytest
+
+from ascendtile.simulator.errors import UsageError
+from ascendtile.tiling.store import BATCH, Store, key_of
+
+
+def test_results_come_back(tmp_path):
+    path = tmp_path / "deeper" / "s.sqlite"
+    with Store(path) as store:
+        for k in range(3):
+            store.add(key_of("sweep", {"x": k}), "sweep", {"x": k}, {"time_us": k / 3})
+    with Store(path) as store:
+        keys = [key_of("sweep", {"x": k}) for k in range(5)]
+        assert store.known(keys) == {keys[k]: {"time_us": k / 3} for k in range(3)}
+        assert store.rows("sweep") == [({"x": k}, {"time_us": k / 3}) for k in range(3)]
+        assert store.rows("another") == []
+
+
+def test_a_crash_loses_less_than_a_batch(tmp_path, monkeypatch):
+    monkeypatch.setattr("ascendtile.tiling.store.FLUSH_SECONDS", 1e9)
+    path, more = tmp_path / "s.sqlite", 5
+    store = Store(path)
+    for k in range(BATCH + more):
+        store.add(str(k), "sweep", {"x": k}, {})
+    with Store(path) as other:  # the first one never flushes the rest nor closes: a crash
+        assert len(other.rows("sweep")) == BATCH
+    assert len(store.waiting) == more
+
+
+def test_slow_results_do_not_wait_for_a_batch(tmp_path, monkeypatch):
+    monkeypatch.setattr("ascendtile.tiling.store.FLUSH_SECONDS", 0.0)
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    store.add("one", "sweep", {"x": 1}, {})
+    with Store(path) as other:
+        assert len(other.rows("sweep")) == 1
+    store.close()
+
+
+def test_the_key_knows_sweep_and_values_but_not_their_order():
+    assert key_of("s", {"a": 1, "b": 2}) == key_of("s", {"b": 2, "a": 1})
+    assert (
+        len({key_of("s", {"a": 1}), key_of("t", {"a": 1}), key_of("s", {"a": 2}), key_of("s", {"a": "1"})})
+        == 4
+    )
+
+
+def test_another_version_says_what_to_do(tmp_path):
+    path = tmp_path / "s.sqlite"
+    Store(path).close()
+    db = sqlite3.connect(path)
+    with db:
+        db.execute("UPDATE about SET value = '99'")
+    db.close()
+    with pytest.raises(
+        UsageError,
+        match="store of version 99, this ascendtile writes version 1; take another",
+    ):
+        Store(path)
+
+
+def test_what_is_no_store_is_refused(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("this is no database, it is a text of more than a hundred characters " * 3)
+    with pytest.raises(UsageError, match=r"cannot use .*text as a store"):
+        Store(path)
+    with pytest.raises(UsageError, match=r"cannot use .* as a store"):
+        Store(tmp_path)
+
+
+def test_a_full_disk_says_so_and_keeps_what_was_stored(tmp_path):
+    path = tmp_path / "s.sqlite"
+    store = Store(path)
+    store.add("first", "sweep", {"x": 0}, {})
+    store.flush()
+    pages = store.db.execute("PRAGMA page_count").fetchone()[0]
+    store.db.execute(f"PRAGMA max_page_count = {pages}")
+    store.add("large", "sweep", {"x": 1}, {"words": "x" * 100_000})
+    with pytest.raises(
+        UsageError, match=r"cannot write 1 results to .*full.*make room and run the same command again"
+    ):
+        store.flush()
+    store.db.close()
+    with Store(path) as again:
+        assert again.rows("sweep") == [({"x": 0}, {})]
+
+
+def _write(path, name, barrier):
+    barrier.wait()
+    with Store(path) as store:
+        for k in range(3 * BATCH):
+            store.add(f"{name} {k}", name, {"x": k}, {"time_us": 1.0})
+
+
+def test_two_processes_write_to_one_store(tmp_path):
+    path, context = tmp_path / "s.sqlite", multiprocessing.get_context("fork")
+    barrier = context.Barrier(2)
+    both = [context.Process(target=_write, args=(path, name, barrier)) for name in ("a", "b")]
+    for p in both:
+        p.start()
+    for p in both:
+        p.join(60)
+    assert [p.exitcode for p in both] == [0, 0]
+    with Store(path) as store:
+        assert [len(store.rows(name)) for name in ("a", "b")] == [3 * BATCH, 3 * BATCH]
+        assert store.db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"

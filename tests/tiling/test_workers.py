@@ -1,0 +1,143 @@
+"""Processes and clusters: the same answers in the same order, and a worker that is killed in the middle is replaced."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+from ascendtile.kernels.combine import zero_fill
+from ascendtile.simulator.errors import RunError, UsageError
+from ascendtile.tiling import explore
+from ascendtile.tiling.evaluate import Evaluation, KernelProblem, OperatorProblem
+from ascendtile.tiling.workers import open_workers
+
+POINTS = [{"x": k} for k in range(23)]
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """Evaluates to its own number; at the point `deadly` the process is killed, as often as `marks` has files to remove."""
+
+    marks: Path
+    deadly: int = -1
+
+    def evaluate(self, point):
+        left = sorted(self.marks.iterdir())
+        if point["x"] == self.deadly and left:
+            left[0].unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Evaluation(time_us=float(point["x"]))
+
+
+def times(problem, workers):
+    with open_workers(problem, workers) as crew:
+        return [e.time_us for e in crew.evaluate(POINTS)]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_results_come_in_the_order_of_the_points(tmp_path, workers):
+    assert times(MadeUp(tmp_path), workers) == [float(k) for k in range(23)]
+
+
+def test_a_worker_that_is_killed_is_replaced(tmp_path):
+    (tmp_path / "once").touch()
+    assert times(MadeUp(tmp_path, deadly=9), 2) == [float(k) for k in range(23)]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_point_that_kills_every_worker_is_named(tmp_path):
+    for k in range(9):
+        (tmp_path / f"again {k}").touch()
+    with pytest.raises(
+        RunError, match=r"a worker process died 3 times at the same points, the first is .*--workers 1"
+    ):
+        times(MadeUp(tmp_path, deadly=9), 2)
+
+
+def test_wrong_numbers_of_workers(tmp_path):
+    for workers in (0, -1, "two"):
+        with (
+            pytest.raises(UsageError, match=r"workers must be a number from 1"),
+            open_workers(MadeUp(tmp_path), workers),
+        ):
+            pass
+
+
+def test_a_cluster_that_does_not_answer(tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("ascendtile.tiling.workers.CONNECT_SECONDS", 1)
+    address = "tcp://127.0.0.1:9"
+    with (
+        pytest.raises(UsageError, match=f"no cluster answers at {address} within 1 s"),
+        open_workers(MadeUp(tmp_path), address),
+    ):
+        pass
+    with open_workers(MadeUp(tmp_path), address, fallback=True) as crew:
+        assert [e.time_us for e in crew.evaluate(POINTS[:3])] == [0.0, 1.0, 2.0]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as started:
+        yield started
+
+
+FEW = {"block_m": (16, 48), "block_n": (32, 64), "block_k": (64, 128), "group": 1, "split_k": 1}
+SIZES = {"m": 96, "n": 64, "k": 128}
+
+
+def test_a_cluster_gives_the_same_as_this_process(cluster):
+    here = explore("matmul", case=SIZES, dtype="float16", space=FEW)
+    there = explore("matmul", case=SIZES, dtype="float16", space=FEW, workers=cluster.scheduler_address)
+    assert there.found == here.found
+    assert there.proof == here.proof
+
+
+def test_a_kernel_travels_to_a_cluster_by_its_name(cluster):
+    args = {"out_ptr": sim.shape((9000,), "float32"), "n": 9000}
+    space = {"COLS": (64, 512, 2048)}
+    here = explore(zero_fill, args, grid=lambda a: (-(-a["n"] // a["COLS"]),), space=space)
+    there = explore(
+        zero_fill,
+        args,
+        grid=lambda a: (-(-a["n"] // a["COLS"]),),
+        space=space,
+        workers=cluster.scheduler_address,
+    )
+    assert there.found == here.found
+
+
+def test_a_kernel_without_a_name_cannot_travel():
+    @sim.jit
+    def inner(out_ptr, COLS: tl.constexpr):
+        tl.store(out_ptr + tl.arange(0, COLS), tl.zeros((COLS,), tl.float32))
+
+    problem = KernelProblem(inner, (1,), {}, "ascend910b3", {}, {})
+    with pytest.raises(
+        UsageError, match=r"a cluster imports the kernel by its name, and .*inner of .* cannot be"
+    ):
+        pickle.dumps(problem)
+
+
+def test_a_cluster_worker_that_is_killed_in_the_middle_is_replaced(cluster):
+    fixed = {"dtype": "float16", "cube_math_type": "KEEP_DTYPE"}
+    problem = OperatorProblem("rms_norm_grad", {"rows": 64, "cols": 64}, "ascend910b3", {}, {}, fixed)
+    points = [{"strategy": "full_row", "rows": r, "cores": c} for r in (1, 2) for c in (4, 8, 16, 40)] * 3
+    expected = [problem.evaluate(p) for p in points]
+    with open_workers(problem, cluster.scheduler_address) as crew:
+        found = crew.evaluate(points)
+        got = [next(found)]
+        pids = list(crew.client.run(os.getpid).values())
+        os.kill(pids[0], signal.SIGKILL)
+        got += list(found)
+    assert got == expected

@@ -1,0 +1,195 @@
+"""The space of an operator's tilings: its own axes where it declares them, else what its knobs suggest; rules and bounds.
+
+Besides knobs, the data type and the precision mode of the Cube may be axes; rules and bounds are then asked for each pair of
+them, and a pair that the operator refuses is a rule that removes its points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..kernels.operator import Case, Operator, Tensors, Workshop
+from ..kernels.parameter import AUTO, Parameter
+from ..kernels.problem import Problem, problem_of_case
+from ..kernels.vector_bound import outputs_us
+from ..simulator.device import CUBE_MATH_TYPES, device
+from ..simulator.errors import RefusedError, UsageError
+from ..simulator.products import Product
+from .space import Columns, Rule, Space, powers_of_two
+
+SETTINGS = ("dtype", "cube_math_type")
+COPIES = (1, 2)
+LARGEST = 1 << 16
+Pair = tuple[str, str]
+Fits = Callable[[Tensors, Product, str, Columns], Mapping[str, np.ndarray]]
+
+
+class OperatorPoints:
+    """Points of an operator on sizes of a case.
+
+    given: knob, "dtype" or "cube_math_type" -> values instead of the usual ones, or one value to fix it. `space` has the
+    axes and rules, `dtype` the data type where it is no axis. Raises `UsageError` for an unknown knob or value.
+    """
+
+    def __init__(
+        self,
+        op: Operator,
+        case: Case,
+        machine: Product,
+        dtype: str | None,
+        mode: str,
+        options: Mapping[str, Any],
+        given: Mapping[str, Any],
+    ) -> None:
+        self.op, self.case, self.machine, self.options = op, case, machine, options
+        settings = {n: _several(given[n]) for n in SETTINGS if n in given}
+        knobs = {n: x for n, x in given.items() if n not in SETTINGS}
+        dtypes: list[str | None] = [op.dtype(x) for x in settings.get("dtype", ())] or [dtype]
+        modes = [_mode(x) for x in settings.get("cube_math_type", ())] or [mode]
+        self.problems: dict[Pair, Problem] = {}
+        self.refused: dict[Pair, str] = {}
+        self.first = self._read(dtypes, modes)
+        self.dtype = self.first.dtype
+        self.mode = modes[0]
+        axes = self._axes(knobs)
+        for n, values in (("dtype", dtypes), ("cube_math_type", modes)):
+            if n in settings:
+                axes[n] = tuple(values)
+        self.space = Space(axes, [*self._refusals(), *self._rules(axes)])
+
+    def bounds(self, space: Space, numbers: np.ndarray) -> np.ndarray:
+        """Least time in us of each point: the operator's own closed form, else that of writing its outputs."""
+        columns = space.columns(numbers)
+        out = np.zeros(len(numbers))
+        for pair, chosen, some in self._each(columns):
+            out[chosen] = self._bounds(pair, some, int(chosen.sum()))
+        return out
+
+    def _bounds(self, pair: Pair, columns: Columns, count: int) -> np.ndarray:
+        problem = self.problems[pair]
+        if self.op.bound_us is not None:
+            try:
+                return self.op.bound_us(problem.tensors, self.machine, pair[1], columns)
+            except (KeyError, TypeError):  # a knob that the closed form needs is left to the operator
+                pass
+        return np.full(count, self._outputs_us(problem, pair[1]))
+
+    def _outputs_us(self, problem: Problem, mode: str) -> float:
+        with device(self.machine, values=False, cube_math_type=mode):
+            try:
+                plan = self.op.plan(
+                    problem.tensors, problem.options, self.op.read_tiling({}), Workshop(self.machine, False)
+                )
+            except (UsageError, RefusedError):
+                return 0.0  # its own choice does not fit; others may
+        return outputs_us(plan.outputs, problem.tensors, self.machine)
+
+    def _read(self, dtypes: list[Any], modes: list[str]) -> Problem:
+        """Inputs of every pair of settings; the first one that the operator takes."""
+        errors: list[UsageError | RefusedError] = []
+        for dtype in dtypes:
+            for mode in modes:
+                try:
+                    problem = self._problem(dtype, mode)
+                    self.problems[problem.dtype, mode] = problem
+                except (UsageError, RefusedError) as e:
+                    errors.append(e)
+                    self.refused[str(dtype), mode] = str(e).splitlines()[0]
+        if not self.problems:
+            raise errors[0]
+        return next(iter(self.problems.values()))
+
+    def _problem(self, dtype: str | None, mode: str) -> Problem:
+        with device(self.machine, values=False, cube_math_type=mode) as here:
+            problem = problem_of_case(self.op, self.case, dtype, here, 0, "normal", self.options)
+            self.op.check(problem.tensors, problem.options, self.machine)
+        return problem
+
+    def _axes(self, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        op, tensors = self.op, self.first.tensors
+        known = {p.name: p for p in op.parameters}
+        for name in given:
+            if name not in known:
+                raise UsageError(
+                    f"{op.name} has no knob {name!r} to explore; it has {', '.join([*known, *SETTINGS])}"
+                )
+        if op.explored is not None:
+            axes = dict(op.explored(tensors, self.machine))
+        else:
+            cores = self.machine.cube_cores if op.uses_cube else self.machine.vector_cores
+            axes = {n: _suggested(p, tensors, cores) for n, p in known.items()}
+        for name, values in given.items():
+            axes[name] = tuple(known[name].read(f"{op.name}: knob", x) for x in _several(values))
+        return {n: v for n, v in axes.items() if v and v != (None,)}
+
+    def _refusals(self) -> list[Rule]:
+        def rule(pair: Pair, why: str) -> Rule:
+            def allows(**columns: np.ndarray) -> np.ndarray:
+                dtype, mode = self._pair_columns(columns)
+                return np.asarray(~((dtype == pair[0]) & (mode == pair[1])))
+
+            return Rule(f"{pair[0]} with {pair[1]} is refused: {why}", allows, columns=True)
+
+        return [rule(pair, why) for pair, why in self.refused.items()]
+
+    def _rules(self, axes: Mapping[str, Any]) -> list[Rule]:
+        fits = self.op.fits
+        if fits is None or not axes:
+            return []
+        few = {n: Space(axes).columns(np.zeros(1, np.int64))[n] for n in axes}
+        try:
+            names = list(fits(self.first.tensors, self.machine, self.mode, few))
+        except (KeyError, TypeError):
+            return []  # a knob that the rules need is left to the operator
+        return [self._rule(fits, name) for name in names]
+
+    def _rule(self, fits: Fits, name: str) -> Rule:
+        def allows(**columns: np.ndarray) -> np.ndarray:
+            out = np.ones(len(next(iter(columns.values()))), bool)
+            for pair, chosen, some in self._each(columns):
+                out[chosen] = fits(self.problems[pair].tensors, self.machine, pair[1], some)[name]
+            return out
+
+        return Rule(name, allows, columns=True)
+
+    def _each(self, columns: Columns) -> Iterator[tuple[Pair, np.ndarray, Columns]]:
+        """Every pair of settings that is run, which points have it, and their columns."""
+        dtype, mode = self._pair_columns(columns)
+        for pair in self.problems:
+            chosen = (dtype == pair[0]) & (mode == pair[1])
+            if chosen.any():
+                yield pair, chosen, {n: x[chosen] for n, x in columns.items()}
+
+    def _pair_columns(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+        count = len(next(iter(columns.values()), np.zeros(1)))
+        usual = {"dtype": self.dtype, "cube_math_type": self.mode}
+        dtype, mode = (columns.get(n, np.full(count, x, object)) for n, x in usual.items())
+        return np.asarray(dtype), np.asarray(mode)
+
+
+def _mode(x: Any) -> str:
+    if x not in CUBE_MATH_TYPES:
+        raise UsageError(f"unknown cube_math_type {x!r}; allowed are {', '.join(CUBE_MATH_TYPES)}")
+    return str(x)
+
+
+def _several(values: Any) -> tuple[Any, ...]:
+    return tuple(values) if isinstance(values, list | tuple | range) else (values,)
+
+
+def _suggested(p: Parameter, tensors: Tensors, cores: int) -> tuple[Any, ...]:
+    """Choices: all but "auto". Numbers: powers of two up to the longest axis; cores: all and half; copies: 1 and 2."""
+    if p.kind == "choice":
+        return tuple(c for c in p.choices or () if c != AUTO)
+    if p.name == "cores":
+        return tuple(dict.fromkeys((cores, max(1, cores // 2))))
+    if p.name == "buffers":
+        return COPIES
+    if p.high is not None and p.low is not None and p.high <= 1:
+        return ()  # a switch of what is computed, no matter of tiling
+    longest = max((max(x.shape, default=1) for x in tensors.values()), default=1)
+    low, high = max(1, p.low or 1), min(LARGEST, longest if p.high is None else min(p.high, longest))
+    return powers_of_two(low, max(low, high))

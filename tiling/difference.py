@@ -1,0 +1,78 @@
+"""Two tilings of one problem, pipe by pipe: where the time of one goes that the other saves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..kernels.running import run_op
+from ..simulator.run import Run
+
+
+@dataclass(frozen=True)
+class Side:
+    """One tiling. pipes: pipe -> (us it is busy, reason -> us it waits), summed over the launches, a mean over the cores."""
+
+    tiling: dict[str, Any]
+    time_us: float
+    launch_us: float
+    bound: str
+    pipes: dict[str, tuple[float, dict[str, float]]]
+    resources: dict[str, float]
+    ub_peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two tilings of one operator on one case."""
+
+    op: str
+    case: str | None
+    product: str
+    first: Side
+    second: Side
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `ascendtile explore OP --diff A B --json`."""
+        return {"op": self.op, "case": self.case, "product": self.product} | {
+            n: {
+                "tiling": s.tiling,
+                "time_us": s.time_us,
+                "launch_us": s.launch_us,
+                "bound": s.bound,
+                "ub_peak_bytes": s.ub_peak_bytes,
+                "pipes": {p: {"busy_us": busy, "waits_us": waits} for p, (busy, waits) in s.pipes.items()},
+                "bytes": s.resources,
+            }
+            for n, s in (("first", self.first), ("second", self.second))
+        }
+
+    def __str__(self) -> str:
+        from ..simulator.views import show
+
+        return show("difference", self)
+
+
+def difference(op: str, first: Mapping[str, Any], second: Mapping[str, Any], **options: Any) -> Difference:
+    """Time two tilings (knobs by name) of an operator. options: of `run_op`, such as case, dtype, product."""
+    runs = [run_op(op, tiling=t, values=False, **options).run for t in (first, second)]
+    sides = [_side(r) for r in runs]
+    return Difference(runs[0].op or runs[0].name, runs[0].case, runs[0].product["name"], *sides)
+
+
+def _side(run: Run) -> Side:
+    pipes: dict[str, tuple[float, dict[str, float]]] = {}
+    bytes_of: dict[str, float] = {}
+    for x in run.launches:
+        per_us = x.cycles / (x.time_us - x.overhead_us) if x.cycles else 1.0
+        for n, p in x.pipes.items():
+            busy, waits = pipes.get(n, (0.0, {}))
+            more = {r: waits.get(r, 0.0) + c / per_us for r, c in p.stalls.items()}
+            pipes[n] = (busy + p.busy_cycles / per_us, more)
+        for n, b in x.resources.items():
+            bytes_of[n] = bytes_of.get(n, 0.0) + b
+    longest = max(run.launches, key=lambda x: x.time_us)
+    peak = max((x.buffers["UB"].peak_bytes for x in run.launches if "UB" in x.buffers), default=0)
+    launch_us = sum(x.overhead_us for x in run.launches)
+    return Side(run.tiling, run.time_us, launch_us, longest.bound[0], pipes, bytes_of, peak)

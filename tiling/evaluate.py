@@ -1,0 +1,322 @@
+"""One point of a space, evaluated: time, bound, buffers and, where asked for, error.
+
+Problems are plain data: workers get copies. A problem says what to run.
+`OperatorProblem` is an operator with its sizes, `KernelProblem` a user's kernel with arguments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..kernels.operator import Operator, Plan, Step, Workshop
+from ..kernels.problem import problem_of_case
+from ..kernels.registry import get_operator
+from ..kernels.running import run_op
+from ..simulator.device import device
+from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
+from ..simulator.frontend.jit import JitFunction
+from ..simulator.launch import prepare, timed
+from ..simulator.products import Product, load_product
+from ..simulator.run import Launch
+from .axes import SETTINGS
+from .space import Point
+
+ABSENT = None  # the value of an axis that a candidate says nothing of
+SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What came out of one point.
+
+    time_us is None where the point was refused (`refused`: the rule) or failed (`failed`: the message). tiling: the knobs as
+    really used. bound_us: the largest bound of the launches, `bound` its name; waits: what holds the pipe up that is busy
+    most ("data", "buffer", "issue", "bandwidth", "tail"), as shares of the time, with its own "busy". errors: output ->
+    mean absolute error over mean absolute value; None where values were not asked for.
+    """
+
+    time_us: float | None = None
+    bound_us: float | None = None
+    bound: str | None = None
+    ub_peak_bytes: int | None = None
+    errors: dict[str, float] | None = None
+    pipe: str | None = None
+    waits: dict[str, float] = field(default_factory=dict)
+    tiling: dict[str, Any] = field(default_factory=dict)
+    refused: str | None = None
+    failed: str | None = None
+
+    @property
+    def error(self) -> float | None:
+        """The largest over the outputs."""
+        return None if self.errors is None else max(self.errors.values(), default=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class OperatorProblem:
+    """An operator on sizes of a case. fixed: knobs and settings of every point; values: whether errors are wanted."""
+
+    op: str
+    case: str | Mapping[str, Any]
+    product: str
+    overrides: Mapping[str, float]
+    options: Mapping[str, Any]
+    fixed: Mapping[str, Any]
+    values: bool = False
+    seed: int = 0
+
+    @cached_property
+    def identity(self) -> str:
+        """The same text for the same problem."""
+        return json.dumps(asdict(self), sort_keys=True, default=str)
+
+    def describe(self) -> dict[str, Any]:
+        return {**asdict(self), "product": machine_of(self).fingerprint}
+
+    def evaluate(self, point: Point) -> Evaluation:
+        whole = {**self.fixed, **point}
+        settings = {n: whole.pop(n) for n in SETTINGS if n in whole}
+        try:
+            return self._with_values(whole, settings) if self.values else self._time(whole, settings)
+        except BufferOverflowError as e:
+            return Evaluation(refused=_overflow(e))
+        except (RefusedError, UsageError) as e:
+            return Evaluation(refused=str(e).splitlines()[0])
+        except AscendtileError as e:
+            return Evaluation(failed=str(e).splitlines()[0])
+
+    def _with_values(self, knobs: dict[str, Any], settings: Mapping[str, Any]) -> Evaluation:
+        given = self.case if isinstance(self.case, str) else dict(self.case)
+        run = run_op(
+            self.op,
+            case=given,
+            product=machine_of(self),
+            tiling=knobs,
+            options=self.options,
+            seed=self.seed,
+            **settings,
+        ).run
+        errors = {n: 2.0**-e.effective_bits for n, e in run.errors.items()}
+        return _evaluation(run.launches, run.tiling, errors)
+
+    def _time(self, knobs: dict[str, Any], settings: Mapping[str, Any]) -> Evaluation:
+        op, machine = get_operator(self.op), machine_of(self)
+        mode = settings.get("cube_math_type", "KEEP_DTYPE")
+        with device(machine, cube_math_type=mode, values=False, timeline=0):
+            plan = self._plan(op, machine, knobs, settings.get("dtype"))
+            key = (self.identity, *settings.items(), *plan.tiling.items())
+            if key not in _same:
+                if len(_same) >= SAME_POINTS:
+                    _same.clear()
+                _same[key] = _evaluation(tuple(_timed(step) for step in plan.steps), plan.tiling, None)
+        return _same[key]
+
+    def _plan(self, op: Operator, machine: Product, knobs: dict[str, Any], dtype: str | None) -> Plan:
+        tensors, options = _tensors(self.op, _frozen(self.case), dtype, machine, _frozen(self.options))
+        op.check(tensors, options, machine)
+        return op.plan(tensors, options, op.read_tiling(knobs), Workshop(machine, False))
+
+
+# Points that an operator turns into the same tiling take the same time. Key: problem, settings, tiling as really used.
+_same: dict[Any, Evaluation] = {}
+
+
+def _timed(step: Step) -> Launch:
+    with device(**step.switches):
+        call = prepare(step.kernel, step.grid, (), step.arguments)
+    return timed(call)[0]
+
+
+@dataclass(frozen=True)
+class KernelProblem:
+    """A user's kernel: arguments by name, grid (a tuple, or a function of the constants), launch options of the device.
+
+    Values are never computed: tensors stay as they are.
+    """
+
+    kernel: Any
+    grid: Any
+    arguments: Mapping[str, Any]
+    product: str
+    overrides: Mapping[str, float]
+    fixed: Mapping[str, Any]
+
+    def describe(self) -> dict[str, Any]:
+        shapes = {n: _argument_words(x) for n, x in self.arguments.items()}
+        return {
+            "kernel": self.kernel.name,
+            "source": _sources_of(self.kernel),
+            "grid": self.grid if isinstance(self.grid, tuple) else _source_of(self.grid),
+            "arguments": shapes,
+            "product": machine_of(self).fingerprint,
+            "fixed": dict(self.fixed),
+        }
+
+    def evaluate(self, point: Point) -> Evaluation:
+        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
+        mode = {n: whole.pop(n) for n in ("cube_math_type",) if n in whole and n not in self._names()}
+        try:
+            with device(machine_of(self), values=False, timeline=0, **mode):
+                run = self.kernel.time(self._grid(whole), **self.arguments, **whole)
+        except BufferOverflowError as e:
+            return Evaluation(refused=_overflow(e))
+        except AscendtileError as e:
+            return Evaluation(failed=str(e).splitlines()[0])
+        return _evaluation(run.launches, {**whole, **mode}, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a cluster: the kernel by its name, since `jit` has taken the place of the function."""
+        return {**self.__dict__, "kernel": name_of(self.kernel)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, kernel=_named(*state["kernel"]))
+
+    def _names(self) -> set[str]:
+        return {p.name for p in self.kernel.parameters}
+
+    def _grid(self, constants: Mapping[str, Any]) -> Any:
+        return self.grid({**self.arguments, **constants}) if callable(self.grid) else self.grid
+
+
+Problem = OperatorProblem | KernelProblem
+
+
+def name_of(kernel: Any) -> tuple[str, str]:
+    """(module, name) of a kernel at the top of a module that a worker can import."""
+    module, name = kernel.fn.__module__, kernel.fn.__qualname__
+    found = getattr(sys.modules.get(module), name, None)
+    if module == "__main__" or getattr(found, "fn", None) is not kernel.fn:
+        raise UsageError(
+            f"a cluster imports the kernel by its name, and {name} of {module} cannot be: put it at the top of a module "
+            "that the workers have, or give workers a number of processes"
+        )
+    return module, name
+
+
+def _named(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
+
+
+def machine_of(problem: Problem) -> Product:
+    """The product with its overrides."""
+    return _machine(problem.product, tuple(sorted(problem.overrides.items())))
+
+
+@lru_cache(maxsize=64)
+def _machine(name: str, overrides: tuple[tuple[str, float], ...]) -> Product:
+    return load_product(name, overrides=dict(overrides))
+
+
+def _frozen(x: Any) -> Any:
+    return tuple(sorted(x.items())) if isinstance(x, Mapping) else x
+
+
+@lru_cache(maxsize=64)
+def _tensors(op_name: str, case: Any, dtype: str | None, machine: Product, options: Any) -> tuple[Any, Any]:
+    """Shapes of the inputs and read options: the same for all points of one data type."""
+    op = get_operator(op_name)
+    given = case if isinstance(case, str) else dict(case)
+    with device(machine, values=False) as here:
+        problem = problem_of_case(op, op.case(given), dtype, here, 0, "normal", dict(options))
+    return problem.tensors, problem.options
+
+
+def _evaluation(
+    launches: tuple[Launch, ...], tiling: Mapping[str, Any], errors: dict[str, float] | None
+) -> Evaluation:
+    bounds: dict[str, float] = {}
+    for x in launches:
+        for n, us in x.bounds.items():
+            bounds[n] = bounds.get(n, 0.0) + us
+    name = max(bounds, key=lambda n: bounds[n], default=None)
+    peak = max((x.buffers["UB"].peak_bytes for x in launches if "UB" in x.buffers), default=0)
+    pipe, waits = _waits(launches)
+    return Evaluation(
+        time_us=sum(x.time_us for x in launches),
+        bound_us=None if name is None else bounds[name],
+        bound=name,
+        ub_peak_bytes=peak,
+        errors=errors,
+        pipe=pipe,
+        waits=waits,
+        tiling=dict(tiling),
+    )
+
+
+def _waits(launches: tuple[Launch, ...]) -> tuple[str | None, dict[str, float]]:
+    """The pipe that is busy most in the longest launch, and shares of the launch's cycles."""
+    if not launches:
+        return None, {}
+    longest = max(launches, key=lambda x: x.time_us)
+    name = max(longest.pipes, key=lambda n: longest.pipes[n].busy_cycles)
+    pipe, cycles = longest.pipes[name], longest.cycles or 1.0
+    return name, {"busy": pipe.busy_cycles / cycles, **{r: c / cycles for r, c in pipe.stalls.items()}}
+
+
+def _overflow(e: BufferOverflowError) -> str:
+    """The rule that a tiling broke, by the buffer that the error names."""
+    words = str(e.args[0])  # not str(e), which looks for a tiling that fits
+    found = re.search(r"\b(UB|L1|L0A|L0B|L0C|BT)\b", words, re.IGNORECASE)
+    return f"does not fit in {found.group().upper() if found else 'a buffer'}"
+
+
+def _argument_words(x: Any) -> Any:
+    shape = getattr(x, "shape", None)
+    return x if shape is None else [str(getattr(x, "dtype", "")), list(shape)]
+
+
+def _sources_of(kernel: JitFunction) -> list[str]:
+    """Source of a kernel and of the kernels it calls, and the numbers it takes from its module."""
+    found: dict[str, str] = {}
+    waiting: list[Any] = [kernel]
+    while waiting:
+        one = waiting.pop()
+        key = f"{one.fn.__module__}.{one.fn.__qualname__}"
+        if key in found:
+            continue
+        found[key] = _source_of(one.fn)
+        for name in (*one.fn.__code__.co_names, *one.fn.__code__.co_freevars):
+            value = (one.lookup(name) or (None,))[0]
+            if isinstance(value, JitFunction):
+                waiting.append(value)
+            elif value is not None and not callable(value) and not inspect.ismodule(value):
+                found[f"{key}.{name}"] = repr(value)
+    return [f"{n}\n{x}" for n, x in sorted(found.items())]
+
+
+def _source_of(fn: Any) -> str:
+    try:
+        return inspect.getsource(fn)
+    except (OSError, TypeError):
+        return repr(fn)
+
+
+@lru_cache(maxsize=1)
+def engine_version() -> str:
+    """A hash of the code that makes a result: of simulator, kernels and tiling. Another one means other numbers."""
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for folder in ("simulator", "kernels", "tiling"):
+        for path in sorted((root / folder).rglob("*.py*")):
+            if path.suffix in (".py", ".pyx", ".pxd"):
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def sweep_name(problem: Problem) -> str:
+    """A hash of what all points of a sweep have in common."""
+    text = json.dumps({**problem.describe(), "engine": engine_version()}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

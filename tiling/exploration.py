@@ -1,0 +1,156 @@
+"""What an exploration found: the best tiling with its proof, the best few, the front, and how large the space was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .evaluate import Evaluation
+from .pareto import pareto
+from .space import Point
+
+TOP = 10
+
+
+@dataclass(frozen=True)
+class Found:
+    """One evaluated point."""
+
+    point: Point
+    evaluation: Evaluation
+
+    @property
+    def tiling(self) -> dict[str, Any]:
+        """The point, and every other knob as really used."""
+        return {**self.point, **self.evaluation.tiling}
+
+    @property
+    def time_us(self) -> float:
+        return float("inf") if self.evaluation.time_us is None else self.evaluation.time_us
+
+    def to_dict(self) -> dict[str, Any]:
+        e = self.evaluation
+        return {
+            "tiling": self.tiling,
+            "time_us": e.time_us,
+            "bound_us": e.bound_us,
+            "bound": e.bound,
+            "errors": e.errors,
+            "ub_peak_bytes": e.ub_peak_bytes,
+            "pipe": e.pipe,
+            "waits": dict(e.waits),
+        }
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """The outcome of one sweep.
+
+    objective: "time", "error" or "ub". size, legal: points of the space, and those that the rules let pass. refused: rule ->
+    points, those that the operator or the buffers refused when they were tried among them. bounded: points whose bound was
+    computed. found: every evaluated point, in the order of evaluation. failed: message -> points that could not be run.
+    reused: evaluations that a store had already. optimal: whether `best` is proved to be the best of the space; `proof` says
+    why, or why not. interrupted: whether it was stopped from outside. sampler: how points were chosen.
+    """
+
+    op: str
+    product: str
+    case: str | None
+    objective: str
+    size: int
+    legal: int
+    refused: dict[str, int]
+    bounded: int
+    found: tuple[Found, ...]
+    failed: dict[str, int]
+    reused: int
+    seconds: float
+    optimal: bool
+    proof: str
+    axes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    interrupted: bool = False
+    sampler: str = "exact"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def evaluated(self) -> int:
+        """Points with a result, from this sweep or from the store."""
+        return len(self.found)
+
+    @property
+    def ranked(self) -> tuple[Found, ...]:
+        """Evaluated points, best first; equals in the order of the space."""
+        ok = [x for x in self.found if x.evaluation.time_us is not None]
+        return tuple(sorted(ok, key=lambda x: (cost(x.evaluation, self.objective), x.time_us)))
+
+    @property
+    def best(self) -> Found | None:
+        ranked = self.ranked
+        return ranked[0] if ranked else None
+
+    @property
+    def pareto(self) -> tuple[Found, ...]:
+        """Points that none beats in time, error and UB peak together (error only where it was computed)."""
+        ok = list(self.ranked)
+        if not ok:
+            return ()
+        table = np.array([_costs(x.evaluation) for x in ok])
+        return tuple(ok[k] for k in pareto(table))
+
+    def sensitivity(self) -> dict[str, float]:
+        """Knob -> what its worst value costs at least, as a part of the best.
+
+        From the best time found with each value; the most important first. Values with which no point was evaluated are
+        left out: a proof did without them.
+        """
+        out = {}
+        for name, values in self.axes.items():
+            least = [
+                min((x.time_us for x in self.ranked if x.point.get(name) == v), default=np.nan)
+                for v in values
+            ]
+            seen = [t for t in least if np.isfinite(t)]
+            if len(seen) > 1:
+                out[name] = max(seen) / min(seen) - 1.0
+        return dict(sorted(out.items(), key=lambda item: -item[1]))
+
+    def to_dict(self, top: int = TOP) -> dict[str, Any]:
+        """The JSON of `ascendtile explore --json`."""
+        return {
+            "op": self.op,
+            "product": self.product,
+            "case": self.case,
+            "objective": self.objective,
+            "space": {"size": self.size, "legal": self.legal, "refused": dict(self.refused)},
+            "bounded": self.bounded,
+            "evaluated": self.evaluated,
+            "failed": sum(self.failed.values()),
+            "seconds": self.seconds,
+            "optimal": self.optimal,
+            "proof": self.proof,
+            "best": None if self.best is None else self.best.to_dict(),
+            "top": [x.to_dict() for x in self.ranked[:top]],
+            "pareto": [x.to_dict() for x in self.pareto],
+            "failures": dict(self.failed),
+            "reused": self.reused,
+            "sensitivity": self.sensitivity(),
+            "sampler": self.sampler,
+        }
+
+    def __str__(self) -> str:
+        from ..simulator.views import show
+
+        return show("exploration", self)
+
+
+def cost(e: Evaluation, objective: str) -> float:
+    """What an objective makes small; infinity where there is no such figure."""
+    value = {"time": e.time_us, "error": e.error, "ub": e.ub_peak_bytes}[objective]
+    return float("inf") if value is None else float(value)
+
+
+def _costs(e: Evaluation) -> Sequence[float]:
+    return [cost(e, "time"), 0.0 if e.error is None else e.error, cost(e, "ub")]

@@ -1,0 +1,292 @@
+"""`explore`: the best tiling of an operator or of a kernel, with a proof where there can be one."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..kernels.operator import Operator
+from ..kernels.registry import get_operator
+from ..simulator.device import current_device
+from ..simulator.errors import UsageError
+from ..simulator.products import load_product
+from .axes import OperatorPoints
+from .candidates import is_tuner, points_of, space_of
+from .evaluate import Evaluation, KernelProblem, OperatorProblem, Problem, sweep_name
+from .exploration import Exploration
+from .sampling import SAMPLERS, sample
+from .search import Budget, Outcome, Report, search
+from .space import MOST_POINTS, Point, Rule, Space
+from .store import Store, key_of
+from .workers import Workers, open_workers
+
+OBJECTIVES = ("time", "error", "ub")
+EXACT = "exact"
+BoundsOf = Callable[[Space, np.ndarray], np.ndarray]
+Constraint = Callable[..., bool] | Rule
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM during a sweep. `exploration` is what was found until then; a store has kept it."""
+
+    def __init__(self, exploration: Exploration) -> None:
+        super().__init__(exploration.proof)
+        self.exploration = exploration
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be explored: the problem that workers get, its space, and bounds where there are any."""
+
+    problem: Problem
+    space: Space
+    bounds: BoundsOf | None
+    title: str
+    product: str
+    case: str | None
+
+
+def explore(
+    what: str | Operator | Any,
+    args: Mapping[str, Any] | None = None,
+    *,
+    case: str | Mapping[str, Any] | None = None,
+    dtype: str | None = None,
+    product: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    cube_math_type: str = "KEEP_DTYPE",
+    options: Mapping[str, Any] | None = None,
+    space: Mapping[str, Any] | None = None,
+    constraint: Constraint | Sequence[Constraint] = (),
+    grid: Any = None,
+    objective: str = "time",
+    budget: int | None = None,
+    seconds: float | None = None,
+    workers: int | str = 1,
+    fallback: bool = False,
+    store: str | Path | None = None,
+    sampler: str = "auto",
+    seed: int = 0,
+    report: Report = lambda done, left, best: None,
+) -> Exploration:
+    """Find the best tiling.
+
+    what: an operator (its name), a `@sim.jit` kernel, or one with `triton.autotune` candidates. For an operator: case (a
+    name, or sizes), dtype, options; space: knob, "dtype" or "cube_math_type" -> values to try instead of the usual ones (one
+    value fixes it). For a kernel: args by name (arrays or `sim.shape(...)`), grid (a tuple, or a function of all arguments),
+    space: constexpr -> values, also "multibuffer" and "cube_math_type"; candidates bring their own.
+    constraint: functions of a point's values that say whether it is legal. objective: "time" (us), "error" (mean absolute
+    over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at
+    most; seconds: likewise. workers: 1, a number of processes, or an address "tcp://..." of a dask cluster; fallback: this
+    process, if no cluster answers. store: a file that keeps every result; an interrupted sweep goes on from it. sampler:
+    "exact" (with bounds), "tpe", "nsga2" (both Optuna), "random", or "auto": exact for all spaces that can be listed, else
+    "tpe". seed: of the sampler, and of the inputs where values are computed. report: called with (points done, points left,
+    best so far).
+
+    Raises `UsageError` for an empty space, unknown knobs, a store of another version, or a cluster that does not answer;
+    `Interrupted` with what was found so far.
+    """
+    _check(objective, budget, seconds, sampler)
+    given: dict[str, Any] = {
+        "product": product or current_device().product.name,
+        "overrides": dict(overrides or {}),
+    }
+    if isinstance(what, str | Operator):
+        if args is not None or grid is not None:
+            raise UsageError(
+                f"explore({what!r}): an operator takes case=..., not args or grid, which are for a kernel"
+            )
+        asked: dict[str, Any] = {
+            "case": case,
+            "dtype": dtype,
+            "mode": cube_math_type,
+            "options": dict(options or {}),
+        }
+        task = _operator(what, space or {}, objective, seed, **given, **asked)
+    else:
+        if objective == "error":
+            raise UsageError("objective 'error' needs a float64 reference, which only operators have")
+        task = _kernel(what, dict(args or {}), grid, space, cube_math_type, **given)
+    rules = list(constraint) if isinstance(constraint, Sequence) else [constraint]
+    points = Space(task.space.axes, [*task.space.rules, *rules])
+    begin = clock.perf_counter()
+    with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
+        sweep = _Sweep(task, points, objective, Budget(budget, seconds), crew, kept, report)
+        found = sweep.run(sampler, seed)
+    out = sweep.exploration(found, clock.perf_counter() - begin)
+    if found.interrupted:
+        raise Interrupted(out)
+    return out
+
+
+def _check(objective: str, budget: int | None, seconds: float | None, sampler: str) -> None:
+    if objective not in OBJECTIVES:
+        raise UsageError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
+    if budget is not None and budget < 1:
+        raise UsageError(f"budget must be at least one evaluation, got {budget}")
+    if seconds is not None and not seconds > 0:
+        raise UsageError(f"a budget of time must be above 0 seconds, got {seconds}")
+    if sampler not in ("auto", EXACT, *SAMPLERS):
+        raise UsageError(f"sampler must be one of auto, {EXACT}, {', '.join(SAMPLERS)}, got {sampler!r}")
+
+
+def _operator(
+    what: str | Operator,
+    space: Mapping[str, Any],
+    objective: str,
+    seed: int,
+    product: str,
+    overrides: dict[str, Any],
+    case: str | Mapping[str, Any] | None,
+    dtype: str | None,
+    mode: str,
+    options: dict[str, Any],
+) -> Task:
+    op = get_operator(what)
+    machine, chosen = load_product(product, overrides=overrides), op.case(case)
+    points = OperatorPoints(op, chosen, machine, dtype, mode, options, space)
+    settings = {"dtype": points.dtype, "cube_math_type": points.mode}
+    problem = OperatorProblem(
+        op=op.name,
+        case=chosen.name if chosen.name in op.cases else dict(chosen.sizes),
+        product=product,
+        overrides=overrides,
+        options=options,
+        fixed={n: x for n, x in settings.items() if n not in points.space.axes},
+        values=objective == "error",
+        seed=seed,
+    )
+    return Task(problem, points.space, points.bounds, op.name, product, points.first.case)
+
+
+def _kernel(
+    kernel: Any,
+    args: dict[str, Any],
+    grid: Any,
+    space: Mapping[str, Any] | None,
+    mode: str,
+    product: str,
+    overrides: dict[str, Any],
+) -> Task:
+    points = None
+    if is_tuner(kernel):
+        points, kernel = space_of(points_of(kernel.configs)), kernel.base_fn
+    name = getattr(kernel, "name", None)
+    if name is None or not hasattr(kernel, "time"):
+        raise UsageError(f"explore takes the name of an operator or a @sim.jit kernel, got {kernel!r}")
+    if points is None and not space:
+        raise UsageError(
+            f"explore({name}): give space={{...}}, the values of its compile-time parameters to try"
+        )
+    if grid is None:
+        raise UsageError(f"explore({name}): give grid=(...) or a function of the arguments, as for a launch")
+    known = {p.name for p in kernel.parameters} | {"multibuffer", "cube_math_type"}
+    for n in (*(space or {}), *args):
+        if n not in known:
+            raise UsageError(f"{name} has no parameter {n!r}; it has {', '.join(sorted(known))}")
+    own = {n: tuple(v) if isinstance(v, list | tuple | range) else (v,) for n, v in (space or {}).items()}
+    axes = {**(points.axes if points else {}), **own}
+    for n in args:
+        if n in axes:
+            raise UsageError(f"explore({name}): {n!r} is in args and in the space; give it once")
+    fixed = {} if "cube_math_type" in axes else {"cube_math_type": mode}
+    problem = KernelProblem(kernel, grid, args, product, overrides, fixed)
+    return Task(problem, Space(axes, points.rules if points else ()), None, name, product, None)
+
+
+class _Sweep:
+    """One sweep through a store."""
+
+    def __init__(
+        self,
+        task: Task,
+        space: Space,
+        objective: str,
+        budget: Budget,
+        crew: Workers,
+        store: Store,
+        report: Report,
+    ) -> None:
+        self.task, self.space, self.objective, self.budget = task, space, objective, budget
+        self.crew, self.store, self.report = crew, store, report
+        self.name = sweep_name(task.problem)
+        self.reused, self.legal, self.bounded, self.sampler = 0, 0, 0, EXACT
+        self.refused: dict[str, int] = {}
+
+    def run(self, sampler: str, seed: int) -> Outcome:
+        beyond = self.space.size > MOST_POINTS
+        self.sampler = ("tpe" if beyond else EXACT) if sampler == "auto" else sampler
+        if self.sampler == EXACT:
+            return self._exact()
+        known = [(p, Evaluation(**r)) for p, r in self.store.rows(self.name)]
+        task = self.task
+        least = None if self.objective != "time" or task.bounds is None else self._least
+        found = sample(
+            self.space,
+            least,
+            self.objective,
+            self._evaluate,
+            self.budget,
+            self.sampler,
+            seed,
+            known,
+            self.report,
+        )
+        self.legal = found.looked
+        return found
+
+    def _exact(self) -> Outcome:
+        legal, self.refused = self.space.legal()
+        self.legal, bounds = len(legal), None
+        if self.objective == "time" and self.task.bounds is not None:
+            bounds = self.task.bounds(self.space, legal)
+            self.bounded = len(bounds)
+        return search(self.space, legal, bounds, self.objective, self._evaluate, self.budget, self.report)
+
+    def _least(self, point: Point) -> float:
+        assert self.task.bounds is not None
+        self.bounded += 1
+        return float(self.task.bounds(self.space, np.array([self.space.number(point)]))[0])
+
+    def _evaluate(self, points: list[Point]) -> Iterator[Evaluation]:
+        """Through the store: known results come from there, new ones go there as they come."""
+        keys = [key_of(self.name, p) for p in points]
+        known = {k: Evaluation(**r) for k, r in self.store.known(keys).items()}
+        new = self.crew.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])
+        for key, point in zip(keys, points, strict=True):
+            if key in known:
+                self.reused += 1
+                yield known[key]
+                continue
+            found = next(new)
+            self.store.add(key, self.name, point, found.to_dict())
+            yield found
+
+    def exploration(self, found: Outcome, seconds: float) -> Exploration:
+        refused = dict(self.refused)
+        for name, n in found.refused.items():
+            refused[name] = refused.get(name, 0) + n
+        return Exploration(
+            op=self.task.title,
+            product=self.task.product,
+            case=self.task.case,
+            objective=self.objective,
+            size=self.space.size,
+            legal=self.legal,
+            refused=refused,
+            bounded=self.bounded,
+            found=tuple(found.found),
+            failed=found.failed,
+            reused=self.reused,
+            seconds=seconds,
+            optimal=found.optimal,
+            proof=found.proof,
+            axes=self.space.axes,
+            interrupted=found.interrupted,
+            sampler=self.sampler,
+        )

@@ -1,0 +1,130 @@
+"""Exact search: legal points in the order of their lower bounds, the engine on the front, until no bound is below the best.
+
+Points are taken in batches of a fixed size, whatever the number of workers, so that the same points are evaluated and
+the same one wins everywhere. With an objective that has no bound, or a budget, the search may end without
+a proof, and says so.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .evaluate import Evaluation
+from .exploration import Found, cost
+from .space import Point, Space
+
+BATCH = 32
+Evaluate = Callable[[list[Point]], Iterator[Evaluation]]
+Report = Callable[[int, int, float], None]
+UNITS = {"time": " us", "error": "", "ub": " bytes"}
+
+
+@dataclass
+class Outcome:
+    """What a search did. looked: points that were tried; interrupted: whether it was stopped from outside."""
+
+    found: list[Found] = field(default_factory=list)
+    refused: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
+    looked: int = 0
+    optimal: bool = False
+    proof: str = ""
+    interrupted: bool = False
+
+    def add(self, point: Point, evaluation: Evaluation) -> None:
+        """Sort one evaluation in."""
+        self.looked += 1
+        if evaluation.refused is not None:
+            self.refused[evaluation.refused] = self.refused.get(evaluation.refused, 0) + 1
+        elif evaluation.failed is not None:
+            self.failed[evaluation.failed] = self.failed.get(evaluation.failed, 0) + 1
+        else:
+            self.found.append(Found(point, evaluation))
+
+    def best(self, objective: str) -> float:
+        """The least cost so far; infinity before there is one."""
+        return min((cost(x.evaluation, objective) for x in self.found), default=float("inf"))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Where to stop: after so many tried points, or so many seconds."""
+
+    points: int | None = None
+    seconds: float | None = None
+
+    def over(self, points: int, begin: float) -> bool:
+        return (self.points is not None and points >= self.points) or self.late(begin)
+
+    def late(self, begin: float) -> bool:
+        return self.seconds is not None and clock.perf_counter() - begin >= self.seconds
+
+    def room(self, points: int) -> int:
+        """Points of the next batch."""
+        return BATCH if self.points is None else max(1, min(BATCH, self.points - points))
+
+
+def search(
+    space: Space,
+    legal: np.ndarray,
+    bounds: np.ndarray | None,
+    objective: str,
+    evaluate: Evaluate,
+    budget: Budget,
+    report: Report = lambda done, left, best: None,
+) -> Outcome:
+    """Evaluate points until the best is proved, the space is done, or the budget is spent.
+
+    legal: numbers of points. bounds: least time in us of each; None where there is none, or the objective is another.
+    report: told after every point (done, left as far as is known, best so far).
+    """
+    order = legal if bounds is None else legal[np.argsort(bounds, kind="stable")]
+    ordered = None if bounds is None else np.sort(bounds, kind="stable")
+    out, begin, best = Outcome(), clock.perf_counter(), float("inf")
+    stopped = False
+    try:
+        while out.looked < len(order) and not (ordered is not None and ordered[out.looked] > best):
+            if budget.over(out.looked, begin):
+                stopped = True
+                break
+            end = _front(ordered, len(order), best)
+            stop = min(out.looked + budget.room(out.looked), max(out.looked + 1, end))
+            points = [space.point(int(k)) for k in order[out.looked : stop]]
+            for point, evaluation in zip(points, evaluate(points), strict=True):
+                out.add(point, evaluation)
+                best = min(best, cost(evaluation, objective))
+                report(out.looked, max(0, _front(ordered, len(order), best) - out.looked), best)
+                if budget.late(begin):  # a batch may take longer than what is left
+                    break
+    except KeyboardInterrupt:
+        out.interrupted = True
+    out.optimal, out.proof = _conclude(out, objective, ordered, len(order), best, stopped)
+    return out
+
+
+def _front(ordered: np.ndarray | None, count: int, best: float) -> int:
+    """How many points have to be looked at: those with a bound not above the best."""
+    return count if ordered is None else int(np.searchsorted(ordered, best, side="right"))
+
+
+def _conclude(
+    out: Outcome, objective: str, ordered: np.ndarray | None, count: int, best: float, stopped: bool
+) -> tuple[bool, str]:
+    rest, shown = count - out.looked, f"best {best:,.6g}{UNITS[objective]}"
+    if stopped or out.interrupted:
+        why = "interrupted" if out.interrupted else "the budget ended"
+        left = f"{rest:,} of {count:,} legal points not looked at"
+        if ordered is not None and rest:
+            left += f", {max(0, _front(ordered, count, best) - out.looked):,} of them with a bound below"
+        return False, f"not proved: {why} with {left}" + (f"; {shown}" if out.found else "")
+    if not out.found:
+        return False, f"none of the {count:,} legal points could be run"
+    if not rest:
+        return True, f"{shown}; all {count:,} legal points were evaluated"
+    assert ordered is not None
+    least = f"({ordered[out.looked]:,.6g} us or more)"
+    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}"

@@ -1,0 +1,179 @@
+"""Spaces of tilings: named axes of values, and rules that say which points are legal.
+
+    space = Space({"BLOCK": powers_of_two(256, 16384), "buffers": (1, 2)}, [Rule("fits", lambda BLOCK, **_: BLOCK <= 8192)])
+
+Points are numbered in the order of the axes, the last one fastest, and are held as columns of numpy arrays: a space of a
+million points takes megabytes, and rules over whole columns take milliseconds.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..simulator.errors import UsageError
+
+MOST_POINTS = 20_000_000
+Columns = dict[str, np.ndarray]
+Point = dict[str, Any]
+
+
+def powers_of_two(low: int, high: int) -> tuple[int, ...]:
+    """1, 2, 4 ... within low..high, both included."""
+    _ordered("powers_of_two", low, high)
+    return tuple(1 << k for k in range(high.bit_length()) if low <= 1 << k <= high)
+
+
+def integers(low: int, high: int, step: int = 1) -> tuple[int, ...]:
+    """low, low + step ... up to high."""
+    _ordered("integers", low, high, step)
+    return tuple(range(low, high + 1, step))
+
+
+def multiples(of: int, low: int, high: int) -> tuple[int, ...]:
+    """Multiples of a number within low..high."""
+    _ordered("multiples", low, high, of)
+    return tuple(range(-(-low // of) * of, high + 1, of))
+
+
+def divisors(n: int, low: int = 1, high: int | None = None) -> tuple[int, ...]:
+    """Numbers that divide n, within low..high (n if left out)."""
+    most = n if high is None else high
+    _ordered("divisors", low, most)
+    return tuple(d for d in range(low, min(n, most) + 1) if n % d == 0)
+
+
+def choices(*values: Any) -> tuple[Any, ...]:
+    """These values."""
+    return values
+
+
+def _ordered(what: str, low: int, high: int, step: int = 1) -> None:
+    if not (1 <= low <= high and step >= 1):
+        raise UsageError(f"{what}: takes 1 <= low <= high and a step from 1, got {low}, {high}, step {step}")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A condition for a point to be legal.
+
+    name: as it is counted and shown. allows: called with the point's values by name, or, with `columns`, with arrays of all
+    points at once; gives whether a point is legal.
+    """
+
+    name: str
+    allows: Callable[..., Any]
+    columns: bool = False
+
+
+def rule_of(constraint: Callable[..., Any] | Rule) -> Rule:
+    """A user's constraint as a rule; its name is that of the function, or the source of a lambda's line."""
+    if isinstance(constraint, Rule):
+        return constraint
+    name = getattr(constraint, "__name__", "constraint")
+    if name == "<lambda>":
+        try:
+            name = " ".join(inspect.getsource(constraint).split())[:60]
+        except (OSError, TypeError):
+            name = "constraint"
+    return Rule(name, constraint)
+
+
+class Space:
+    """All combinations of the axes' values. Raises `UsageError` for an axis without values."""
+
+    def __init__(
+        self, axes: Mapping[str, Sequence[Any]], rules: Sequence[Rule | Callable[..., Any]] = ()
+    ) -> None:
+        self.axes: dict[str, tuple[Any, ...]] = {n: tuple(dict.fromkeys(v)) for n, v in axes.items()}
+        self.rules = tuple(rule_of(r) for r in rules)
+        for name, values in self.axes.items():
+            if not values:
+                raise UsageError(f"the axis {name!r} of the space has no value; give it at least one")
+        self.size = 1
+        for values in self.axes.values():
+            self.size *= len(values)
+
+    def point(self, number: int) -> Point:
+        """The point of that number."""
+        out: Point = {}
+        for name in reversed(self.axes):
+            number, k = divmod(number, len(self.axes[name]))
+            out[name] = self.axes[name][k]
+        return {n: out[n] for n in self.axes}
+
+    def columns(self, numbers: np.ndarray) -> Columns:
+        """The values of those points by axis: arrays of numbers, of objects where an axis holds anything else."""
+        out: Columns = {}
+        rest = np.asarray(numbers, np.int64)
+        for name in reversed(self.axes):
+            values = self.axes[name]
+            rest, k = np.divmod(rest, len(values))
+            out[name] = _array(values)[k]
+        return {n: out[n] for n in self.axes}
+
+    def legal(self) -> tuple[np.ndarray, dict[str, int]]:
+        """(numbers of the legal points, rule -> how many points it refused that the rules before it had let pass)."""
+        if self.size > MOST_POINTS:
+            widest = max(self.axes, key=lambda n: len(self.axes[n]))
+            raise UsageError(
+                f"the space has {self.size:,} points, more than {MOST_POINTS:,} are not listed; narrow an axis ({widest!r} "
+                f"has {len(self.axes[widest])} values), or sample: sampler='tpe'"
+            )
+        left = np.arange(self.size)
+        refused: dict[str, int] = {}
+        for rule in self.rules:
+            keep = self._allowed(rule, left)
+            if not keep.all():
+                refused[rule.name] = refused.get(rule.name, 0) + int((~keep).sum())
+            left = left[keep]
+        if self.rules and not len(left):
+            raise UsageError(
+                f"the space is empty: {_last_words(refused, self.size)}; widen an axis or drop a rule"
+            )
+        return left, refused
+
+    def allowed(self, number: int) -> str | None:
+        """The first rule that refuses a point, None if it is legal."""
+        one = np.array([number])
+        return next((rule.name for rule in self.rules if not self._allowed(rule, one)[0]), None)
+
+    def number(self, point: Mapping[str, Any]) -> int:
+        """The number of a point; the inverse of `point`."""
+        out = 0
+        for name, values in self.axes.items():
+            out = out * len(values) + values.index(point[name])
+        return out
+
+    def _allowed(self, rule: Rule, numbers: np.ndarray) -> np.ndarray:
+        if rule.columns:
+            return np.broadcast_to(np.asarray(rule.allows(**self.columns(numbers)), bool), numbers.shape)
+        return np.fromiter((bool(_called(rule, self.point(int(k)))) for k in numbers), bool, len(numbers))
+
+
+def _called(rule: Rule, point: Point) -> Any:
+    try:
+        return rule.allows(**point)
+    except TypeError as e:
+        raise UsageError(f"the rule {rule.name!r} does not take the point {point}: {e}") from None
+
+
+def _last_words(refused: Mapping[str, int], size: int) -> str:
+    words = ", ".join(f"{name!r} refused {n:,}" for name, n in refused.items())
+    return (
+        f"of {size:,} points {words}; {list(refused)[-1]!r} removed the last"
+        if refused
+        else "it has no point"
+    )
+
+
+def _array(values: tuple[Any, ...]) -> np.ndarray:
+    if all(isinstance(x, int) and not isinstance(x, bool) for x in values):
+        return np.array(values, np.int64)
+    out = np.empty(len(values), object)
+    out[:] = values
+    return out

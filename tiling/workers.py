@@ -1,0 +1,191 @@
+"""Who evaluates the points: this process, a pool of processes, or a cluster. Results come in the order of the points."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol
+
+from ..simulator.errors import RunError, UsageError
+from .evaluate import Evaluation, KernelProblem, Problem, engine_version, name_of
+from .space import Point
+
+PIECE = (
+    4  # points of one task of a cluster: enough to hide the hand-over; processes here take them one by one
+)
+TRIES = 3  # of a task whose worker dies
+CONNECT_SECONDS = 10
+
+
+class Workers(Protocol):
+    """Evaluates batches of points."""
+
+    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]: ...
+
+    def close(self) -> None: ...
+
+
+class Here:
+    """This process."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
+        yield from (self.problem.evaluate(p) for p in points)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class Processes:
+    """A pool of processes on this machine. A process that dies costs a second and a third try, then an error."""
+
+    def __init__(self, problem: Problem, count: int) -> None:
+        self.problem, self.count = problem, count
+        self.pool = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        # Forked processes inherit the problem: a kernel or grid need not be importable by name.
+        way = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+        context = multiprocessing.get_context(way)
+        return ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(self.problem,))
+
+    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
+        left, tries = list(points), TRIES
+        while left:
+            try:
+                for piece in [self.pool.submit(_evaluate_mine, x) for x in _pieces(left, 1)]:
+                    found = piece.result()
+                    left = left[len(found) :]
+                    yield from found
+            except BrokenProcessPool:
+                tries -= 1
+                if not tries:
+                    raise RunError(
+                        f"a worker process died {TRIES} times at the same points, the first is {left[0]}; "
+                        "run with --workers 1 to see why"
+                    ) from None
+                self.close()
+                self.pool = self._start()
+
+    def close(self) -> None:
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Cluster:
+    """A dask.distributed cluster. A worker that dies is replaced by another one for its points, by the scheduler."""
+
+    def __init__(self, problem: Problem, address: str) -> None:
+        self.problem = problem
+        if isinstance(problem, KernelProblem):
+            name_of(problem.kernel)
+        try:
+            from distributed import Client
+        except ImportError:
+            raise UsageError(
+                "a cluster needs dask.distributed: pip install 'ascendtile[cluster]', or give --workers a number"
+            ) from None
+        try:
+            connect: Any = Client
+            self.client: Any = connect(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as e:
+            raise NoClusterError(
+                f"no cluster answers at {address} within {CONNECT_SECONDS} s ({type(e).__name__}); start one with "
+                "`dask scheduler` and `dask worker`, give --workers a number of processes, or --fallback to go on here"
+            ) from None
+        self._check()
+
+    def _check(self) -> None:
+        """All workers must run this version: others would give other numbers."""
+        found = self.client.run(engine_version)
+        odd = [w for w, version in found.items() if version != engine_version()]
+        if odd or not found:
+            self.client.close()
+            what = (
+                f"worker {odd[0]} runs another version of ascendtile" if odd else "the cluster has no workers"
+            )
+            raise UsageError(f"{what}; install the same one everywhere and start `dask worker` again")
+
+    def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
+        from distributed import KilledWorker
+
+        pieces = _pieces(points, PIECE)
+        futures = [self.client.submit(_evaluate, self.problem, x, pure=False, retries=TRIES) for x in pieces]
+        try:
+            for future in futures:
+                yield from future.result()
+        except KilledWorker as e:
+            raise RunError(f"the cluster lost every worker that tried some points: {e}") from None
+        finally:
+            self.client.cancel(futures)
+
+    def close(self) -> None:
+        self.client.close()
+
+
+class NoClusterError(UsageError):
+    """Nobody answers at the address."""
+
+
+@contextlib.contextmanager
+def open_workers(problem: Problem, workers: int | str, fallback: bool = False) -> Iterator[Workers]:
+    """workers: 1 for this process, a number of processes, or the address of a cluster ("tcp://host:8786").
+
+    fallback: whether a cluster that does not answer is replaced by this process.
+    """
+    made = _open(problem, workers, fallback)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def _open(problem: Problem, workers: int | str, fallback: bool) -> Workers:
+    if isinstance(workers, str) and "://" in workers:
+        try:
+            return Cluster(problem, workers)
+        except NoClusterError:
+            if not fallback:
+                raise
+            return Here(problem)
+    count = _count(workers)
+    return Here(problem) if count == 1 else Processes(problem, count)
+
+
+def _count(workers: int | str) -> int:
+    try:
+        count = int(workers)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise UsageError(
+            f"workers must be a number from 1, or an address such as tcp://host:8786, got {workers!r}"
+        )
+    return count
+
+
+def _pieces(points: Sequence[Point], size: int) -> list[list[Point]]:
+    return [list(points[k : k + size]) for k in range(0, len(points), size)]
+
+
+_mine: list[Problem] = []
+
+
+def _begin(problem: Problem) -> None:
+    """A new process of a pool: Ctrl-C is for the one that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _mine[:] = [problem]
+
+
+def _evaluate_mine(points: list[Point]) -> list[Evaluation]:
+    return _evaluate(_mine[0], points)
+
+
+def _evaluate(problem: Problem, points: list[Point]) -> list[Evaluation]:
+    return [problem.evaluate(p) for p in points]

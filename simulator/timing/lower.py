@@ -322,10 +322,21 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             self._add(pipe, op.loc, channel=channels[0 if least else 1], amount=amount, **what)
             return
         numbers = self.active - self.first_number
-        for channel, share in zip(channels, (first, 1.0 - first), strict=True):
-            chosen = share > 0
-            part = (np.broadcast_to(np.asarray(amount), len(numbers)) * share)[chosen]
-            self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **what)
+        mixed = (first > 0) & (first < 1)
+        # Who reads the tile waits for the last of these records, which for programs that skip it is done with the one
+        # before it; so the others only clobber, and the last one need not wait for what its program skips. In a mixed
+        # transfer its latency covers that of the first part, and each part has its share of the least cycles.
+        early = {**what, "writes": (), "clobbers": (*what["writes"], *what["clobbers"])}
+        for channel, share, chosen, how in (
+            (channels[0], first, first == 1, early),
+            (channels[0], first, mixed, {**early, "latency": 0.0}),
+            (channels[1], 1.0 - first, first < 1, what),
+        ):
+            if chosen.any():
+                part = (np.broadcast_to(np.asarray(amount), len(numbers)) * share)[chosen]
+                least_cycles = what["occupancy"] * float(averages(share[chosen][None, :])[0])
+                own = {**how, "occupancy": least_cycles}
+                self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **own)
 
     def traffic(self, offsets: Affine, mask: Any, itemsize: int) -> tuple[Any, Any, Any]:
         """(bytes on the way, bursts, elements) of a regular access."""

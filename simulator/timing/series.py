@@ -21,6 +21,7 @@ from .recorder import ROW, Part, Recorder
 from .rotation import Rotation, Slots
 
 LONGEST = 64  # turns until slots alternate as before
+PARTS = 3  # records of one load at most: all new, the new part of others, and the rest
 
 
 class Source(NamedTuple):
@@ -196,8 +197,9 @@ class _Fields:
         partial = self._partial()
         first = self.counts.cumsum() - self.counts
         chosen = np.repeat(self.order, self.counts)
+        every = self._with_early(chosen, first, shares)
         fields = {
-            name: np.array([getattr(t, name) for t in self.templates], kind)[chosen]
+            name: np.array([getattr(t, name) for t in every], kind)[chosen]
             for name, kind in ROW.items()
             if name not in ("amount", "column")
         }
@@ -216,8 +218,26 @@ class _Fields:
                 self._some(t, at, partial[k])
             else:
                 self._all(t, at, self.row[self.places[k]])
-        slots = ([getattr(t, n) for t in self.templates] for n in ("reads", "writes", "clobbers"))
+        slots = ([getattr(t, n) for t in every] for n in ("reads", "writes", "clobbers"))
         return Part(self.fields, self.conditional, *(pick(s, chosen) for s in slots))
+
+    def _with_early(
+        self, chosen: np.ndarray, first: np.ndarray, shares: Mapping[int, np.ndarray]
+    ) -> list[Template]:
+        """All templates, and those of the early records of loads in parts, which `chosen` then names.
+
+        The same as in `Lowering._transfer`: of three records, what is all new, the new part of others, and the rest, only
+        the last one writes the tile, and its latency covers that of the second.
+        """
+        every = list(self.templates)
+        for k, share in shares.items():
+            t, at, there = self.templates[k], first[self.places[k]], _present(share)
+            early = t._replace(writes=(), clobbers=(*t.writes, *t.clobbers))
+            whole, mixed = there[:, 0], there[:, 1]
+            chosen[at[whole]] = len(every)
+            chosen[at[mixed] + whole[mixed]] = len(every) + 1
+            every += [early, early._replace(latency=0.0)]
+        return every
 
     def _least(self, first: np.ndarray) -> None:
         """Occupancies that lanes differ in: each record takes the average over its programs."""
@@ -225,9 +245,9 @@ class _Fields:
             if t.least is not None:
                 rows = self._rows(t.least, self.row[self.places[k]])
                 cycles = averages(rows)
-                for second in range(2):
-                    both = self.counts[self.places[k]] > second
-                    self.fields["occupancy"][first[self.places[k]][both] + second] = cycles[both]
+                for part in range(PARTS):
+                    there = self.counts[self.places[k]] > part
+                    self.fields["occupancy"][first[self.places[k]][there] + part] = cycles[there]
 
     def _rows(self, x: Any, row: np.ndarray) -> np.ndarray:
         """Numbers of the lanes, one line for each of those rows."""
@@ -253,7 +273,7 @@ class _Fields:
         out = {}
         for k, source in loads.items():
             out[k] = self._rows(found[place[id(source)]], self.row[self.places[k]])
-            self.counts[self.places[k][~_alike(out[k])]] = 2
+            self.counts[self.places[k]] = _present(out[k]).sum(axis=1)
         return out
 
     def _partial(self) -> dict[int, np.ndarray]:
@@ -291,15 +311,22 @@ class _Fields:
         self._table(at[~whole], np.full(lanes.shape, t.occupancy)[~whole], lanes[~whole], True)
 
     def _load(self, t: Template, at: np.ndarray, row: np.ndarray, share: np.ndarray) -> None:
-        """A read from HBM, from L2, or one from each."""
+        """A read from HBM, from L2, or one from each (see `_with_early`)."""
         assert t.source is not None
         alike = _alike(share)
         self.fields["channel"][at[alike]] = np.where(share[alike, 0] > 0, *t.source.channels)
         self._all(t, at[alike], row[alike])
-        amounts, mixed = self._rows(t.amount, row)[~alike], share[~alike]
-        for k, part in enumerate((mixed, 1.0 - mixed)):
-            self.fields["channel"][at[~alike] + k] = t.source.channels[k]
-            self._table(at[~alike] + k, amounts * part, part > 0, True)
+        amounts, first, at = self._rows(t.amount, row)[~alike], share[~alike], at[~alike]
+        there = _present(share)[~alike]
+        offsets = there.cumsum(axis=1) - 1
+        parts = (first, first == 1), (first, (first > 0) & (first < 1)), (1.0 - first, first < 1)
+        for k, (part, some) in enumerate(parts):
+            on = there[:, k]
+            here = at[on] + offsets[on, k]
+            self.fields["channel"][here] = t.source.channels[k // 2]
+            weights = [averages(x[chosen][None, :])[0] for x, chosen in zip(part[on], some[on], strict=True)]
+            self.fields["occupancy"][here] *= np.array(weights)
+            self._table(here, (amounts * part)[on], some[on], True)
 
     def _table(self, at: np.ndarray, amounts: np.ndarray, chosen: np.ndarray, conditional: bool) -> None:
         """Give records their amounts by program; programs that are not chosen skip them."""
@@ -314,3 +341,10 @@ def _alike(share: np.ndarray) -> np.ndarray:
     least, most = share.min(axis=1), share.max(axis=1)
     alike: np.ndarray = (least == most) & ((least == 0.0) | (least == 1.0))
     return alike
+
+
+def _present(share: np.ndarray) -> np.ndarray:
+    """(records, 3): which of the records of a load in parts some program has; of one that is no such, the last."""
+    whole, some = (share == 1).any(axis=1), ((share > 0) & (share < 1)).any(axis=1)
+    apart = ~_alike(share)
+    return np.stack([whole & apart, some & apart, np.ones(len(share), bool)], axis=1)

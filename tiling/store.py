@@ -10,6 +10,7 @@ import hashlib
 import json
 import sqlite3
 import time as clock
+import time as clock
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -48,7 +49,7 @@ class Store:
 
     def _open(self) -> None:
         if self.path is not None:
-            self.db.execute("PRAGMA journal_mode=WAL")
+            self._write_ahead()
             self.db.execute("PRAGMA synchronous=NORMAL")
         with self.db:
             for statement in SCHEMA:
@@ -61,6 +62,18 @@ class Store:
                 f"{self.path} is a store of version {found}, this ascendtile writes version {VERSION}; "
                 "take another file, or remove it to start anew"
             )
+
+    def _write_ahead(self) -> None:
+        """Switch the file to a write-ahead log. SQLite does not wait for another process that is doing the same: we do."""
+        end = clock.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                self.db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as e:
+                if "locked" not in str(e) or clock.monotonic() > end:
+                    raise
+                clock.sleep(0.01)
 
     def known(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Results of those keys that are there."""

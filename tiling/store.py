@@ -10,7 +10,6 @@ import hashlib
 import json
 import sqlite3
 import time as clock
-import time as clock
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType

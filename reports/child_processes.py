@@ -147,7 +147,7 @@ def _wait_for_children(failure: str = "", patience: float = PATIENCE) -> None:
     pools = sys.modules.get("concurrent.futures.process")
     if pools is not None and hasattr(pools, "_python_exit"):
         pools._python_exit()
-        pools._global_shutdown = False  # this process goes on, and may open pools of its own
+        vars(pools)["_global_shutdown"] = False  # this process goes on, and may open pools of its own
     processes = sys.modules.get("multiprocessing")
     left = [] if processes is None else [p for p in processes.active_children() if not p.daemon]
     end = time.monotonic() + patience

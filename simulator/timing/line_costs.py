@@ -19,9 +19,9 @@ def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineC
         numbers.setdefault((file, line), []).append(k)
     found = [_cost(plan, result, used, *where, ks) for where, ks in numbers.items()]
     order = sorted(range(len(found)), key=lambda i: -found[i].cycles)
-    rank = np.empty(len(plan.lines), np.int32)
+    groups, rank = list(numbers.values()), np.empty(len(plan.lines), np.int32)
     for place, i in enumerate(order):
-        rank[list(numbers.values())[i]] = place
+        rank[groups[i]] = place
     return tuple(found[i] for i in order), rank
 
 

@@ -185,3 +185,22 @@ class Recorder:
             table=np.array(self.table, np.float64) if self.table else np.empty((0, 0)),
             **found._asdict(),
         )
+
+
+class Redirected(Recorder):
+    """A recorder whose `add` puts records elsewhere: those of a fixed cost go the same way."""
+
+    def add_fixed(
+        self,
+        pipe: int,
+        line: int,
+        occupancy: float,
+        latency: float,
+        instructions: int,
+        reads: tuple[int, ...],
+        writes: tuple[int, ...],
+        clobbers: tuple[int, ...],
+        active: np.ndarray | None,
+    ) -> None:
+        cost: dict[str, Any] = {"occupancy": occupancy, "latency": latency, "instructions": instructions}
+        self.add(pipe, line, active=active, reads=reads, writes=writes, clobbers=clobbers, **cost)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..execution.reading import place
 from ..frontend.cores import SUB_VECTOR_CORES, has_sub_vectors
 from ..frontend.program import Op, Program
 from ..products import Product
 from .cube_lower import CubeLowering
 from .plan import Plan
-from .recorder import Recorder
+from .recorder import Redirected
 from .sub_cores import Pair
 
 WORDS = (
@@ -37,7 +35,7 @@ def shares_turns(program: Program, product: Product) -> bool:
     return two and not has_sub_vectors(program) and any(is_shared(op) for op in program.walk())
 
 
-class TurnsRecorder(Recorder):
+class TurnsRecorder(Redirected):
     """Takes the records of one Vector core and puts them on the pipes of two. `core`: whose turn it is, None for both."""
 
     def __init__(self, programs: int, plan: Plan) -> None:
@@ -67,23 +65,6 @@ class TurnsRecorder(Recorder):
             )  # the second core finds it in L2
             mine["channel"] = self.wiring.read[1] if again else channel
             super().add(pipe + sub * shift, line, **mine, **what)
-
-    def add_fixed(
-        self,
-        pipe: int,
-        line: int,
-        occupancy: float,
-        latency: float,
-        instructions: int,
-        reads: tuple[int, ...],
-        writes: tuple[int, ...],
-        clobbers: tuple[int, ...],
-        active: np.ndarray | None,
-    ) -> None:
-        what: dict[str, Any] = {"reads": reads, "writes": writes, "clobbers": clobbers}
-        self.add(
-            pipe, line, occupancy=occupancy, latency=latency, instructions=instructions, active=active, **what
-        )
 
 
 class SharedTurns(CubeLowering):

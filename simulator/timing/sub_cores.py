@@ -13,7 +13,7 @@ import numpy as np
 
 from .homes import UB
 from .plan import Plan
-from .recorder import Recorder
+from .recorder import Recorder, Redirected
 
 CUBE_UNIT = "AIC"
 
@@ -58,7 +58,7 @@ class Pair:
         return self.plan.extra_slot(("second", slot))
 
 
-class SubRecorder(Recorder):
+class SubRecorder(Redirected):
     """Takes records of `2 * programs` lanes and keeps those of `programs` programs.
 
     Lane numbers: 0 to programs - 1 for the first Vector core, `total` more for the second, as `run.lanes` has them.
@@ -89,22 +89,6 @@ class SubRecorder(Recorder):
             moved: dict[str, Any] = {n: self.pair.slots(s, sub, pipe, n == "reads") for n, s in slots.items()}
             self.kept.add(pipe + sub * self.shift, line, amount=part, active=mine, **moved, **what)
 
-    def add_fixed(
-        self,
-        pipe: int,
-        line: int,
-        occupancy: float,
-        latency: float,
-        instructions: int,
-        reads: tuple[int, ...],
-        writes: tuple[int, ...],
-        clobbers: tuple[int, ...],
-        active: np.ndarray | None,
-    ) -> None:
-        slots = {"reads": reads, "writes": writes, "clobbers": clobbers}
-        what = {"occupancy": occupancy, "latency": latency, "instructions": instructions}
-        self.add(pipe, line, active=active, **what, **slots)
-
     def _chosen(self, sub: int, active: np.ndarray | None) -> tuple[Any, np.ndarray | None] | None:
         """Rows of the lanes of one Vector core, and its programs (None for all); None if there is none."""
         if active is None:
@@ -118,7 +102,7 @@ class SubRecorder(Recorder):
         return self.kept.trace(slots)
 
 
-class BothLanes(Recorder):
+class BothLanes(Redirected):
     """Records of the Cube's part, walked with one lane a program, for a `SubRecorder`: what they ask of the Vector cores
     is asked of both.
     """
@@ -134,20 +118,3 @@ class BothLanes(Recorder):
         if isinstance(amount, np.ndarray) and amount.ndim and len(amount) > 1:
             amount = np.concatenate([amount, amount])
         self.all.add(pipe, line, active=active, amount=amount, **what)
-
-    def add_fixed(
-        self,
-        pipe: int,
-        line: int,
-        occupancy: float,
-        latency: float,
-        instructions: int,
-        reads: tuple[int, ...],
-        writes: tuple[int, ...],
-        clobbers: tuple[int, ...],
-        active: np.ndarray | None,
-    ) -> None:
-        what: dict[str, Any] = {"reads": reads, "writes": writes, "clobbers": clobbers}
-        self.add(
-            pipe, line, active=active, occupancy=occupancy, latency=latency, instructions=instructions, **what
-        )

@@ -15,6 +15,7 @@ from .bce_with_logits import bce_with_logits
 from .bce_with_logits_backward import bce_with_logits_backward
 from .group_norm import group_norm
 from .group_norm_backward import group_norm_backward
+from .convolution_backward import convolution_backward
 from .matmul import matmul
 from .operator import Case, Operator
 from .parameter import Parameter
@@ -36,6 +37,7 @@ __all__ = [
     "batch_norm_statistics",
     "bce_with_logits",
     "bce_with_logits_backward",
+    "convolution_backward",
     "get_operator",
     "group_norm",
     "group_norm_backward",

@@ -18,8 +18,8 @@ AUTO = "auto"
 class Parameter:
     """One knob.
 
-    kind: "choice" (one of `choices`) or "int" (from `low` to `high`; None: no limit of its own). default None: the
-    operator chooses by a documented rule; `None` and "auto" ask for that.
+    kind: "choice" (one of `choices`), "int" (from `low` to `high`; None: no limit of its own) or "ints" (a tuple of them,
+    in a text "1,2" or "1x2"). default None: the operator chooses by a documented rule; `None` and "auto" ask for that.
     """
 
     name: str
@@ -35,6 +35,8 @@ class Parameter:
         if value is None or (value == AUTO and self.default is None):
             return self.default
         here = f"{what} {self.name!r}"
+        if self.kind == "ints":
+            return tuple(self._integer(here, x) for x in _listed(here, value))
         return self._choice(here, value) if self.kind == "choice" else self._integer(here, value)
 
     def _choice(self, here: str, value: Any) -> str:
@@ -61,6 +63,22 @@ def choice(name: str, default: Any, choices: tuple[str, ...], help: str) -> Para
 def integer(name: str, default: int | None, low: int, high: int | None, help: str) -> Parameter:
     """A knob that counts."""
     return Parameter(name, "int", default, None, low, high, help)
+
+
+def integers(name: str, default: tuple[int, ...] | None, low: int | None, help: str) -> Parameter:
+    """An argument with a number for each axis."""
+    return Parameter(name, "ints", default, None, low, None, help)
+
+
+def _listed(here: str, value: Any) -> list[Any]:
+    """(1, 2), [1, 2], 3, "1,2" and "1x2" as lists."""
+    if isinstance(value, str):
+        return [x.strip() for x in value.strip("()[] ").replace("x", ",").split(",") if x.strip()]
+    if isinstance(value, tuple | list | np.ndarray):
+        return list(value)
+    if _whole(value) is None:
+        raise UsageError(f"{here} must be integers, got {value!r}")
+    return [value]
 
 
 def _whole(value: Any) -> int | None:

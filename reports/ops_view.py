@@ -87,6 +87,7 @@ def _knob(p: Parameter) -> str:
         values = " | ".join(p.choices)
     else:
         values = f"{'' if p.low is None else p.low}..{'' if p.high is None else p.high}"
+        values += " for each axis" if p.kind == "ints" else ""
     return f"{p.help} ({values}; {'chosen by the op' if p.default is None else p.default} unless given)"
 
 

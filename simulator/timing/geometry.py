@@ -39,8 +39,10 @@ def tile_bytes(v: Value) -> int:
 
 
 def fractal_bytes(v: Value) -> int:
-    """Bytes of a matrix in L1, L0A or L0B: fractals of 16 rows by 32 bytes."""
+    """Bytes of a matrix in L1, L0A or L0B: fractals of 16 rows by 32 bytes; of four axes or more, rows of channels."""
     rows, columns = (1, *v.shape)[-2:]
+    if len(v.shape) > 3:
+        rows = v.numel // columns
     return v.numel // (rows * columns) * align(rows, 16) * align(columns * element_bits(v) // 8, BLOCK_BYTES)
 
 

@@ -3,7 +3,7 @@
     UB     everything the Vector unit touches
     L1     a tile that is loaded only to be an operand of a matrix product (ND to NZ on the way)
     L0C    a matrix product, and an accumulator that a loop carries for it
-    VIEW   a transpose of an L1 tile, which the way to L0 does for nothing
+    VIEW   a transpose of an L1 tile, which the way to L0 does for nothing; a window of it (LoadData3D, see `is_window`)
     (what an explicit buffer holds lives where the buffer does)
     FIXP   a cast of an L0C value on its way out: the fixpipe does it, no buffer is needed
 
@@ -31,6 +31,24 @@ def looks_through(op: Op) -> bool:
     )
 
 
+def is_window(op: Op) -> bool:
+    """Whether LoadData3D can take a slice: at constant places, and of whole rows of channels (the last axis)."""
+    if op.kind != "extract_slice" or len(op.args) != 1 or len(op.results[0].shape) < 3:
+        return False
+    full = op.args[0]
+    assert full is not None
+    return bool(op.attrs["sizes"][-1] == full.shape[-1])
+
+
+def is_gathered(op: Op) -> bool:
+    """Whether the rows of a slice lie apart in L1, so that it takes LoadData3D; else it is a part of the tile."""
+    full, sizes = op.args[0], op.attrs["sizes"]
+    assert full is not None
+    inner = next((k for k, n in enumerate(sizes) if n > 1), len(sizes))
+    even = op.attrs["strides"][inner : inner + 1] in ((), (1,), [1])
+    return not even or tuple(sizes[inner + 1 :]) != tuple(full.shape[inner + 1 :])
+
+
 class Homes:
     """Homes of all values of a program. `fixpipe` is False on coupled cores, where L0C leaves through the Vector unit."""
 
@@ -46,8 +64,10 @@ class Homes:
         self.copied_to_ub: set[int] = set()
         self.staged: set[int] = set()
         self.users: dict[int, list[tuple[Op, int]]] = {}
+        self.windows: set[int] = set()
         if self.has_dot:
             self._collect(program.body)
+            self._find_windows(program)
             self._accumulators(program.body)
             for op in program.walk():
                 self._classify(op)
@@ -55,6 +75,37 @@ class Homes:
 
     def home(self, v: Value) -> str:
         return self.of_value.get(v.id, UB)
+
+    def sees_through(self, op: Op) -> bool:
+        """`looks_through`, or a window that the way to L0 takes."""
+        return looks_through(op) or (op.kind == "extract_slice" and op.results[0].id in self.windows)
+
+    def gathers(self, v: Value) -> bool:
+        """Whether an operand of a product goes to L0 through LoadData3D."""
+        op = self.definitions.of(v)
+        while op is not None and self.sees_through(op):
+            if op.kind == "extract_slice" and is_gathered(op):
+                return True
+            assert op.args[0] is not None
+            op = self.definitions.of(op.args[0])
+        return False
+
+    def _find_windows(self, program: Program) -> None:
+        """Slices of tiles that were loaded for nothing but products; one that turns out not to be may undo others."""
+        slices = {op.results[0].id: op.results[0] for op in program.walk() if is_window(op)}
+        self.windows = set(slices)
+        while True:
+            bad = {i for i in self.windows if not self._loaded_for_products(self.source(slices[i]))}
+            if not bad:
+                return
+            self.windows -= bad
+
+    def _loaded_for_products(self, v: Value) -> bool:
+        made = self.definitions.of(v)
+        if made is None or made.kind != "load" or _on_vector(made):
+            return False
+        readers = self._readers(v)
+        return bool(readers) and all(self._reads_l1(o, i, made) for o, i in readers)
 
     def _collect(self, region: Region) -> None:
         """Who reads each value, views looked through."""
@@ -68,7 +119,7 @@ class Homes:
     def _readers(self, v: Value) -> list[tuple[Op, int]]:
         out: list[tuple[Op, int]] = []
         for op, i in self.users.get(v.id, []):
-            if looks_through(op) and not op.results[0].is_pointer:
+            if self.sees_through(op) and not op.results[0].is_pointer:
                 out.extend(self._readers(op.results[0]))
             else:
                 out.append((op, i))
@@ -83,11 +134,21 @@ class Homes:
                 continue
             body = op.regions[0]
             for k, r in enumerate(op.results):
-                made = self.definitions.of(body.yields[k])
-                if made is not None and made.kind == "dot" and made.args[2] is body.args[1 + k]:
+                if self.products_from(body.yields[k], body.args[1 + k]):
                     for v in (body.args[1 + k], r):
                         self.of_value[v.id] = L0C
                         self._leave_l0c(v, carried=v is not r)
+
+    def products_from(self, v: Value, start: Value) -> list[Value]:
+        """The products that make `v` out of `start`, each added to the one before, last first; empty if it is no such."""
+        chain = []
+        made = self.definitions.of(v)
+        while made is not None and made.kind == "dot" and made.args[2] is not None:
+            chain.append(made.results[0])
+            if made.args[2] is start:
+                return chain
+            made = self.definitions.of(made.args[2])
+        return []
 
     def _classify(self, op: Op) -> None:
         if op.kind == "dot":
@@ -97,11 +158,9 @@ class Homes:
             for v in op.args[:2]:
                 assert v is not None
                 self._operand(v)
-        elif op.kind == "load" and not _on_vector(op):
-            readers = self._readers(op.results[0])
-            if readers and all(self._reads_l1(o, i, op) for o, i in readers):
-                self.of_value[op.results[0].id] = L1
-                self._fold_transposes(op.results[0])
+        elif op.kind == "load" and self._loaded_for_products(op.results[0]):
+            self.of_value[op.results[0].id] = L1
+            self._fold_transposes(op.results[0])
         elif op.kind == "from_l1":
             readers = self._readers(op.results[0])
             if all(o.kind == "dot" and i < 2 for o, i in readers):
@@ -120,26 +179,23 @@ class Homes:
 
     def _fold_transposes(self, v: Value) -> None:
         for op, _ in self.users.get(v.id, []):
-            if op.kind == "permute" and looks_through(op):
+            if op.kind in ("permute", "extract_slice") and self.sees_through(op):
                 self.of_value[op.results[0].id] = VIEW
                 self.definitions.folded.add(op.results[0].id)
-            if looks_through(op) and not op.results[0].is_pointer:
+            if self.sees_through(op) and not op.results[0].is_pointer:
                 self._fold_transposes(op.results[0])
 
     def _operand(self, v: Value) -> None:
         source = self.source(v)
-        made = self.definitions.of(source)
-        readers = self._readers(source)
         if self.home(source) == L1:
             return  # a buffer, or loaded for products only
-        loaded = made is not None and made.kind == "load" and not _on_vector(made)
-        if not (loaded and all(o.kind == "dot" and i < 2 for o, i in readers)):
+        if not self._loaded_for_products(source):
             self.staged.add(source.id)
 
     def source(self, v: Value) -> Value:
         """The value behind views and transposes (the Cube reads either way)."""
         op = self.definitions.of(v)
-        while op is not None and looks_through(op):
+        while op is not None and self.sees_through(op):
             assert op.args[0] is not None
             v = op.args[0]
             op = self.definitions.of(v)

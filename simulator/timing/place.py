@@ -354,9 +354,10 @@ class Placer:
         produced = self.definitions.of(root)
         if produced is None or produced not in body.ops:
             return
-        if slot.space == L0C:  # the product is added into the accumulator where it lies
-            slot.values.append(root)
-            self.slot_of[root.id] = slot
+        if slot.space == L0C:  # products are added into the accumulator where it lies
+            for v in self.homes.products_from(root, arg) or [root]:
+                slot.values.append(v)
+                self.slot_of[v.id] = slot
             return
         if produced.kind == INSERTION:
             self._join_insertions(root, arg, slot, body)

@@ -211,19 +211,19 @@ class Plan:
         for name, size in (("L0A", tile.l0a_bytes), ("L0B", tile.l0b_bytes)):
             self.l0_peak[name] = max(self.l0_peak[name], 2 * size)
         batch = a.numel // (m * k)
+        windows = self.homes.gathers(a), self.homes.gathers(b)
         return batch * [
-            self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand)
+            self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand, windows)
             for i in range(0, m, tile.m)
             for j in range(0, n, tile.n)
             for q in range(0, k, tile.k)
         ]
 
-    def _part(self, m: int, n: int, k: int, operand: str) -> Part:
-        cube, size = self.cube, ITEM_BYTES[operand]
-        (a_fixed, a_rate), (b_fixed, b_rate) = cube.to_l0a, cube.to_l0b
-        depth = align(k * size, 32)
+    def _part(self, m: int, n: int, k: int, operand: str, windows: tuple[bool, bool]) -> Part:
+        cube, depth = self.cube, align(k * ITEM_BYTES[operand], 32)
         cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
-        return Part(a_fixed + align(m, 16) * depth / a_rate, b_fixed + align(n, 16) * depth / b_rate, cycles)
+        a_cycles = cube.load_cycles(cube.to_l0a, m, depth, windows[0])
+        return Part(a_cycles, cube.load_cycles(cube.to_l0b, n, depth, windows[1]), cycles)
 
     def least_cycles(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> Any:
         """Cycles that a transfer takes however fast the memory is, for each of its programs or all alike.

@@ -1,0 +1,341 @@
+"""The checks of aclnnConvolutionBackward, in the order of the vendor's checker, each with its status code.
+
+Order and codes: hicann/ops-nn, conv/convolution_backward/op_api (checkers). Sizes that do not belong together are refused
+here for every rank: the vendor's own check is for 3D only, in 1D and 2D an inner step fails (561103). So do values outside
+of the documented ranges, which only the kernels behind the interface refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from ...simulator.errors import RefusedError
+from ...simulator.precision.cube_math import (
+    Resolution,
+    cube_inputs_of,
+    format_names,
+    mode_value,
+    promoted,
+    resolve_convolution,
+)
+from ...simulator.products import Product
+from ..words import listed
+from .call import INPUTS, RESULTS, Call, Ints, TensorView
+
+NULLPTR, INVALID, INNER = 161001, 161002, 561103
+MEANING = {NULLPTR: "null pointer", INVALID: "parameter invalid", INNER: "an inner step fails"}
+FORMATS = {3: ("NCL", "ND"), 4: ("NCHW",), 5: ("NCDHW",)}
+NAMES = {3: "3 (N, C, L)", 4: "4 (N, C, H, W)", 5: "5 (N, C, D, H, W)"}
+MAX_DIM = 2**31 - 1
+SPATIAL = {1: "L", 2: "HW", 3: "DHW"}
+
+
+def refuse(status: int, reason: str) -> NoReturn:
+    """Refuse with a status code."""
+    words = f"convolution_backward: {reason}; refused with status {status} ({MEANING[status]})"
+    raise RefusedError(words, status, reason)
+
+
+def check_call(call: Call, product: Product, mode: str | int) -> tuple[str, ...]:
+    """Raise `RefusedError` for the first check that fails; gives the warnings of the call."""
+    _nulls(call)
+    _dtypes(call, product)
+    _formats(call)
+    _values(call)
+    found = _mode(call, product, mode)
+    wide = "fp32" in cube_inputs_of(product)
+    if wide and (_view(call.input).empty or _view(call.weight).empty):
+        _empty(call)
+    else:
+        _ranks_and_shapes(call)
+        _lengths(call)
+        _channels(call)
+        if call.spatial == 3:
+            _sizes(call, INVALID)
+        if _view(call.input).empty:
+            refuse(
+                INVALID,
+                f"input has shape {_view(call.input).shape} and no elements, which {product.name} does not take",
+            )
+    _volumes(call, product, mode, wide)
+    if not is_empty(call):
+        _sizes(call, INNER)
+        _ranges(call, wide)
+    return () if found.warning is None else (f"cubeMathType: {found.warning}",)
+
+
+def is_empty(call: Call) -> bool:
+    """A call without anything to multiply."""
+    return _view(call.input).empty or _view(call.weight).empty
+
+
+def _view(x: TensorView | None) -> TensorView:
+    assert x is not None
+    return x
+
+
+# -- 1 to 3: what must be there ----------------------------------------------------------------------------------------
+
+
+def _nulls(call: Call) -> None:
+    for n in (*INPUTS, "stride", "padding", "dilation", "output_padding", "output_mask"):
+        if getattr(call, n) is None:
+            refuse(NULLPTR, f"{n} is null, it must be given")
+    assert call.output_mask is not None
+    if len(call.output_mask) != 3:
+        refuse(NULLPTR, f"output_mask has {len(call.output_mask)} elements, it must have 3")
+    for n, wanted in zip(RESULTS, call.wants, strict=True):
+        if wanted and getattr(call, n) is None:
+            refuse(NULLPTR, f"{n} is null, but output_mask {call.wants} asks for it")
+
+
+# -- 4 to 7: types, formats, values, mode ------------------------------------------------------------------------------
+
+
+def _dtypes(call: Call, product: Product) -> None:
+    wide = "fp32" in cube_inputs_of(product)
+    allowed = ("float32", "float16", "bfloat16") if wide else ("float32", "float16")
+    for n in (*INPUTS, *RESULTS):
+        view = getattr(call, n)
+        if view is not None and view.dtype not in allowed:
+            refuse(INVALID, f"{n} is {view.dtype}, on {product.name} it must be of {listed(allowed, 'or')}")
+
+
+def _formats(call: Call) -> None:
+    for n in (*INPUTS, "grad_input", "grad_weight"):
+        view: TensorView | None = getattr(call, n)
+        if view is None:
+            continue
+        rank = len(view.shape)
+        if rank not in FORMATS:
+            refuse(INVALID, f"{n} has rank {rank}, it must be {listed(NAMES.values(), 'or')}")
+        if view.format is not None and view.format not in FORMATS[rank]:
+            refuse(
+                INVALID,
+                f"{n} has format {view.format}, at rank {rank} it must be {listed(FORMATS[rank], 'or')}",
+            )
+    bias = call.grad_bias
+    if bias is not None and bias.format not in (None, "ND") and not call.transposed:
+        refuse(INVALID, f"grad_bias has format {bias.format}, it must be ND")
+
+
+def _values(call: Call) -> None:
+    _at_least("stride", call.stride or (), 1)
+    _at_least("padding", call.padding or (), 0)
+    _at_least("dilation", call.dilation or (), 1)
+    extra, stride = call.output_padding or (), call.stride or ()
+    if call.transposed:
+        _at_least("output_padding", extra, 0)
+        if call.spatial == 3 and any(e >= s for e, s in zip(extra, stride, strict=False)):
+            refuse(INVALID, f"output_padding is {extra}, it must be below stride {stride} on every axis")
+    elif any(extra):
+        refuse(INVALID, f"output_padding is {extra}, without transposed it must be 0 on every axis")
+    _at_least("groups", (call.groups,), 1)
+
+
+def _at_least(name: str, given: Ints, low: int) -> None:
+    bad = [x for x in given if x < low]
+    if bad:
+        shown = given if len(given) > 1 or name != "groups" else given[0]
+        refuse(INVALID, f"{name} is {shown}, every value of it must be at least {low}, {bad[0]} is not")
+
+
+def _mode(call: Call, product: Product, mode: str | int) -> Resolution:
+    kinds = [_view(getattr(call, n)).dtype for n in INPUTS]
+    found = resolve_convolution(product, kinds, mode)
+    if not found.ok:
+        types = ", ".join(f"{n} {k}" for n, k in zip(INPUTS, kinds, strict=True))
+        legal = [m for m in range(4) if resolve_convolution(product, kinds, m).ok]
+        way = f"take cubeMathType {listed(legal, 'or')}" if legal else "take inputs of float16"
+        refuse(INVALID, f"cubeMathType {mode} with {types} on {product.name}: {found.reason}; {way}")
+    return found
+
+
+# -- 9 to 13: shapes ---------------------------------------------------------------------------------------------------
+
+
+def _ranks_and_shapes(call: Call) -> None:
+    dy, x, w = (_view(v) for v in (call.grad_output, call.input, call.weight))
+    ranks = [len(v.shape) for v in (dy, x, w)]
+    if len(set(ranks)) != 1:
+        refuse(INVALID, f"grad_output, input and weight have ranks {ranks}, which must be equal")
+    for n, v in (("grad_output", dy), ("weight", w)):
+        if v.empty:
+            refuse(INVALID, f"{n} has shape {v.shape} and no elements, it must have some")
+    _result_shapes(call)
+
+
+def _result_shapes(call: Call) -> None:
+    dy, x, w = (_view(v) for v in (call.grad_output, call.input, call.weight))
+    expected = {"grad_input": x.shape, "grad_weight": w.shape, "grad_bias": dy.shape[1:2]}
+    words = {"grad_input": "input's", "grad_weight": "weight's", "grad_bias": "the channels of grad_output"}
+    for n, wanted in zip(RESULTS, call.wants, strict=True):
+        got = getattr(call, n)
+        if wanted and tuple(got.shape) != tuple(expected[n]):
+            refuse(INVALID, f"{n} has shape {got.shape}, it must be {words[n]}, {expected[n]}")
+
+
+def _lengths(call: Call) -> None:
+    n = call.spatial
+    two = (2, 4) if n == 2 else (n,)
+    for name, allowed in (
+        ("stride", (n,)),
+        ("dilation", (n,)),
+        ("padding", two),
+        ("output_padding", two),
+    ):
+        given = getattr(call, name)
+        if len(given) not in allowed:
+            refuse(
+                INVALID,
+                f"{name} has {len(given)} values {given}, for {n} spatial axes it must have {listed(allowed, 'or')}",
+            )
+
+
+def _channels(call: Call) -> None:
+    dy, x, w = (_view(v).shape for v in (call.grad_output, call.input, call.weight))
+    if call.transposed:
+        _equal("input's channels", x[1], "weight's first axis", w[0])
+        _grouped("grad_output", dy[1], w[1], call.groups)
+        if x[1] % call.groups:
+            refuse(INVALID, f"input has {x[1]} channels, which groups {call.groups} must divide")
+        return
+    _equal("grad_output's channels", dy[1], "weight's first axis", w[0])
+    _grouped("input", x[1], w[1], call.groups)
+    if dy[1] < call.groups or dy[1] % call.groups:
+        refuse(INVALID, f"grad_output has {dy[1]} channels, which groups {call.groups} must divide")
+
+
+def _equal(what: str, got: int, other: str, want: int) -> None:
+    if got != want:
+        refuse(INVALID, f"{what} are {got}, {other} is {want}; they must be equal")
+
+
+def _grouped(name: str, channels: int, per_group: int, groups: int) -> None:
+    if channels % per_group or channels // per_group != groups:
+        refuse(
+            INVALID,
+            f"{name} has {channels} channels, weight has {per_group} on its second axis: that is "
+            f"{channels / per_group:g} groups, groups is {groups}; they must be equal",
+        )
+
+
+def paddings(padding: Ints, spatial: int) -> tuple[tuple[int, int], ...]:
+    """(before, after) for each axis: n values, or in 2D top, bottom, left, right."""
+    if spatial == 2 and len(padding) == 4:
+        return (padding[0], padding[1]), (padding[2], padding[3])
+    return tuple((p, p) for p in padding)
+
+
+def forward_sizes(call: Call) -> Ints:
+    """Spatial sizes of the output of the forward convolution: what grad_output must have."""
+    x, w = _view(call.input).shape, _view(call.weight).shape
+    out = []
+    for k in range(call.spatial):
+        before, after = paddings(call.padding or (), call.spatial)[k]
+        stride, reach = (call.stride or ())[k], (call.dilation or ())[k] * (w[k + 2] - 1)
+        if call.transposed:
+            extra = (call.output_padding or ())[k]
+            out.append((x[k + 2] - 1) * stride - before - after + reach + extra + 1)
+        else:
+            out.append((x[k + 2] + before + after - reach - 1) // stride + 1)
+    return tuple(out)
+
+
+def _sizes(call: Call, status: int) -> None:
+    dy, x, w = (_view(v).shape for v in (call.grad_output, call.input, call.weight))
+    if dy[0] != x[0]:
+        refuse(status, f"grad_output has batch {dy[0]}, input has {x[0]}; they must be equal")
+    pads = paddings(call.padding or (), call.spatial)
+    wide, name = (dy, "grad_output") if call.transposed else (x, "input")
+    for k in range(call.spatial):
+        reach = (call.dilation or ())[k] * (w[k + 2] - 1) + 1
+        room = wide[k + 2] + sum(pads[k])
+        if reach > room:
+            axis = SPATIAL[call.spatial][k]
+            refuse(
+                status,
+                f"the kernel reaches over {reach} elements on axis {axis}, {name} with its padding has {room}; it must not "
+                "reach further",
+            )
+    expected = forward_sizes(call)
+    if dy[2:] != expected:
+        refuse(status, f"grad_output has spatial sizes {dy[2:]}, the forward convolution gives {expected}")
+
+
+# -- 8 and 14: nothing to multiply -------------------------------------------------------------------------------------
+
+
+def _empty(call: Call) -> None:
+    x, w = _view(call.input).shape, _view(call.weight).shape
+    no_batch = x[0] == 0
+    no_channels = x[1] == 0 and w[1:2] == (0,) and not call.transposed
+    if not (no_batch or no_channels):
+        allowed = "an empty batch" if call.transposed else "an empty batch, or no channels in both"
+        refuse(INVALID, f"input {x} with weight {w}: of empty tensors only {allowed} is taken")
+    if not no_channels and 0 in w:
+        refuse(INVALID, f"weight has shape {w} and no elements, it must have some")
+    if call.transposed and not (w[0] > 0 and w[0] == x[1]):
+        refuse(
+            INVALID,
+            f"input's channels are {x[1]}, weight's first axis is {w[0]}; they must be equal, and not 0",
+        )
+    if not call.transposed:
+        _empty_reach(call, x, w)
+    if call.wants[2] and call.bias_sizes is None:
+        refuse(INVALID, "bias_sizes is null, an empty input with output_mask[2] needs it")
+    if call.wants[2] and len(call.bias_sizes or ()) != 1:
+        refuse(INVALID, f"bias_sizes is {call.bias_sizes}, it must have 1 value")
+
+
+def _empty_reach(call: Call, x: Ints, w: Ints) -> None:
+    for k, (before, after) in enumerate(paddings(call.padding or (), call.spatial)[: len(x) - 2]):
+        reach = ((call.dilation or ())[k : k + 1] or (1,))[0] * (w[k + 2] - 1) + 1
+        if x[k + 2] + before + after < reach:
+            refuse(
+                INVALID,
+                f"the kernel reaches over {reach} elements on axis {SPATIAL[call.spatial][k]}, input with its padding has "
+                f"{x[k + 2] + before + after}; it must not reach further",
+            )
+
+
+# -- 15, 16: 3D; documented ranges -------------------------------------------------------------------------------------
+
+
+def _volumes(call: Call, product: Product, mode: str | int, wide: bool) -> None:
+    if call.spatial != 3:
+        return
+    if not wide:
+        refuse(INVALID, f"input has 3 spatial axes, {product.name} takes 1 or 2")
+    kinds = format_names(_view(getattr(call, n)).dtype for n in INPUTS)
+    fp32 = call.wants[1] and _view(call.grad_weight).dtype == "float32"
+    if call.groups > 1 and fp32 and (mode_value(mode) == 2 or promoted(kinds) != "fp32"):
+        refuse(
+            INVALID,
+            f"grad_weight in float32 with groups {call.groups} in 3D takes float32 inputs and no cubeMathType 2, got "
+            f"{listed(kinds)} and cubeMathType {mode}",
+        )
+
+
+def _ranges(call: Call, wide: bool) -> None:
+    """Documented ranges of the A2 and A3 for a plain convolution; elsewhere only the lower ends, checked above."""
+    for n in ("grad_output", "input"):
+        _between(n, _view(getattr(call, n)).shape, 1, MAX_DIM)
+    if not wide or call.transposed:
+        return
+    volume = call.spatial == 3
+    last = slice(1, None) if volume else slice(None)
+    _between("weight on its last axes", _view(call.weight).shape[2:][last], 1, 255)
+    if volume:
+        _between("stride on H and W", (call.stride or ())[1:], 1, 63)
+    _between("padding", (call.padding or ())[last], 0, 255)
+    _between("dilation", call.dilation or (), 1, 255)
+    _between("groups", (call.groups,), 1, 65535)
+
+
+def _between(what: str, given: Iterable[int], low: int, high: int) -> None:
+    values = tuple(given)
+    bad = [x for x in values if not low <= x <= high]
+    if bad:
+        refuse(INNER, f"{what} is {values}, every value must be from {low} to {high}, {bad[0]} is not")

@@ -1,0 +1,143 @@
+# mypy: disable-error-code="no-untyped-def"
+"""Tile kernels of the products that make an image: `gather` and `correlate` of geometry.py as implicit matrix products.
+
+For each tap a tile of the other image, shifted by the tap, is multiplied by the tap's weight and added up in L0C. Loads are
+boxes: what lies in the padding is masked and reads as zero. A strided gather goes phase by phase: output positions of one
+remainder modulo the stride meet every stride-th tap, so that no zero is multiplied.
+"""
+
+from __future__ import annotations
+
+from ... import simulator as sim
+from ...simulator import language as tl
+from .window_tiles import put_tile
+
+
+@sim.jit
+def phase_taps(phase, AXIS: tl.constexpr):
+    """(first tap, taps, offset of the first) of output positions `phase` modulo the stride.
+
+    AXIS: taps, stride, dilation, padding before, their common divisor, the inverse of the dilation. Taps j with
+    phase + before - j * dilation divisible by the stride are an arithmetic sequence.
+    """
+    reach = phase + AXIS[3]
+    step = AXIS[1] // AXIS[4]
+    first = reach // AXIS[4] * AXIS[5] % step
+    some = 1 - tl.minimum(reach % AXIS[4], 1)
+    count = some * (tl.maximum(AXIS[0] - first + step - 1, 0) // step)
+    return first, count, (reach - first * AXIS[2]) // AXIS[1]
+
+
+@sim.jit
+def image_tiles(
+    src_ptr,
+    w_ptr,
+    out_ptr,
+    items,
+    N,
+    SRC: tl.constexpr,
+    SRC_PITCH: tl.constexpr,
+    OUT: tl.constexpr,
+    OUT_CHANNELS: tl.constexpr,
+    OUT_PITCH: tl.constexpr,
+    AXES: tl.constexpr,
+    GATHER: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    GROUPS: tl.constexpr,
+    BM: tl.constexpr,
+    BK: tl.constexpr,
+    BN: tl.constexpr,
+    BH: tl.constexpr,
+    BW: tl.constexpr,
+):
+    """out = the product of src (N, *SRC, SRC_PITCH) and w (GROUPS, taps, ROWS, COLS).
+
+    AXES: see `phase_taps`, for D, H, W. GATHER: rows of w are summed over and columns are channels of out, else the other
+    way round. OUT_PITCH 0: out is (N, OUT_CHANNELS, *OUT), else rows of that many channels. A tile: BM channels of BN
+    images with BH x BW positions of one phase.
+    """
+    M: tl.constexpr = COLS if GATHER else ROWS
+    K: tl.constexpr = ROWS if GATHER else COLS
+    PD: tl.constexpr = AXES[0][1] if GATHER else 1
+    PH: tl.constexpr = AXES[1][1] if GATHER else 1
+    PW: tl.constexpr = AXES[2][1] if GATHER else 1
+    m_blocks, k_blocks = tl.cdiv(M, BM), tl.cdiv(K, BK)
+    across, down, deep = (
+        tl.cdiv(tl.cdiv(OUT[2], PW), BW),
+        tl.cdiv(tl.cdiv(OUT[1], PH), BH),
+        tl.cdiv(OUT[0], PD),
+    )
+    batches = tl.cdiv(N, BN)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        m = item % m_blocks * BM
+        w = item // m_blocks % across * BW + tl.arange(0, BW)
+        h = item // (m_blocks * across) % down * BH + tl.arange(0, BH)
+        rest = item // (m_blocks * across * down)
+        d = rest % deep
+        n = rest // deep % batches * BN + tl.arange(0, BN)
+        group = rest // (deep * batches) % GROUPS
+        phase = rest // (deep * batches * GROUPS)
+        pd, ph, pw = phase // (PH * PW), phase // PW % PH, phase % PW
+        if GATHER:
+            jd, td, od = phase_taps(pd, AXES[0])
+            jh, th, oh = phase_taps(ph, AXES[1])
+            jw, tw, ow = phase_taps(pw, AXES[2])
+            sd, sh, sw = d, h, w
+        else:
+            jd, td, od = 0, AXES[0][0], -AXES[0][3]
+            jh, th, oh = 0, AXES[1][0], -AXES[1][3]
+            jw, tw, ow = 0, AXES[2][0], -AXES[2][3]
+            sd, sh, sw = d * AXES[0][1], h * AXES[1][1], w * AXES[2][1]
+        acc = tl.zeros((BM, BN * BH * BW), tl.float32)
+        for step in range(td * th * tw * k_blocks):
+            tap = step // k_blocks
+            ad, ah, aw = tap // (th * tw), tap // tw % th, tap % tw
+            if GATHER:
+                at_d = sd + od - ad * (AXES[0][2] // AXES[0][4])
+                at_h = sh + (oh - ah * (AXES[1][2] // AXES[1][4]))
+                at_w = sw + (ow - aw * (AXES[2][2] // AXES[2][4]))
+                td_at = jd + ad * (AXES[0][1] // AXES[0][4])
+                th_at = jh + ah * (AXES[1][1] // AXES[1][4])
+                tw_at = jw + aw * (AXES[2][1] // AXES[2][4])
+            else:
+                at_d = sd + od + ad * AXES[0][2]
+                at_h = sh + (oh + ah * AXES[1][2])
+                at_w = sw + (ow + aw * AXES[2][2])
+                td_at, th_at, tw_at = ad, ah, aw
+            k = step % k_blocks * BK + tl.arange(0, BK)
+            row = (n[:, None, None, None] * SRC[0] + at_d) * (SRC[1] * SRC[2] * SRC_PITCH)
+            cols = group * K + k[None, None, None, :]
+            src = (
+                row
+                + at_h[None, :, None, None] * (SRC[2] * SRC_PITCH)
+                + at_w[None, None, :, None] * SRC_PITCH
+                + cols
+            )
+            in_h = ((at_h >= 0) & (at_h < SRC[1]))[None, :, None, None]
+            in_w = ((at_w >= 0) & (at_w < SRC[2]))[None, None, :, None]
+            inside = (n < N)[:, None, None, None] & in_h & in_w & (k < K)[None, None, None, :]
+            inside = inside & (at_d >= 0) & (at_d < SRC[0])
+            b = tl.reshape(tl.load(src_ptr + src, mask=inside, other=0.0), (BN * BH * BW, BK))
+            block = ((group * AXES[0][0] + td_at) * AXES[1][0] + th_at) * AXES[2][0] + tw_at
+            cm = m + tl.arange(0, BM)
+            if GATHER:
+                at = k[:, None] * COLS + cm[None, :]
+                a = tl.trans(
+                    tl.load(
+                        w_ptr + block * (ROWS * COLS) + at,
+                        mask=(k < K)[:, None] & (cm < M)[None, :],
+                        other=0.0,
+                    )
+                )
+            else:
+                at = cm[:, None] * COLS + k[None, :]
+                a = tl.load(
+                    w_ptr + block * (ROWS * COLS) + at, mask=(cm < M)[:, None] & (k < K)[None, :], other=0.0
+                )
+            acc += tl.dot(a, tl.trans(b))
+        c = group * M + m + tl.arange(0, BM)
+        alive = (m + tl.arange(0, BM) < M) if OUT_PITCH else (c < OUT_CHANNELS) & (m + tl.arange(0, BM) < M)
+        put_tile(
+            out_ptr, acc, N, n, d * PD + pd, h * PH + ph, w * PW + pw, c, alive, OUT, OUT_CHANNELS, OUT_PITCH
+        )

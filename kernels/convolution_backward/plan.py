@@ -1,0 +1,297 @@
+"""The launches of one call: layouts, products, what follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...simulator.device import current_device
+from ...simulator.frontend import types as ty
+from ...simulator.precision.cube_math import Resolution, resolve_convolution
+from ...simulator.products import Product
+from ..combine import sum_partials_step
+from ..matmul_tiles import cast_step
+from ..operator import Plan, Step, Tensor, Tensors, Workshop, dtype_of
+from .bias_tiles import bias_cut, bias_step
+from .call import INPUTS, Call, call_of
+from .checks import is_empty
+from .geometry import Axis, Geometry, Merging, geometry, merge_groups
+from .image_tiles import image_tiles
+from .layout_tiles import blocks_step, clear_step, patches_step, rows_step
+from .tiling import choose, position_tile, weight_tiles_of
+from .weight_tiles import weight_tiles
+from .window_tiles import image_windows
+
+
+def resolution(tensors: Tensors, product: Product, mode: str) -> Resolution:
+    """What a mode means for these inputs."""
+    kinds = [dtype_of(tensors[n]).name for n in INPUTS]
+    rank = min(3, max(1, len(tensors["input"].shape) - 2))
+    return resolve_convolution(product, kinds, mode, rank)
+
+
+def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+    """All launches of a checked call."""
+    call = call_of(tensors, options)
+    if is_empty(call):
+        return _empty(call, workshop, knobs)
+    maker = Maker(tensors, call, knobs, workshop)
+    outputs: dict[str, Tensor] = {}
+    wanted = call.wants
+    if wanted[0]:
+        outputs["grad_input"] = maker.grad_input()
+    if wanted[1]:
+        outputs["grad_weight"] = maker.grad_weight()
+    if wanted[2]:
+        outputs["grad_bias"] = maker.grad_bias()
+    return Plan(tuple(maker.steps), outputs, maker.tiling, maker.notes())
+
+
+def _empty(call: Call, workshop: Workshop, knobs: Mapping[str, Any]) -> Plan:
+    """Nothing to multiply: gradients of weight and bias are zero."""
+    outputs: dict[str, Tensor] = {}
+    for n, wanted in zip(("grad_input", "grad_weight", "grad_bias"), call.wants, strict=True):
+        view = getattr(call, n)
+        if wanted:
+            outputs[n] = workshop.tensor(view.shape, _type(view.dtype))
+    steps = [clear_step(x, workshop.product) for x in outputs.values() if x.size]
+    return Plan(
+        tuple(steps), outputs, dict(knobs), ("an empty input: gradients of weight and bias are zero",)
+    )
+
+
+class Maker:
+    """Collects the launches of a call; images and weights that two products need are converted once."""
+
+    def __init__(self, tensors: Tensors, call: Call, knobs: Mapping[str, Any], workshop: Workshop) -> None:
+        self.tensors, self.call, self.workshop = tensors, call, workshop
+        self.product = workshop.product
+        self.found = resolution(tensors, self.product, current_device().cube_math_type)
+        self.compute = _type(self.found.compute)
+        self.unfolded: Geometry = geometry(call)
+        self.patches = self.unfolded.patches and knobs["taps"] in ("auto", "patch")
+        self.g: Geometry = self.unfolded.folded() if self.patches else self.unfolded
+        self.merging: Merging = merge_groups(self.g, 32 // self.compute.itemsize, knobs["merged_groups"])
+        self.tiling = choose(self.g, self.merging, knobs, self.product, self.compute.itemsize)
+        if self.patches:
+            self.tiling["taps"] = "patch"
+        self.steps: list[Step] = []
+        self.images: dict[str, Tensor] = {}
+
+    # -- operands ----------------------------------------------------------------------------------------------------
+
+    def image(self, which: str) -> Tensor:
+        """Rows of channels of the "wide" or the "narrow" image, in the type that is multiplied."""
+        if which not in self.images:
+            g, m = self.g, self.merging
+            wide = which == "wide"
+            source = self.tensors["grad_output" if wide == g.transposed else "input"]
+            pitch, sizes = (m.wide_pitch, g.wide_sizes) if wide else (m.narrow_pitch, g.narrow_sizes)
+            rows = self.workshop.tensor((g.batch, *sizes, pitch), self.compute)
+            self.steps.append(
+                patches_step(source, rows, self.unfolded, self.product)
+                if wide and self.patches
+                else rows_step(source, rows, source.shape[1], self.product)
+            )
+            self.images[which] = rows
+        return self.images[which]
+
+    def weight_blocks(self) -> Tensor:
+        g, m = self.g, self.merging
+        blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), self.compute)
+        if not self.dense:
+            self.steps.append(clear_step(blocks, self.product))
+            self.steps.append(blocks_step(self.tensors["weight"], blocks, g, m, self.product))
+            return blocks
+        shape = (m.count, g.taps, m.narrow * m.wide)
+        rows = _seen_as(blocks, shape, self.workshop)
+        self.steps.append(rows_step(self.tensors["weight"], rows, shape[2], self.product))
+        return blocks
+
+    @property
+    def dense(self) -> bool:
+        """Whether the weight of a merged group is one group's without padding: its layout changes by turning alone."""
+        g, m = self.g, self.merging
+        return m.extent == 1 and (m.narrow, m.wide) == (g.narrow_channels, g.wide_channels)
+
+    def switches(self) -> dict[str, Any]:
+        base = tuple(self.tiling[f"base_{axis}"] for axis in "mnk")
+        return {
+            "l0_tile": base if all(base) else None,
+            "accumulate": self.tiling["accumulate"],
+            "hf32_round": self.found.hf32_round,
+        }
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    def grad_input(self) -> Tensor:
+        """The wide image of a plain, the narrow image of a transposed convolution."""
+        g, m, view = self.g, self.merging, self.call.grad_input
+        assert view is not None
+        written, wanted = _type(self.found.output("grad_input")), _type(view.dtype)
+        source, blocks = self.image("wide" if g.transposed else "narrow"), self.weight_blocks()
+        sizes, channels, pitch = (
+            (g.narrow_sizes, g.groups * g.narrow_channels, m.narrow_pitch)
+            if g.transposed
+            else (g.wide_sizes, g.groups * g.wide_channels, m.wide_pitch)
+        )
+        apart = not g.transposed and any(a.stride > 1 for a in self.unfolded.axes)
+        shape = (g.batch, *sizes, pitch) if apart else (g.batch, channels, *sizes)
+        target = self.workshop.tensor(shape, written)
+        self.steps.append(self._image_step(source, blocks, target, sizes, channels, pitch if apart else 0))
+        if not apart and written == wanted:
+            return (
+                target.reshape(view.shape)
+                if hasattr(target, "reshape")
+                else self.workshop.tensor(view.shape, wanted)
+            )
+        out = self.workshop.tensor(view.shape, wanted)
+        self.steps.append(
+            patches_step(target, out, self.unfolded, self.product, back=True)
+            if self.patches
+            else rows_step(target, out, channels, self.product, back=True)
+            if apart
+            else cast_step(target, out, self.product.vector_cores, self.tiling["buffers"])
+        )
+        return out
+
+    def _image_step(
+        self,
+        source: Tensor,
+        blocks: Tensor,
+        out: Tensor,
+        sizes: tuple[int, int, int],
+        channels: int,
+        pitch: int,
+    ) -> Step:
+        g, m, t = self.g, self.merging, self.tiling
+        gather = not g.transposed
+        strides = tuple(a.stride for a in g.axes)
+        phases = tuple(a.phases(gather) for a in g.axes)
+        counts = [-(-n // len(p)) for n, p in zip(sizes, phases, strict=True)]
+        bn, bh, bw = position_tile(g.batch, counts[1], counts[2], t["block_p"])
+        per_group = m.wide if gather else m.narrow
+        blocks_of = -(-g.batch // bn) * counts[0] * -(-counts[1] // bh) * -(-counts[2] // bw)
+        items = m.count * blocks_of * -(-per_group // t["block_m"])
+        arguments: dict[str, Any] = {
+            **{"src_ptr": source, "w_ptr": blocks, "out_ptr": out, "N": g.batch},
+            **{
+                "SRC": source.shape[1:4],
+                "SRC_PITCH": source.shape[4],
+                "OUT": sizes,
+                "OUT_CHANNELS": channels,
+            },
+            **{"OUT_PITCH": pitch, "GATHER": gather, "ROWS": m.narrow, "COLS": m.wide},
+            **{"GROUPS": m.count, "BM": t["block_m"], "BK": t["block_k"], "BN": bn, "BH": bh, "BW": bw},
+            "multibuffer": t["buffers"],
+        }
+        if t["taps"] == "reload":
+            arguments |= {"AXES": _axes(g), "items": items * prod(len(p) for p in phases)}
+            return Step(image_tiles, min(arguments["items"], t["cores"]), arguments, self.switches())
+        arguments |= {
+            "PHASES": tuple(tuple(tuple(x) for x in ps) for ps in product(*phases)),
+            "TAPS": tuple(a.taps for a in g.axes),
+            "STEPS": (1, 1, 1) if gather else strides,
+            "EACH": strides if gather else (1, 1, 1),
+            "items": items,
+        }
+        return Step(image_windows, min(items, t["cores"]), arguments, self.switches())
+
+    def grad_weight(self) -> Tensor:
+        g, m, t, view = self.g, self.merging, self.tiling, self.call.grad_weight
+        assert view is not None
+        narrow, wide = self.image("narrow"), self.image("wide")
+        blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), ty.float32)
+        parts = t["weight_parts"]
+        if parts > 1 and t["combine"] == "atomic":
+            self.steps.append(clear_step(blocks, self.product))
+        target = blocks
+        if parts > 1 and t["combine"] == "two_phase":
+            target = self.workshop.tensor((parts, *blocks.shape), ty.float32)
+        self.steps.append(self._weight_step(narrow, wide, target, parts, blocks.size))
+        if target is not blocks:
+            self.steps.append(sum_partials_step(target, blocks, self.product.vector_cores, t["buffers"]))
+        out = self.workshop.tensor(view.shape, _type(view.dtype))
+        through = self.through_fp16()
+        if self.dense and not through:
+            rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
+            self.steps.append(rows_step(rows, out, rows.shape[2], self.product, back=True))
+        else:
+            self.steps.append(blocks_step(blocks, out, g, m, self.product, back=True, through_fp16=through))
+        return out
+
+    def through_fp16(self) -> bool:
+        """Grouped 1D and 2D gradients of 16-bit products pass FP16 on their way out, whatever their type is."""
+        return self.g.groups > 1 and self.g.rank < 3 and self.compute.itemsize == 2
+
+    def _weight_step(self, narrow: Tensor, wide: Tensor, out: Tensor, parts: int, stride: int) -> Step:
+        g, m, t = self.g, self.merging, self.tiling
+        bn, bh, bw = position_tile(g.batch, g.narrow_sizes[1], g.narrow_sizes[2], t["weight_p"])
+        chunks = (
+            -(-g.batch // bn) * g.narrow_sizes[0] * -(-g.narrow_sizes[1] // bh) * -(-g.narrow_sizes[2] // bw)
+        )
+        part = -(-chunks // parts)
+        items = weight_tiles_of(g, m, t) * parts
+        arguments = {
+            **{"narrow_ptr": narrow, "wide_ptr": wide, "out_ptr": out, "items": items, "N": g.batch},
+            **{"chunks": chunks, "part": part, "part_stride": stride},
+            **{"NARROW": g.narrow_sizes, "NARROW_PITCH": m.narrow_pitch, "WIDE": g.wide_sizes},
+            **{"WIDE_PITCH": m.wide_pitch, "AXES": _axes(g), "ROWS": m.narrow, "COLS": m.wide},
+            "EVEN": _divide((g.batch, *g.narrow_sizes[1:], m.narrow), (bn, bh, bw, t["weight_m"])),
+            **{"GROUPS": m.count, "BA": t["weight_m"], "BB": t["weight_n"], "BN": bn, "BH": bh, "BW": bw},
+            **{"ATOMIC": parts > 1 and t["combine"] == "atomic", "multibuffer": t["buffers"]},
+        }
+        return Step(weight_tiles, min(items, t["cores"]), arguments, self.switches())
+
+    def grad_bias(self) -> Tensor:
+        """Partial sums of grad_output by channel, then their sum."""
+        view, dy, cores = self.call.grad_bias, self.tensors["grad_output"], self.product.vector_cores
+        assert view is not None
+        cut = bias_cut(dy, cores)
+        out = self.workshop.tensor(view.shape, _type(view.dtype))
+        parts = self.workshop.tensor((cut[3], dy.shape[1]), ty.float32)
+        self.steps.append(bias_step(dy, parts, cut, cores))
+        self.steps.append(sum_partials_step(parts, out, cores, self.tiling["buffers"]))
+        return out
+
+    def notes(self) -> tuple[str, ...]:
+        words = []
+        if self.found.hf32:
+            words.append(f"the Cube rounds FP32 operands to HF32 by {self.found.hf32_round}")
+        if self.tiling["accumulate"] == "blas":
+            words.append(
+                "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
+            )
+        if self.call.wants[1] and self.through_fp16():
+            words.append(
+                "grad_weight of several groups passes FP16 on its way out, as the vendor's 2D path does"
+            )
+        return tuple(words)
+
+
+def _divide(lengths: tuple[int, ...], parts: tuple[int, ...]) -> bool:
+    return not any(n % p for n, p in zip(lengths, parts, strict=True))
+
+
+def _axes(g: Geometry) -> tuple[tuple[int, ...], ...]:
+    """What `phase_taps` needs of each axis."""
+    return tuple(_axis(a) for a in g.axes)
+
+
+def _axis(a: Axis) -> tuple[int, ...]:
+    return a.taps, a.stride, a.dilation, a.before, a.common, a.inverse
+
+
+def _seen_as(x: Tensor, shape: tuple[int, ...], workshop: Workshop) -> Tensor:
+    """The same elements in another shape."""
+    return x.reshape(shape) if isinstance(x, np.ndarray) else workshop.tensor(shape, x.dtype)
+
+
+def _type(name: str) -> ty.DType:
+    found = ty.from_name(name)
+    assert found is not None
+    return found

@@ -1,0 +1,177 @@
+# mypy: disable-error-code="no-untyped-def"
+"""`image_tiles` with the image read once for all taps of a plane: taps are windows of the tile in L1 (LoadData3D).
+
+A step loads the rows that a tile of positions meets in one plane of depth, borders included, and the weights of that plane's
+taps; each tap is a window of the image on the way from L1 to L0. Phases of a strided gather are unrolled.
+"""
+
+from __future__ import annotations
+
+from ... import simulator as sim
+from ...simulator import language as tl
+from ...simulator.language.extra.cann import extension as al
+
+
+@sim.jit
+def phase_sum(
+    src_ptr,
+    w_ptr,
+    N,
+    n,
+    d,
+    h,
+    w,
+    group,
+    cm,
+    PHASE: tl.constexpr,
+    SRC: tl.constexpr,
+    SRC_PITCH: tl.constexpr,
+    TAPS: tl.constexpr,
+    STEPS: tl.constexpr,
+    GATHER: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    BM: tl.constexpr,
+    BK: tl.constexpr,
+    BN: tl.constexpr,
+    BH: tl.constexpr,
+    BW: tl.constexpr,
+):
+    """(BM, BN * BH * BW) fp32: channels cm of images n at one phase of positions from (d, h, w) on."""
+    M: tl.constexpr = COLS if GATHER else ROWS
+    K: tl.constexpr = ROWS if GATHER else COLS
+    TD: tl.constexpr = PHASE[0]
+    TH: tl.constexpr = PHASE[1]
+    TW: tl.constexpr = PHASE[2]
+    SPAN_H: tl.constexpr = (BH - 1) * STEPS[1] + (TH[1] - 1) * TH[3] + 1
+    SPAN_W: tl.constexpr = (BW - 1) * STEPS[2] + (TW[1] - 1) * TW[3] + 1
+    k_blocks = tl.cdiv(K, BK)
+    at_h = h * STEPS[1] + TH[2] + tl.arange(0, SPAN_H)
+    at_w = w * STEPS[2] + TW[2] + tl.arange(0, SPAN_W)
+    plane = n[:, None, None, None] * (SRC[0] * SRC[1] * SRC[2] * SRC_PITCH) + group * K
+    rows = plane + at_h[None, :, None, None] * (SRC[2] * SRC_PITCH) + at_w[None, None, :, None] * SRC_PITCH
+    in_h = ((at_h >= 0) & (at_h < SRC[1]))[None, :, None, None]
+    seen = in_h & ((at_w >= 0) & (at_w < SRC[2]))[None, None, :, None] & (n < N)[:, None, None, None]
+    tap_h = (TH[4] + tl.arange(0, TH[1]) * TH[5])[:, None, None, None]
+    tap_w = (TW[4] + tl.arange(0, TW[1]) * TW[5])[None, :, None, None]
+    taps = group * (TAPS[0] * TAPS[1] * TAPS[2]) + tap_h * TAPS[2] + tap_w
+    deep = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN * BH * BW), tl.float32)
+    for step in range(TD[1] * k_blocks):
+        first, plane_tap = step % k_blocks * BK, step // k_blocks
+        at_d = d * STEPS[0] + TD[2] + plane_tap * TD[3]
+        inside = seen & (deep < K - first)[None, None, None, :] & (at_d >= 0) & (at_d < SRC[0])
+        src = rows + (at_d * (SRC[1] * SRC[2] * SRC_PITCH) + first) + deep[None, None, None, :]
+        image = tl.load(src_ptr + src, mask=inside, other=0.0)
+        tap = (taps + (TD[4] + plane_tap * TD[5]) * (TAPS[1] * TAPS[2])) * (ROWS * COLS)
+        if GATHER:
+            at = tap + first * COLS + deep[None, None, :, None] * COLS + cm[None, None, None, :]
+            alive = (deep < K - first)[None, None, :, None] & (cm < M)[None, None, None, :]
+        else:
+            at = tap + first + cm[None, None, :, None] * COLS + deep[None, None, None, :]
+            alive = (cm < M)[None, None, :, None] & (deep < K - first)[None, None, None, :]
+        weight = tl.load(w_ptr + at, mask=alive, other=0.0)
+        for i in tl.static_range(TH[1]):
+            for j in tl.static_range(TW[1]):
+                place = (0, i * TH[3], j * TW[3], 0)
+                window = al.extract_slice(image, place, (BN, BH, BW, BK), (1, STEPS[1], STEPS[2], 1))
+                b = tl.trans(tl.reshape(window, (BN * BH * BW, BK)))
+                if GATHER:
+                    part = al.extract_slice(weight, (i, j, 0, 0), (1, 1, BK, BM), (1, 1, 1, 1))
+                    a = tl.trans(tl.reshape(part, (BK, BM)))
+                else:
+                    part = al.extract_slice(weight, (i, j, 0, 0), (1, 1, BM, BK), (1, 1, 1, 1))
+                    a = tl.reshape(part, (BM, BK))
+                acc += tl.dot(a, b)
+    return acc
+
+
+@sim.jit
+def put_tile(
+    out_ptr,
+    acc,
+    N,
+    n,
+    d,
+    h,
+    w,
+    c,
+    alive_c,
+    OUT: tl.constexpr,
+    OUT_CHANNELS: tl.constexpr,
+    OUT_PITCH: tl.constexpr,
+):
+    """Store acc (channels c, positions) at planes d, rows h and columns w of images n; OUT_PITCH as for `image_tiles`."""
+    tile = acc.to(out_ptr.dtype.element_ty)
+    if OUT_PITCH == 0:
+        at = (n[None, :, None, None] * OUT_CHANNELS + c[:, None, None, None]) * (OUT[0] * OUT[1] * OUT[2])
+        at += d * (OUT[1] * OUT[2]) + h[None, None, :, None] * OUT[2] + w[None, None, None, :]
+        alive = alive_c[:, None, None, None] & (n < N)[None, :, None, None] & (d < OUT[0])
+        alive = alive & (h < OUT[1])[None, None, :, None] & (w < OUT[2])[None, None, None, :]
+        tl.store(out_ptr + at, tl.reshape(tile, (c.shape[0], n.shape[0], h.shape[0], w.shape[0])), mask=alive)
+    else:
+        at = (n[:, None, None, None] * OUT[0] + d) * (OUT[1] * OUT[2] * OUT_PITCH)
+        at += (
+            h[None, :, None, None] * (OUT[2] * OUT_PITCH)
+            + w[None, None, :, None] * OUT_PITCH
+            + c[None, None, None, :]
+        )
+        alive = (n < N)[:, None, None, None] & (h < OUT[1])[None, :, None, None] & (d < OUT[0])
+        alive = alive & (w < OUT[2])[None, None, :, None] & alive_c[None, None, None, :]
+        turned = tl.reshape(tl.trans(tile), (n.shape[0], h.shape[0], w.shape[0], c.shape[0]))
+        tl.store(out_ptr + at, turned, mask=alive)
+
+
+@sim.jit
+def image_windows(
+    src_ptr,
+    w_ptr,
+    out_ptr,
+    items,
+    N,
+    SRC: tl.constexpr,
+    SRC_PITCH: tl.constexpr,
+    OUT: tl.constexpr,
+    OUT_CHANNELS: tl.constexpr,
+    OUT_PITCH: tl.constexpr,
+    PHASES: tl.constexpr,
+    TAPS: tl.constexpr,
+    STEPS: tl.constexpr,
+    EACH: tl.constexpr,
+    GATHER: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    GROUPS: tl.constexpr,
+    BM: tl.constexpr,
+    BK: tl.constexpr,
+    BN: tl.constexpr,
+    BH: tl.constexpr,
+    BW: tl.constexpr,
+):
+    """As `image_tiles`. PHASES: for each phase, for D, H, W (position, taps, place of the first, distance, first tap, step).
+
+    Window a of a phase lies at place + a * distance and meets tap first + a * step. STEPS: elements of src from position to
+    position; EACH: positions of out from one of a phase to the next.
+    """
+    M: tl.constexpr = COLS if GATHER else ROWS
+    m_blocks = tl.cdiv(M, BM)
+    across, down = tl.cdiv(tl.cdiv(OUT[2], EACH[2]), BW), tl.cdiv(tl.cdiv(OUT[1], EACH[1]), BH)
+    deep, batches = tl.cdiv(OUT[0], EACH[0]), tl.cdiv(N, BN)
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        cm = item % m_blocks * BM + tl.arange(0, BM)
+        w = item // m_blocks % across * BW
+        h = item // (m_blocks * across) % down * BH
+        d = item // (m_blocks * across * down) % deep
+        n = item // (m_blocks * across * down * deep) % batches * BN + tl.arange(0, BN)
+        group = item // (m_blocks * across * down * deep * batches)
+        c = group * M + cm
+        alive = (cm < M) if OUT_PITCH else (c < OUT_CHANNELS) & (cm < M)
+        for phase in tl.static_range(len(PHASES)):
+            acc = phase_sum(
+                src_ptr, w_ptr, N, n, d, h, w, group, cm,
+                PHASES[phase], SRC, SRC_PITCH, TAPS, STEPS, GATHER, ROWS, COLS, BM, BK, BN, BH, BW,
+            )  # fmt: skip
+            out_h = (h + tl.arange(0, BH)) * EACH[1] + PHASES[phase][1][0]
+            out_w = (w + tl.arange(0, BW)) * EACH[2] + PHASES[phase][2][0]
+            out_d = d * EACH[0] + PHASES[phase][0][0]
+            put_tile(out_ptr, acc, N, n, out_d, out_h, out_w, c, alive, OUT, OUT_CHANNELS, OUT_PITCH)

@@ -13,9 +13,9 @@ from .batch_norm_reduce_backward import batch_norm_reduce_backward
 from .batch_norm_statistics import batch_norm_statistics
 from .bce_with_logits import bce_with_logits
 from .bce_with_logits_backward import bce_with_logits_backward
+from .convolution_backward import convolution_backward
 from .group_norm import group_norm
 from .group_norm_backward import group_norm_backward
-from .convolution_backward import convolution_backward
 from .matmul import matmul
 from .operator import Case, Operator
 from .parameter import Parameter

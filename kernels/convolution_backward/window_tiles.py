@@ -23,6 +23,7 @@ def phase_sum(
     w,
     group,
     cm,
+    start,
     PHASE: tl.constexpr,
     SRC: tl.constexpr,
     SRC_PITCH: tl.constexpr,
@@ -37,7 +38,11 @@ def phase_sum(
     BH: tl.constexpr,
     BW: tl.constexpr,
 ):
-    """(BM, BN * BH * BW) fp32: channels cm of images n at one phase of positions from (d, h, w) on."""
+    """(BM, BN * BH * BW) fp32: channels cm of images n at one phase of positions from (d, h, w) on.
+
+    Sums go round from step `start` on: cores that start apart do not read the same weights at the same time, which L2 serves
+    to one after the other.
+    """
     M: tl.constexpr = COLS if GATHER else ROWS
     K: tl.constexpr = ROWS if GATHER else COLS
     TD: tl.constexpr = PHASE[0]
@@ -57,7 +62,8 @@ def phase_sum(
     taps = group * (TAPS[0] * TAPS[1] * TAPS[2]) + tap_h * TAPS[2] + tap_w
     deep = tl.arange(0, BK)
     acc = tl.zeros((BM, BN * BH * BW), tl.float32)
-    for step in range(TD[1] * k_blocks):
+    for turn in range(TD[1] * k_blocks):
+        step = (turn + start) % (TD[1] * k_blocks)
         first, plane_tap = step % k_blocks * BK, step // k_blocks
         at_d = d * STEPS[0] + TD[2] + plane_tap * TD[3]
         inside = seen & (deep < K - first)[None, None, None, :] & (at_d >= 0) & (at_d < SRC[0])
@@ -168,7 +174,7 @@ def image_windows(
         alive = (cm < M) if OUT_PITCH else (c < OUT_CHANNELS) & (cm < M)
         for phase in tl.static_range(len(PHASES)):
             acc = phase_sum(
-                src_ptr, w_ptr, N, n, d, h, w, group, cm,
+                src_ptr, w_ptr, N, n, d, h, w, group, cm, tl.program_id(0),
                 PHASES[phase], SRC, SRC_PITCH, TAPS, STEPS, GATHER, ROWS, COLS, BM, BK, BN, BH, BW,
             )  # fmt: skip
             out_h = (h + tl.arange(0, BH)) * EACH[1] + PHASES[phase][1][0]

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import RunError
 from ..frontend.cores import EVENTS
 from ..frontend.program import Op, Program
+from .hangs import check_left_over
 from .lanes import lanes
 from .order import must_run_one_by_one
 from .reading import DataDependentError
@@ -48,6 +49,7 @@ def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
         walk.walk(lanes(program, grid, np.arange(walk.total)), runtime_arguments(program, arguments))
     except DataDependentError:
         return FlagOrder(in_order=False, even=False, barrier="all" in names)
+    walk.check_left_over()
     return FlagOrder(walk.in_order, walk.even, "all" in names)
 
 
@@ -75,6 +77,7 @@ class _Order(Walker):
         self.in_order = True
         self.even = True
         self.counts: dict[str, np.ndarray] = {}
+        self.last_set: dict[tuple[str, int], Op] = {}
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         return OPAQUE
@@ -100,6 +103,14 @@ class _Order(Walker):
         counts = self.counts.setdefault(op.attrs["sender"], np.zeros((EVENTS, lanes_here), np.int32))
         counts[event, self.active] += 1 if op.name == "set" else -1
         self.in_order &= bool((counts[event, self.active] >= 0).all())
+        if op.name == "set":
+            for e in np.unique(event):
+                self.last_set[op.attrs["sender"], int(e)] = op
+
+    def check_left_over(self) -> None:
+        """Raise `RunError` for flags that stay set beyond what their counters hold."""
+        for (sender, event), op in self.last_set.items():
+            check_left_over(op, event, int(self.counts[sender][event].max()))
 
 
 def missing_words(op: Op, here: int, total: int) -> str:

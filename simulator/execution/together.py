@@ -18,11 +18,10 @@ import numpy as np
 
 from ..errors import RunError
 from ..frontend.cores import CUBE, VECTOR, barrier_cores
-from ..frontend.errors import at_line
 from ..frontend.parts import parts
 from ..frontend.program import Op, Program
+from .hangs import check_left_over, hang
 from .lanes import lanes
-from .reading import place
 from .values import take
 from .walker import Walker
 
@@ -40,7 +39,7 @@ class Together:
 
     def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers`. Raises `RunError` for a hang."""
-        exchange = Exchange(self.program.name, int(numbers[0]))
+        exchange = Exchange(self.program, int(numbers[0]))
         for core, w in self.walks.items():
             w.exchange, w.core = exchange, core
         exchange.run(
@@ -49,15 +48,18 @@ class Together:
                 for core, w in self.walks.items()
             }
         )
+        exchange.check_left_over()
 
 
 class Exchange:
     """What passes between the parts of the programs that are walked: flags, barriers, tiles; and whose turn it is."""
 
-    def __init__(self, name: str, program: int) -> None:
-        self.name = name
+    def __init__(self, whole: Program, program: int) -> None:
+        self.whole = whole
         self.program = program
         self.counts: dict[tuple[str, int], int] = {}
+        self.passed: dict[tuple[str, int], int] = {}  # sets so far
+        self.last_set: dict[tuple[str, int], Op] = {}
         self.arrived: dict[tuple[str, str], int] = {}
         self.tiles: dict[int, deque[Any]] = {}
         self.turn = {core: threading.Semaphore(0) for core in (CUBE, VECTOR)}
@@ -89,7 +91,7 @@ class Exchange:
         while len(self.over) < len(cores):
             ready = [c for c in cores if c not in self.over and (c not in self.waits or self.waits[c][1]())]
             if not ready:
-                raise RunError(self._hang(cores))
+                raise self._hang(cores)
             last = min(ready, key=lambda c: c == last)  # the other one, if it can go on
             self.waits.pop(last, None)
             self.turn[last].release()
@@ -134,6 +136,8 @@ class Exchange:
         key = (op.attrs["sender"], int(np.asarray(event).flat[0]))
         if op.name == "set":
             self.counts[key] = self.counts.get(key, 0) + 1
+            self.passed[key] = self.passed.get(key, 0) + 1
+            self.last_set[key] = op
             return
         self.wait(core, op, lambda: self.counts.get(key, 0) > 0)
         self.counts[key] -= 1
@@ -160,20 +164,11 @@ class Exchange:
 
     # -- hangs -------------------------------------------------------------------------------------------------------
 
-    def _hang(self, cores: list[str]) -> str:
-        waiting = [c for c in cores if c in self.waits]
-        words = "; ".join(f"the {c} core {_awaits(self.waits[c][0])}" for c in waiting)
-        ended = [f"the {c} core has ended" for c in cores if c not in waiting]
-        where = [self.waits[c][0].loc for c in waiting]
-        text = f"{self.name}: hang in program {self.program}: {'; '.join([words, *ended])}. Nobody can go on"
-        return "\n".join([at_line(where[0], text), *(at_line(loc, "here") for loc in where[1:])])
+    def _hang(self, cores: list[str]) -> RunError:
+        waiting = {c: self.waits[c][0] for c in cores if c in self.waits}
+        return hang(self.whole, self.program, waiting, [c for c in cores if c not in waiting], self.passed)
 
-
-def _awaits(op: Op) -> str:
-    """What a core waits for, with its line."""
-    if op.kind == "receive":
-        return f"waits at {place(op)} for a tile of the other core"
-    if op.name == "all":
-        return f"waits at {place(op)} in sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) for the other core"
-    event = "" if op.attrs["event"] is None else f" {op.attrs['event']}"
-    return f"waits at {place(op)} for event{event}, which the {op.attrs['sender']} core does not set"
+    def check_left_over(self) -> None:
+        """Raise `RunError` for flags that stay set beyond what their counters hold."""
+        for key, left in self.counts.items():
+            check_left_over(self.last_set[key], key[1], left)

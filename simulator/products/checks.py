@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from ascendtile.simulator.errors import ProductError
 from ascendtile.simulator.products.figure import Figure, Value
+from ascendtile.simulator.products.needed_by import needed_by, users_of
 from ascendtile.simulator.products.spec import known_keys, required_keys
 from ascendtile.simulator.products.vocabulary import DTYPES, OPS
 
@@ -33,7 +34,7 @@ def _missing(figures: Figures) -> Iterator[str]:
     if lacking:
         more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
         yield (
-            f"{', '.join(lacking[:5])}{more} missing; give every figure, or put "
+            f"missing: {users_of(lacking[:5])}{more}; give every figure, or put "
             f'base = "ascend910b3" (or another product) at the top of the file to inherit the rest'
         )
 
@@ -110,16 +111,20 @@ def _cube_types(figures: Figures) -> Iterator[str]:
     for dtype in _names(figures, "dtypes.cube_inputs"):
         for table in ("cube.k_per_cycle", "cube.k0"):
             if f"{table}.{dtype}" not in figures:
-                yield f"{table}.{dtype} missing: dtypes.cube_inputs lists {dtype}"
+                yield (
+                    f"missing: {table}.{dtype} (tl.dot of {dtype}), which dtypes.cube_inputs lists; give it, or take "
+                    f"{dtype} out of dtypes.cube_inputs"
+                )
 
 
 def _vector_table(figures: Figures) -> Iterator[str]:
     for op in OPS:
         if not any(f"vector.op.{op}.per_repeat.{dtype}" in figures for dtype in DTYPES):
-            yield f"vector.op.{op}.per_repeat missing: give at least one data type"
+            key = f"vector.op.{op}.per_repeat"
+            yield f"missing: {key} ({needed_by(key)}); give at least one data type"
     for dtype in ("fp16", "fp32"):
         if f"vector.lanes.{dtype}" not in figures:
-            yield f"vector.lanes.{dtype} missing"
+            yield f"missing: {users_of([f'vector.lanes.{dtype}'])}"
 
 
 def _dtype_lists(figures: Figures) -> Iterator[str]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import RunError
+from ..execution.hangs import MOST_AHEAD
 from ..frontend.cores import CUBE, barrier_cores
 from ..frontend.errors import at_line
 from ..frontend.program import Op, Program
 from .cube_lower import CubeLowering
 from .machine import Wiring
 from .provenance import CROSSING, grade_of
-
-MOST_AHEAD = 15  # what the counter of a flag holds (vendor's hardware constraints, A2)
 
 
 class Crossing(CubeLowering):

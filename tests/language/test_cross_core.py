@@ -217,9 +217,14 @@ def test_wait_that_nobody_ends_names_core_line_and_event() -> None:
     text = str(e.value)
     assert "hang in program 0" in text
     assert (
-        f"the vector core waits at {__file__}:{line_of(nobody_sets, 'sync_block_wait')} for event 7" in text
+        f"the vector core waits on pipe MTE2 at {__file__}:{line_of(nobody_sets, 'sync_block_wait')} for event 7"
+        in text
     )
-    assert "which the cube core does not set; the cube core has ended" in text
+    assert (
+        "which the cube core does not set: no sync_block_set of it is in the kernel; the cube core has ended"
+        in text
+    )
+    assert "Nobody can go on: let the cube core set the event, as often as it is waited for" in text
     assert (out == -1).all()  # it is found before anything is written
 
 
@@ -230,13 +235,21 @@ def test_cores_that_wait_for_each_other_are_both_named(values: bool) -> None:
         each_waits[(1,)](out, N=8)
     text = str(e.value)
     assert (
-        f"the cube core waits at {__file__}:{line_of(each_waits, 'wait(' + chr(34) + 'vector')} for event 1"
+        f"the cube core waits on pipe MTE2 at {__file__}:{line_of(each_waits, 'wait(' + chr(34) + 'vector')} for event 1"
         in text
     )
     assert (
-        f"the vector core waits at {__file__}:{line_of(each_waits, 'wait(' + chr(34) + 'cube')} for event 0"
+        f"the vector core waits on pipe MTE2 at {__file__}:{line_of(each_waits, 'wait(' + chr(34) + 'cube')} for event 0"
         in text
     )
+    for core, what, pipe in (
+        ("vector", "set(" + chr(34) + "vector", "MTE3"),
+        ("cube", "set(" + chr(34) + "cube", "FIX"),
+    ):
+        where = f"{__file__}:{line_of(each_waits, what)}"
+        assert f"which the {core} core does not set yet: that is on pipe {pipe} at {where}" in text
+        assert f"{where}:9: event" in text  # both sides are shown, with carets
+    assert "let one of the two cores set its flag before it waits" in text
 
 
 def test_time_alone_finds_the_hang_too() -> None:
@@ -248,9 +261,50 @@ def test_a_set_ends_one_wait_only() -> None:
     a, out = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
     with (
         sim.device("ascend910b3"),
-        pytest.raises(RunError, match="event 4, which the cube core does not set"),
+        pytest.raises(
+            RunError, match="event 4, which the cube core does not set again: it did so 2 times, on pipe FIX"
+        ),
     ):
         one_turn_too_many[(1,)](a, out, M=16)
+
+
+@sim.jit
+def wrong_event(a, out, M: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    x = tl.load(a + i * M + j)
+    tl.store(out + i * M + j, tl.dot(x, x))
+    al.sync_block_set("cube", "vector", 1)
+    al.sync_block_wait("cube", "vector", 0)
+
+
+def test_a_wait_for_another_event_than_is_set_names_both() -> None:
+    a, out = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
+    with sim.device("ascend910b3"), pytest.raises(RunError) as e:
+        wrong_event[(1,)](a, out, M=16)
+    line = line_of(wrong_event, "sync_block_set")
+    assert f"no sync_block_set of it is in the kernel, only of event 1 at {__file__}:{line}" in str(e.value)
+
+
+@sim.jit
+def sets_that_nobody_takes(a, out, turns, M: tl.constexpr):
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    x = tl.load(a + i * M + j)
+    for _ in range(turns):
+        tl.store(out + i * M + j, tl.dot(x, x))
+        al.sync_block_set("cube", "vector", 3)
+    al.sync_block_wait("cube", "vector", 3)
+
+
+@pytest.mark.parametrize("values", [True, False])
+def test_a_flag_that_is_set_more_often_than_its_counter_holds_is_an_error(values: bool) -> None:
+    a, out = np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
+    with sim.device("ascend910b3", values=values, time=not values):
+        sets_that_nobody_takes[(1,)](a, out, 16, M=16)
+        with pytest.raises(
+            RunError,
+            match=r"sets event 3 16 times more often than the vector core waits for it, and .* holds 15",
+        ):
+            sets_that_nobody_takes[(1,)](a, out, 17, M=16)
 
 
 # -- refused -------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..simulator.device import device
 from ..simulator.errors import AscendtileError
 from ..simulator.launch import fit, prepare
 from .operator import Operator, Plan
@@ -20,22 +21,27 @@ def knob_advice(op: Operator, tiling: Mapping[str, Any], replan: Callable[[dict[
         now = tiling.get(p.name)
         if p.kind != "int" or isinstance(now, bool) or not isinstance(now, int) or now <= (p.low or 1):
             continue
-        best = _largest(p.name, p.low or 1, now, tiling, replan)
+        best = _largest(p.name, max(p.low or 1, p.multiple), now, tiling, replan, p.multiple)
         if best is not None:
             words.append(f"{p.name}={best} (now {now})")
     return f"Of {op.name}'s knobs, the largest that fits: {'; or '.join(words)}." if words else ""
 
 
 def _largest(
-    name: str, low: int, now: int, tiling: Mapping[str, Any], replan: Callable[[dict[str, Any]], Plan]
+    name: str,
+    low: int,
+    now: int,
+    tiling: Mapping[str, Any],
+    replan: Callable[[dict[str, Any]], Plan],
+    multiple: int,
 ) -> int | None:
     """Largest used value below `now` that fits, if the least one does."""
     best = _used(name, low, tiling, replan)
     if best is None:
         return None
     high = now
-    while high - best > 1:
-        probe = (best + high) // 2
+    while high - best > multiple:
+        probe = best + (high - best) // (2 * multiple) * multiple
         used = _used(name, probe, tiling, replan)
         if used is None or not best < used < high:
             high = probe
@@ -54,7 +60,8 @@ def _used(
         if not isinstance(used, int) or used > value:
             return None
         for step in plan.steps:
-            fit(prepare(step.kernel, step.grid, (), step.arguments))
+            with device(**step.switches):
+                fit(prepare(step.kernel, step.grid, (), step.arguments))
     except AscendtileError:
         return None
     return used

@@ -20,6 +20,7 @@ class Parameter:
 
     kind: "choice" (one of `choices`), "int" (from `low` to `high`; None: no limit of its own) or "ints" (a tuple of them,
     in a text "1,2" or "1x2"). default None: the operator chooses by a documented rule; `None` and "auto" ask for that.
+    multiple: what an "int" has to be a multiple of.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Parameter:
     low: int | None
     high: int | None
     help: str
+    multiple: int = 1
 
     def read(self, what: str, value: Any) -> Any:
         """The value, checked; texts from a command line are converted. `what` names the knob's family."""
@@ -52,6 +54,15 @@ class Parameter:
             raise UsageError(f"{here} must be at least {self.low}, got {n}")
         if self.high is not None and n > self.high:
             raise UsageError(f"{here} must be at most {self.high}, got {n}")
+        if n % self.multiple:
+            near = [
+                x
+                for x in (n // self.multiple * self.multiple, -(-n // self.multiple) * self.multiple)
+                if x > 0
+            ]
+            raise UsageError(
+                f"{here} must be a multiple of {self.multiple}, got {n}; take {listed(near, 'or')}"
+            )
         return n
 
 
@@ -60,9 +71,11 @@ def choice(name: str, default: Any, choices: tuple[str, ...], help: str) -> Para
     return Parameter(name, "choice", default, choices, None, None, help)
 
 
-def integer(name: str, default: int | None, low: int, high: int | None, help: str) -> Parameter:
+def integer(
+    name: str, default: int | None, low: int, high: int | None, help: str, multiple: int = 1
+) -> Parameter:
     """A knob that counts."""
-    return Parameter(name, "int", default, None, low, high, help)
+    return Parameter(name, "int", default, None, low, high, help, multiple)
 
 
 def integers(name: str, default: tuple[int, ...] | None, low: int | None, help: str) -> Parameter:

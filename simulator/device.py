@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .device_checks import check_options
 from .errors import UsageError
 from .numerics import check_numerics
 from .products import Product, load_product
@@ -61,14 +62,8 @@ class Device:
             raise UsageError(
                 f"unknown cube_math_type {self.cube_math_type!r}; allowed are {', '.join(CUBE_MATH_TYPES)}"
             )
-        if isinstance(self.multibuffer, bool) or not 1 <= self.multibuffer <= 16:
-            raise UsageError(f"multibuffer must be a number of copies from 1 to 16, got {self.multibuffer!r}")
+        check_options(self)
         object.__setattr__(self, "numerics", check_numerics(self.numerics))
-        seed = self.atomic_seed
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise UsageError(
-                f"atomic_seed must be an integer from 0, or None for ascending order, got {seed!r}"
-            )
 
     @property
     def hf32(self) -> bool:

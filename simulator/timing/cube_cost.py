@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import BufferOverflowError, UsageError
+from ..errors import UsageError
 from ..products import Product
 from .geometry import align
 
@@ -71,27 +71,27 @@ class CubeCosts:
     def l0_tile(
         self, m: int, n: int, k: int, operand: str, given: tuple[int, int, int] | None = None
     ) -> L0Tile:
-        """The largest L0 tile of which two fit in L0A and in L0B: as wide as possible, then as deep as possible."""
+        """The largest L0 tile of which two fit in L0A and in L0B: as wide as possible, then as deep as possible.
+
+        given: a tile of the user's, checked. Raises `UsageError` or `BufferOverflowError` (l0_tiles.py).
+        """
+        from .l0_tiles import check_fits, check_given
+
         size = ITEM_BYTES[operand]
         k0, _ = self.k_block(operand)
-        half_a, half_b = self.product.l0a_bytes // 2, self.product.l0b_bytes // 2
+        capacities = self.product.l0a_bytes, self.product.l0b_bytes
         if given is not None:
-            return self._checked(L0Tile(*given, *_l0_bytes(*given, size)), half_a, half_b)
+            check_given(given, k0, operand)
+            tile = L0Tile(*given, *_l0_bytes(*given, size))
+            check_fits(tile, capacities, size)
+            return tile
+        half_a, half_b = (x // 2 for x in capacities)
         base_m, base_n = align(m, 16), align(n, 16)
         base_m = min(base_m, max(16, half_a // (k0 * size) // 16 * 16))
         base_n = min(base_n, max(16, half_b // (k0 * size) // 16 * 16))
         deep = min(half_a // (base_m * size), half_b // (base_n * size)) // k0 * k0
         base_k = min(align(k, k0), max(k0, deep))
         return L0Tile(base_m, base_n, base_k, *_l0_bytes(base_m, base_n, base_k, size))
-
-    def _checked(self, tile: L0Tile, half_a: int, half_b: int) -> L0Tile:
-        for name, need, have in (("L0A", tile.l0a_bytes, half_a), ("L0B", tile.l0b_bytes, half_b)):
-            if need > have:
-                raise BufferOverflowError(
-                    f"{name.lower()} overflow: an L0 tile of {tile.m} x {tile.n} x {tile.k} needs {need} bytes of {name}, "
-                    f"half of it ({have} bytes) is there for each of two tiles; make baseM, baseN or baseK smaller"
-                )
-        return tile
 
 
 def _l0_bytes(m: int, n: int, k: int, size: int) -> tuple[int, int]:

@@ -24,6 +24,8 @@ from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, Machine, simulate
 from .geometry import Definitions
 from .homes import L0C, L1, UB, Homes
+from .l0_tiles import NAMES as L0_NAMES
+from .l0_tiles import check_products, l0_buffer
 from .line_costs import grade_shares, line_costs
 from .lints import grid_words, padded_rows
 from .lowered import Lowered, lowering
@@ -93,6 +95,8 @@ def make_plan(call: Call) -> Plan:
         shared,
         device.unit_flag,
     )
+    if homes.has_dot:
+        check_products(plan)
     padded_rows(plan)
     buffer_words(plan)
     return plan
@@ -261,25 +265,11 @@ def _argument_words(call: Call) -> dict[str, str]:
 def _buffers(plan: Plan) -> dict[str, Buffer]:
     out = dict(plan.placement.buffers)
     if plan.homes.has_dot:
-        product = plan.product
-        for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
-            out[name] = _l0_buffer(plan, name, capacity)
+        for name in L0_NAMES:
+            out[name] = l0_buffer(plan, name)
         if not out[UB].peak_bytes:
             del out[UB]
     return out
-
-
-def _l0_buffer(plan: Plan, name: str, capacity: int) -> Buffer:
-    """L0A or L0B: what products take for their tiles, and buffers of the kernel's own."""
-    own, tiles = plan.placement.buffers.get(name), plan.l0_peak[name]
-    if own is None:
-        return Buffer(tiles, capacity)
-    if own.peak_bytes + tiles > capacity:
-        raise BufferOverflowError(
-            f"{plan.program.name} on {plan.product.name}: {name} holds {capacity} bytes; buffers of the kernel take "
-            f"{own.peak_bytes} and tl.dot {tiles} for its tiles; make the buffers smaller, or give dot a smaller l0_tile"
-        )
-    return replace(own, peak_bytes=own.peak_bytes + tiles)
 
 
 def _pipes(wiring: Wiring, result: EngineResult, used: int) -> dict[str, Pipe]:

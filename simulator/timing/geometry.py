@@ -12,6 +12,7 @@ from ..frontend.program import Op, Program, Value
 from ..frontend.types import DType, PointerType
 
 BLOCK_BYTES = 32
+FRACTAL = 16  # rows and columns of the Cube's smallest block
 TILE, SCALAR, ROW, COLUMN = "tile", "scalar", "row", "column"
 VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "bitcast", "subview")
 

@@ -12,7 +12,7 @@ from ..run import ASSUMED_FIGURES
 from ..units.cube_rules import operand_format
 from .banks import Banks
 from .cost import CostModel
-from .cube_cost import ITEM_BYTES, CubeCosts
+from .cube_cost import ITEM_BYTES, CubeCosts, L0Tile
 from .dot_words import dot_words
 from .geometry import align
 from .homes import Homes
@@ -146,7 +146,7 @@ class Plan:
         self.l0_slots = ((first, first + 1), (first + 2, first + 3))
         self.workspace_slot = first + 4
         self._parts: dict[int, list[Part]] = {}
-        self.l0_peak = {"L0A": 0, "L0B": 0}
+        self.tiles: dict[int, tuple[Op, L0Tile]] = {}  # of each product, by operation
 
     @property
     def slots(self) -> int:
@@ -208,8 +208,7 @@ class Plan:
         (m, k), n = a.shape[-2:], b.shape[-1]
         operand = self.operand(op)
         tile = self.cube.l0_tile(m, n, k, operand, self.l0_tile)
-        for name, size in (("L0A", tile.l0a_bytes), ("L0B", tile.l0b_bytes)):
-            self.l0_peak[name] = max(self.l0_peak[name], 2 * size)
+        self.tiles[op.id] = (op, tile)
         batch = a.numel // (m * k)
         windows = self.homes.gathers(a), self.homes.gathers(b)
         return batch * [

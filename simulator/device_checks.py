@@ -1,0 +1,60 @@
+"""What the options of a device may be, so that a wrong one is refused where it is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from .errors import UsageError
+
+ACCUMULATE = ("exact", "blas")
+HF32_ROUNDS = ("RINT", "ROUND", "RNZ")
+MOST_COPIES = 16
+
+
+def _integer(x: Any, low: int, high: float = math.inf) -> bool:
+    return isinstance(x, int) and not isinstance(x, bool) and low <= x <= high
+
+
+def _names(x: Any) -> bool:
+    return isinstance(x, bool) or (isinstance(x, tuple | list) and all(isinstance(n, str) for n in x))
+
+
+def _part(x: Any) -> bool:
+    return isinstance(x, int | float) and not isinstance(x, bool) and 0 <= x <= 1
+
+
+def _base_tile(x: Any) -> bool:
+    return x is None or (isinstance(x, tuple | list) and len(x) == 3 and all(_integer(n, 1) for n in x))
+
+
+# Option -> (whether a value is legal, the rule in words).
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "multibuffer": (
+        lambda x: _integer(x, 1, MOST_COPIES),
+        f"a number of copies from 1 to {MOST_COPIES}",
+    ),
+    "multibuffer_l0c": (lambda x: isinstance(x, bool), "True or False"),
+    "explain": (lambda x: isinstance(x, bool), "True or False"),
+    "unit_flag": (lambda x: isinstance(x, bool), "True or False"),
+    "timeline": (lambda x: _integer(x, 0), "a number of instructions from 0"),
+    "step_limit": (lambda x: _integer(x, 1), "a number of turns from 1"),
+    "l0_tile": (_base_tile, "None, or baseM, baseN and baseK: three integers from 1, such as (128, 256, 64)"),
+    "warm_l2": (_names, "True, False or a tuple of argument names"),
+    "changed_l2": (_part, "a part of L2 from 0 to 1"),
+    "accumulate": (lambda x: x in ACCUMULATE, f"one of {', '.join(ACCUMULATE)}"),
+    "hf32_round": (lambda x: x in HF32_ROUNDS, f"one of {', '.join(HF32_ROUNDS)}"),
+    "atomic_seed": (
+        lambda x: x is None or _integer(x, 0),
+        "an integer from 0, or None for ascending order",
+    ),
+}
+
+
+def check_options(device: Any) -> None:
+    """Raise `UsageError` for the first option of a `Device` that breaks its rule."""
+    for name, (legal, rule) in RULES.items():
+        given = getattr(device, name)
+        if not legal(given):
+            raise UsageError(f"{name} must be {rule}, got {given!r}")

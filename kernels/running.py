@@ -249,7 +249,7 @@ def _shifted(progress: Progress | None, before: int, total: int) -> Progress | N
 def _errors(op: Operator, problem: Problem, outputs: Arrays) -> dict[str, ErrorReport]:
     arrays = {n: x for n, x in problem.tensors.items() if isinstance(x, np.ndarray)}
     golden = op.formula(arrays, problem.options)
-    return {n: compare(x, golden[n], dtype_of(x).name) for n, x in outputs.items() if x.size}
+    return {n: compare(x, golden[n], dtype_of(x).name, where=True) for n, x in outputs.items() if x.size}
 
 
 def _record(

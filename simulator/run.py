@@ -94,6 +94,25 @@ class Timeline:
 
 
 @dataclass(frozen=True)
+class Roof:
+    """What a launch asks of a unit or of a way of memory. amount: in `unit` ("operations" or "bytes"), all cores together.
+    per_us: the most that all cores get there in one us."""
+
+    amount: float
+    unit: str
+    per_us: float
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The text of a function, from its first line in the file on."""
+
+    file: str
+    first_line: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch. cycles are of the AI Core clock, without the launch overhead; time_us is with it.
 
@@ -104,6 +123,8 @@ class Launch:
     low_us, high_us: time with every figure at the fast and at the slow end of what was published; None where not asked for.
     lifted: limit ("HBM", "L2", a pipe, "buffers", "flags", "dispatch", "launch") -> time in us without it and all else the
     same; empty where not asked for.
+    roofs: "Vector fp32", "Cube fp16", "HBM", "L2", "GM to UB" ... -> what was asked of it and what it gives at most.
+    sources: the functions whose lines were charged; empty where no timeline was asked for.
     """
 
     kernel: str
@@ -130,6 +151,8 @@ class Launch:
     low_us: float | None = None
     high_us: float | None = None
     lifted: dict[str, float] = field(default_factory=dict)
+    roofs: dict[str, Roof] = field(default_factory=dict)
+    sources: tuple[SourceText, ...] = ()
 
     @property
     def bound(self) -> tuple[str, float]:

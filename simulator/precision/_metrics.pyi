@@ -18,3 +18,15 @@ def collect_bin(
     limits: dict[str, float],
 ) -> None: ...
 def count_outside(actual: NDArray[Any], golden: NDArray[Any], rtol: float, atol: float) -> int: ...
+def locate(
+    actual: NDArray[Any],
+    golden: NDArray[Any],
+    limits: dict[str, float],
+    lowest: int,
+    counts: NDArray[np.int64],
+    ulp_sums: NDArray[np.float64],
+    ulp_most: NDArray[np.float64],
+    abs_sums: NDArray[np.float64],
+    worst: NDArray[np.float64],
+    at: NDArray[np.int64],
+) -> None: ...

@@ -1,11 +1,11 @@
-"""Sums, maxima and counts over (actual, golden) pairs in one pass, and selection of one error by rank.
+"""Sums, maxima and counts over (actual, golden) pairs in one pass; one error by rank; where the errors are.
 
 Sums are taken over blocks and the blocks are added: always in the same order, and with a smaller error than
 one long sum. What the figures mean, and every threshold, is in metrics.py.
 """
 
 from libc.float cimport DBL_MAX
-from libc.math cimport fabs
+from libc.math cimport fabs, frexp
 from libc.stdint cimport int64_t, uint64_t
 
 from ascendtile.simulator.precision._rounding cimport bits64, double_of
@@ -229,3 +229,47 @@ def count_outside(const Real[::1] actual, const Golden[::1] golden, double rtol,
             a, g = actual[i], golden[i]
             outside += fabs(a - g) > atol + rtol * fabs(g) and finite(a) and finite(g)
     return outside
+
+
+cdef inline int64_t octave(double size, int64_t lowest, int64_t count) noexcept nogil:
+    """Bin of a magnitude: floor(log2), in `count` bins from `lowest` up; the first has zero, too."""
+    cdef int exponent = 0
+    if size == 0:
+        return 0
+    frexp(size, &exponent)
+    cdef int64_t k = exponent - 1 - lowest
+    return 0 if k < 0 else count - 1 if k >= count else k
+
+
+cdef inline void keep(double ulps, int64_t index, double* worst, int64_t* at, int64_t places) noexcept nogil:
+    """Put an error among the largest, which stand in falling order; of equals the first comes first."""
+    cdef int64_t k = places - 1
+    if not ulps > worst[k]:
+        return
+    while k > 0 and ulps > worst[k - 1]:
+        worst[k], at[k] = worst[k - 1], at[k - 1]
+        k -= 1
+    worst[k], at[k] = ulps, index
+
+
+def locate(
+    const Real[::1] actual, const Golden[::1] golden, Limits limits, int64_t lowest,
+    int64_t[::1] counts, double[::1] ulp_sums, double[::1] ulp_most, double[::1] abs_sums,
+    double[::1] worst, int64_t[::1] at,
+):
+    """Fill the outputs, zeroed by the caller: by octave of the golden, and the largest errors with their places."""
+    cdef int64_t i, k
+    cdef double a, g, error, ulps
+    with nogil:
+        for i in range(actual.shape[0]):
+            a, g = actual[i], golden[i]
+            if not (finite(a) and finite(g)):
+                continue
+            error = fabs(a - g)
+            ulps = in_ulps(error, fabs(g), &limits)
+            k = octave(fabs(g), lowest, counts.shape[0])
+            counts[k] += 1
+            ulp_sums[k] += ulps
+            abs_sums[k] += error
+            ulp_most[k] = ulps if ulps > ulp_most[k] else ulp_most[k]
+            keep(ulps, i, &worst[0], &at[0], worst.shape[0])

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import UsageError
 from . import _metrics
 from .formats import BF16, FP16, Format, get_format
+from .places import ErrorPlaces, places
 from .rounding import decode
 
 # Golden values below the first figure are of the small-value domain, where relative errors mean nothing;
@@ -79,6 +80,7 @@ class ErrorReport:
     max_rel_large: float  # MARE and MERE without that domain; NaN if nothing is left
     mean_rel_large: float
     ulp_histogram: tuple[int, ...]  # see histogram_labels()
+    places: ErrorPlaces | None = None  # None where they were not asked for
 
     @property
     def agrees(self) -> bool:
@@ -87,16 +89,17 @@ class ErrorReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; what is not finite becomes the string "NaN", "Infinity" or "-Infinity"."""
-        return {key: json_value(value) for key, value in asdict(self).items()}
+        return {key: json_value(value) for key, value in asdict(self).items() if key != "places" or value}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ErrorReport:
         """The report that `to_dict` wrote."""
-        names = [f.name for f in fields(cls)]
-        if set(values) != set(names):
-            wrong = sorted(set(values) ^ set(names))
+        names = [f.name for f in fields(cls) if f.name != "places"]
+        if set(values) - {"places"} != set(names):
+            wrong = sorted((set(values) - {"places"}) ^ set(names))
             raise UsageError(f"ErrorReport.from_dict: keys missing or unknown: {', '.join(wrong)}")
-        return cls(**{name: _from_json(values[name]) for name in names})
+        found = ErrorPlaces.from_dict(values["places"]) if values.get("places") else None
+        return cls(**{name: _from_json(values[name]) for name in names}, places=found)
 
 
 def json_value(value: Any) -> Any:
@@ -128,12 +131,13 @@ def compare(
     fmt: str | Format,
     *,
     compute: str | Format | None = None,
+    where: bool = False,
 ) -> ErrorReport:
     """Errors of `actual` against `golden`, in ulp of `fmt`.
 
     Both of one shape, any strides; float16, bfloat16, float32 or float64 (other numbers become float64).
     `compute`: the format of the calculation if it is not `fmt`, for the thresholds of the small-value
-    domain.
+    domain. `where`: whether to look where the errors are, too (`ErrorReport.places`).
     """
     target = _comparable(fmt)
     basis = target if compute is None else _comparable(compute)
@@ -148,6 +152,7 @@ def compare(
         shape=shape,
         p999_ulp=_ulp_at_rank(a, g, bins, limits, totals),
         ulp_histogram=_histogram(bins, int(totals["exact"])),
+        places=places(a, g, shape, limits) if where else None,
         **_sizes(totals),
         **_counts(totals, shape),
     )

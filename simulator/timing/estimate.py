@@ -32,7 +32,9 @@ from .lowered import Lowered, lowering
 from .machine import Wiring, launch_overhead_us, wire, with_memory_rate
 from .place import Placement, place
 from .plan import Plan
+from .roofs import roofs
 from .shared_turns import shares_turns
+from .source_texts import source_texts
 from .strides import block_by_block
 from .walks import TimeOnly, TimeWithValues
 from .what_if import lifted_cycles
@@ -243,6 +245,8 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
         lifted=_lifted(call, wiring, groups, result.cycles, overhead),
         grades=grade_shares(plan, result, used, overhead, per_us),
         timeline=_timeline(result, groups, machine, rank, call.device.timeline),
+        roofs=roofs(plan, machine, result, per_us),
+        sources=source_texts(call.kernel.source, lines) if call.device.timeline else (),
     )
 
 

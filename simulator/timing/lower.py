@@ -145,6 +145,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             return
         if self.plan.homes.has_dot and self._on_cube(op):
             return
+        self.count(op)
         if self.pending:
             self.flush()
         template = self.plan.templates.get(op.id)
@@ -171,9 +172,14 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             self.active_or_none(),
         )
 
+    def count(self, op: Op) -> None:
+        """Note that the active programs execute it, for `roofs.py`."""
+        self.plan.executed[op.id] = self.plan.executed.get(op.id, 0) + len(self.active)
+
     def _on_cube(self, op: Op) -> bool:
         """Record an operation of the Cube's side; True if this was one."""
         if op.kind == "dot":
+            self.count(op)
             self.record_dot(op)
             return True
         return self.plan.homes.home(op.results[0]) in (VIEW, FIXP)

@@ -112,6 +112,7 @@ class Plan:
         self.channel_grade = channel_grades(product)
         self.warnings = LineWarnings()
         self.templates: dict[int, Template] = {}
+        self.executed: dict[int, int] = {}  # operation -> how often programs execute it, all together
         self.extra_slots: dict[Any, int] = {}
         self._extra_keys: dict[int, Any] = {}
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")

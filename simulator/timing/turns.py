@@ -308,6 +308,7 @@ class _State:
         self.dicts: list[dict[Any, Any]] = [
             plan.lines,
             plan.templates,
+            plan.executed,
             model.notes,
             model.assumed,
         ]

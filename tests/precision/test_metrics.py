@@ -102,7 +102,7 @@ def test_every_figure(fmt: str, compute: str, dtypes: str) -> None:
         assert getattr(report, key) == pytest.approx(value, rel=1e-11, abs=0), key
     assert (report.fmt, report.compute, report.shape) == (fmt, compute, golden.shape)
     assert set(expected) | {"fmt", "compute", "shape", "mismatch_index"} == {
-        f.name for f in dataclasses.fields(ErrorReport)
+        f.name for f in dataclasses.fields(ErrorReport) if f.name != "places"
     }
 
 

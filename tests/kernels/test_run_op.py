@@ -87,6 +87,14 @@ def test_time_only_needs_no_memory(op):
             {"n": 16, "c": 64, "space": (128, 128), "group": 8},
             {"n": 1 << 20, "c": 1 << 10, "space": 1 << 10, "group": 8},
         ),
+        "convolution_backward": (
+            {"input": (16, 64, 128, 128), "weight": (64, 64, 3, 3), "grad_output": (16, 64, 126, 126)},
+            {
+                "input": (1 << 20, 1, 1, 1),
+                "weight": (1 << 20, 1, 1, 1),
+                "grad_output": (1 << 20, 1 << 20, 1, 1),
+            },
+        ),
         "batch_norm_statistics": ({"n": 16, "c": 64, "space": (128, 128)}, {"n": 1 << 20, "c": 1 << 20}),
         "group_norm": ({"n": 16, "c": 64, "space": (128, 128)}, {"n": 1 << 20, "c": 1 << 20}),
         "rms_norm": ({"rows": 1 << 11, "cols": 1 << 13}, {"rows": 1 << 20, "cols": 1 << 20}),

@@ -22,10 +22,13 @@ from .record_codec import Decoder, Encoder
 from .run import Run, Timeline
 
 FORMAT = "ascendtile-run"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)  # 2 has gaps and their reasons in timelines, and stalls by line
 NAMES = {"ErrorReport": ErrorReport}
 ARRAYS = ("core", "pipe", "program", "record", "line", "start", "end", "done")
 INTEGERS = ("core", "pipe", "program", "record", "line")
+GAPS = ("gap", "reason", "waited", "bandwidth", "bytes", "name")  # all of them, or none in version 1
+GAP_INTEGERS = ("reason", "waited", "name")
 WAY_OUT = "records are written by run.save(...) and `ascendtile run --save`"
 
 
@@ -95,10 +98,10 @@ def _run_data(text: bytes) -> Any:
         raise UsageError(f"is damaged: {TEXT} is not JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UsageError(f"is not a run record: {TEXT} does not say format {FORMAT!r}")
-    if data.get("version") != VERSION:
+    if type(data.get("version")) is not int or data["version"] not in READABLE:
         raise UsageError(
             f"has version {show(data.get('version'))}, written by ascendtile {show(data.get('ascendtile'))}; "
-            f"this is ascendtile {_ascendtile_version()}, which reads version {VERSION}"
+            f"this is ascendtile {_ascendtile_version()}, which reads versions {READABLE[0]} to {VERSION}"
         )
     return data.get("run")
 
@@ -113,17 +116,32 @@ def _too_deep() -> NoReturn:
 
 def _check_timeline(t: Timeline, where: str) -> None:
     """The arrays are parallel, of the right kind, and point to pipes that there are."""
-    arrays = {n: getattr(t, n) for n in ARRAYS}
+    missing = [n for n in GAPS if getattr(t, n) is None]
+    if missing and len(missing) < len(GAPS):
+        raise UsageError(f"{where}: has gaps without {missing[0]}")
+    arrays = {n: getattr(t, n) for n in (*ARRAYS, *(() if missing else GAPS))}
     lengths = {n: len(a) for n, a in arrays.items()}
     if len(set(lengths.values())) > 1:
         raise UsageError(f"{where}: its arrays must have one length, they have {lengths}")
-    for n in INTEGERS:
+    for n in (*INTEGERS, *(() if missing else GAP_INTEGERS)):
         if arrays[n].dtype.kind not in "iu":
             raise UsageError(f"{where}.{n} must be of integers, it is {arrays[n].dtype}")
     if len(t.pipe) and not 0 <= int(t.pipe.min()) <= int(t.pipe.max()) < len(t.pipes):
         raise UsageError(
             f"{where}.pipe must count the {len(t.pipes)} pipes from 0, it has {int(t.pipe.max())}"
         )
+    if not missing:
+        _check_indexes(t, where)
+
+
+def _check_indexes(t: Timeline, where: str) -> None:
+    """What gaps point to is there."""
+    limits = {"reason": (-1, len(t.reasons)), "waited": (-1, len(t.pipe)), "name": (0, len(t.names))}
+    for n, (least, count) in limits.items():
+        values = getattr(t, n)
+        if len(values) and not least <= int(values.min()) <= int(values.max()) < count:
+            bad = int(values.min()) if values.min() < least else int(values.max())
+            raise UsageError(f"{where}.{n} must be {least} to {count - 1}, it has {bad}")
 
 
 def _ascendtile_version() -> str:

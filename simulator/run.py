@@ -30,6 +30,8 @@ class LineCost:
     while none is busy the last one that was is charged. All lines and `other_cycles` of the launch (dispatch, idle at
     the end) add up to the launch's cycles.
     busy: pipe -> cycles that the line kept the pipe busy (mean over the cores that worked).
+    stalls: pipe -> reason -> cycles that the pipe was free before instructions of the line, by what they waited for (mean,
+    likewise); "bandwidth" is part of busy. Summed over all lines they are `Pipe.stalls`, but for tail, dispatch and idle.
     """
 
     file: str
@@ -37,11 +39,17 @@ class LineCost:
     source: str
     cycles: float
     busy: dict[str, float]
+    stalls: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Pipe:
-    """busy_cycles: mean over the cores that worked. share: of the launch's cycles. stalls: reason -> cycles, likewise."""
+    """busy_cycles: mean over the cores that worked. share: of the launch's cycles. stalls: reason -> cycles, likewise.
+
+    Reasons are those of `Timeline`; "tail": the pipe has nothing more to do in its program; "dispatch": the core takes its
+    next program; "idle": the core is done and others are not. These and busy_cycles add up to the launch's cycles.
+    "bandwidth" is part of busy_cycles: what transfers took longer because they shared it.
+    """
 
     busy_cycles: float
     share: float
@@ -75,10 +83,27 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The first instructions of a launch, in the order in which they were computed: parallel arrays.
+    """The first instructions of a launch, in the order in which they were computed: parallel arrays, one entry for each.
 
-    pipe indexes `pipes`, line indexes `Launch.lines`. start, end: when the pipe is taken; done: when the result can be used.
-    complete: whether these are all instructions of the launch.
+    pipe indexes `pipes`, line indexes `Launch.lines`, name indexes `names` (the operation, or the way a transfer takes).
+    start, end: cycles between which the pipe is taken; done: when the result can be used. bytes: of a transfer, else 0.
+    program, record: which program of the launch, and which of its instructions.
+
+    gap: cycles for which the pipe had been free before `start`, since its instruction before of the same program (the
+    program's start, if there is none). reason indexes `reasons` and says what the gap waited for, -1 where there is no gap:
+
+        data       another instruction's result
+        buffer     another instruction that still used the buffer
+        flag       a flag, a barrier, or a pipe that has to be done before a flag is set
+        issue      the scalar unit, which issues instructions in order into queues of limited length
+
+    waited: the instruction that the gap waited for, as an index of these arrays (so `line[waited[i]]` is its source line and
+    `end[waited[i]]` when it was over); -1 if there is no gap, no such instruction, or it is not in the timeline. Of an issue
+    it is what the scalar unit had waited for last. bandwidth: cycles at the end of a transfer (part of start to end) that
+    sharing bandwidth with others added.
+
+    complete: whether these are all instructions of the launch. until: every instruction that starts before that cycle is
+    here. The arrays from gap on are None in records that an earlier version wrote.
     """
 
     pipes: tuple[str, ...]
@@ -91,6 +116,20 @@ class Timeline:
     end: np.ndarray
     done: np.ndarray
     complete: bool
+    gap: np.ndarray | None = None
+    reason: np.ndarray | None = None
+    waited: np.ndarray | None = None
+    bandwidth: np.ndarray | None = None
+    bytes: np.ndarray | None = None
+    name: np.ndarray | None = None
+    reasons: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    until: float = 0.0
+
+    def select(self, core: int, pipe: int) -> np.ndarray:
+        """Indexes of the instructions of one pipe of one core, in the order of time."""
+        found = np.flatnonzero((self.core == core) & (self.pipe == pipe))
+        return found[np.lexsort((self.record[found], self.program[found], self.start[found]))]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,21 @@ def timeline(length: int = 7) -> Timeline:
     whole = {n: np.arange(length, dtype=np.int32) % 2 for n in ("core", "pipe", "program", "record", "line")}
     start = np.arange(length, dtype=np.float64)
     return Timeline(
-        ("MTE2", "V"), **whole, start=start, end=start + 1.5, done=start + math.pi, complete=False
+        ("MTE2", "V"),
+        **whole,
+        start=start,
+        end=start + 1.5,
+        done=start + math.pi,
+        complete=False,
+        gap=start / 2,
+        reason=(np.arange(length) % 4 - 1).astype(np.int8),
+        waited=np.arange(length, dtype=np.int32) - 1,
+        bandwidth=start / 4,
+        bytes=start * 32,
+        name=whole["line"],
+        reasons=("data", "buffer", "flag", "issue", "bandwidth", "tail"),
+        names=("GM to UB from HBM", "add"),
+        until=float(length),
     )
 
 
@@ -50,7 +64,14 @@ def launch(kernel: str = "tile_kernel", **changes: Any) -> Launch:
         },
         "buffers": {"UB": Buffer(147456, 196608, (alive,), ((12, 32768), (13, 147456)))},
         "lines": (
-            LineCost(file, 13, "tl.store(out_ptr + cols, x * 2)", 40000.0, {"AIV.V": 24000.0}),
+            LineCost(
+                file,
+                13,
+                "tl.store(out_ptr + cols, x * 2)",
+                40000.0,
+                {"AIV.V": 24000.0},
+                {"AIV.V": {"data": 9.0}},
+            ),
             LineCost(file, 12, "x = tl.load(x_ptr + cols)", 15000.0, {"AIV.MTE2": 45000.0}),
         ),
         "other_cycles": 5000.0,

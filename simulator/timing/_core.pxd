@@ -15,12 +15,13 @@ cdef enum:
     MAX_UNITS = 4
 
 cdef enum Reason:
-    DATA = 0  # the first two are the kinds of a dependency
+    DATA = 0  # the first three are the kinds of a dependency
     BUFFER = 1
-    ISSUE = 2
-    BANDWIDTH = 3
-    TAIL = 4
-    REASONS = 5
+    FLAG = 2
+    ISSUE = 3
+    BANDWIDTH = 4
+    TAIL = 5
+    REASONS = 6
 
 cdef enum:
     UNKNOWN = -1  # a done time
@@ -62,10 +63,15 @@ cdef struct TimelineRow:
     double start
     double end
     double done
+    double gap  # cycles that the pipe was free before
+    double beyond  # cycles of a transfer that sharing bandwidth added
+    double amount  # bytes of a transfer
     int32_t core
     int32_t program
     int32_t record
+    int32_t waited  # the record that the gap waited for, -1 if none
     int32_t pipe
+    int32_t reason  # of the gap, -1 if there is none
 
 cdef struct Interval:  # a record that took time on its pipe
     double begin
@@ -81,6 +87,7 @@ cdef struct Stage:  # the scalar issue stage of one unit
     double time  # when it has issued everything before `next`
     int next
     bint busy  # with a transfer of its scalar pipe
+    int cause  # the record that it waited for last, -1 if none
 
 cdef struct Pipe:
     double free  # when it can take another record
@@ -89,10 +96,13 @@ cdef struct Pipe:
     int head, tail  # places in the queue of the next record to start and to issue
     double* times  # per place: when the record was issued and, once it has started, when it started
     int* records
+    int* causes  # per place: what the stage had waited for last when it issued the record
     int waits  # the record whose unknown done time the next one in the queue waits for; -1 if none is known
     bint streaming
     int record  # the transfer that streams, or waits for the clock to start
     double start, amount
+    double gap, beyond  # of the record that started last
+    int reason, waited
 
 cdef struct Core:
     int index, program, count, left
@@ -122,16 +132,18 @@ cdef struct World:
     int pipes, units
     const PipeRow* pipe
     double cross, issue
-    const int32_t* deps  # record << 2 | crosses pipes << 1 | kind
+    const int32_t* deps  # record << 3 | crosses pipes << 2 | kind
     double now
     Sharing sharing
     Heap starts  # transfers that start after now
     Heap frees  # cores that will have finished their program
     double* line_busy  # [lines, pipes]
+    double* line_stalls  # [lines, pipes, REASONS]
     double* channel_bytes
     int64_t records_run, instructions_run, late
     TimelineRow* timeline
     int64_t timeline_size, timeline_limit
+    double timeline_until  # the least start of a record that is not in it
     double* line_exposed
     bint full  # no memory for the state of a core
 

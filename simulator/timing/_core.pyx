@@ -25,7 +25,7 @@ cdef void begin_program(World* world, Core* core, double start) noexcept nogil:
     core.done = core.window
     core.horizon, core.final = start, -1
     for u in range(world.units):
-        core.stages[u] = Stage(start, 0, False)
+        core.stages[u] = Stage(start, 0, False, -1)
     for p in range(world.pipes):
         core.pipes[p].free = start
         core.pipes[p].waits = -1
@@ -34,27 +34,32 @@ cdef void begin_program(World* world, Core* core, double start) noexcept nogil:
     begin_charging(world, core)
 
 
+cdef struct Wait:  # how long a record waits, what for, and for which record (-1 if none)
+    double until
+    int reason, record
+
+
 cdef inline int find_start(
-    const World* world, const Core* core, const Record* record, double* start, int* reason
+    const World* world, const Core* core, const Record* record, Wait* wait
 ) noexcept nogil:
-    """Raise `start` (the issue time) to what the dependencies ask; return one that is not known, or -1."""
+    """Raise `wait` (the issue time) to what the dependencies ask; return one that is not known, or -1."""
     cdef const int32_t* dep = world.deps + record.dep_first
     cdef double time
     cdef int i, before
     for i in range(record.dep_count):
-        time = core.done[dep[i] >> 2]
+        before = dep[i] >> 3
+        time = core.done[before]
         if time < 0:
             if time == UNKNOWN:
-                return dep[i] >> 2
+                return before
             before = -2 - <int>time
             time = core.done[before]
             if time == UNKNOWN:
                 return before
-        if dep[i] & 2:
+        if dep[i] & 4:
             time += world.cross
-        if time > start[0]:
-            start[0] = time
-            reason[0] = dep[i] & 1
+        if time > wait.until:
+            wait[0] = Wait(time, dep[i] & 3, before)
     return -1
 
 
@@ -89,21 +94,36 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
     world.instructions_run += record.instructions
     if world.timeline_size < world.timeline_limit:
         row = &world.timeline[world.timeline_size]
-        row[0] = TimelineRow(start, free, done, core.index, core.program, r, p)
+        row[0] = TimelineRow(
+            start, free, done, core.pipes[p].gap, core.pipes[p].beyond, core.pipes[p].amount,
+            core.index, core.program, r, core.pipes[p].waited, p, core.pipes[p].reason,
+        )
         world.timeline_size += 1
+    elif start < world.timeline_until:
+        world.timeline_until = start
+
+
+cdef inline void note_stall(
+    World* world, Core* core, const Record* record, int p, int reason, double cycles
+) noexcept nogil:
+    core.stalls[p * REASONS + reason] += cycles
+    world.line_stalls[(<int64_t>record.line * world.pipes + p) * REASONS + reason] += cycles
 
 
 cdef inline void start_record(
-    World* world, Core* core, int p, int r, double ready, int reason
+    World* world, Core* core, int p, int r, Wait wait
 ) noexcept nogil:
-    """Take the pipe at max(ready, pipe free). A transfer joins the flows when the clock gets there."""
+    """Take the pipe once the wait is over. A transfer joins the flows when the clock gets there."""
     cdef const Record* record = &core.records[r]
     cdef Pipe* pipe = &core.pipes[p]
     cdef double start = pipe.free
     cdef double value
-    if ready > start:
-        core.stalls[p * REASONS + reason] += ready - start
-        start = ready
+    pipe.gap = pipe.beyond = pipe.amount = 0.0
+    pipe.reason = pipe.waited = -1
+    if wait.until > start:
+        pipe.gap, pipe.reason, pipe.waited = wait.until - start, wait.reason, wait.record
+        note_stall(world, core, record, p, wait.reason, pipe.gap)
+        start = wait.until
     if record.channel < 0:
         value = record.occupancy if record.column < 0 else core.row[record.column]
         finish(world, core, p, r, start, start + value)
@@ -132,7 +152,8 @@ cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
     cdef double taken = pipe.start + record.occupancy
     cdef double beyond = world.now - pipe.start - pipe.amount / world.sharing.channel[record.channel].port
     if beyond > 0:
-        core.stalls[p * REASONS + BANDWIDTH] += beyond
+        pipe.beyond = beyond
+        note_stall(world, core, record, p, BANDWIDTH, beyond)
     pipe.streaming = False
     core.streaming &= ~(1u << p)
     finish(world, core, p, pipe.record, pipe.start, taken if taken > world.now else world.now)
@@ -144,13 +165,13 @@ cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
 cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int r) noexcept nogil:
     """A record in line with issue: the stage itself waits and works. False if it cannot start yet."""
     cdef const Record* record = &core.records[r]
-    cdef double ready = stage.time + world.issue * record.instructions
-    cdef int reason = ISSUE
-    if find_start(world, core, record, &ready, &reason) >= 0:
+    cdef Wait wait = Wait(stage.time + world.issue * record.instructions, ISSUE, stage.cause)
+    if find_start(world, core, record, &wait) >= 0:
         return False
-    start_record(world, core, p, r, ready, reason)
+    start_record(world, core, p, r, wait)
     stage.busy = core.pipes[p].streaming
     stage.time = core.pipes[p].free
+    stage.cause = r
     return True
 
 
@@ -163,8 +184,8 @@ cdef inline bint issue_queued(World* world, Core* core, Stage* stage, int p, int
         return False
     stage.time += world.issue * core.records[r].instructions
     if pipe.issued >= depth and pipe.times[place] > stage.time:
-        stage.time = pipe.times[place]
-    pipe.times[place] = stage.time
+        stage.time, stage.cause = pipe.times[place], pipe.records[place]
+    pipe.times[place], pipe.causes[place] = stage.time, stage.cause
     pipe.records[place] = r
     pipe.issued += 1
     core.queued |= 1u << p
@@ -202,20 +223,19 @@ cdef inline bint issue(World* world, Core* core, int unit) noexcept nogil:
 cdef inline bint execute(World* world, Core* core, int p) noexcept nogil:
     """Start the records in the pipe's queue as far as is known; True if any started."""
     cdef Pipe* pipe = &core.pipes[p]
-    cdef int first = pipe.started, place, reason, r
-    cdef double ready
+    cdef int first = pipe.started, place, r
+    cdef Wait wait
     while pipe.started < pipe.issued and not pipe.streaming:
         place = pipe.head
         r = pipe.records[place]
-        ready = pipe.times[place]
-        reason = ISSUE
-        pipe.waits = find_start(world, core, &core.records[r], &ready, &reason)
+        wait = Wait(pipe.times[place], ISSUE, pipe.causes[place])
+        pipe.waits = find_start(world, core, &core.records[r], &wait)
         if pipe.waits >= 0:
             break
-        pipe.times[place] = ready if ready > pipe.free else pipe.free
+        pipe.times[place] = wait.until if wait.until > pipe.free else pipe.free
         pipe.started += 1
         pipe.head = place + 1 if place + 1 < world.pipe[p].depth else 0
-        start_record(world, core, p, r, ready, reason)
+        start_record(world, core, p, r, wait)
     if pipe.started == pipe.issued:
         core.queued &= ~(1u << p)
     return pipe.started != first

@@ -13,6 +13,7 @@ def scan(
     clobber_start: _I64,
     clobber: _I32,
     conditional: _I8,
+    flags: _I8,
     writer: _I32,
     readers: _I64,
     touched: _I32,

@@ -9,6 +9,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 
 cdef struct Scan:
     const int8_t* conditional
+    const int8_t* flags  # per slot: it stands for a flag
     int32_t* writer  # per slot, -1 if none
     int64_t* readers  # per slot, the latest node of its chain, -1 if none
     int32_t* touched  # per slot, the last record that read or wrote it, -1 if none
@@ -34,13 +35,14 @@ cdef inline void wait_for(Scan* scan, int32_t r, int32_t q, int8_t kind) noexcep
 cdef inline void overwrite(Scan* scan, int32_t r, int32_t slot) noexcept nogil:
     """Wait for all readers of the old contents, and for their writer unless a reader did that for sure."""
     cdef int64_t node = scan.readers[slot]
+    cdef int8_t kind = 2 if scan.flags[slot] else 1
     cdef bint sure = False
     while node >= 0:
-        wait_for(scan, r, scan.reader[node], 1)
+        wait_for(scan, r, scan.reader[node], kind)
         sure |= not scan.conditional[scan.reader[node]]
         node = scan.next_read[node]
     if not sure:
-        wait_for(scan, r, scan.writer[slot], 1)
+        wait_for(scan, r, scan.writer[slot], kind)
 
 
 cdef bint clobbered_before(
@@ -72,7 +74,7 @@ cdef void scan_records(
         dep_start[r] = scan.size
         first, end = write_start[r], write_start[r + 1]
         for i in range(read_start[r], read_start[r + 1]):
-            wait_for(scan, r, scan.writer[read[i]], 0)
+            wait_for(scan, r, scan.writer[read[i]], 2 if scan.flags[read[i]] else 0)
         for i in range(first, end):
             overwrite(scan, r, write[i])
         for i in range(clobber_start[r], clobber_start[r + 1]):
@@ -95,7 +97,7 @@ def scan(
     const int64_t[::1] read_start, const int32_t[::1] read,
     const int64_t[::1] write_start, const int32_t[::1] write,
     const int64_t[::1] clobber_start, const int32_t[::1] clobber,
-    const int8_t[::1] conditional,
+    const int8_t[::1] conditional, const int8_t[::1] flags,
     int32_t[::1] writer, int64_t[::1] readers, int32_t[::1] touched,
     int64_t[::1] next_read, int32_t[::1] reader, int32_t[::1] waiter,
     int64_t[::1] dep_start, int32_t[::1] dep, int8_t[::1] kind,
@@ -110,8 +112,8 @@ def scan(
     if records == 0:
         return 0
     state = Scan(
-        &conditional[0], &writer[0], &readers[0], &touched[0], &next_read[0], &reader[0], &waiter[0],
-        NULL, NULL, 0,
+        &conditional[0], &flags[0], &writer[0], &readers[0], &touched[0], &next_read[0], &reader[0],
+        &waiter[0], NULL, NULL, 0,
     )
     if dep.shape[0]:
         state.dep, state.kind = &dep[0], &kind[0]

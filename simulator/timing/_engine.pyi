@@ -31,9 +31,11 @@ def run(
     busy: _Floats,
     stalls: _Floats,
     line_busy: _Floats,
+    line_stalls: _Floats,
     line_exposed: _Floats,
     channel_bytes: _Floats,
     spans: _Rows,
     timeline: _Rows,
+    timeline_until: _Floats,
     counters: npt.NDArray[np.int64],
 ) -> tuple[int, int, int] | None: ...

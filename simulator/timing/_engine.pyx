@@ -146,15 +146,17 @@ def run(
     double dispatch, double cross, double issue,
     const Record[::1] records, const int32_t[::1] deps, const double[::1] table,
     const ProgramRow[::1] programs,
-    double[:, ::1] queue_times, int[:, ::1] queue_records,
+    double[:, ::1] queue_times, int[:, :, ::1] queue_records,
     double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
-    double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[::1] line_exposed,
-    double[::1] channel_bytes, SpanRow[::1] spans, TimelineRow[::1] timeline, int64_t[::1] counters,
+    double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[:, :, ::1] line_stalls,
+    double[::1] line_exposed, double[::1] channel_bytes, SpanRow[::1] spans,
+    TimelineRow[::1] timeline, double[::1] timeline_until, int64_t[::1] counters,
 ):
     """Fill the output arrays (zeroed by the caller); return core, program, record that are stuck, or None.
 
     No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
-    in use; the length of `timeline` less one is the limit.
+    in use; the length of `timeline` less one is the limit. `timeline_until` becomes the least start of a
+    record that is not in it.
     """
     cdef int n_cores = <int>queue_times.shape[0], n_pipes = <int>pipes.shape[0], c, p
     cdef World world
@@ -178,9 +180,10 @@ def run(
     for c in range(world.sharing.resources):
         world.sharing.capacity[c] = capacity[c]
     world.frees.entries, world.starts.entries = entries, entries + n_cores
-    world.line_exposed = &line_exposed[0]
+    world.line_exposed, world.line_stalls = &line_exposed[0], &line_stalls[0, 0, 0]
     world.line_busy, world.channel_bytes = &line_busy[0, 0], &channel_bytes[0]
     world.timeline, world.timeline_limit = &timeline[0], timeline.shape[0] - 1
+    world.timeline_until = INFINITY
     launch = Launch(
         &records[0], &table[0], &programs[0], programs.shape[0], 0, dispatch, &spans[0],
         &core_cycles[0], &core_dispatch[0], &core_programs[0],
@@ -190,7 +193,8 @@ def run(
         cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
         for p in range(n_pipes):
             cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
-            cores[c].pipes[p].records = &queue_records[c, pipes[p].first]
+            cores[c].pipes[p].records = &queue_records[c, 0, pipes[p].first]
+            cores[c].pipes[p].causes = &queue_records[c, 1, pipes[p].first]
     try:
         with nogil:
             for c in range(n_cores):
@@ -205,6 +209,7 @@ def run(
             PyErr_CheckSignals()
         counters[0], counters[1] = world.records_run, world.instructions_run
         counters[2], counters[3] = world.late, world.timeline_size
+        timeline_until[0] = world.timeline_until
         for c in range(n_cores):
             if cores[c].left:
                 return c, cores[c].program, first_unknown(&cores[c])

@@ -6,6 +6,7 @@ under the same slot number (a write) or under another one that shares bytes with
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -56,6 +57,7 @@ def dependencies(
     slots: int,
     clobbers: Lists | None = None,
     conditional: npt.NDArray[np.bool_] | None = None,
+    flags: Collection[int] = (),
 ) -> Dependencies:
     """Find the dependencies of all records.
 
@@ -71,6 +73,7 @@ def dependencies(
         slots: number of slots.
         clobbers: other slots whose contents the record's result overwrites.
         conditional: [R] records that some program skips; None if there are none.
+        flags: slots that hold no bytes but stand for flags; who waits there waits for a flag.
 
     Raises:
         UsageError: a slot number outside 0 to slots - 1, or lists of different lengths.
@@ -79,9 +82,11 @@ def dependencies(
     clobbers = Lists.empty(records) if clobbers is None else clobbers
     skippable = np.zeros(records, np.int8) if conditional is None else np.asarray(conditional).astype(np.int8)
     _check(records, slots, {"reads": reads, "writes": writes, "clobbers": clobbers}, skippable)
-    counted = _scan(reads, writes, clobbers, slots, skippable, 0)
+    marked = np.zeros(slots + 1, np.int8)
+    marked[list(flags)] = 1
+    counted = _scan(reads, writes, clobbers, skippable, marked, 0)
     total = int(counted.dep_start[-1])
-    return _scan(reads, writes, clobbers, slots, skippable, total) if total else counted
+    return _scan(reads, writes, clobbers, skippable, marked, total) if total else counted
 
 
 def _check(records: int, slots: int, lists: dict[str, Lists], conditional: npt.NDArray[np.int8]) -> None:
@@ -98,10 +103,15 @@ def _check(records: int, slots: int, lists: dict[str, Lists], conditional: npt.N
 
 
 def _scan(
-    reads: Lists, writes: Lists, clobbers: Lists, slots: int, conditional: npt.NDArray[np.int8], total: int
+    reads: Lists,
+    writes: Lists,
+    clobbers: Lists,
+    conditional: npt.NDArray[np.int8],
+    flags: npt.NDArray[np.int8],
+    total: int,
 ) -> Dependencies:
     """One pass: it only counts when `total` is 0, so that the arrays can then be made to measure."""
-    records = len(conditional)
+    records, slots = len(conditional), len(flags) - 1
     found = Dependencies(np.zeros(records + 1, np.int64), np.empty(total, np.int32), np.empty(total, np.int8))
     _dependencies.scan(
         reads.start,
@@ -111,6 +121,7 @@ def _scan(
         clobbers.start,
         clobbers.item,
         conditional,
+        flags,
         np.full(slots + 1, -1, np.int32),
         np.full(slots + 1, -1, np.int64),
         np.full(slots + 1, -1, np.int32),

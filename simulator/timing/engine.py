@@ -34,6 +34,7 @@ from ascendtile.simulator.timing.dependencies import Dependencies, Lists, depend
 from ascendtile.simulator.timing.engine_inputs import (
     BUFFER,
     DATA,
+    FLAG,
     Array,
     Channel,
     Group,
@@ -47,6 +48,7 @@ from ascendtile.simulator.timing.engine_layout import SPAN, TIMELINE, Layout, la
 __all__ = [
     "BUFFER",
     "DATA",
+    "FLAG",
     "REASONS",
     "Channel",
     "Dependencies",
@@ -64,14 +66,14 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-REASONS = ("data", "buffer", "issue", "bandwidth", "tail")
+REASONS = ("data", "buffer", "flag", "issue", "bandwidth", "tail")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EngineResult:
     """What a run took. Per core and pipe, in cycles and up to rounding:
 
-        busy + data + buffer + issue + tail stalls + dispatch = core_cycles
+        busy + data + buffer + flag + issue + tail stalls + dispatch = core_cycles
 
     and per machine `line_exposed.sum() + core_dispatch.sum() == core_cycles.sum()`.
 
@@ -82,9 +84,11 @@ class EngineResult:
         core_dispatch: [cores] cycles spent on taking programs.
         busy: [cores, pipes] cycles that the pipe is taken, streaming included.
         stalls: [cores, pipes, REASONS] cycles that the pipe is free before a record starts, by what the start
-            waited for: data, buffer, or issue; tail is from the pipe's last record to the program's end.
-            Bandwidth is part of busy: streaming cycles beyond bytes / port rate.
+            waited for: data, buffer, a flag, or issue; tail is from the pipe's last record to the program's
+            end. Bandwidth is part of busy: streaming cycles beyond bytes / port rate.
         line_busy: [lines, pipes] busy cycles by source line, summed over cores.
+        line_stalls: [lines, pipes, REASONS] stalls by the line of the record that waits, summed over cores:
+            those of `stalls`, but for the tail, which belongs to no record.
         line_exposed: [lines] summed over cores: every cycle of a program on its core, charged to lines. Busy
             pipes share the time evenly; while none is busy the last one that was is charged.
         resource_bytes, channel_bytes: [resources], [channels] bytes that passed.
@@ -92,8 +96,14 @@ class EngineResult:
         late_starts: transfers that were found after the clock had passed their start; 0 unless the engine is
             wrong.
         programs: rows (start, end, core), by launch number.
-        timeline: rows (start, end, done, core, program, record, pipe) in the order in which they were
-            computed; end is when the pipe is free.
+        timeline: rows in the order in which they were computed: start, end (when the pipe is free) and done;
+            gap: cycles for which the pipe had been free since the record before (since the program's start,
+            if there is none); reason of the gap, a number in REASONS, and waited: the record of the same
+            program that it waited for, -1 if none (issue: what the scalar stage had waited for last; one
+            that is skipped stands for the one before it on its pipe); both are -1 where there is no gap;
+            beyond: cycles of a transfer that sharing bandwidth added; amount: its bytes; core, program,
+            record, pipe.
+        timeline_until: every record that starts before that is in the timeline; infinite if all are.
     """
 
     cycles: float
@@ -103,6 +113,7 @@ class EngineResult:
     busy: Floats
     stalls: Floats
     line_busy: Floats
+    line_stalls: Floats
     line_exposed: Floats
     resource_bytes: Floats
     channel_bytes: Floats
@@ -111,6 +122,7 @@ class EngineResult:
     late_starts: int
     programs: Array
     timeline: Array
+    timeline_until: float
 
 
 def simulate(machine: Machine, groups: Sequence[Group], timeline_limit: int = 0) -> EngineResult:
@@ -142,10 +154,12 @@ class _Output:
     busy: Floats
     stalls: Floats
     line_busy: Floats
+    line_stalls: Floats
     line_exposed: Floats
     channel_bytes: Floats
     spans: Array
     timeline: Array
+    timeline_until: Floats
     counters: Ints
 
     @classmethod
@@ -159,10 +173,12 @@ class _Output:
             busy=np.zeros((cores, pipes)),
             stalls=np.zeros((cores, pipes, len(REASONS))),
             line_busy=np.zeros((layout.lines, pipes)),
+            line_stalls=np.zeros((layout.lines, pipes, len(REASONS))),
             line_exposed=np.zeros(layout.lines),
             channel_bytes=np.zeros(len(layout.channels)),
             spans=np.zeros(len(layout.programs), SPAN),
             timeline=np.zeros(rows + 1, TIMELINE),
+            timeline_until=np.zeros(1),
             counters=np.zeros(4, np.int64),
         )
 
@@ -179,6 +195,7 @@ class _Output:
             busy=self.busy,
             stalls=self.stalls,
             line_busy=self.line_busy,
+            line_stalls=self.line_stalls,
             line_exposed=self.line_exposed,
             resource_bytes=resource_bytes,
             channel_bytes=self.channel_bytes[: len(machine.channels)],
@@ -187,6 +204,7 @@ class _Output:
             late_starts=late,
             programs=self.spans,
             timeline=self.timeline[:rows],
+            timeline_until=float(self.timeline_until[0]),
         )
 
 
@@ -206,16 +224,18 @@ def _run(machine: Machine, layout: Layout, output: _Output) -> tuple[int, int, i
         layout.table,
         layout.programs,
         np.empty((cores, places)),
-        np.empty((cores, places), np.int32),
+        np.empty((cores, 2, places), np.int32),
         output.core_cycles,
         output.core_dispatch,
         output.core_programs,
         output.busy,
         output.stalls,
         output.line_busy,
+        output.line_stalls,
         output.line_exposed,
         output.channel_bytes,
         output.spans,
         output.timeline,
+        output.timeline_until,
         output.counters,
     )

@@ -19,8 +19,9 @@ from ascendtile.simulator.timing._engine import MAX_CHANNELS, MAX_PIPES, MAX_RES
 
 Array = npt.NDArray[Any]
 
-MAX_RECORDS = 1 << 29  # a dependency is packed with two flags into 32 bits
-DATA, BUFFER = 0, 1  # kinds of a dependency: read after write; write after read or write
+MAX_RECORDS = 1 << 28  # a dependency is packed with three bits into 32
+# Kinds of a dependency: read after write; write after read or write; a flag that a program sets and waits for.
+DATA, BUFFER, FLAG = 0, 1, 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +139,7 @@ class Trace:
         instructions: [R] hardware instructions that the record stands for.
         line: [R] source line (or any number the caller wants cycles added up by).
         dep_start, dep, dep_kind: record r depends on the records dep[dep_start[r] : dep_start[r + 1]], all
-            before r; dep_kind is DATA or BUFFER.
+            before r; dep_kind is DATA, BUFFER or FLAG.
     """
 
     pipe: Array
@@ -250,7 +251,10 @@ def _check_dependencies(trace: Trace) -> None:
         )
     kinds = trace.dep_kind
     _refuse(
-        "trace: dep_kind", kinds, (kinds != DATA) & (kinds != BUFFER), f"{DATA} and {BUFFER} are the kinds"
+        "trace: dep_kind",
+        kinds,
+        (kinds < DATA) | (kinds > FLAG),
+        f"{DATA}, {BUFFER} and {FLAG} are the kinds",
     )
     owner = np.repeat(np.arange(trace.records, dtype=np.int32), counts)
     late = (trace.dep >= owner) | (trace.dep < 0)

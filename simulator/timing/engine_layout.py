@@ -35,7 +35,10 @@ RECORD = _row(
 )
 PROGRAM = _row(first="i8", count="i8", reach="i8", row="i8")
 SPAN = _row(start="f8", end="f8", core="i4")
-TIMELINE = _row(start="f8", end="f8", done="f8", core="i4", program="i4", record="i4", pipe="i4")
+TIMELINE = _row(
+    **dict.fromkeys(("start", "end", "done", "gap", "beyond", "amount"), "f8"),
+    **dict.fromkeys(("core", "program", "record", "waited", "pipe", "reason"), "i4"),
+)
 
 
 @dataclass(frozen=True, slots=True)

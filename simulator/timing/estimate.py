@@ -15,13 +15,13 @@ from ..execution.memory import Tensor
 from ..execution.run import program_order, runtime_arguments
 from ..frontend.cores import has_sub_vectors
 from ..frontend.program import Program
-from ..run import Buffer, Launch, Pipe, Timeline
+from ..run import Buffer, Launch, Pipe
 from ..units.vector import Numerics
 from .bounds import bounds_us
 from .buffer_lints import buffer_words
 from .cache import FirstTouch
 from .crossing import check_barrier
-from .engine import REASONS, EngineResult, Group, Machine, simulate
+from .engine import REASONS, EngineResult, Group, simulate
 from .geometry import Definitions
 from .homes import L0C, L1, UB, Homes
 from .l0_tiles import NAMES as L0_NAMES
@@ -36,6 +36,7 @@ from .roofs import roofs
 from .shared_turns import shares_turns
 from .source_texts import source_texts
 from .strides import block_by_block
+from .timeline import launch_timeline, timeline_words
 from .walks import TimeOnly, TimeWithValues
 from .what_if import lifted_cycles
 
@@ -198,7 +199,7 @@ def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> boo
 
 def _lower(walk: Lowered, call: Call, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> Group:
     recorder = walk.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
-    return Group(trace=recorder.trace(plan.slots), programs=numbers)
+    return Group(trace=recorder.trace(plan.slots, plan.flag_slots), programs=numbers)
 
 
 def _cache(call: Call) -> FirstTouch:
@@ -241,10 +242,13 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
             *grid_words(sum(len(g.programs) for g in groups), machine.cores),
             *plan.warnings.words(),
         ),
-        notes=plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
+        notes=(
+            *plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
+            *timeline_words(result, call.device.timeline),
+        ),
         lifted=_lifted(call, wiring, groups, result.cycles, overhead),
         grades=grade_shares(plan, result, used, overhead, per_us),
-        timeline=_timeline(result, groups, machine, rank, call.device.timeline),
+        timeline=launch_timeline(plan, result, groups, rank) if call.device.timeline else None,
         roofs=roofs(plan, machine, result, per_us),
         sources=source_texts(call.kernel.source, lines) if call.device.timeline else (),
     )
@@ -278,30 +282,12 @@ def _buffers(plan: Plan) -> dict[str, Buffer]:
 
 def _pipes(wiring: Wiring, result: EngineResult, used: int) -> dict[str, Pipe]:
     total = result.cycles or 1.0
+    dispatch = float(result.core_dispatch.sum()) / used
+    idle = result.cycles - float(result.core_cycles.sum()) / used
     out = {}
     for p in range(len(wiring.machine.pipes)):
         busy = float(result.busy[:, p].sum()) / used
         stalls = {r: float(result.stalls[:, p, k].sum()) / used for k, r in enumerate(REASONS)}
+        stalls |= {"dispatch": dispatch, "idle": idle}
         out[wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls)
     return out
-
-
-def _timeline(
-    result: EngineResult, groups: list[Group], machine: Machine, rank: np.ndarray, limit: int
-) -> Timeline | None:
-    t = result.timeline
-    if not limit or not len(t):
-        return None
-    line = np.empty(len(t), np.int32)
-    for g in groups:
-        mine = (t["program"] >= g.programs[0]) & (t["program"] <= g.programs[-1])
-        line[mine] = rank[g.trace.line[t["record"][mine]]]
-    fields = {
-        n: np.ascontiguousarray(t[n]) for n in ("core", "pipe", "program", "record", "start", "end", "done")
-    }
-    return Timeline(
-        pipes=tuple(f"{s.unit}.{s.name}" for s in machine.pipes),
-        line=line,
-        complete=len(t) == result.records_run,
-        **fields,
-    )

@@ -7,7 +7,7 @@ import linecache
 import numpy as np
 
 from ..run import LineCost
-from .engine import EngineResult
+from .engine import REASONS, EngineResult
 from .plan import Plan
 from .provenance import DISPATCH, GRADES, OVERHEAD, grade_of
 
@@ -15,7 +15,7 @@ from .provenance import DISPATCH, GRADES, OVERHEAD, grade_of
 def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineCost, ...], np.ndarray]:
     """Lines, dearest first, and the place there of each line number of the trace."""
     numbers: dict[tuple[str, int], list[int]] = {}
-    for (file, line, _), k in plan.lines.items():
+    for (file, line, *_), k in plan.lines.items():
         numbers.setdefault((file, line), []).append(k)
     found = [_cost(plan, result, used, *where, ks) for where, ks in numbers.items()]
     order = sorted(range(len(found)), key=lambda i: -found[i].cycles)
@@ -34,7 +34,12 @@ def _cost(plan: Plan, result: EngineResult, used: int, file: str, line: int, num
         if any(result.line_busy[k, p] for k in charged)
     }
     cycles = sum(float(result.line_exposed[k]) for k in charged) / used
-    return LineCost(file, line, linecache.getline(file, line).strip(), cycles, busy)
+    stalls = result.line_stalls[charged].sum(axis=0) / used
+    waits = {
+        wiring.pipe_name(p): {r: float(x) for r, x in zip(REASONS, stalls[p], strict=True) if x}
+        for p in np.flatnonzero(stalls.any(axis=1)).tolist()
+    }
+    return LineCost(file, line, linecache.getline(file, line).strip(), cycles, busy, waits)
 
 
 def grade_shares(
@@ -46,7 +51,7 @@ def grade_shares(
     the launch.
     """
     cycles = [0.0] * len(GRADES)
-    for (_, _, grade), k in plan.lines.items():
+    for (_, _, grade, _), k in plan.lines.items():
         if k < len(result.line_exposed):
             cycles[grade] += float(result.line_exposed[k]) / used
     cycles[grade_of(plan.product, (DISPATCH,))] += result.cycles - sum(cycles)

@@ -199,7 +199,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         pipe = self.plan.scalar if why else self._pipe(op)
         return Template(
             pipe,
-            self.plan.line(op.loc, pipe, grade=grade),
+            self.plan.line(op.loc, pipe, grade=grade, name=op.name or op.kind),
             cost.occupancy,
             cost.latency,
             1 if why else cost.instructions,

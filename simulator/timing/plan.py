@@ -24,6 +24,7 @@ from .vector_cost import VectorCosts
 
 CROSS_CORE = "sync.cross_core_model_cycles"
 DISPATCH = "launch.dispatch_cycles_per_program"
+FLAGS = ("flag", "arrived", "drain")  # first words of the keys of such slots
 ALWAYS_USED = (
     "path.gm_to_ub.bytes_per_cycle",
     "path.gm_to_ub.fixed_cycles",
@@ -107,7 +108,7 @@ class Plan:
         self.l0_tile = l0_tile
         self.costs = VectorCosts(CostModel(product), self.definitions)
         self.costs.banks = Banks(product, self.definitions, placement)
-        self.lines: dict[tuple[str, int, int], int] = {}
+        self.lines: dict[tuple[str, int, int, str], int] = {}
         self.pipe_grade = pipe_grades(product, wiring)
         self.channel_grade = channel_grades(product)
         self.warnings = LineWarnings()
@@ -169,6 +170,15 @@ class Plan:
     def key_of(self, slot: int) -> Any:
         """What an extra slot stands for; None for a slot of a buffer."""
         return self._extra_keys.get(slot)
+
+    @property
+    def flag_slots(self) -> list[int]:
+        """Slots of flags, barriers and of what a pipe has to have done before it sets a flag."""
+        return [s for s in self._extra_keys if self._is_flag(s)]
+
+    def _is_flag(self, slot: int) -> bool:
+        key = self.key_of(slot)
+        return key is not None and (key[0] in FLAGS or (key[0] == "second" and self._is_flag(key[1])))
 
     def _drains(self) -> dict[int, int]:
         """Slot of each pipe whose earlier work something waits for, by pipe."""
@@ -236,13 +246,13 @@ class Plan:
         served = np.multiply(bursts, self.same_row) + np.divide(amount, self.same_address)
         return np.where(sharers > 1, np.maximum(cycles, served * sharers), cycles)
 
-    def line(self, loc: Loc, pipe: int, channel: int = -1, grade: int = BEST) -> int:
+    def line(self, loc: Loc, pipe: int, channel: int = -1, grade: int = BEST, name: str = "") -> int:
         """Number in the trace of a source line together with the grade of the figures of a record: that of its costs (taken
-        from the cost model), of its pipe, of its channel, and `grade`."""
+        from the cost model), of its pipe, of its channel, and `grade`. name: of the operation, if it has one of its own."""
         grade = max(grade, self.costs.model.take_grade(), self.pipe_grade[pipe])
         if channel >= 0:
             grade = max(grade, self.channel_grade[channel])
-        return self.lines.setdefault((loc.file, loc.line, grade), len(self.lines))
+        return self.lines.setdefault((loc.file, loc.line, grade, name), len(self.lines))
 
     def warn(self, op: Op, text: str, **numbers: float) -> None:
         """See `LineWarnings.add`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,8 +169,8 @@ class Recorder:
         )
         self._begin()
 
-    def trace(self, slots: int) -> Trace:
-        """The records so far with their dependencies."""
+    def trace(self, slots: int, flags: Collection[int] = ()) -> Trace:
+        """The records so far with their dependencies. flags: slots that stand for flags."""
         self._finish_rows()
         parts = self.parts
         conditional = np.concatenate([np.zeros(0, bool), *(p.conditional for p in parts)])
@@ -179,6 +180,7 @@ class Recorder:
             max(1, slots),
             join([p.clobbers for p in parts]),
             conditional if conditional.any() else None,
+            flags,
         )
         return Trace(
             **{n: np.concatenate([np.zeros(0, k), *(p.columns[n] for p in parts)]) for n, k in ROW.items()},

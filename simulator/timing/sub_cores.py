@@ -7,6 +7,7 @@ Vector part into a product is sent by both, as the compiled code of both says so
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,8 @@ class SubRecorder(Redirected):
             return None
         return rows, None if len(rows) == self.lanes else active[rows] - sub * self.total
 
-    def trace(self, slots: int) -> Any:
-        return self.kept.trace(slots)
+    def trace(self, slots: int, flags: Collection[int] = ()) -> Any:
+        return self.kept.trace(slots, flags)
 
 
 class BothLanes(Redirected):

@@ -116,7 +116,7 @@ def test_the_file_is_an_npz_and_strict_json(tmp_path):
             raise AssertionError(word)
 
         data = json.loads(opened["run.json"], parse_constant=no_literal)
-    assert (data["format"], data["version"]) == ("ascendtile-run", 1)
+    assert (data["format"], data["version"]) == ("ascendtile-run", 2)
 
 
 def test_the_same_run_gives_the_same_bytes():
@@ -223,9 +223,9 @@ def test_a_foreign_zip(refused):
 
 
 def test_another_version(refused):
-    text = refused(with_text(lambda d: d.update(version=2, ascendtile="9.1")))
-    assert "has version 2, written by ascendtile '9.1'; this is ascendtile " in text
-    assert "which reads version 1" in text
+    text = refused(with_text(lambda d: d.update(version=3, ascendtile="9.1")))
+    assert "has version 3, written by ascendtile '9.1'; this is ascendtile " in text
+    assert "which reads versions 1 to 2" in text
 
 
 @pytest.mark.parametrize("cut", [1, 22, 100, len(FULL) // 2, len(FULL) - 5])
@@ -399,6 +399,44 @@ def test_indices_must_be_integers_within_the_pipes(refused):
     high = np.full(7, 2, np.int32)
     assert "must count the 2 pipes from 0, it has 2" in refused(with_array(high, "launches.0.timeline.pipe"))
     assert "must count the 2 pipes from 0" in refused(with_array(-high, "launches.0.timeline.pipe"))
+
+
+@pytest.mark.parametrize(("name", "count"), [("reason", 6), ("waited", 7), ("name", 2)])
+def test_gaps_point_to_what_is_there(refused, name, count):
+    least = 0 if name == "name" else -1
+    field = f"launches.0.timeline.{name}"
+    for value in (count, least - 1):
+        text = refused(with_array(np.array([*[0] * 6, value], np.int32), field))
+        assert f"{name} must be {least} to {count - 1}, it has {value}" in text
+    assert f"{name} must be of integers" in refused(with_array(np.zeros(7), field))
+    assert "its arrays must have one length" in refused(with_array(np.zeros(6, np.int32), field))
+
+
+def test_a_record_of_version_1_has_a_timeline_without_gaps(tmp_path):
+    """As the version before gaps wrote it: no such fields, no such arrays."""
+    gone = ("gap", "reason", "waited", "bandwidth", "bytes", "name")
+    content = {n: x for n, x in members().items() if n.split(".")[-2] not in gone}
+    data = json.loads(content["run.json"])
+    data["version"] = 1
+    for one in data["run"]["launches"]:
+        for name in (*gone, "reasons", "names", "until"):
+            del one["timeline"][name]
+        for line in one["lines"]:
+            del line["stalls"]
+    path = tmp_path / "old.run"
+    path.write_bytes(zipped({**content, "run.json": json.dumps(data)}))
+    old = load_run(path).launches[0].timeline
+    assert all(getattr(old, n) is None for n in gone)
+    assert old.start.tolist() == timeline().start.tolist()
+
+
+def test_some_gaps_without_the_others(refused):
+    def without_reasons(d):
+        d["run"]["launches"][0]["timeline"]["reason"] = None
+
+    content = members(with_text(without_reasons))
+    del content["launches.0.timeline.reason.npy"]
+    assert "has gaps without reason" in refused(zipped(content))
 
 
 @pytest.mark.parametrize(

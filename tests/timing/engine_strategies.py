@@ -84,5 +84,5 @@ def _trace(draw: st.DrawFn, machine: Machine, programs: int, records: int, skips
         line=whole(0, 5),
         dep_start=np.cumsum([0, *(len(d) for d in deps)]),
         dep=flat,
-        dep_kind=np.array(draw(st.lists(st.integers(0, 1), min_size=len(flat), max_size=len(flat))), int),
+        dep_kind=np.array(draw(st.lists(st.integers(0, 2), min_size=len(flat), max_size=len(flat))), int),
     )

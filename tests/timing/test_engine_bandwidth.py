@@ -9,7 +9,7 @@ from ascendtile.simulator.timing.engine import Channel, Group, Machine, PipeSpec
 
 from .engine_builder import LOAD, MTE2, MTE3, Builder, V, machine, times
 
-BANDWIDTH_STALL = 3
+BANDWIDTH_STALL = 4
 
 
 def test_equal_transfers_of_all_cores_share_the_resource_equally() -> None:

@@ -38,7 +38,7 @@ def fields(**changed: Any) -> dict[str, Any]:
     [
         ({"dep": [0, 2]}, r"record 2 depends on record 2: only an earlier one is allowed"),
         ({"dep": [0, -1]}, r"record 2 depends on record -1: only an earlier one"),
-        ({"dep_kind": [0, 2]}, r"dep_kind\[1\] is 2: 0 and 1 are the kinds"),
+        ({"dep_kind": [0, 3]}, r"dep_kind\[1\] is 3: 0, 1 and 2 are the kinds"),
         ({"dep_start": [0, 0, 0, 1]}, r"dep_start runs from 0 to 1, not from 0 to the 2 entries of dep"),
         ({"dep_start": [0, 2, 1, 2]}, r"dep_start\[1\] is 2: the next one is less"),
         ({"dep_start": [0, 0, 2]}, r"dep_start has 3 entries where 4 are needed"),

@@ -9,7 +9,7 @@ from ascendtile.simulator.timing.engine import BUFFER, DATA, Machine, PipeSpec
 
 from .engine_builder import LOAD, MTE2, MTE3, Builder, S, V, machine, times
 
-DATA_STALL, BUFFER_STALL, ISSUE_STALL, BANDWIDTH_STALL, TAIL_STALL = range(5)
+DATA_STALL, BUFFER_STALL, FLAG_STALL, ISSUE_STALL, BANDWIDTH_STALL, TAIL_STALL = range(6)
 
 
 def waiting_pair(kind: int, done: float, busy_until: float) -> Builder:
@@ -266,4 +266,4 @@ def test_a_long_run_of_fixed_records_equals_its_sum() -> None:
     result = b.run(machine(depth=3, issue=1))
     assert result.cycles == 1 + 5000 * 3
     assert result.busy[0, V] == 10_000
-    assert result.stalls[0, V].tolist() == [4999, 0, 1, 0, 1]
+    assert result.stalls[0, V].tolist() == [4999, 0, 0, 1, 0, 1]

@@ -134,7 +134,7 @@ def test_a_hang_names_core_program_and_record(monkeypatch: pytest.MonkeyPatch) -
 
     def tampered(on: Machine, groups: list[Group]) -> engine_layout.Layout:
         layout = engine_layout.lay_out(on, groups)
-        return replace(layout, deps=np.array([3 << 2], np.int32))
+        return replace(layout, deps=np.array([3 << 3], np.int32))
 
     b = Builder()
     b.fixed(V, 1)

@@ -15,7 +15,7 @@ from .engine_reference import Flow, Reference, fair
 from .engine_strategies import cases, machines
 
 ROWS = 10_000
-DATA, BUFFER, ISSUE, BANDWIDTH, TAIL = range(5)
+DATA, BUFFER, FLAG, ISSUE, BANDWIDTH, TAIL = range(6)
 
 
 @settings(max_examples=100, deadline=None)
@@ -74,7 +74,7 @@ def test_engine_equals_the_reference_where_nothing_is_transferred(case: tuple[Ma
 def test_stalls_and_charges_add_up_to_the_cycles_of_each_core(case: tuple[Machine, list[Group]]) -> None:
     machine, groups = case
     result = simulate(machine, groups)
-    gaps = result.stalls[:, :, [DATA, BUFFER, ISSUE, TAIL]].sum(axis=2)
+    gaps = result.stalls[:, :, [DATA, BUFFER, FLAG, ISSUE, TAIL]].sum(axis=2)
     used = result.busy + gaps + result.core_dispatch[:, None]
     np.testing.assert_allclose(
         used, np.broadcast_to(result.core_cycles[:, None], used.shape), rtol=1e-9, atol=1e-9

@@ -1,0 +1,102 @@
+"""The timeline of a launch: the engine's first records, with the lines and names that people know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..run import Timeline
+from ._engine import MAX_PIPES
+from .engine import REASONS, EngineResult, Group
+from .plan import Plan
+
+ISSUE = REASONS.index("issue")
+FIELDS = ("core", "pipe", "program", "record", "start", "end", "done", "gap")
+# What pipes do that have one sort of work each.
+WORK = {
+    "S": "scalar",
+    "V": "vector",
+    "M": "mmad",
+    "MTE1": "L1 to L0",
+    "MTE2": "wait",
+    "MTE3": "wait",
+    "FIXP": "wait",
+}
+
+
+def timeline_words(result: EngineResult, limit: int) -> tuple[str, ...]:
+    """What a launch says of a timeline that leaves out a part of it."""
+    if not limit or len(result.timeline) == result.records_run:
+        return ()
+    return (
+        f"timeline: the first {len(result.timeline):,} of {result.records_run:,} records of instructions, all that start "
+        f"in the first {result.timeline_until:,.0f} of {result.cycles:,.0f} cycles (device option timeline); "
+        "totals by pipe and line are of all of them",
+    )
+
+
+def launch_timeline(
+    plan: Plan, result: EngineResult, groups: Sequence[Group], rank: np.ndarray
+) -> Timeline | None:
+    """rank: place of each line number of the traces among the lines of the launch."""
+    t = result.timeline
+    if not len(t):
+        return None
+    number, channel, other = (np.full(len(t), -1, np.int32) for _ in range(3))
+    for g in groups:
+        mine = np.isin(t["program"], g.programs)
+        number[mine] = g.trace.line[t["record"][mine]]
+        channel[mine] = g.trace.channel[t["record"][mine]]
+        mine &= t["waited"] >= 0
+        other[mine] = g.trace.pipe[t["waited"][mine]]
+    name, names = _names(plan, number, channel, t["pipe"])
+    complete = len(t) == result.records_run
+    return Timeline(
+        pipes=tuple(f"{s.unit}.{s.name}" for s in plan.wiring.machine.pipes),
+        line=rank[number],
+        complete=complete,
+        reason=t["reason"].astype(np.int8),
+        waited=_rows_of(t, other),
+        bandwidth=np.ascontiguousarray(t["beyond"]),
+        bytes=np.ascontiguousarray(t["amount"]),
+        name=name,
+        reasons=REASONS,
+        names=names,
+        until=result.cycles if complete else result.timeline_until,
+        **{n: np.ascontiguousarray(t[n]) for n in FIELDS},
+    )
+
+
+def _rows_of(t: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Per row the row of the record that its gap waited for, -1 for none. other: the pipe of that record.
+
+    A record that its program skips is done together with the one before it on its pipe. Whatever a kept record waited for is
+    kept, as it was computed earlier; but what held up its issue may be a transfer that had only started.
+    """
+    order = np.lexsort((t["record"], t["pipe"], t["program"]))
+    keys = _queue(t["program"], t["pipe"])[order] << 32 | t["record"][order]
+    queue = _queue(t["program"], other)
+    place = np.maximum(np.searchsorted(keys, queue << 32 | t["waited"], side="right") - 1, 0)
+    exact = t["record"][order[place]] == t["waited"]
+    found = (t["waited"] >= 0) & (keys[place] >> 32 == queue) & (exact | (t["reason"] != ISSUE))
+    return np.where(found, order[place], -1).astype(np.int32)
+
+
+def _queue(program: np.ndarray, pipe: np.ndarray) -> np.ndarray:
+    """One number for a program and a pipe."""
+    return np.add(program * np.int64(MAX_PIPES), pipe, dtype=np.int64)
+
+
+def _names(
+    plan: Plan, number: np.ndarray, channel: np.ndarray, pipe: np.ndarray
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Per row the number of its name, and the names: a transfer's way, an operation's own name, or the pipe's work."""
+    machine, own = plan.wiring.machine, [name for *_, name in plan.lines]
+    kinds, place = np.unique(np.stack([number, channel, pipe]).astype(np.int64), axis=1, return_inverse=True)
+    words = [
+        machine.channels[c].name if c >= 0 else own[n] or WORK.get(machine.pipes[p].name, "")
+        for n, c, p in kinds.T.tolist()
+    ]
+    names = tuple(dict.fromkeys(words))
+    return np.array([names.index(w) for w in words], np.int32)[place.reshape(-1)], names

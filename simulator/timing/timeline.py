@@ -85,7 +85,8 @@ def _rows_of(t: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def _queue(program: np.ndarray, pipe: np.ndarray) -> np.ndarray:
     """One number for a program and a pipe."""
-    return np.add(program * np.int64(MAX_PIPES), pipe, dtype=np.int64)
+    number: np.ndarray = program.astype(np.int64) * MAX_PIPES + pipe
+    return number
 
 
 def _names(

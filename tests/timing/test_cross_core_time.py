@@ -116,6 +116,21 @@ def test_load_behind_a_wait_starts_when_the_flag_arrives(latency: float) -> None
     assert start == pytest.approx(written + latency + flag_cycles(), abs=1e-6)
 
 
+@pytest.mark.parametrize("latency", [220.0, 1000.0])
+def test_a_wait_for_a_flag_is_a_gap_of_its_own_kind(latency: float) -> None:
+    """MTE2 is free from the start; the flag comes `latency` (and the pipes' flag) after the set, which the wait names."""
+    launch = run_of(hand_over, *tensors(16), PIPE.PIPE_FIX, PIPE.PIPE_MTE2, latency=latency, M=16).launches[0]
+    t = launch.timeline
+    assert t is not None
+    waits = [k for k in t.select(0, t.pipes.index("AIV.MTE2")) if t.reason[k] == t.reasons.index("flag")]
+    (wait,) = waits
+    assert "sync_block_wait" in launch.lines[t.line[wait]].source
+    other = t.waited[wait]
+    assert "sync_block_set" in launch.lines[t.line[other]].source
+    assert t.start[wait] == pytest.approx(t.end[other] + latency + flag_cycles(), abs=1e-6)
+    assert launch.pipes["AIV.MTE2"].stalls["flag"] == t.gap[wait] == t.start[wait]
+
+
 def test_launch_is_longer_by_just_what_the_flag_is() -> None:
     short, long = (
         run_of(hand_over, *tensors(16), PIPE.PIPE_FIX, PIPE.PIPE_MTE2, latency=n, M=16).cycles

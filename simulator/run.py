@@ -49,11 +49,15 @@ class Pipe:
     Reasons are those of `Timeline`; "tail": the pipe has nothing more to do in its program; "dispatch": the core takes its
     next program; "idle": the core is done and others are not. These and busy_cycles add up to the launch's cycles.
     "bandwidth" is part of busy_cycles: what transfers took longer because they shared it.
+    core_busy, core_waits: core by core the busy cycles, and those of data, buffer, flag and issue together; empty where no
+    timeline was asked for.
     """
 
     busy_cycles: float
     share: float
     stalls: dict[str, float] = field(default_factory=dict)
+    core_busy: tuple[float, ...] = ()
+    core_waits: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,8 @@ class Launch:
     lifted: limit ("HBM", "L2", a pipe, "buffers", "flags", "dispatch", "launch") -> time in us without it and all else the
     same; empty where not asked for.
     roofs: "Vector fp32", "Cube fp16", "HBM", "L2", "GM to UB" ... -> what was asked of it and what it gives at most.
-    sources: the functions whose lines were charged; empty where no timeline was asked for.
+    sources: the functions whose lines were charged; core_cycles: core by core when its last program was done, 0 for a core
+    without any. Both are empty where no timeline was asked for.
     """
 
     kernel: str
@@ -192,6 +197,7 @@ class Launch:
     lifted: dict[str, float] = field(default_factory=dict)
     roofs: dict[str, Roof] = field(default_factory=dict)
     sources: tuple[SourceText, ...] = ()
+    core_cycles: tuple[float, ...] = ()
 
     @property
     def bound(self) -> tuple[str, float]:
@@ -305,6 +311,17 @@ class Run:
         keys = dict.fromkeys(k for w in assumed for k in w.removeprefix(ASSUMED_FIGURES).split(", "))
         together = (f"{ASSUMED_FIGURES}{', '.join(keys)}",) if keys else ()
         return (*(w for w in every if w not in assumed), *together)
+
+    def trace(self, path: str | Path, style: str = "perfetto", **choice: Any) -> None:
+        """Write the timeline to `path` as JSON for a trace viewer.
+
+        Args:
+            style: "perfetto" (ui.perfetto.dev, chrome://tracing) or "insight" (MindStudio Insight).
+            choice: `window_us` (from, to): only what runs then; `limit`: at most so many instructions.
+        """
+        from .views import write
+
+        write("trace", self, path, style, **choice)
 
     @property
     def asm(self) -> NoAssembly:

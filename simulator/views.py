@@ -16,9 +16,16 @@ VIEWS = {
     "variants": ("ascendtile.reports.explore_tables", "variants_text"),
     "difference": ("ascendtile.reports.explore_tables", "difference_text"),
 }
+WRITERS = {"trace": ("ascendtile.reports.traces.writing", "write_trace")}
 
 
 def show(kind: str, record: Any) -> str:
     """The view of that kind of a record."""
     module, name = VIEWS[kind]
     return str(getattr(import_module(module), name)(record))
+
+
+def write(kind: str, record: Any, path: Any, *choice: Any, **more: Any) -> None:
+    """Write that kind of view of a record to a file."""
+    module, name = WRITERS[kind]
+    getattr(import_module(module), name)(record, path, *choice, **more)

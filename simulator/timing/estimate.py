@@ -43,6 +43,8 @@ from .what_if import lifted_cycles
 if TYPE_CHECKING:
     from ..launch import Call
 
+WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
+
 
 def estimate(call: Call) -> Launch:
     """Time of a launch, without values."""
@@ -231,7 +233,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
         cores=machine.cores,
         programs=sum(len(g.programs) for g in groups),
         instructions=result.instructions_run,
-        pipes=_pipes(plan.wiring, result, used),
+        pipes=_pipes(plan.wiring, result, used, bool(call.device.timeline)),
         buffers=_buffers(plan),
         lines=lines,
         other_cycles=result.cycles - sum(x.cycles for x in lines),
@@ -251,6 +253,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
         timeline=launch_timeline(plan, result, groups, rank) if call.device.timeline else None,
         roofs=roofs(plan, machine, result, per_us),
         sources=source_texts(call.kernel.source, lines) if call.device.timeline else (),
+        core_cycles=tuple(result.core_cycles.tolist()) if call.device.timeline else (),
     )
 
 
@@ -280,7 +283,7 @@ def _buffers(plan: Plan) -> dict[str, Buffer]:
     return out
 
 
-def _pipes(wiring: Wiring, result: EngineResult, used: int) -> dict[str, Pipe]:
+def _pipes(wiring: Wiring, result: EngineResult, used: int, by_core: bool) -> dict[str, Pipe]:
     total = result.cycles or 1.0
     dispatch = float(result.core_dispatch.sum()) / used
     idle = result.cycles - float(result.core_cycles.sum()) / used
@@ -289,5 +292,6 @@ def _pipes(wiring: Wiring, result: EngineResult, used: int) -> dict[str, Pipe]:
         busy = float(result.busy[:, p].sum()) / used
         stalls = {r: float(result.stalls[:, p, k].sum()) / used for k, r in enumerate(REASONS)}
         stalls |= {"dispatch": dispatch, "idle": idle}
-        out[wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls)
+        cores = (result.busy[:, p], result.stalls[:, p, WAITS].sum(axis=1)) if by_core else ((), ())
+        out[wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *(tuple(map(float, x)) for x in cores))
     return out

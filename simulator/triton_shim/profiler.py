@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..watching import watch
+from .launch_columns import ABSENT, core_type, shape_cells, unit_columns
 from .profiler_choices import (
     AiCMetrics,
     ExperimentalConfig,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 KERNELS = "kernel_details.csv"
-ABSENT = "N/A"
 BASE = (
     "Device_id",
     "Name",
@@ -50,9 +50,6 @@ BASE = (
     "Block Num",
 )
 SHAPES = ("Input Shapes", "Input Data Types", "Input Formats")
-# Column of the metric -> pipe of the model, on the Cube's and on the Vector core.
-CUBE_PIPES = {"mac": "M", "scalar": "S", "mte1": "MTE1", "mte2": "MTE2", "fixpipe": "FIX"}
-VECTOR_PIPES = {"vec": "V", "scalar": "S", "mte2": "MTE2", "mte3": "MTE3"}
 UNTIMED = "the profiler needs simulated time, but the device is set to values only: run without --no-time"
 
 
@@ -83,32 +80,11 @@ def _row(step: int, start_us: float, launch: Launch) -> Row:
         launch.kernel,
         start_us,
         launch.time_us,
-        _core(launch),
+        core_type(launch),
         launch.programs,
         launch.arguments,
-        {**_unit(launch, "aic", CUBE_PIPES), **_unit(launch, "aiv", VECTOR_PIPES)},
+        {**unit_columns(launch, "aic"), **unit_columns(launch, "aiv")},
     )
-
-
-def _core(launch: Launch) -> str:
-    """The vendor's name of the cores that a kernel takes."""
-    units = {name.partition(".")[0] for name in launch.pipes}
-    if "AICORE" in units:
-        return "AI_CORE"
-    return "MIX_AIC" if {"AIC", "AIV"} <= units else "AI_CORE" if "AIC" in units else "AI_VECTOR_CORE"
-
-
-def _unit(launch: Launch, unit: str, pipes: dict[str, str]) -> dict[str, Any]:
-    """Columns of one unit: its time and cycles are the launch's if it works at all, as the hardware counts them."""
-    own = {n.partition(".")[2]: p for n, p in launch.pipes.items() if n.startswith((unit.upper(), "AICORE"))}
-    whole = "aicore_time(us)" if unit == "aic" else "aiv_time(us)"
-    us = launch.time_us - launch.overhead_us
-    out: dict[str, Any] = {whole: us if own else 0.0, f"{unit}_total_cycles": launch.cycles if own else 0.0}
-    for column, name in pipes.items():
-        share = own[name].share if name in own else 0.0
-        out[f"{unit}_{column}_time(us)"] = share * us
-        out[f"{unit}_{column}_ratio"] = share
-    return {**out, f"{unit}_icache_miss_rate": ABSENT}
 
 
 class profile:
@@ -234,22 +210,11 @@ class profile:
     def _cells(self, row: Row) -> list[Any]:
         start, duration = _number(row.start_us), _number(row.time_us)
         base = [0, row.kernel, row.kernel, row.core, start, duration, ABSENT, row.programs]
-        return [*([row.step] if self.has_steps else []), *base, *_shape_cells(row.arguments)]
+        return [*([row.step] if self.has_steps else []), *base, *shape_cells(row.arguments)]
 
 
 def _number(x: Any) -> Any:
     return f"{x:.6g}" if isinstance(x, float) else x
-
-
-def _shape_cells(arguments: dict[str, str]) -> list[str]:
-    """Shapes, types and formats of the tensor arguments, as the vendor joins them."""
-    tensors = [x.removesuffix("]").split("[") for x in arguments.values() if x.endswith("]")]
-    shapes = ";".join(shape.replace(" ", "") for _, shape in tensors)
-    types = ";".join(TYPES.get(dtype, dtype.upper()) for dtype, _ in tensors)
-    return [f'"{shapes}"', types, ";".join("ND" for _ in tensors)]
-
-
-TYPES = {"fp32": "FLOAT", "fp16": "FLOAT16", "bf16": "DT_BF16", "int1": "BOOL"}
 
 
 def tensorboard_trace_handler(

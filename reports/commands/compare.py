@@ -1,0 +1,60 @@
+"""`ascendtile compare`: a run beside another one, or beside what a profiler measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ascendtile.reports.options import json_option
+
+
+@click.command()
+@click.argument("first", metavar="A.run")
+@click.argument("second", metavar="B.run|PipeUtilization.csv")
+@click.option(
+    "--launch", type=int, help="Which launch of the run was profiled, from 0 (a profile is of one kernel)."
+)
+@json_option()
+def command(first: str, second: str, launch: int | None, as_json: bool) -> None:
+    """Set a run beside another run, or beside a measured profile.
+
+    Two runs: which lines, pipes and waits won or lost the time. A profile: the PipeUtilization.csv that `msprof op` writes
+    on a board, measured against predicted for each pipe.
+    """
+    from ascendtile.reports.comparing import pages
+    from ascendtile.reports.console import show, show_json
+    from ascendtile.simulator import load_run
+
+    run = load_run(first)
+    if _is_table(second):
+        from ascendtile.reports.comparing.profile import compare_profile
+        from ascendtile.reports.vendor.reading import read_utilization
+
+        profile = compare_profile(run, read_utilization(second), launch)
+        if as_json:
+            show_json(pages.profile_json(profile))
+        else:
+            show(pages.profile_page(profile))
+        return
+    if launch is not None:
+        raise click.UsageError("--launch is for a PipeUtilization.csv; two runs are compared whole")
+    from ascendtile.reports.comparing.runs import compare_runs
+
+    difference = compare_runs(run, load_run(second))
+    if as_json:
+        show_json(pages.difference_json(difference))
+    else:
+        show(pages.difference_page(difference))
+
+
+def _is_table(name: str) -> bool:
+    """Records are zip files; whatever does not begin like one and is not called .run is read as a table."""
+    path = Path(name)
+    if path.suffix.lower() == ".csv":
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(2) != b"PK" and path.suffix != ".run"
+    except OSError:
+        return False  # load_run says what is wrong

@@ -1,0 +1,82 @@
+"""`ascendtile export`: a saved run in the formats of other people's tools."""
+
+from __future__ import annotations
+
+import click
+
+from ascendtile.reports.options import json_option
+
+KINDS = ("perfetto", "insight", "vendor")
+
+
+@click.command()
+@click.argument("file", metavar="FILE.run")
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(KINDS),
+    default="perfetto",
+    show_default=True,
+    help="perfetto, insight: a trace (JSON). vendor: the tables of msprof op (CSV) in a folder.",
+)
+@click.option("-o", "--output", required=True, metavar="PATH", help="The file, or for vendor the folder.")
+@click.option("--window", metavar="FROM:TO", help="Of a trace: only what runs between these times, in us.")
+@click.option("--limit", type=int, help="Of a trace: at most so many instructions, the first ones [100000].")
+@json_option()
+def command(file: str, kind: str, output: str, window: str | None, limit: int | None, as_json: bool) -> None:
+    """Write a saved run as a trace for a viewer, or as tables with the vendor's names.
+
+    perfetto is for ui.perfetto.dev and chrome://tracing, insight for MindStudio Insight. A trace has a track per pipe and
+    core, the reason of every wait, arrows from what was waited for, and counters of buffers and transfers. Tables:
+    PipeUtilization.csv, Memory.csv, ResourceConflictRatio.csv, OpBasicInfo.csv for each launch, and op_summary.csv.
+    """
+    from ascendtile.reports.console import note, show_json
+    from ascendtile.simulator import load_run
+
+    run = load_run(file)
+    if kind == "vendor":
+        if window or limit is not None:
+            raise click.UsageError("--window and --limit are for traces; tables are of the whole run")
+        from ascendtile.reports.vendor.writing import write_tables
+
+        files = [str(path) for path in write_tables(run, output)]
+        told: dict[str, object] = {"files": files}
+        words = f"{len(files)} tables in {output}"
+    else:
+        from ascendtile.reports.traces.selecting import LIMIT
+        from ascendtile.reports.traces.writing import write_trace
+
+        done = write_trace(run, output, kind, _window(window), LIMIT if limit is None else limit)
+        told = {
+            "files": [output],
+            "instructions": done.instructions,
+            "recorded": done.recorded,
+            "complete": done.complete,
+        }
+        words = f"{done.instructions:,} instructions in {output}{_left_out(done.instructions, done.recorded, done.complete)}"
+    if as_json:
+        show_json(told)
+    else:
+        note(words)
+
+
+def _left_out(shown: int, recorded: int, complete: bool) -> str:
+    if shown < recorded:
+        return f"; {recorded - shown:,} more are recorded, --window and --limit choose others"
+    return (
+        "" if complete else "; the run has more, its timeline keeps the first ones (device option timeline)"
+    )
+
+
+def _window(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    try:
+        return (float(low or 0), float(high or "inf")) if colon else _not_a_window(text)
+    except ValueError:
+        return _not_a_window(text)
+
+
+def _not_a_window(text: str) -> tuple[float, float]:
+    raise click.UsageError(f"--window {text!r} is not FROM:TO in us, such as 10:20.5 or 10:")

@@ -1,0 +1,170 @@
+"""Comparisons as pages of the terminal and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ascendtile.reports import facts, words
+from ascendtile.reports.sections import Block, add_row, fact, make_table, title_line
+from ascendtile.reports.words import clean
+from ascendtile.simulator.precision.metrics import json_value
+
+from .profile import ProfileComparison
+from .runs import Pair, RunDifference
+
+MENTIONED = 0.005  # of the longer run's time: what moved less is not shown
+MOST_ROWS = 8
+MOST_SETTINGS = 12
+
+
+def difference_page(d: RunDifference) -> RenderableType:
+    """Two runs: the whole, what differs in the choices, then lines, pipes, waits, bounds, buffers."""
+    longer = max(d.time.first or 0.0, d.time.second or 0.0)
+    tables = (
+        ("time by source line", (*d.lines, d.other), True),
+        ("pipes, busy", d.busy, True),
+        ("waits", d.waits, True),
+        ("lower bounds", d.bounds, False),
+    )
+    blocks = [_table(title, pairs, longer, ranked) for title, pairs, ranked in tables]
+    return Group(
+        title_line(d.first),
+        fact("A", _who(d, first=True)),
+        fact("B", _who(d, first=False)),
+        fact("B is", _verdict(d.time), style="bold"),
+        *_settings(d),
+        *(row for block in blocks for row in block),
+        *_sizes("buffers at their peak, KiB", d.buffers, 1024),
+        *_sizes("moved, MiB", d.traffic, 1024**2),
+    )
+
+
+def _who(d: RunDifference, first: bool) -> str:
+    run = d.first if first else d.second
+    bound = facts.binding(run)
+    limit = (
+        f"; bound {words.meaning(bound.name)}, {words.percent(bound.fraction)} of it reached" if bound else ""
+    )
+    return f"{facts.product_name(run)}  {words.micros(run.time_us)} us{limit}"
+
+
+def _verdict(time: Pair) -> str:
+    first, second = time.first or 0.0, time.second or 0.0
+    if first == second or not first:
+        return "as fast as A"
+    part = abs(second - first) / first
+    return f"{words.percent(part)} {'slower' if second > first else 'faster'} ({_signed(second - first)} us)"
+
+
+def _settings(d: RunDifference) -> Block:
+    if not d.settings:
+        return []
+    table = make_table(("what differs", 20), ("A", 28), ("B", 28))
+    for name, a, b in d.settings[:MOST_SETTINGS]:
+        add_row(table, name, a, b)
+    more = len(d.settings) - MOST_SETTINGS
+    return [Text(), table, *([Text(f"  and {more} more", style="dim")] if more > 0 else [])]
+
+
+def _table(title: str, pairs: tuple[Pair, ...], longer: float, ranked: bool) -> Block:
+    """Only what moved, the largest first, where there is a rank."""
+    kept = sorted(pairs, key=lambda p: -abs(p.change)) if ranked else list(pairs)
+    kept = [p for p in kept if abs(p.change) >= MENTIONED * longer] if ranked else kept
+    if not kept:
+        return []
+    table = make_table((title, 47), (">A us", 9), (">B us", 9), (">B - A", 10))
+    for p in kept[:MOST_ROWS]:
+        name = words.meaning(p.name) if not ranked else p.name
+        add_row(table, name, _cell(p.first), _cell(p.second), _signed(p.change))
+    more = len(kept) - MOST_ROWS
+    return [Text(), table, *([Text(f"  and {more} more", style="dim")] if more > 0 else [])]
+
+
+def _sizes(title: str, pairs: tuple[Pair, ...], unit: int) -> Block:
+    if not any(p.first or p.second for p in pairs):
+        return []
+    table = make_table((title, 47), (">A", 9), (">B", 9), (">B - A", 10))
+    for p in pairs:
+        sizes = ("-" if x is None else f"{x / unit:,.1f}" for x in (p.first, p.second))
+        add_row(table, p.name, *sizes, f"{p.change / unit:+,.1f}")
+    return [Text(), table]
+
+
+def _cell(x: float | None) -> str:
+    return "-" if x is None else words.micros(x)
+
+
+def _signed(x: float) -> str:
+    return f"{'-' if x < 0 else '+'}{words.micros(abs(x))}"
+
+
+def difference_json(d: RunDifference) -> dict[str, Any]:
+    """{"a": {...}, "b": {...}, "time_us": {"a", "b", "change"}, "lines_us": [{"name", "a", "b", "change"}], ...}"""
+    groups = {
+        "lines_us": (*d.lines, d.other),
+        "busy_us": d.busy,
+        "waits_us": d.waits,
+        "bounds_us": d.bounds,
+        "buffers_bytes": d.buffers,
+        "traffic_bytes": d.traffic,
+    }
+    plain: dict[str, Any] = json_value(
+        {
+            "a": _about(d, first=True),
+            "b": _about(d, first=False),
+            "time_us": _pair(d.time),
+            "settings": [{"name": n, "a": a, "b": b} for n, a, b in d.settings],
+            **{n: [{"name": p.name, **_pair(p)} for p in pairs] for n, pairs in groups.items()},
+        }
+    )
+    return plain
+
+
+def _about(d: RunDifference, first: bool) -> dict[str, Any]:
+    run = d.first if first else d.second
+    return {
+        "op": run.op or run.name,
+        "case": run.case,
+        "dtype": run.dtype,
+        "product": facts.product_name(run),
+    }
+
+
+def _pair(p: Pair) -> dict[str, Any]:
+    return {"a": p.first, "b": p.second, "change": p.change}
+
+
+def profile_page(c: ProfileComparison) -> RenderableType:
+    """Measured beside predicted, pipe by pipe."""
+    table = make_table(("", 30), (">measured", 12), (">predicted", 12), (">error", 10))
+    for row in c.rows:
+        shown = words.micros if row.unit == "us" else words.percent
+        error = "-" if row.error is None else f"{100 * row.error:+.0f} %"
+        add_row(table, row.name, shown(row.measured), shown(row.predicted), error)
+    missing = f"the run has no such pipe: {', '.join(c.missing)}"
+    return Group(
+        title_line(c.run),
+        fact("device", facts.product_name(c.run)),
+        fact("kernel", f"{clean(c.launch.kernel, 60)}; profile of {c.measured.rows} rows"),
+        Text(),
+        table,
+        Text(
+            "\ntimes in us, pipes as shares of their core's cycles; error: (predicted - measured) / measured",
+            style="dim",
+        ),
+        *([fact("missing", missing)] if c.missing else []),
+    )
+
+
+def profile_json(c: ProfileComparison) -> dict[str, Any]:
+    """{"op", "product", "kernel", "rows": [{"name", "unit", "measured", "predicted", "error"}], "missing": [...]}"""
+    rows = [
+        {"name": r.name, "unit": r.unit, "measured": r.measured, "predicted": r.predicted, "error": r.error}
+        for r in c.rows
+    ]
+    about = {"op": c.run.op or c.run.name, "product": facts.product_name(c.run), "kernel": c.launch.kernel}
+    plain: dict[str, Any] = json_value({**about, "rows": rows, "missing": list(c.missing)})
+    return plain

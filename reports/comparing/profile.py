@@ -1,0 +1,86 @@
+"""A run beside a measured PipeUtilization.csv: pipe by pipe, measured against predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ascendtile.reports.vendor.reading import Measured
+from ascendtile.reports.vendor.units import Unit, units
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.run import Launch, Run
+
+
+@dataclass(frozen=True)
+class Row:
+    """unit: "us" or "share" (of the core's cycles). error: (predicted - measured) / measured, None where measured is 0."""
+
+    name: str
+    unit: str
+    measured: float
+    predicted: float
+
+    @property
+    def error(self) -> float | None:
+        return (self.predicted - self.measured) / self.measured if self.measured else None
+
+
+@dataclass(frozen=True)
+class ProfileComparison:
+    """rows: times of cores first, then pipes. launch: which one of the run. missing: columns without a pipe in the run."""
+
+    run: Run
+    launch: Launch
+    measured: Measured
+    rows: tuple[Row, ...]
+    missing: tuple[str, ...]
+
+
+def compare_profile(run: Run, measured: Measured, launch: int | None = None) -> ProfileComparison:
+    """Means over the cores that worked, on both sides.
+
+    Args:
+        launch: number of the run's launch that was profiled; not needed where there is one.
+
+    Raises:
+        UsageError: the run has several launches and none is named, or no such one, or its record does not tell cores apart.
+    """
+    chosen = _chosen(run, launch)
+    found = units(chosen)
+    rows, missing = [], []
+    for side, (mean, longest) in measured.us.items():
+        mine = [u.us for u in found if u.side == side]
+        if not mine:
+            missing.append(f"{side}_time(us)")
+            continue
+        rows.append(Row(f"{side} time, mean of cores", "us", mean, sum(mine) / len(mine)))
+        rows.append(Row(f"{side} time, longest core", "us", longest, max(mine)))
+    for (side, pipe), share in measured.ratios.items():
+        shares = _shares(found, side, pipe)
+        if shares:
+            rows.append(Row(f"{side} {pipe}", "share", share, sum(shares) / len(shares)))
+        elif share:
+            missing.append(f"{side}_{pipe}_ratio")
+    if not rows:
+        raise UsageError(
+            f"the profile and the run of {chosen.kernel} have nothing in common: the profile has times of "
+            f"{', '.join(measured.us)} cores, the run of {', '.join(sorted({u.side for u in found}))}"
+        )
+    return ProfileComparison(run, chosen, measured, tuple(rows), tuple(missing))
+
+
+def _shares(found: list[Unit], side: str, pipe: str) -> list[float]:
+    return [u.busy[pipe] for u in found if u.side == side and pipe in u.busy]
+
+
+def _chosen(run: Run, number: int | None) -> Launch:
+    if not run.launches:
+        raise UsageError(f"{run.name} was run for values only, it has no times to compare")
+    if number is None and len(run.launches) > 1:
+        names = ", ".join(f"{k} {x.kernel}" for k, x in enumerate(run.launches))
+        raise UsageError(
+            f"{run.name} has {len(run.launches)} launches ({names}); say with --launch which was profiled"
+        )
+    number = number or 0
+    if not 0 <= number < len(run.launches):
+        raise UsageError(f"{run.name} has launches 0 to {len(run.launches) - 1}, there is no {number}")
+    return run.launches[number]

@@ -1,0 +1,71 @@
+"""Counters of a trace: bytes a second on each way, and bytes alive in each buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .selecting import Part
+from .telling import name_of
+
+SAMPLES = 1000  # of one counter: what a screen shows
+
+
+def rate_samples(part: Part) -> Iterator[tuple[str, float, float]]:
+    """(way, us, GB/s): bytes of all cores in equal steps of time, each transfer's spread over its own duration."""
+    t = part.timeline
+    if t.bytes is None or not (t.bytes[part.rows] > 0).any():
+        return
+    moves = np.flatnonzero(t.bytes[part.rows] > 0)
+    low, high = float(part.start[moves].min()), float(part.end[moves].max())
+    edges = np.linspace(low, high if high > low else low + 1e-6, min(SAMPLES, 4 * len(moves)) + 1)
+    ways = t.pipe if t.name is None else t.name
+    for way in np.unique(ways[part.rows[moves]]).tolist():
+        mine = moves[ways[part.rows[moves]] == way]
+        amounts = _spread(part.start[mine], part.end[mine], t.bytes[part.rows[mine]].astype(float), edges)
+        rates = amounts / np.diff(edges) / 1e3
+        yield from _changes(name_of(part, int(part.rows[mine[0]])), edges, rates)
+
+
+def _spread(start: np.ndarray, end: np.ndarray, amount: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Bytes in each step: the difference of what had passed at its edges (exact for constant rates)."""
+    length = np.maximum(end - start, 1e-9)
+    passed = np.zeros(len(edges))
+    for first in range(0, len(start), 512):
+        s, n, a = (x[first : first + 512, None] for x in (start, length, amount))
+        passed += (np.clip((edges - s) / n, 0.0, 1.0) * a).sum(axis=0)
+    return np.diff(passed)
+
+
+def _changes(way: str, edges: np.ndarray, rates: np.ndarray) -> Iterator[tuple[str, float, float]]:
+    previous = -1.0
+    for us, rate in zip(edges[:-1].tolist(), rates.round(3).tolist(), strict=True):
+        if rate != previous:
+            yield way, us, rate
+            previous = rate
+    yield way, float(edges[-1]), 0.0
+
+
+def buffer_samples(part: Part) -> Iterator[tuple[int, str, float, int]]:
+    """(core, buffer, us, bytes): what the ledger has alive while a line's instructions run, core by core.
+
+    The ledger is by step of the program; of a line with several steps the fullest counts.
+    """
+    for buffer, found in part.launch.buffers.items():
+        alive: dict[int, int] = {}
+        for line, amount in found.steps:
+            alive[line] = max(alive.get(line, 0), amount)
+        if alive:
+            yield from _occupied(part, buffer, alive)
+
+
+def _occupied(part: Part, buffer: str, alive: dict[int, int]) -> Iterator[tuple[int, str, float, int]]:
+    t, lines = part.timeline, part.launch.lines
+    last: dict[int, int] = {}
+    for place, us in zip(part.rows.tolist(), part.start.tolist(), strict=True):
+        number, core = int(t.line[place]), int(t.core[place])
+        amount = alive.get(lines[number].line) if 0 <= number < len(lines) else None
+        if amount is not None and last.get(core) != amount:
+            last[core] = amount
+            yield core, buffer, us, amount

@@ -1,0 +1,119 @@
+"""The events that Chrome's tracing and Perfetto read (Trace Event Format): a process per core, a track per pipe.
+
+Every instruction is a complete event ("X"), and so is the gap before it, in the category `stall`, with its reason. Arrows
+("s", "f") go from the instruction that a gap waited for to the one that waited, where they are on different pipes.
+Counters ("C"): bytes a second on each way of transfers, and the bytes alive in each buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .counting import buffer_samples, rate_samples
+from .selecting import Part, Selection
+from .telling import Told, instructions
+
+CORES = 10_000  # processes of one launch: above the cores of any product
+Event = dict[str, Any]
+COLOURS = {
+    "data": "thread_state_iowait",
+    "buffer": "thread_state_uninterruptible",
+    "flag": "thread_state_runnable",
+}
+
+
+def events(selection: Selection) -> Iterator[Event]:
+    """All events, names of tracks first."""
+    for part in selection.parts:
+        yield from _names(part)
+        yield from _slices(part)
+        yield from _counters(part)
+
+
+def _names(part: Part) -> Iterator[Event]:
+    t, several = part.timeline, f"launch {part.number} {part.launch.kernel}"
+    for core in sorted(set(t.core[part.rows].tolist())):
+        pid = _process(part, core)
+        yield _meta(pid, "process_name", name=f"core {core}, {several}")
+        yield _meta(pid, "process_sort_index", sort_index=pid)
+        for pipe, name in enumerate(t.pipes):
+            yield {**_meta(pid, "thread_name", name=name), "tid": pipe + 1}
+            yield {**_meta(pid, "thread_sort_index", sort_index=pipe + 1), "tid": pipe + 1}
+    yield _meta(_device(part), "process_name", name=f"transfers, {several}")
+
+
+def _slices(part: Part) -> Iterator[Event]:
+    tracks = {name: k + 1 for k, name in enumerate(part.timeline.pipes)}
+    shown: dict[int, Told] = {}
+    for told in instructions(part):
+        shown[told.place] = told
+        where = {"pid": _process(part, told.core), "tid": tracks[told.pipe]}
+        if told.gap_us > 0 and told.reason:
+            yield _stall(told, where)
+        yield {
+            "name": told.name,
+            "cat": "instruction",
+            "ph": "X",
+            **_span(told.start, told.end),
+            **where,
+            "args": told.details,
+        }
+        cause = shown.get(told.waited) if told.waited is not None else None
+        if cause is not None and cause.pipe != told.pipe:
+            yield from _arrow(part, told, cause, tracks)
+
+
+def _stall(told: Told, where: Event) -> Event:
+    begins = max(0.0, told.start - told.gap_us)
+    extra = {"cname": COLOURS[told.reason]} if told.reason in COLOURS else {}
+    return {
+        "name": f"wait: {told.reason}",
+        "cat": "stall",
+        "ph": "X",
+        **_span(begins, told.start),
+        **where,
+        **extra,
+        "args": {"before": told.name, "line": told.details.get("line", "")},
+    }
+
+
+def _arrow(part: Part, told: Told, cause: Told, tracks: dict[str, int]) -> Iterator[Event]:
+    """Its ends lie inside the two instructions, where viewers look for the slices they belong to."""
+    number = part.number << 32 | told.place
+    both = {"name": str(told.reason), "cat": "wait", "id": number}
+    start = {"pid": _process(part, cause.core), "tid": tracks[cause.pipe], "ts": _us(cause.start)}
+    end = {"pid": _process(part, told.core), "tid": tracks[told.pipe], "ts": _us(told.start), "bp": "e"}
+    yield {**both, "ph": "s", **start}
+    yield {**both, "ph": "f", **end}
+
+
+def _counters(part: Part) -> Iterator[Event]:
+    for core, buffer, us, amount in buffer_samples(part):
+        yield _count(_process(part, core), f"{buffer} bytes", us, {"bytes": amount})
+    for way, us, rate in rate_samples(part):
+        yield _count(_device(part), f"{way} GB/s", us, {"GB/s": rate})
+
+
+def _count(pid: int, name: str, us: float, values: dict[str, float]) -> Event:
+    return {"name": name, "ph": "C", "pid": pid, "tid": 0, "ts": _us(us), "args": values}
+
+
+def _meta(pid: int, kind: str, **values: Any) -> Event:
+    return {"name": kind, "ph": "M", "pid": pid, "tid": 0, "args": values}
+
+
+def _process(part: Part, core: int) -> int:
+    return part.number * CORES + core + 1
+
+
+def _device(part: Part) -> int:
+    return part.number * CORES + CORES - 1
+
+
+def _span(start: float, end: float) -> Event:
+    return {"ts": _us(start), "dur": _us(max(0.0, _us(end) - _us(start)))}  # ends meet where they met
+
+
+def _us(x: float) -> float:
+    return round(x, 6)  # 1e-6 us is a picosecond, far below a cycle

@@ -1,0 +1,108 @@
+"""What a trace says of one instruction: its name, its line, what it waited for. Read from the record, nothing is added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .selecting import Part
+
+
+@dataclass(frozen=True)
+class Told:
+    """One instruction, in us. place: its row in the timeline. gap_us: the pipe was free before it, for `reason`.
+    waited: row of the instruction that it waited for, if that is known."""
+
+    place: int
+    core: int
+    pipe: str
+    name: str
+    start: float
+    end: float
+    done: float
+    gap_us: float
+    reason: str | None
+    waited: int | None
+    details: dict[str, Any]
+
+
+def instructions(part: Part) -> Iterator[Told]:
+    """The instructions of a part, by start."""
+    t, rows = part.timeline, part.rows
+    columns = zip(
+        rows.tolist(),
+        t.core[rows].tolist(),
+        t.pipe[rows].tolist(),
+        part.start.tolist(),
+        part.end.tolist(),
+        part.done.tolist(),
+        _gaps(part),
+        _of(t.reason, rows, -1),
+        _of(t.waited, rows, -1),
+        strict=True,
+    )
+    for place, core, pipe, start, end, done, gap, reason, waited in columns:
+        yield Told(
+            place,
+            core,
+            t.pipes[pipe],
+            name_of(part, place),
+            start,
+            end,
+            done,
+            gap,
+            t.reasons[reason] if 0 <= reason < len(t.reasons) else None,
+            waited if waited >= 0 else None,
+            _details(part, place),
+        )
+
+
+def name_of(part: Part, place: int) -> str:
+    """The operation or the way of a transfer; the pipe's name in records that know no better."""
+    t = part.timeline
+    return (t.names[int(t.name[place])] if t.name is not None else "") or t.pipes[int(t.pipe[place])]
+
+
+def line_of(part: Part, place: int) -> str | None:
+    """file:line, as an editor opens it."""
+    number = int(part.timeline.line[place])
+    if not 0 <= number < len(part.launch.lines):
+        return None
+    line = part.launch.lines[number]
+    return f"{line.file}:{line.line}"
+
+
+def source_of(part: Part, place: int) -> str | None:
+    """The text of the line."""
+    number = int(part.timeline.line[place])
+    return part.launch.lines[number].source if 0 <= number < len(part.launch.lines) else None
+
+
+def _details(part: Part, place: int) -> dict[str, Any]:
+    t = part.timeline
+    out: dict[str, Any] = {
+        "line": line_of(part, place),
+        "source": source_of(part, place),
+        "program": int(t.program[place]),
+        "start_cycle": float(t.start[place]),
+        "end_cycle": float(t.end[place]),
+        "done_cycle": float(t.done[place]),
+    }
+    if t.bytes is not None and t.bytes[place]:
+        out["bytes"] = int(t.bytes[place])
+    if t.bandwidth is not None and t.bandwidth[place] > 0:
+        out["shared_bandwidth_cycles"] = float(t.bandwidth[place])
+    return {k: v for k, v in out.items() if v is not None}
+
+
+def _gaps(part: Part) -> list[float]:
+    gap = part.timeline.gap
+    found = np.zeros(len(part.rows)) if gap is None else gap[part.rows] * part.us_per_cycle
+    return [float(x) for x in found]
+
+
+def _of(values: np.ndarray | None, rows: np.ndarray, absent: int) -> list[int]:
+    return [absent] * len(rows) if values is None else [int(x) for x in values[rows]]

@@ -1,0 +1,59 @@
+"""A run's trace as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.files import check_target, write_whole
+from ascendtile.simulator.run import Run
+
+from . import insight, perfetto
+from .selecting import LIMIT, Selection, select
+
+STYLES: dict[str, Callable[[Selection], Iterator[dict[str, Any]]]] = {
+    "perfetto": perfetto.events,
+    "insight": insight.events,
+}
+
+
+def write_trace(
+    run: Run,
+    path: str | Path,
+    style: str = "perfetto",
+    window_us: tuple[float, float] | None = None,
+    limit: int = LIMIT,
+) -> Selection:
+    """Write the instructions of `run` to `path` as JSON, whole or not at all; the selection says how many they are.
+
+    Args:
+        style: "perfetto" (chrome://tracing, ui.perfetto.dev) or "insight" (MindStudio Insight).
+        window_us: only instructions that run between these times, in us since the run began.
+        limit: at most so many instructions, the first ones.
+
+    Raises:
+        UsageError: an unknown style, nothing to show, or a target that cannot be written.
+    """
+    if style not in STYLES:
+        raise UsageError(f"no trace style {style!r}; there are {', '.join(STYLES)}")
+    check_target(path)
+    selection = select(run, window_us, limit)
+    write_whole(path, trace_bytes(run, selection, style))
+    return selection
+
+
+def trace_bytes(run: Run, selection: Selection, style: str) -> bytes:
+    """The file's content: one event a line."""
+    lines = ",\n".join(json.dumps(e, allow_nan=False) for e in STYLES[style](selection))
+    about = {
+        "run": run.name,
+        "product": str(run.product.get("name", "")),
+        "instructions": selection.instructions,
+        "instructions_recorded": selection.recorded,
+        "complete": selection.complete,
+    }
+    head = f'{{"displayTimeUnit": "ns", "otherData": {json.dumps(about)}, "traceEvents": [\n'
+    return (head + lines + "\n]}\n").encode()

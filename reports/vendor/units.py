@@ -1,0 +1,79 @@
+"""Who did what on which core of a launch: one `Unit` for each Cube, Vector or AI core that worked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.run import Launch
+
+# Pipe of the model -> the vendor's word, as in aic_cube_ratio.
+PIPES = {
+    "M": "cube",
+    "V": "vec",
+    "S": "scalar",
+    "MTE1": "mte1",
+    "MTE2": "mte2",
+    "MTE3": "mte3",
+    "FIXP": "fixpipe",
+}
+KINDS = {
+    "AIC": ("aic", "cube0"),
+    "AIV": ("aiv", "vector0"),
+    "AIV1": ("aiv", "vector1"),
+    "AICORE": ("aic", "core"),
+}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """block: number of the core. side: "aic" or "aiv"; a core that has both sorts of unit is "aic", as the vendor has it.
+    part: the vendor's sub_block_id. cycles, us: from the launch's first cycle to the end of the core's last program.
+    busy, waits: vendor's word for a pipe -> share of these cycles."""
+
+    block: int
+    side: str
+    part: str
+    cycles: float
+    us: float
+    busy: dict[str, float]
+    waits: dict[str, float]
+
+
+def units(launch: Launch) -> list[Unit]:
+    """The cores that worked, in the order of their numbers.
+
+    Raises:
+        UsageError: the record does not tell cores apart: it is an old one, or was run without a timeline.
+    """
+    if not launch.core_cycles or not all(p.core_busy and p.core_waits for p in launch.pipes.values()):
+        raise UsageError(
+            f"the record of {launch.kernel} does not tell cores apart; run it again with this version and with a timeline "
+            "(device option timeline, 20000 if not given)"
+        )
+    names = list(dict.fromkeys(name.partition(".")[0] for name in launch.pipes))
+    working = [k for k, cycles in enumerate(launch.core_cycles) if cycles > 0]
+    return [_unit(launch, core, name) for core in working for name in names]
+
+
+def us_per_cycle(launch: Launch) -> float:
+    """Of the AI Core clock."""
+    found = (launch.time_us - launch.overhead_us) / launch.cycles if launch.cycles else math.nan
+    if not (math.isfinite(found) and found > 0):
+        raise UsageError(f"{launch.kernel}: its times are no numbers, this record is damaged")
+    return found
+
+
+def _unit(launch: Launch, core: int, name: str) -> Unit:
+    side, part = KINDS.get(name, (name.lower(), name.lower()))
+    cycles = launch.core_cycles[core]
+    own = {n.partition(".")[2]: p for n, p in launch.pipes.items() if n.partition(".")[0] == name}
+    try:
+        busy = {PIPES.get(n, n.lower()): p.core_busy[core] / cycles for n, p in own.items()}
+        waits = {PIPES.get(n, n.lower()): p.core_waits[core] / cycles for n, p in own.items()}
+    except IndexError:
+        raise UsageError(
+            f"{launch.kernel}: its pipes know fewer cores than it has, this record is damaged"
+        ) from None
+    return Unit(core, side, part, cycles, cycles * us_per_cycle(launch), busy, waits)

@@ -1,0 +1,101 @@
+"""Two runs side by side: the parts of the difference add up to it, and the page names what moved."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+
+import ascendtile.simulator as sim
+from ascendtile.kernels.running import run_op
+from ascendtile.reports.cli import cli
+from ascendtile.reports.comparing.pages import difference_json, difference_page
+from ascendtile.reports.comparing.runs import compare_runs
+from ascendtile.reports.explore_view import as_text
+
+from ..sample_runs import hostile_runs, launch, run
+
+
+def made(**tiling):
+    return run_op("rms_norm_grad", {"rows": 256, "cols": 2048}, "float16", tiling=tiling, values=False).run
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return made(rows=1), made(rows=2)
+
+
+def test_lines_and_the_rest_add_up_to_the_difference(pair):
+    d = compare_runs(*pair)
+    moved = sum(p.change for p in d.lines) + d.other.change
+    assert moved == pytest.approx(pair[1].time_us - pair[0].time_us, rel=1e-9)
+    assert abs(moved) > 0
+    changes = [abs(p.change) for p in d.lines]
+    assert changes == sorted(changes, reverse=True)
+
+
+def test_busy_and_waits_are_those_of_the_runs_in_us(pair):
+    d = compare_runs(*pair)
+    for p in d.busy:
+        for run_, us in zip(pair, (p.first, p.second), strict=True):
+            cycles = sum(x.pipes[p.name].busy_cycles for x in run_.launches if p.name in x.pipes)
+            assert us == pytest.approx(cycles / 1800, rel=1e-6)
+    assert any(p.name == "AIV.V waits for data" for p in d.waits)
+
+
+def test_a_run_beside_itself_has_no_difference(pair):
+    d = compare_runs(pair[0], pair[0])
+    assert d.time.change == d.other.change == 0
+    assert not d.settings
+    assert not any(p.change for group in (d.lines, d.busy, d.waits, d.bounds, d.buffers) for p in group)
+    assert "as fast as A" in as_text(difference_page(d))
+
+
+def test_the_page_says_who_is_faster_and_what_differs(pair):
+    d = compare_runs(*pair)
+    page = as_text(difference_page(d))
+    word = "slower" if d.time.change > 0 else "faster"
+    assert word in page
+    assert "what differs" in page
+    assert "rows" in page
+    assert "time by source line" in page
+    assert max(map(len, page.splitlines())) <= 80
+    told = json.loads(json.dumps(difference_json(d), allow_nan=False))
+    assert told["time_us"]["change"] == pytest.approx(d.time.change)
+    assert {"name": "rows", "a": "1", "b": "2"} in told["settings"]
+
+
+def test_kernels_that_share_no_line_are_all_there():
+    other = launch("other", lines=tuple(replace(x, line=x.line + 100) for x in launch().lines))
+    d = compare_runs(run(), run(launches=(other,)))
+    assert {(p.first is None, p.second is None) for p in d.lines} == {(True, False), (False, True)}
+    assert math.isclose(sum(p.change for p in d.lines), 0.0, abs_tol=1e-9)
+
+
+def test_runs_without_times_are_refused():
+    with pytest.raises(sim.UsageError, match="was run for values only"):
+        compare_runs(run(), run(launches=()))
+
+
+@settings(max_examples=40, deadline=None)
+@given(hostile_runs(), hostile_runs())
+def test_whatever_records_hold_the_page_is_plain(a, b):
+    try:
+        page = as_text(difference_page(compare_runs(a, b)))
+    except sim.UsageError:
+        return
+    assert all(c.isprintable() or c == "\n" for c in page)
+
+
+def test_the_command(pair, tmp_path):
+    for name, record in zip(("a.run", "b.run"), pair, strict=True):
+        record.save(tmp_path / name)
+    shown = CliRunner().invoke(cli, ["compare", str(tmp_path / "a.run"), str(tmp_path / "b.run")])
+    assert shown.exit_code == 0
+    assert "B is" in shown.stdout
+    told = CliRunner().invoke(cli, ["compare", str(tmp_path / "a.run"), str(tmp_path / "b.run"), "--json"])
+    assert json.loads(told.stdout)["time_us"]["a"] == pytest.approx(pair[0].time_us)

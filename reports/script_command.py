@@ -41,6 +41,7 @@ class ScriptRequest:
     save: str | None
     out: str | None
     cuda: bool
+    explain: bool
     as_json: bool
 
 
@@ -64,6 +65,11 @@ class ScriptRequest:
 @click.option("--no-time", is_flag=True, help="Values only.")
 @click.option("--save", metavar="F", help="Keep the launch that took longest as a record.")
 @click.option("--out", metavar="DIR", help="Keep a record of each row of the table in DIR.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Time each launch again with the ends of the published figures, one limit lifted and one knob changed at a time.",
+)
 @click.option("--cuda", is_flag=True, help='The torch device "cuda" means the simulated device, too.')
 @json_option()
 @click.pass_context
@@ -72,6 +78,8 @@ def script_command(ctx: click.Context, /, **asked: Any) -> None:
     request = ScriptRequest(**asked)
     if request.no_values and request.no_time:
         raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
+    if request.explain and request.no_time:
+        raise click.UsageError("--explain times launches again, which --no-time leaves out", ctx)
     _check_targets(request)
     from ascendtile.reports.collecting import Collector
 
@@ -122,6 +130,7 @@ def _run(request: ScriptRequest, found: Collector) -> Outcome:
         "values": not request.no_values,
         "time": not request.no_time,
         "timeline": TIMELINE if request.save or request.out else 0,
+        "explain": request.explain,
     }
     script = Script(request.script, request.arguments, request.module)
     away = _no_output() if request.as_json else contextlib.nullcontext()

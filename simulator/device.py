@@ -35,7 +35,7 @@ class Device:
     atomic_seed: draws the order in which programs reach global memory where it matters (floating-point atomics); None is the
     order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
     explain: whether a launch is timed again and again to say how sure its time is and what holds it up: with every figure at
-    the fast and at the slow end of what was published, and with one limit lifted at a time.
+    the fast and at the slow end of what was published, with one limit lifted at a time, and with one knob changed.
     timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
     """
 
@@ -96,9 +96,16 @@ def device(product: str | Product | None = None, **options: Any) -> Iterator[Dev
         known = ", ".join(Device.__dataclass_fields__)
         raise UsageError(f"unknown device option {sorted(unknown)[0]!r}; known are {known}, overrides")
     chosen = load_product(product or base.product, overrides=overrides or {})
-    token = _current.set(replace(base, product=chosen, **options))
+    with using(replace(base, product=chosen, **options)) as made:
+        yield made
+
+
+@contextmanager
+def using(chosen: Device) -> Iterator[Device]:
+    """Kernels inside run on that very device."""
+    token = _current.set(chosen)
     try:
-        yield current_device()
+        yield chosen
     finally:
         _current.reset(token)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import at_work, launch_keywords
 from .composite_arguments import is_composite, plan_of
-from .device import Device, current_device
+from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, UsageError
 from .execution.flags import way
 from .execution.memory import Shape, Tensor, tensor_argument
@@ -23,20 +23,24 @@ from .frontend.cores import SUB_VECTOR_CORES
 from .frontend.jit import JitFunction
 from .frontend.program import Program
 from .frontend.types import DType, PointerType
+from .knobs import AskedFor, changes
 from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
 from .products.variants import fast_end, slow_end
 from .remembering import recall, remember
 from .run import Launch, Run
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
-from .watching import announce
+from .watching import announce, is_quiet
 
 MAX_PROGRAMS = 65_535 * 65_536
 
 
 @dataclass(frozen=True)
 class Call:
-    """One launch, checked: what is compiled, and with what it runs."""
+    """One launch, checked: what is compiled, and with what it runs.
+
+    grid_asks: arguments that the grid is a function of. again: makes the launch with other arguments.
+    """
 
     kernel: JitFunction
     grid: tuple[int, int, int]
@@ -45,6 +49,8 @@ class Call:
     types: dict[str, Any]
     device: Device
     warnings: tuple[str, ...]
+    grid_asks: tuple[str, ...] = ()
+    again: Callable[[dict[str, Any]], Call] | None = None
 
     @property
     def program(self) -> Program:
@@ -91,8 +97,11 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
 
 
 def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
+    if call.device.explain and is_quiet():  # a tuner's candidate: nobody asks why it takes long
+        call = replace(call, device=replace(call.device, explain=False))
     device = call.device
     launches: tuple[Launch, ...] = ()
+    changed: dict[str, float] = {}
     seconds: dict[str, float | None] = {"time": None, "values": None}
     computed = False
     found: tuple[str, ...] = ()
@@ -100,6 +109,8 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         begin = clock.perf_counter()
         launch, computed = timed(call)
         launches = (launch,)
+        if device.explain:
+            changed = changes(call, launch.time_us, lambda other: timed(other)[0])
         seconds["time"] = clock.perf_counter() - begin
     if device.values and not computed:
         if not device.time:
@@ -120,6 +131,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         values_seconds=seconds["values"],
         time_seconds=seconds["time"],
         value_warnings=found,
+        changes=changed,
     )
 
 
@@ -237,14 +249,27 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
     device, kwargs, warnings = launch_keywords.apply(device, kwargs, {p.name for p in kernel.parameters})
     given = kernel.arguments(args, kwargs)
     constants, arguments, types = _sort_arguments(kernel, given, device)
-    chosen = grid({**given}) if callable(grid) else grid
+    meta = AskedFor(given)
+    chosen = grid(meta) if callable(grid) else grid
     call = Call(kernel, _grid(kernel, chosen), arguments, constants, types, device, warnings)
+    if device.explain:
+        call = replace(call, grid_asks=tuple(meta.names), again=_again(device, kernel, grid, given))
     call = replace(call, warnings=(*call.warnings, *call.program.warnings))
     _check_floats(call)
     _check_atomics(call)
     _check_cores(call)
     _check_elsewhere(call)
     return call
+
+
+def _again(
+    device: Device, kernel: JitFunction, grid: Any, given: dict[str, Any]
+) -> Callable[[dict[str, Any]], Call]:
+    def again(changed: dict[str, Any]) -> Call:
+        with using(device):
+            return prepare(kernel, grid, (), {**given, **changed})
+
+    return again
 
 
 def _sort_arguments(

@@ -37,8 +37,13 @@ def quietly() -> Iterator[None]:
         _quiet.pop()
 
 
+def is_quiet() -> bool:
+    """Whether launches are told to nobody."""
+    return bool(_quiet)
+
+
 def announce(run: Run) -> None:
     """Tell the watchers of a launch that is done."""
-    if not _quiet:
+    if not is_quiet():
         for tell in tuple(_watchers):
             tell(run)

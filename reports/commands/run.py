@@ -121,7 +121,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     A Python file is run with the simulator in Triton's place; `ascendtile run x.py --help` is the script's help, options
     for ascendtile stand before it: ascendtile run [--product P] [--set NAME=VALUE...] [--cube-math-type M] [--no-values |
-    --no-time] [--save F] [--out DIR] [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE for a module.
+    --no-time] [--explain] [--save F] [--out DIR] [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE for a module.
     """
     request = Request(**asked)
     _check(ctx, request)

@@ -192,3 +192,21 @@ def test_memory_does_not_grow_with_launches(run):
     assert len(found.groups) == MOST_GROUPS + 1
     assert found.count == MOST_GROUPS + 50
     assert found.time_us == pytest.approx(total)
+
+
+def test_explain_says_how_sure_the_time_is_what_holds_it_up_and_what_to_try(run):
+    status, out, err = run("launch(B=256)", options=("--explain",))
+    assert (status, err) == (0, "")
+    page = " ".join(out.split())
+    assert "held by Launch overhead:" in page or "held by Handing out programs:" in page
+    assert "try B 256 -> " in page or "no change of one knob is faster" in page
+    data = json.loads(run("launch(B=256)", options=("--explain", "--json"))[1])["dearest"]
+    assert data["interval_us"][0] <= data["time_us"] <= data["interval_us"][1]
+    assert set(data["changes_us"]) == {"B 256 -> 512", "B 256 -> 128"}
+    assert json.loads(run("launch(B=256)", options=("--json",))[1])["dearest"]["changes_us"] == {}
+
+
+def test_explain_without_time_is_refused(run):
+    status, out, err = run("launch()", options=("--explain", "--no-time"))
+    assert (status, out) == (2, "")
+    assert "--explain times launches again, which --no-time leaves out" in err

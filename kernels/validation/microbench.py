@@ -19,6 +19,7 @@ from .table import Row
 
 WAITS = {"back to back": False, "one after the other": True, "isolated": True}
 APART = "sources apart"
+MEETS = "result meets a source"
 SHORT, LONG = 64, 128  # instructions; what both have in common, such as the first issue, falls out
 
 
@@ -64,6 +65,11 @@ def waits(row: Row) -> bool:
 def apart(row: Row) -> bool:
     """Whether the sources of the row share no group of banks."""
     return APART in row.tiling.split(", ")
+
+
+def meets(row: Row) -> bool:
+    """Whether the result of the row is written to banks from which a source is read."""
+    return MEETS in row.tiling.split(", ")
 
 
 def number(row: Row, name: str) -> int:

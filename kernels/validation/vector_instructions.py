@@ -1,16 +1,19 @@
 """Vector instructions on one core. Rows: op is the instruction's name, shapes `repeat=N`, dtypes of sources and result.
 
-tiling: `back to back, 1 core` or `one after the other, 1 core`, and `sources apart` where they share no group of UB's banks.
+tiling: `back to back, 1 core` or `one after the other, 1 core`, `sources apart` where they share no group of UB's banks, and
+`result meets a source` where it is written to banks that a source is read from.
 The tables of the profiler were measured with both in one group: the vendor's conflict-free example takes half as long.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.cost import Cost, CostModel
 from ascendtile.simulator.timing.rearrange_cost import RearrangeCosts
 
-from .microbench import apart, cycles_each, in_unit, number, product, types, vector_core, waits
+from .microbench import apart, cycles_each, in_unit, meets, number, product, types, vector_core, waits
 from .registry import Prediction, predicts
 from .table import Row
 
@@ -38,7 +41,10 @@ def _instruction(row: Row) -> Prediction:
     model = CostModel(product(row.product))
     elements = number(row, "repeat") * model.repeat_bytes * 8 // bits
     cost = model.vector(ROWS[row.op], dtype, elements, bits, conflict=not apart(row))
-    return _timed(row, cost, model)
+    late = (
+        model.held_up(number(row, "repeat") - 1) if meets(row) else 0.0
+    )  # the first repeat has no write before it
+    return _timed(row, replace(cost, occupancy=cost.occupancy + late), model)
 
 
 @predicts("vconv")

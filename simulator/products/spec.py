@@ -145,6 +145,7 @@ TABLE: dict[str, Rule] = {
     "ub_banks.read_read_conflict": _text("same group", "same bank", "none"),
     "ub_banks.write_write_conflict": _text("same group", "same bank", "none"),
     "ub_banks.read_write_conflict": _text("same group", "same bank", "none"),
+    "ub_banks.read_write_conflict_cycles": Rule("float", "cycles/repeat", "non-negative"),
     "ub_banks.write_delay_repeats": _count("non-negative"),
     "ub_banks.cycles_8_blocks_same_group": _cycles(),
     "ub_banks.cycles_block_stride_8": _cycles(),

@@ -14,6 +14,7 @@ from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
 CONFLICT = "per_repeat_conflict"
+WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
 
 # Rows of the product table that stand in for operations it does not list.
 NEAREST = {
@@ -153,7 +154,13 @@ class CostModel:
         return max(1, -(-elements * bits // (8 * self.repeat_bytes)))
 
     def vector(
-        self, op: str, dtype: str, elements: int, bits: int, groups: int = 1, conflict: bool = False
+        self,
+        op: str,
+        dtype: str,
+        elements: int,
+        bits: int,
+        groups: int = 1,
+        conflict: bool = False,
     ) -> Cost:
         """`elements` passed over in instructions of at most 255 repeats, or `groups` instructions of one row each.
 
@@ -168,6 +175,14 @@ class CostModel:
         issue = count * self._special(op, "issue_cycles", dtype, 0.0)
         busy = max(issue + repeats * per_repeat, count * self.minimum)
         return Cost(busy + self.masking(elements, bits), fixed, count)
+
+    def held_up(self, repeats: int) -> float:
+        """Cycles of that many repeats that write to a bank which is read at the same moment."""
+        if not repeats:
+            return 0.0
+        self._note_assumed(WRITE_MEETS_READ)
+        self._worst = max(self._worst, grade_of(self.product, (WRITE_MEETS_READ,)))
+        return repeats * self.product.number(WRITE_MEETS_READ)
 
     def masking(self, elements: int, bits: int) -> float:
         """Cycles for the mask of a last repeat that elements do not fill (counter mode)."""

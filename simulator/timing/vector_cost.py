@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
@@ -88,7 +89,18 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         forms = [self.form(v) for v in op.args]
         name, extra = self._instruction(op, forms, r)
         cost = self._stretched(name, dtype, r, forms, self._conflict(op))
-        return self._in_fp32(op, r, cost if extra is None else extra.then(cost))
+        return self._in_fp32(op, r, self._held_up(op, cost if extra is None else extra.then(cost)))
+
+    def _held_up(self, op: Op, cost: Cost) -> Cost:
+        """The cost with what it loses where the result goes to banks that are read; BF16 is computed in scratch."""
+        v, r = op.args[0], op.results[0]
+        if self.banks is None or v is None or "bf16" in (v.dtype.name, r.dtype.name):
+            return cost
+        bits = _bits(v.dtype.name), _bits(r.dtype.name)
+        if min(bits) < 8:
+            return cost  # a mask goes along: eight bytes a repeat
+        met = self.banks.writes_met(op, padded_elements(r, max(bits)), *bits)
+        return replace(cost, occupancy=cost.occupancy + self.model.held_up(met))
 
     def _conflict(self, op: Op) -> bool:
         """Whether sources of an instruction share a group of banks; BF16 is read from scratch, tile behind tile."""
@@ -167,7 +179,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
 
     def _unary(self, op: Op) -> Cost:
         r = op.results[0]
-        return self._in_fp32(op, r, self._whole(op.name, r))
+        return self._in_fp32(op, r, self._held_up(op, self._whole(op.name, r)))
 
     def _compare(self, op: Op) -> Cost:
         v = op.args[0]
@@ -193,7 +205,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         if v.dtype.is_bool():
             return self._whole("select", r)
         bits = max(_bits(v.dtype.name), _bits(r.dtype.name))
-        return self.model.cast(v.dtype.name, r.dtype.name, padded_elements(r, bits), bits)
+        return self._held_up(op, self.model.cast(v.dtype.name, r.dtype.name, padded_elements(r, bits), bits))
 
     def _permute(self, op: Op) -> Cost:
         r = op.results[0]

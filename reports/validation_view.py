@@ -70,16 +70,19 @@ def _row_json(result: Result) -> dict[str, Any]:
 
 def _notes(result: Result) -> Iterator[str]:
     row = result.row
-    yield from (f"excluded: {row.excluded}",) if row.excluded else ()
-    yield from (f"not simulated: {result.failure}",) if result.failure else ()
+    if result.failure:
+        yield f"not simulated: {result.failure}"
+    elif row.excluded:
+        yield f"excluded: {row.excluded}"
     yield from (row.note,) if row.note else ()
     yield from (result.prediction.note,) if result.prediction and result.prediction.note else ()
 
 
 def remarks(found: Validation) -> Iterator[str]:
     """Rows that are not judged, and why; orders that came out wrong."""
-    yield from _by_reason("excluded", [(r.row.id, r.row.excluded) for r in found.excluded])
-    yield from _by_reason("not simulated", [(r.row.id, r.failure or "") for r in found.failed])
+    excluded = [(r.row.id, r.row.excluded) for r in found.excluded if r.failure is None]
+    yield from _by_reason("excluded", excluded)
+    yield from _by_reason("not simulated", [(r.row.id, r.failure or "") for r in found.not_simulated])
     for g in found.groups:
         if g.right is not None:
             yield f"{clean(g.name, 60)}: {'in the right order' if g.right else 'WRONG ORDER'}"
@@ -103,9 +106,9 @@ def _some(ids: list[str]) -> str:
 def page(found: Validation) -> RenderableType:
     """Rows by group and unit, then the groups, then what was not judged."""
     parts: list[RenderableType] = []
-    heads = dict.fromkeys((r.row.group, r.row.unit) for r in found.results)
-    for group, unit in heads:
-        rows = [r for r in found.results if (r.row.group, r.row.unit) == (group, unit)]
+    shown = [r for r in found.results if r.prediction is not None or not r.row.excluded]
+    for group, unit in dict.fromkeys((r.row.group, r.row.unit) for r in shown):
+        rows = [r for r in shown if (r.row.group, r.row.unit) == (group, unit)]
         parts += [Text(f"{clean(group, 60)}, {unit}", style="bold"), _rows(rows), Text()]
     if found.groups:
         parts += [_groups(found.groups), Text(f"\n{LEGEND}", style="dim")]
@@ -125,8 +128,6 @@ def _rows(results: Iterable[Result]) -> Table:
     )
     for r in results:
         row = r.row
-        if row.excluded and r.prediction is None:
-            continue  # told among the remarks
         name = f"{clean(row.id)}{' *' if row.fitted else ''}{' (excluded)' if row.excluded else ''}"
         cells = (_number(row.measured), _number(r.predicted), _signed(r.error))
         table.add_row(*(Text(c) for c in (name, *cells, _number(r.roofline), _signed(r.roofline_error))))

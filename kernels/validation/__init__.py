@@ -1,7 +1,10 @@
 """Predictions beside public board measurements: tables of rows, what predicts each row, and how far off it is.
 
 `micro.csv` (instructions and transfers) and `kernels.csv` (whole kernels) hold what was measured, where it was published
-and whether a figure of ours was fitted on it. A module of this package gives the prediction of an op:
+and whether a figure of ours was fitted on it; `others.csv` what was measured, too, and why it is not simulated. Of a
+measurement one figure is a row, its time; shares and times of single pipes beside it are not judged.
+
+A module of this package gives the prediction of an op:
 
     @predicts("memcpy GM->UB")
     def _load(row: Row) -> Prediction: ...

@@ -7,6 +7,8 @@ everything several times, in quarters, or let every core read all of it, in the 
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import simulator as sim
 from ...simulator import language as tl
 from .registry import Prediction, predicts
@@ -43,38 +45,45 @@ def read_to_l1(x_ptr, y_ptr, out_ptr, N, rows, left, width, times, TM: tl.conste
 
 
 @sim.jit
-def all_read_to_ub(x_ptr, M, N, turned, TM: tl.constexpr, TN: tl.constexpr):
-    """Every core reads the whole matrix; `turned` 1: each starts at the block of rows after its neighbour's."""
+def all_read_to_ub(x_ptr, M, N, turned, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr):
+    """Every core reads the whole matrix; `turned` 1: each starts at the block of rows after its neighbour's. HOW: ".cv"
+    for reads past L2.
+    """
     start = tl.program_id(0) * TM * turned
     for i in range(0, M, TM):
         for j in range(0, N, TN):
             row, column = (start + i) % M + tl.arange(0, TM), j + tl.arange(0, TN)
-            tl.load(x_ptr + row[:, None] * N + column[None, :])
+            tl.load(x_ptr + row[:, None] * N + column[None, :], cache_modifier=HOW)
 
 
 @sim.jit
-def all_read_to_l1(x_ptr, y_ptr, out_ptr, M, N, turned, TM: tl.constexpr, TN: tl.constexpr):
+def all_read_to_l1(
+    x_ptr, y_ptr, out_ptr, M, N, turned, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr
+):
     start = tl.program_id(0) * TM * turned
     small = tl.load(y_ptr + tl.arange(0, TN)[:, None] * 16 + tl.arange(0, 16)[None, :])
     total = tl.zeros((TM, 16), tl.float32)
     for i in range(0, M, TM):
         for j in range(0, N, TN):
             row, column = (start + i) % M + tl.arange(0, TM), j + tl.arange(0, TN)
-            tile = tl.load(x_ptr + row[:, None] * N + column[None, :])
+            tile = tl.load(x_ptr + row[:, None] * N + column[None, :], cache_modifier=HOW)
             total = tl.dot(tile, small, total)
     tl.store(out_ptr + tl.arange(0, TM)[:, None] * 16 + tl.arange(0, 16)[None, :], total)
 
 
 @predicts("memcpy GM->UB", "memcpy GM->L1")
 def _read(row: Row) -> Prediction:
-    """tiling: cores, tile=rows x columns; times: passes; strips: parts along the columns; all=same or turned."""
+    """tiling: cores, tile=rows x columns; times: passes; strips: parts along the columns; all=same or turned;
+    l2=past: what all cores read is not kept in L2.
+    """
     s, (m, n) = Settings(row), shape_of(row)
     tile_m, tile_n = s.numbers("tile", 2)
     cores, times, every = s.number("cores"), s.number("times", 1), s.text("all")
-    x, tiles = tensor("fp16", m, n), {"TM": tile_m, "TN": tile_n}
+    x, tiles = tensor("fp16", m, n), dict[str, Any](TM=tile_m, TN=tile_n)
     if every:
         sizes: tuple[int, ...] = (m, n, int(every == "turned"))
         to_ub, to_l1 = all_read_to_ub, all_read_to_l1
+        tiles["HOW"] = ".cv" if s.text("l2") == "past" else ""
     else:
         width = -(-n // s.number("strips", 1))
         sizes, to_ub, to_l1 = (n, m // cores, n, width, times), read_to_ub, read_to_l1

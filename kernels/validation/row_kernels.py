@@ -1,13 +1,14 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Kernels that work row by row: RmsNorm and SwiGLU, forward."""
+"""Kernels that work row by row: RmsNorm and its gradient, SwiGLU, rows that are cut out or put together."""
 
 from __future__ import annotations
 
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.products import load_product
+from ..rms_norm_grad import rms_norm_grad
 from .registry import Prediction, predicts
-from .settings import BYTES, Settings, dtypes_of, measured_time, roofline_us, shape_of, tensor
+from .settings import BYTES, NAMES, Settings, dtypes_of, measured_time, roofline_us, shape_of, tensor
 from .table import Row
 
 
@@ -46,6 +47,40 @@ def swiglu(x_ptr, y_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.con
             tl.store(y_ptr + row[:, None] * N + column[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
+@sim.jit
+def cut_out(x_ptr, y_ptr, rows, wide, N: tl.constexpr, ROWS: tl.constexpr):
+    """The first N of the `wide` elements of each row."""
+    stretch = tl.cdiv(rows, tl.num_programs(0))
+    start = tl.program_id(0) * stretch
+    end = min(start + stretch, rows)
+    for s in range(start, end, ROWS):
+        row, column = s + tl.arange(0, ROWS), tl.arange(0, N)
+        mask = (row < end)[:, None]
+        x = tl.load(x_ptr + row[:, None] * wide + column[None, :], mask=mask)
+        tl.store(y_ptr + row[:, None] * N + column[None, :], x, mask=mask)
+
+
+@sim.jit
+def put_beside(
+    x_ptr, y_ptr, z_ptr, out_ptr, rows,
+    NX: tl.constexpr, NY: tl.constexpr, NZ: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Rows of two or three tensors side by side; NZ 0: there is no third."""
+    stretch = tl.cdiv(rows, tl.num_programs(0))
+    start = tl.program_id(0) * stretch
+    end = min(start + stretch, rows)
+    for s in range(start, end, ROWS):
+        row = s + tl.arange(0, ROWS)
+        mask = (row < end)[:, None]
+        to = out_ptr + row[:, None] * (NX + NY + NZ)
+        x, y = tl.arange(0, NX)[None, :], tl.arange(0, NY)[None, :]
+        tl.store(to + x, tl.load(x_ptr + row[:, None] * NX + x, mask=mask), mask=mask)
+        tl.store(to + NX + y, tl.load(y_ptr + row[:, None] * NY + y, mask=mask), mask=mask)
+        if NZ > 0:
+            z = tl.arange(0, NZ)[None, :]
+            tl.store(to + NX + NY + z, tl.load(z_ptr + row[:, None] * NZ + z, mask=mask), mask=mask)
+
+
 def _tile(row: Row, n: int, live: int) -> tuple[int, int]:
     """Rows and columns of a tile with so many bytes alive for each element, that fill UB as well as they can."""
     room = load_product(row.product).ub_bytes // live
@@ -78,4 +113,51 @@ def _swiglu(row: Row) -> Prediction:
         )
     return Prediction(
         measured_time(row, run), roofline_us(row, 3 * m * n * BYTES[kind]), f"{rows} rows a tile: chosen"
+    )
+
+
+@predicts("slice")
+def _slice(row: Row) -> Prediction:
+    """shapes: rows x columns that stay x columns that were."""
+    s, (m, n, wide) = Settings(row), shape_of(row)
+    kind, cores = dtypes_of(row)[0][0], s.number("cores")
+    rows = _rows_of(row, m, n * BYTES[kind])
+    with sim.device(**s.device_options()):
+        run = cut_out.time((cores,), tensor(kind, m * wide), tensor(kind, m * n), m, wide, N=n, ROWS=rows)
+    moved = 2 * m * n * BYTES[kind]
+    return Prediction(measured_time(row, run), roofline_us(row, moved), f"{rows} rows a tile: chosen")
+
+
+@predicts("concat")
+def _concat(row: Row) -> Prediction:
+    """shapes: rows x columns of each of two or three tensors."""
+    s, (m, *widths) = Settings(row), shape_of(row)
+    kind, cores = dtypes_of(row)[0][0], s.number("cores")
+    rows = _rows_of(row, m, sum(widths) * BYTES[kind])
+    sizes = dict(zip(("NX", "NY", "NZ"), (*widths, 0), strict=False))
+    tensors = [tensor(kind, m * max(1, n)) for n in (*sizes.values(), sum(widths))]
+    with sim.device(**s.device_options()):
+        run = put_beside.time((cores,), *tensors, m, **sizes, ROWS=rows)
+    moved = 2 * m * sum(widths) * BYTES[kind]
+    return Prediction(measured_time(row, run), roofline_us(row, moved), f"{rows} rows a tile: chosen")
+
+
+def _rows_of(row: Row, m: int, width: int) -> int:
+    """Rows of `width` bytes of which two copies fill half of UB, of the `m` that the cores share."""
+    share = -(-m // Settings(row).number("cores"))
+    return max(1, min(share, load_product(row.product).ub_bytes // (4 * width)))
+
+
+@predicts("rmsnorm_grad")
+def _rms_norm_grad(row: Row) -> Prediction:
+    """The operator with the vendor's tiling; filling dgamma with zeros before is a launch of its own and not counted."""
+    s, (m, n), kind = Settings(row), shape_of(row), NAMES[dtypes_of(row)[0][0]]
+    tensors = [sim.shape(x, t) for x, t in (((m, n), kind), ((m, n), kind), ((m,), "float32"), ((n,), kind))]
+    with sim.device(**s.device_options()):
+        found = rms_norm_grad(*tensors, tiling={"strategy": "vendor"}, values=False)
+    run = found.run
+    time = sum(x.time_us for x in run.launches if x.kernel != "zero_fill")
+    words = " ".join(f"{k}={v}" for k, v in found.tiling.items())
+    return Prediction(
+        time, roofline_us(row, 3 * m * n * BYTES[dtypes_of(row)[0][0]]), f"vendor's tiling: {words}"
     )

@@ -6,8 +6,6 @@ A core has one stretch of neighbouring elements and walks it in blocks. Arithmet
 
 from __future__ import annotations
 
-from typing import Any
-
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.products import load_product
@@ -49,6 +47,8 @@ def one_in(x_ptr, y_ptr, n, stretch, OP: tl.constexpr, PAST: tl.constexpr, BLOCK
             y = tl.maximum(fetched(x_ptr, offsets, mask, PAST), 0.0)
         elif OP == "muls":
             y = fetched(x_ptr, offsets, mask, PAST) * 0.5
+        elif OP == "log":
+            y = tl.log(fetched(x_ptr, offsets, mask, PAST))
         else:
             y = fetched(x_ptr, offsets, mask, PAST)
         tl.store(y_ptr + offsets, y.to(y_ptr.dtype.element_ty), mask=mask)
@@ -64,8 +64,12 @@ def two_in(x_ptr, y_ptr, z_ptr, n, stretch, OP: tl.constexpr, PAST: tl.constexpr
         x, y = fetched(x_ptr, offsets, mask, PAST), fetched(y_ptr, offsets, mask, PAST)
         if OP == "add" or OP == "add_to":
             z = x + y
+        elif OP == "sub":
+            z = x - y
         elif OP == "mul":
             z = x * y
+        elif OP == "div":
+            z = x / y
         else:
             z = tl.where(y > 0.0, x, 0.0)
         if OP == "add_to":
@@ -109,6 +113,32 @@ def row_maximum(x_ptr, out_ptr, rows, n, BLOCK: tl.constexpr):
 
 
 @sim.jit
+def channel_sums(x_ptr, out_ptr, images, channels, n, BLOCK: tl.constexpr):
+    """Sums over images and places: a core has channels of its own."""
+    for channel in range(tl.program_id(0), channels, tl.num_programs(0)):
+        total = tl.zeros((BLOCK,), tl.float32)
+        for image in range(0, images):
+            for s in range(0, n, BLOCK):
+                place = s + tl.arange(0, BLOCK)
+                at = (image * channels + channel) * n + place
+                total += tl.load(x_ptr + at, mask=place < n)
+        tl.store(out_ptr + channel, tl.sum(total))
+
+
+@sim.jit
+def momentum(w_ptr, m_ptr, g_ptr, n, stretch, BLOCK: tl.constexpr):
+    """One step: weights and their momentum are read and written, the gradient is read."""
+    start = tl.program_id(0) * stretch
+    end = min(start + stretch, n)
+    for s in range(start, end, BLOCK):
+        o = s + tl.arange(0, BLOCK)
+        mask = o < end
+        m = tl.load(m_ptr + o, mask=mask) * 0.9 + tl.load(g_ptr + o, mask=mask)
+        tl.store(m_ptr + o, m, mask=mask)
+        tl.store(w_ptr + o, tl.load(w_ptr + o, mask=mask) - m * 0.001, mask=mask)
+
+
+@sim.jit
 def adamw(w_ptr, m_ptr, v_ptr, g_ptr, n, stretch, BLOCK: tl.constexpr):
     """One step: weights and both moments are read and written, the gradient is read."""
     start = tl.program_id(0) * stretch
@@ -125,8 +155,19 @@ def adamw(w_ptr, m_ptr, v_ptr, g_ptr, n, stretch, BLOCK: tl.constexpr):
         tl.store(w_ptr + o, w, mask=mask)
 
 
-ONE = {"memcpy": "copy", "cast": "cast", "relu": "relu", "muls": "muls", "memset": "fill"}
-TWO = {"add": "add", "mul": "mul", "relu_grad": "relu_grad", "foreach_add": "add_to"}
+ONE = {"memcpy": "copy", "cast": "cast", "relu": "relu", "muls": "muls", "log": "log", "memset": "fill"}
+TWO = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "div": "div",
+    "relu_grad": "relu_grad",
+    "foreach_add": "add_to",
+}
+STEPS = {
+    "adamw": (adamw, 4, 28),
+    "momentum": (momentum, 3, 20),
+}  # kernel, tensors, bytes moved for each element
 
 
 def _block(s: Settings, row: Row, bytes_of_one: int) -> int:
@@ -205,19 +246,34 @@ def _rows(row: Row) -> Prediction:
     return Prediction(measured_time(row, run), roofline_us(row, rows * n * (4 if reads else 8)), note)
 
 
-@predicts("reduce_lpnorm", "reduce_mean", "adamw")
+@predicts("reduce_lpnorm", "reduce_mean", "reduce_sum")
 def _whole(row: Row) -> Prediction:
+    """A number from all elements: one partial sum for each core; adding those up is left out."""
     s, n, cores = Settings(row), volume(shape_of(row)), Settings(row).number("cores")
-    stretch, x = -(-n // cores), tensor("fp32", n)
-    block = _block(s, row, 36 if row.op == "adamw" else 8)
-    args: dict[str, Any] = {"BLOCK": block}
+    squares = row.op == "reduce_lpnorm"
+    x, out = tensor("fp32", n), tensor("fp32", cores)
     with sim.device(**s.device_options()):
-        if row.op == "adamw":
-            more = [tensor("fp32", n) for _ in range(3)]
-            run = adamw.time((cores,), x, *more, n, stretch, **args)
-        else:
-            squares = row.op == "reduce_lpnorm"
-            run = summed.time((cores,), x, tensor("fp32", cores), n, stretch, SQUARES=squares, **args)
-    return Prediction(
-        measured_time(row, run), roofline_us(row, n * (28 if row.op == "adamw" else 4)), _note(s)
-    )
+        run = summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=_block(s, row, 8))
+    return Prediction(measured_time(row, run), roofline_us(row, n * 4), _note(s))
+
+
+@predicts("reduce_sum images")
+def _channels(row: Row) -> Prediction:
+    """shapes: images x channels x places; what is left has one number for each channel."""
+    s, (images, channels, n) = Settings(row), shape_of(row)
+    x, out = tensor("fp32", images * channels * n), tensor("fp32", channels)
+    block = min(_block(s, row, 8), -(-n // 8) * 8)
+    with sim.device(**s.device_options()):
+        run = channel_sums.time((s.number("cores"),), x, out, images, channels, n, BLOCK=block)
+    return Prediction(measured_time(row, run), roofline_us(row, images * channels * n * 4), _note(s))
+
+
+@predicts(*STEPS)
+def _step(row: Row) -> Prediction:
+    """One step of an optimiser over a tensor."""
+    s, n, cores = Settings(row), volume(shape_of(row)), Settings(row).number("cores")
+    kernel, count, moved = STEPS[row.op]
+    with sim.device(**s.device_options()):
+        tensors = [tensor("fp32", n) for _ in range(count)]
+        run = kernel.time((cores,), *tensors, n, -(-n // cores), BLOCK=_block(s, row, moved + 8))
+    return Prediction(measured_time(row, run), roofline_us(row, n * moved), _note(s))

@@ -23,9 +23,9 @@ COLUMNS = (
     "source", "note",
 )  # fmt: skip
 NEEDED = ("id", "product", "op", "group", "unit", "fitted", "trust", "source")
-UNITS = ("us", "cycles", "cycles/1024", "GiB/s", "GB/s", "FLOP/cycle", "TFLOP/s")
+UNITS = ("us", "cycles", "cycles/1024", "ticks", "GiB/s", "GB/s", "FLOP/cycle", "TFLOP/s")
 TRUST = ("A", "B", "C")
-TABLES = ("micro", "kernels")
+TABLES = ("micro", "kernels", "others")
 LONGEST_CELL = 2000
 LARGEST_FILE = 16 << 20
 
@@ -34,7 +34,8 @@ LARGEST_FILE = 16 << 20
 class Row:
     """One measurement.
 
-    measured: None where no figure is published, only an order. table: "micro", "kernels" or the stem of a file's name.
+    measured: None where no figure is published, only an order. table: "micro", "kernels", "others" or the stem of a file's
+    name.
     """
 
     id: str

@@ -21,7 +21,7 @@ FITTED, NOT_FITTED = "fitted", "not fitted"
 
 @dataclass(frozen=True)
 class Result:
-    """A row and what was predicted; failure: why nothing was."""
+    """A row and what was predicted; failure: why nothing was (of an excluded row, the reason that its table gives)."""
 
     row: Row
     prediction: Prediction | None
@@ -75,6 +75,11 @@ class Validation:
     def excluded(self) -> tuple[Result, ...]:
         return tuple(r for r in self.results if r.row.excluded)
 
+    @property
+    def not_simulated(self) -> tuple[Result, ...]:
+        """Rows without a prediction, by their table's word or because their kernel would fail."""
+        return tuple(r for r in self.results if r.failure is not None)
+
 
 def validate(
     rows: Sequence[Row] | None = None,
@@ -111,12 +116,12 @@ def _chosen(rows: Sequence[Row], groups: tuple[str, ...]) -> list[Row]:
 def _result(row: Row) -> Result:
     try:
         return Result(row, predict(row))
-    except UsageError as e:
+    except UsageError:
         if not row.excluded:  # an excluded row may be of something that nobody can predict
             raise
-        return Result(row, None, str(e))
+        return Result(row, None, row.excluded)
     except RunError as e:
-        return Result(row, None, str(e))
+        return Result(row, None, row.excluded or str(e))
 
 
 def _summaries(results: Sequence[Result]) -> list[Group]:

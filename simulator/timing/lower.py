@@ -17,7 +17,7 @@ from ..execution.reading import DataDependentError, place
 from ..execution.values import Affine, Box, Opaque, Pointers
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
-from .access import averages, element_counts, line_weight, sharers, transfer_bytes
+from .access import averages, element_counts, line_requests, line_weight, sharers, transfer_bytes
 from .buffer_lower import RECORDED, BufferLowering
 from .cache import FirstTouch
 from .cost import Cost
@@ -308,7 +308,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             "writes": writes,
             "clobbers": clobbers,
             "latency": self.plan.read_latency,
-            **self.least(self.plan.read_way, bursts, amount, many),
+            **self.least_in(op, self.plan.read_way, pointer, mask, many),
         }
         self._transfer(op, self.plan.wiring.mte2, self.plan.wiring.read, amount, first, what)
         self._fill(op, r, elements, writes)
@@ -324,7 +324,10 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
     ) -> None:
         """A read: what is touched for the first time (a part of 0 to 1 per program) from HBM, the rest from L2."""
         least, most = first.min(), first.max()
+        slow = float(averages(np.reshape(what.pop("slow", what["occupancy"]), (1, -1)))[0])
         if least == most and least in (0.0, 1.0):
+            if least:
+                what = {**what, "occupancy": slow}
             self._add(pipe, op.loc, channel=channels[0 if least else 1], amount=amount, **what)
             return
         numbers = self.active - self.first_number
@@ -340,7 +343,8 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         ):
             if chosen.any():
                 part = (np.broadcast_to(np.asarray(amount), len(numbers)) * share)[chosen]
-                least_cycles = what["occupancy"] * float(averages(share[chosen][None, :])[0])
+                least_cycles = slow if channel == channels[0] else what["occupancy"]
+                least_cycles *= float(averages(share[chosen][None, :])[0])
                 own = {**how, "occupancy": least_cycles}
                 self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **own)
 
@@ -358,6 +362,18 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             if isinstance(cycles, float)
             else float(averages(np.asarray(cycles).reshape(1, -1))[0])
         }
+
+    def least_in(self, op: Op, way: Way, pointer: Pointers, mask: Any, sharers: Any) -> dict[str, Any]:
+        """`least` of a regular load; `slow`: the cycles if memory gives it, where that makes a difference."""
+        size = _itemsize(op.results[0])
+        amount, rows, _ = self.traffic(pointer.offsets, mask, size)
+        if op.attrs.get("cache") == ".cv":
+            lines = line_requests(pointer.offsets, element_counts(pointer.offsets, mask), size)
+            return self.least(way.past_l2(), lines, amount, sharers)
+        found, slower = self.least(way, rows, amount, sharers), way.from_memory(rows, amount)
+        if slower is not None:
+            found["slow"] = self.plan.least_cycles(slower, rows, amount, sharers)
+        return found
 
     def cores_alike(self, region: AccessRegion) -> Any:
         """For each program how many cores read the same as it, at the same time."""

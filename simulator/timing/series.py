@@ -36,7 +36,8 @@ class Source(NamedTuple):
 class Template(NamedTuple):
     """A record of the body. amount: one number, or one for each lane. partial: lanes that have it, None for all.
 
-    least: in place of an occupancy that lanes differ in, those of each lane.
+    least: in place of an occupancy that lanes differ in, those of each lane. slow: of a load that memory gives, as one
+    number or for each lane; None where that makes no difference.
     """
 
     pipe: int
@@ -52,6 +53,7 @@ class Template(NamedTuple):
     source: Source | None = None
     partial: np.ndarray | None = None
     least: np.ndarray | None = None
+    slow: Any = None
 
 
 class Series:
@@ -81,6 +83,7 @@ class Series:
         source: Source | None = None,
         partial: np.ndarray | None = None,
         least: np.ndarray | None = None,
+        slow: Any = None,
     ) -> None:
         """As `Recorder.add`; amounts are one number or one for each lane."""
         if active is not self.columns:
@@ -103,6 +106,7 @@ class Series:
                 source,
                 partial,
                 least,
+                slow,
             )
         )
 
@@ -316,6 +320,11 @@ class _Fields:
         alike = _alike(share)
         self.fields["channel"][at[alike]] = np.where(share[alike, 0] > 0, *t.source.channels)
         self._all(t, at[alike], row[alike])
+        slow = None if t.slow is None else averages(self._rows(t.slow, row))
+        if slow is not None:
+            memory = alike & (share[:, 0] > 0)
+            self.fields["occupancy"][at[memory]] = slow[memory]
+            slow = slow[~alike]
         amounts, first, at = self._rows(t.amount, row)[~alike], share[~alike], at[~alike]
         there = _present(share)[~alike]
         offsets = there.cumsum(axis=1) - 1
@@ -324,6 +333,8 @@ class _Fields:
             on = there[:, k]
             here = at[on] + offsets[on, k]
             self.fields["channel"][here] = t.source.channels[k // 2]
+            if slow is not None and k < 2:
+                self.fields["occupancy"][here] = slow[on]
             weights = [averages(x[chosen][None, :])[0] for x, chosen in zip(part[on], some[on], strict=True)]
             self.fields["occupancy"][here] *= np.array(weights)
             self._table(here, (amounts * part)[on], some[on], True)

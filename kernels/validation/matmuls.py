@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from ... import simulator as sim
 from ...simulator import language as tl
-from ...simulator.errors import BufferOverflowError
 from ...simulator.run import Run
 from .registry import Prediction, predicts
 from .settings import (
@@ -21,6 +21,7 @@ from .settings import (
     tensor,
 )
 from .table import Row
+from .trying import fastest, words
 
 
 @sim.jit
@@ -108,6 +109,7 @@ def many_products(
 Tiling = dict[str, Any]
 # Tried where none is published: tiles in L1 as the vendor's libraries have them (rows, columns, depth).
 USUAL = ((128, 256, 256), (256, 128, 256), (128, 128, 256), (64, 256, 256), (32, 256, 512), (16, 256, 512))
+LARGE = 5e11  # multiplications
 
 
 def _run(
@@ -147,8 +149,7 @@ def _matmul(row: Row) -> Prediction:
     if s.text("l1"):
         run = _run(row, s, (m, n, k), s.numbers("l1", 3))  # type: ignore[arg-type]
     else:
-        run, tile = _best(row, s, (m, n, k))
-        note = f"no tiling published: best of {len(USUAL)}, {'x'.join(map(str, tile))} in L1"
+        run, note = _best(row, s, (m, n, k))
     time = measured_time(row, run)
     if part > 1:
         again = _run(row, s, (m, n, k), s.numbers("l1", 3), later=True)  # type: ignore[arg-type]
@@ -168,17 +169,16 @@ def _bound(row: Row, s: Settings, moved: int, multiplications: float, operand: s
     return roofline_us(row, moved, multiplications * cores / min(cores, s.number("cores")), operand)
 
 
-def _best(row: Row, s: Settings, sizes: tuple[int, int, int]) -> tuple[Run, tuple[int, int, int]]:
-    found: list[tuple[float, Run, tuple[int, int, int]]] = []
-    for m, n, k in USUAL:
-        deep = k * 2 // max(2, BYTES[dtypes_of(row)[0][0]])
-        try:
-            run = _run(row, s, sizes, (m, n, deep))
-        except BufferOverflowError:
-            continue
-        found.append((run.time_us, run, (m, n, deep)))
-    best = min(found, key=lambda x: x[0])
-    return best[1], best[2]
+def _best(row: Row, s: Settings, sizes: tuple[int, int, int]) -> tuple[Run, str]:
+    """With the usual tile that comes out fastest; of large products only those that load least are tried."""
+    usual = USUAL[:2] if prod(sizes) > LARGE else USUAL
+
+    def work(tile: tuple[int, int, int]) -> Run:
+        m, n, k = tile
+        return _run(row, s, sizes, (m, n, k * 2 // max(2, BYTES[dtypes_of(row)[0][0]])))
+
+    run, tile, count = fastest(row, usual, work)
+    return run, words(count, f"{'x'.join(map(str, tile))} in L1 (depth for 2 bytes)")
 
 
 @predicts("grouped_matmul")
@@ -187,16 +187,12 @@ def _grouped(row: Row) -> Prediction:
     s, (m, n, k), (kind, *_) = Settings(row), shape_of(row), dtypes_of(row)[0]
     groups, cores = s.number("groups"), s.number("cores")
     arguments = tensor(kind, m * k), tensor(kind, groups * k * n), tensor(kind, m * n), m // groups, n, k
-    found: list[tuple[float, tuple[int, int, int]]] = []
-    for tile in USUAL:
-        try:
-            with sim.device(**s.device_options()):
-                names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
-                run = many_products.time((cores,), *arguments, GROUPS=groups, **names)
-        except BufferOverflowError:
-            continue
-        found.append((measured_time(row, run), tile))
-    time, tile = min(found)
+
+    def work(tile: tuple[int, int, int]) -> Run:
+        names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
+        return many_products.time((cores,), *arguments, GROUPS=groups, **names)  # type: ignore[no-any-return]
+
+    run, tile, count = fastest(row, USUAL, work)
     moved = BYTES[kind] * (m * k + groups * k * n + m * n)
-    note = f"no tiling published: best of {len(USUAL)}, {'x'.join(map(str, tile))} in L1; groups taken to be equal"
-    return Prediction(time, _bound(row, s, moved, float(m) * n * k, kind), note)
+    note = f"{words(count, 'x'.join(map(str, tile)))} in L1; groups taken to be equal"
+    return Prediction(measured_time(row, run), _bound(row, s, moved, float(m) * n * k, kind), note)

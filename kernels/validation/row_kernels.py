@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.products import load_product
+from ...simulator.run import Run
 from ..rms_norm_grad import rms_norm_grad
 from .registry import Prediction, predicts
 from .settings import BYTES, NAMES, Settings, dtypes_of, measured_time, roofline_us, shape_of, tensor
 from .table import Row
+from .trying import fastest, halves, words
 
 
 @sim.jit
@@ -90,62 +94,76 @@ def _tile(row: Row, n: int, live: int) -> tuple[int, int]:
 
 @predicts("rmsnorm")
 def _rms_norm(row: Row) -> Prediction:
-    s, (m, n) = Settings(row), shape_of(row)
-    kind, cores = dtypes_of(row)[0][0], s.number("cores")
-    rows = s.number("rows", min(16, _tile(row, n, 24)[0]))
-    with sim.device(**s.device_options()):
-        tensors = (tensor(kind, m * n), tensor(kind, n), tensor(kind, m * n), tensor("fp32", m))
-        run = rms_norm.time((cores,), *tensors, m, N=n, ROWS=rows)
-    return Prediction(
-        measured_time(row, run), roofline_us(row, 2 * m * n * BYTES[kind]), f"{rows} rows a tile: chosen"
-    )
+    m, n = shape_of(row)
+    kind, cores = dtypes_of(row)[0][0], Settings(row).number("cores")
+    tensors = (tensor(kind, m * n), tensor(kind, n), tensor(kind, m * n), tensor("fp32", m))
+
+    def work(rows: int) -> Run:
+        return rms_norm.time((cores,), *tensors, m, N=n, ROWS=rows)  # type: ignore[no-any-return]
+
+    return _told(row, 2 * m * n * BYTES[kind], min(_share(row, m), _tile(row, n, 24)[0]), work)
 
 
 @predicts("swiglu")
 def _swiglu(row: Row) -> Prediction:
     """shapes: rows x (2 N), the input."""
-    s, (m, two_n) = Settings(row), shape_of(row)
-    kind, cores, n = dtypes_of(row)[0][0], s.number("cores"), two_n // 2
-    rows, wide = _tile(row, n, 40)
-    with sim.device(**s.device_options()):
-        run = swiglu.time(
-            (cores,), tensor(kind, m * two_n), tensor(kind, m * n), m, N=n, ROWS=rows, WIDE=wide
-        )
-    return Prediction(
-        measured_time(row, run), roofline_us(row, 3 * m * n * BYTES[kind]), f"{rows} rows a tile: chosen"
-    )
+    m, two_n = shape_of(row)
+    kind, cores, n = dtypes_of(row)[0][0], Settings(row).number("cores"), two_n // 2
+    most, wide = _tile(row, n, 40)
+    tensors = tensor(kind, m * two_n), tensor(kind, m * n)
+
+    def work(rows: int) -> Run:
+        return swiglu.time((cores,), *tensors, m, N=n, ROWS=rows, WIDE=wide)  # type: ignore[no-any-return]
+
+    return _told(row, 3 * m * n * BYTES[kind], min(_share(row, m), most), work)
 
 
 @predicts("slice")
 def _slice(row: Row) -> Prediction:
     """shapes: rows x columns that stay x columns that were."""
-    s, (m, n, wide) = Settings(row), shape_of(row)
-    kind, cores = dtypes_of(row)[0][0], s.number("cores")
-    rows = _rows_of(row, m, n * BYTES[kind])
-    with sim.device(**s.device_options()):
-        run = cut_out.time((cores,), tensor(kind, m * wide), tensor(kind, m * n), m, wide, N=n, ROWS=rows)
-    moved = 2 * m * n * BYTES[kind]
-    return Prediction(measured_time(row, run), roofline_us(row, moved), f"{rows} rows a tile: chosen")
+    m, n, wide = shape_of(row)
+    kind, cores = dtypes_of(row)[0][0], Settings(row).number("cores")
+    tensors = tensor(kind, m * wide), tensor(kind, m * n)
+
+    def work(rows: int) -> Run:
+        return cut_out.time((cores,), *tensors, m, wide, N=n, ROWS=rows)  # type: ignore[no-any-return]
+
+    return _told(row, 2 * m * n * BYTES[kind], _filling(row, m, n * BYTES[kind]), work)
 
 
 @predicts("concat")
 def _concat(row: Row) -> Prediction:
     """shapes: rows x columns of each of two or three tensors."""
-    s, (m, *widths) = Settings(row), shape_of(row)
-    kind, cores = dtypes_of(row)[0][0], s.number("cores")
-    rows = _rows_of(row, m, sum(widths) * BYTES[kind])
+    m, *widths = shape_of(row)
+    kind, cores = dtypes_of(row)[0][0], Settings(row).number("cores")
+    width = sum(widths) * BYTES[kind]
     sizes = dict(zip(("NX", "NY", "NZ"), (*widths, 0), strict=False))
     tensors = [tensor(kind, m * max(1, n)) for n in (*sizes.values(), sum(widths))]
-    with sim.device(**s.device_options()):
-        run = put_beside.time((cores,), *tensors, m, **sizes, ROWS=rows)
-    moved = 2 * m * sum(widths) * BYTES[kind]
-    return Prediction(measured_time(row, run), roofline_us(row, moved), f"{rows} rows a tile: chosen")
+
+    def work(rows: int) -> Run:
+        return put_beside.time((cores,), *tensors, m, **sizes, ROWS=rows)  # type: ignore[no-any-return]
+
+    return _told(row, 2 * m * width, _filling(row, m, width), work)
 
 
-def _rows_of(row: Row, m: int, width: int) -> int:
-    """Rows of `width` bytes of which two copies fill half of UB, of the `m` that the cores share."""
-    share = -(-m // Settings(row).number("cores"))
-    return max(1, min(share, load_product(row.product).ub_bytes // (4 * width)))
+def _share(row: Row, m: int) -> int:
+    """Rows of a core."""
+    return -(-m // Settings(row).number("cores"))
+
+
+def _filling(row: Row, m: int, width: int) -> int:
+    """Rows of `width` bytes of which two copies fill half of UB, of those of a core."""
+    return max(1, min(_share(row, m), load_product(row.product).ub_bytes // (4 * width)))
+
+
+def _told(row: Row, moved: int, most: int, work: Callable[[int], Run]) -> Prediction:
+    """With as many rows in a tile as come out fastest."""
+    run, rows, count = fastest(row, halves(most), work)
+    return Prediction(
+        measured_time(row, run),
+        roofline_us(row, moved),
+        words(count, f"tiles of {rows} row{'s' * (rows > 1)}"),
+    )
 
 
 @predicts("rmsnorm_grad")
@@ -157,7 +175,7 @@ def _rms_norm_grad(row: Row) -> Prediction:
         found = rms_norm_grad(*tensors, tiling={"strategy": "vendor"}, values=False)
     run = found.run
     time = sum(x.time_us for x in run.launches if x.kernel != "zero_fill")
-    words = " ".join(f"{k}={v}" for k, v in found.tiling.items())
+    knobs = " ".join(f"{k}={v}" for k, v in found.tiling.items())
     return Prediction(
-        time, roofline_us(row, 3 * m * n * BYTES[dtypes_of(row)[0][0]]), f"vendor's tiling: {words}"
+        time, roofline_us(row, 3 * m * n * BYTES[dtypes_of(row)[0][0]]), f"vendor's tiling: {knobs}"
     )

@@ -6,9 +6,12 @@ A core has one stretch of neighbouring elements and walks it in blocks. Arithmet
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.products import load_product
+from ...simulator.run import Run
 from .registry import Prediction, predicts
 from .settings import (
     BYTES,
@@ -22,6 +25,7 @@ from .settings import (
     volume,
 )
 from .table import Row
+from .trying import fastest, halves, words
 
 
 @sim.jit
@@ -170,39 +174,29 @@ STEPS = {
 }  # kernel, tensors, bytes moved for each element
 
 
-def _block(s: Settings, row: Row, bytes_of_one: int) -> int:
-    """Elements of a block: what the row says, or what fills UB with two copies of every tile and what is computed."""
-    given = s.number("block", 0)
-    if given:
-        return given
-    room = load_product(row.product).ub_bytes
-    return max(256, min(16384, room // (bytes_of_one * s.number("buffers", 2) * 2) // 256 * 256))
-
-
-def _note(s: Settings) -> str:
-    return "" if s.text("block") else "block size not published: chosen to fill UB"
+def _tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run, str]:
+    """The run with the block that the row states, or else the fastest of three: as much as fills UB with two copies of every
+    tile and what is computed, half of it, and a quarter.
+    """
+    s = Settings(row)
+    given, room = s.number("block", 0), load_product(row.product).ub_bytes
+    full = min(16384, room // (bytes_of_one * s.number("buffers", 2) * 2))
+    run, block, count = fastest(row, [given] if given else halves(full, 256), work)
+    return run, "" if given else words(count, f"blocks of {block}")
 
 
 @predicts(*ONE)
 def _one(row: Row) -> Prediction:
     s, n = Settings(row), volume(shape_of(row))
     (source, *_), (target, *_) = dtypes_of(row)
-    cores, fill = s.number("cores"), row.op == "memset"
-    block = _block(s, row, (0 if fill else BYTES[source]) + BYTES[target])
-    stretch = -(-n // cores)
-    with sim.device(**s.device_options()):
-        run = one_in.time(
-            (cores,),
-            tensor(source, n),
-            tensor(target, n),
-            n,
-            stretch,
-            OP=ONE[row.op],
-            PAST=False,
-            BLOCK=block,
-        )
-    moved = n * (BYTES[target] + (0 if fill else BYTES[source]))
-    return Prediction(measured_time(row, run), roofline_us(row, moved), _note(s))
+    cores, moved = s.number("cores"), (0 if row.op == "memset" else BYTES[source]) + BYTES[target]
+
+    def work(block: int) -> Run:
+        tensors, how = (tensor(source, n), tensor(target, n)), {"OP": ONE[row.op], "PAST": False}
+        return one_in.time((cores,), *tensors, n, -(-n // cores), **how, BLOCK=block)  # type: ignore[no-any-return]
+
+    run, note = _tried(row, moved, work)
+    return Prediction(measured_time(row, run), roofline_us(row, n * moved), note)
 
 
 @predicts(*TWO)
@@ -213,67 +207,80 @@ def _two(row: Row) -> Prediction:
     """
     s, n = Settings(row), volume(shape_of(row))
     (a, b), (c, *_) = dtypes_of(row)
-    block = _block(s, row, BYTES[a] + BYTES[b] + BYTES[c])
-    blocks = s.text("grid") == "blocks"
-    cores = -(-n // block) if blocks else s.number("cores")
-    stretch = block if blocks else s.number("stretch", -(-n // cores))
-    part = s.number("part", 1)
-    with sim.device(**s.device_options()):
-        run = two_in.time(
+    moved, part = BYTES[a] + BYTES[b] + BYTES[c], s.number("part", 1)
+
+    def work(block: int) -> Run:
+        blocks = s.text("grid") == "blocks"
+        cores = -(-n // block) if blocks else s.number("cores")
+        stretch = block if blocks else s.number("stretch", -(-n // cores))
+        return two_in.time(  # type: ignore[no-any-return]
             (cores,), tensor(a, n), tensor(b, n), tensor(c, n), n, stretch // part,
             OP=TWO[row.op], PAST=s.text("l2") == "past", BLOCK=block,
         )  # fmt: skip
+
+    run, note = _tried(row, moved, work)
     time = measured_time(row, run) + (part - 1) * (run.time_us - overhead_us(run))
-    note = f"1/{part} of the elements simulated" if part > 1 else _note(s)
-    return Prediction(time, roofline_us(row, n * (BYTES[a] + BYTES[b] + BYTES[c])), note)
+    note = f"1/{part} of the elements simulated" if part > 1 else note
+    return Prediction(time, roofline_us(row, n * moved), note)
 
 
 @predicts("sub row", "div row", "argmax row")
 def _rows(row: Row) -> Prediction:
     s, (rows, n) = Settings(row), shape_of(row)
-    x, number, cores = tensor("fp32", rows * n), tensor("fp32", rows), s.number("cores")
-    reads = row.op == "argmax row"
-    block = _block(s, row, 8)
-    with sim.device(**s.device_options()):
+    x, y, number = tensor("fp32", rows * n), tensor("fp32", rows * n), tensor("fp32", rows)
+    grid, reads = (s.number("cores"),), row.op == "argmax row"
+
+    def work(block: int) -> Run:
         if reads:
-            run = row_maximum.time((cores,), x, number, rows, n, BLOCK=block)
-        else:
-            y = tensor("fp32", rows * n)
-            run = rows_by_scalar.time(
-                (cores,), x, number, y, rows, n, DIVIDE=row.op == "div row", BLOCK=block
-            )
-    note = f"{_note(s)}{'; the index is left out' if reads else ''}"
+            return row_maximum.time(grid, x, number, rows, n, BLOCK=block)  # type: ignore[no-any-return]
+        divide = row.op == "div row"
+        return rows_by_scalar.time(grid, x, number, y, rows, n, DIVIDE=divide, BLOCK=block)  # type: ignore[no-any-return]
+
+    run, note = _tried(row, 8, work)
+    note += "; the index is left out" if reads else ""
     return Prediction(measured_time(row, run), roofline_us(row, rows * n * (4 if reads else 8)), note)
 
 
 @predicts("reduce_lpnorm", "reduce_mean", "reduce_sum")
 def _whole(row: Row) -> Prediction:
     """A number from all elements: one partial sum for each core; adding those up is left out."""
-    s, n, cores = Settings(row), volume(shape_of(row)), Settings(row).number("cores")
-    squares = row.op == "reduce_lpnorm"
-    x, out = tensor("fp32", n), tensor("fp32", cores)
-    with sim.device(**s.device_options()):
-        run = summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=_block(s, row, 8))
-    return Prediction(measured_time(row, run), roofline_us(row, n * 4), _note(s))
+    n, cores = volume(shape_of(row)), Settings(row).number("cores")
+    x, out, squares = tensor("fp32", n), tensor("fp32", cores), row.op == "reduce_lpnorm"
+
+    def work(block: int) -> Run:
+        return summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=block)  # type: ignore[no-any-return]
+
+    run, note = _tried(row, 8, work)
+    return Prediction(measured_time(row, run), roofline_us(row, n * 4), note)
 
 
 @predicts("reduce_sum images")
 def _channels(row: Row) -> Prediction:
     """shapes: images x channels x places; what is left has one number for each channel."""
-    s, (images, channels, n) = Settings(row), shape_of(row)
-    x, out = tensor("fp32", images * channels * n), tensor("fp32", channels)
-    block = min(_block(s, row, 8), -(-n // 8) * 8)
-    with sim.device(**s.device_options()):
-        run = channel_sums.time((s.number("cores"),), x, out, images, channels, n, BLOCK=block)
-    return Prediction(measured_time(row, run), roofline_us(row, images * channels * n * 4), _note(s))
+    images, channels, n = shape_of(row)
+    x, out, cores = (
+        tensor("fp32", images * channels * n),
+        tensor("fp32", channels),
+        Settings(row).number("cores"),
+    )
+
+    def work(block: int) -> Run:
+        width = min(block, -(-n // 8) * 8)
+        return channel_sums.time((cores,), x, out, images, channels, n, BLOCK=width)  # type: ignore[no-any-return]
+
+    run, note = _tried(row, 8, work)
+    return Prediction(measured_time(row, run), roofline_us(row, images * channels * n * 4), note)
 
 
 @predicts(*STEPS)
 def _step(row: Row) -> Prediction:
     """One step of an optimiser over a tensor."""
-    s, n, cores = Settings(row), volume(shape_of(row)), Settings(row).number("cores")
+    n, cores = volume(shape_of(row)), Settings(row).number("cores")
     kernel, count, moved = STEPS[row.op]
-    with sim.device(**s.device_options()):
-        tensors = [tensor("fp32", n) for _ in range(count)]
-        run = kernel.time((cores,), *tensors, n, -(-n // cores), BLOCK=_block(s, row, moved + 8))
-    return Prediction(measured_time(row, run), roofline_us(row, n * moved), _note(s))
+    tensors = [tensor("fp32", n) for _ in range(count)]
+
+    def work(block: int) -> Run:
+        return kernel.time((cores,), *tensors, n, -(-n // cores), BLOCK=block)  # type: ignore[no-any-return]
+
+    run, note = _tried(row, moved + 8, work)
+    return Prediction(measured_time(row, run), roofline_us(row, n * moved), note)

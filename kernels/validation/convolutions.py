@@ -1,0 +1,111 @@
+"""Convolutions in 2D, forward and backward: the launch on the Cube; what changes layouts before and after is left out.
+
+The boards' kernels read images and weights whose channels lie in blocks of 32 bytes, which other launches make; so do
+ours. No tiling is published: the operator's own choice and a few others are timed and the best one counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ... import simulator as sim
+from ...simulator.errors import BufferOverflowError, UsageError
+from ...simulator.run import Launch
+from ..convolution_backward import convolution_backward
+from .registry import Prediction, predicts
+from .settings import BYTES, NAMES, Settings, dtypes_of, roofline_us
+from .table import Row
+from .trying import words
+
+CUBE_KERNELS = ("image_windows", "image_tiles", "weight_tiles")
+TRIED: dict[str, tuple[dict[str, Any], ...]] = {
+    "image": ({}, {"taps": "reload"}),
+    "weight": ({}, *({"weight_parts": n} for n in (1, 2, 4, 8))),
+}
+
+
+class Sizes(NamedTuple):
+    """images x channels in x channels out x height x kernel x stride x padding; squares."""
+
+    n: int
+    c_in: int
+    c_out: int
+    size: int
+    taps: int
+    stride: int
+    padding: int
+
+    @property
+    def out(self) -> int:
+        """Height of the output."""
+        return (self.size + 2 * self.padding - self.taps) // self.stride + 1
+
+
+@predicts("conv2d_backward_input", "conv2d_backward_filter")
+def _backward(row: Row) -> Prediction:
+    return _best(row, _sizes(row), "image" if row.op.endswith("input") else "weight")
+
+
+@predicts("conv2d")
+def _forward(row: Row) -> Prediction:
+    """With stride 1 the gradient of the input of a convolution with turned weights: the same products."""
+    s = _sizes(row)
+    if s.stride != 1:
+        raise UsageError(f"{row.id}: a forward convolution of stride {s.stride}; only stride 1 is predicted")
+    turned = s._replace(c_in=s.c_out, c_out=s.c_in, size=s.out, padding=s.taps - 1 - s.padding)
+    found = _best(row, turned, "image")
+    return Prediction(
+        found.value,
+        found.roofline,
+        f"as the gradient of an input with turned weights, without bias; {found.note}",
+    )
+
+
+def _sizes(row: Row) -> Sizes:
+    parts = row.shapes.split("x")
+    numbers = [int(p) for p in parts if p.isdecimal()]
+    if len(numbers) != len(parts) or len(numbers) != len(Sizes._fields):
+        raise UsageError(
+            f"{row.id}: shapes must be {' x '.join(Sizes._fields)}, {len(Sizes._fields)} numbers; got {row.shapes!r}"
+        )
+    return Sizes(*numbers)
+
+
+def _best(row: Row, s: Sizes, what: str) -> Prediction:
+    found = []
+    for k, tried in enumerate(TRIED[what]):
+        try:
+            found.append((_time(row, s, what, tried), k))
+        except BufferOverflowError:
+            continue
+    time, best = min(found)
+    knobs = " ".join(f"{k}={v}" for k, v in TRIED[what][best].items()) or "the operator's own choice"
+    multiplications = float(s.n) * s.out**2 * s.c_out * s.c_in * s.taps**2
+    moved = s.n * (s.c_in * s.size**2 + s.c_out * s.out**2) + s.c_in * s.c_out * s.taps**2
+    operand = "hf32" if Settings(row).text("hf32") else dtypes_of(row)[0][0]
+    roofline = roofline_us(row, moved * BYTES[dtypes_of(row)[0][0]], multiplications, operand)
+    return Prediction(time, roofline, words(len(found), knobs))
+
+
+def _time(row: Row, s: Sizes, what: str, knobs: dict[str, Any]) -> float:
+    settings, kind = Settings(row), NAMES[dtypes_of(row)[0][0]]
+    tensors = (
+        sim.shape((s.n, s.c_out, s.out, s.out), kind),
+        sim.shape((s.n, s.c_in, s.size, s.size), kind),
+        sim.shape((s.c_out, s.c_in, s.taps, s.taps), kind),
+    )
+    with sim.device(**settings.device_options()):
+        found = convolution_backward(
+            *tensors,
+            stride=s.stride,
+            padding=s.padding,
+            output_mask=(what == "image", what == "weight", False),
+            cube_math_type="USE_HF32" if settings.text("hf32") else "KEEP_DTYPE",
+            tiling={"cores": settings.number("cores"), **knobs},
+            values=False,
+        )
+    return sum(x.time_us for x in found.launches if _on_cube(x))
+
+
+def _on_cube(launch: Launch) -> bool:
+    return launch.kernel in CUBE_KERNELS

@@ -15,6 +15,7 @@ from ..execution.memory import Tensor
 from ..execution.run import program_order, runtime_arguments
 from ..frontend.cores import has_sub_vectors
 from ..frontend.program import Program
+from ..products import Product
 from ..run import Buffer, Launch, Pipe
 from ..units.vector import Numerics
 from .bounds import bounds_us
@@ -157,7 +158,17 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
             limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))
     blocks = block_by_block(program, call.arguments)
     copies = copies or call.device.multibuffer
-    return homes, place(program, homes, copies, limits, product.name, call.device.multibuffer_l0c, blocks)
+    banks = _banks(product) if call.device.banks_apart else None
+    l0c = call.device.multibuffer_l0c
+    return homes, place(program, homes, copies, limits, product.name, l0c, blocks, banks)
+
+
+def _banks(product: Product) -> tuple[int, int] | None:
+    """(bytes after which the groups of UB's banks come again, bytes that a repeat reads), if they matter."""
+    if product.text("ub_banks.read_read_conflict") == "none":
+        return None
+    turn = product.integer("ub_banks.groups") * product.integer("ub_banks.row_bytes")
+    return turn, product.integer("vector.bytes_per_repeat")
 
 
 def _advice(call: Call) -> str:

@@ -9,6 +9,7 @@ work. Buffers are packed largest first, each at the lowest offset that is free d
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from ..errors import BufferOverflowError
 from ..frontend.program import Op, Program, Region, Value
@@ -17,10 +18,11 @@ from .buffer_place import explicit_slots
 from .geometry import TILE, accumulator_bytes, align, fractal_bytes, tile_bytes
 from .homes import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
-from .slots import Slot, find_clobbers, ledger, overflow, pack
+from .slots import Apart, Slot, find_clobbers, ledger, overflow, pack
 from .strides import BlockByBlock
 
 NONE = BlockByBlock()
+WHOLE_TURNS = 4  # turns of the banks from which on a buffer is rounded up to whole ones, if its tiles are to keep apart
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
 ELEMENTWISE = ("binary", "unary", "cast", "select", "fma")
 
@@ -56,6 +58,7 @@ class Placer:
         blocks: BlockByBlock = NONE,
         ub: bool = True,
         l1: bool = True,
+        banks: tuple[int, int] | None = None,
     ) -> None:
         self.program = program
         self.homes = homes
@@ -63,6 +66,7 @@ class Placer:
         self.copies = copies
         self.l0c = l0c  # whether an accumulator may have several copies, too
         self.ub, self.l1 = ub, l1  # whether tiles of UB, and of L1, may
+        self.banks = banks  # turn and span of UB's banks, if tiles that are read together are to keep apart there
         self.alignment = alignment
         self.landing = blocks.landing  # bytes of tiles that arrive element by element, by value
         self.leaving = blocks.leaving  # bytes of buffers from which tiles leave so, by store
@@ -101,8 +105,28 @@ class Placer:
         ]
         live = list({id(s): s for s in every}.values())
         for space in dict.fromkeys(s.space for s in live):
-            pack([s for s in live if s.space == space])
+            pack([s for s in live if s.space == space], self._apart() if space == UB else None)
         return live
+
+    def _apart(self) -> Apart | None:
+        """Tiles of UB that are sources of one vector instruction; larger ones take whole turns of the banks."""
+        if self.banks is None:
+            return None
+        pairs = set()
+        for op in self.program.walk():
+            if op.kind not in ("binary", "compare", "select"):
+                continue
+            found = [s for v in op.args if v is not None and (s := self._source(v)) is not None]
+            pairs |= {(id(a), id(b)) for a, b in combinations(found, 2) if a is not b}
+        for s in {id(s): s for s in self.slot_of.values() if s.space == UB}.values():
+            if s.size > WHOLE_TURNS * self.banks[0]:
+                s.size = align(s.size, self.banks[0])
+        return Apart(frozenset(pairs), *self.banks)
+
+    def _source(self, v: Value) -> Slot | None:
+        root = self.definitions.root(v) if v.shape and self.definitions.form(v) == TILE else None
+        slot = None if root is None else self.slot_of.get(root.id)
+        return slot if slot is not None and slot.space == UB else None
 
     def size(self, v: Value, space: str) -> int:
         """Bytes of one copy of a value in a buffer, aligned."""
@@ -492,13 +516,22 @@ def place(
     device: str,
     l0c: bool = True,
     blocks: BlockByBlock = NONE,
+    banks: tuple[int, int] | None = None,
 ) -> Placement:
     """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes); l0c: L0C has copies, too.
-    blocks: see `strides.py`.
+    blocks: see `strides.py`. banks: turn and span of UB's banks, if tiles that one instruction reads together are to lie
+    half a turn apart; where that does not fit they are packed.
 
     Raises `BufferOverflowError` when the values do not fit; a kernel with products may do with one copy in UB or L1 then.
     """
     alignment = {space: bytes_ for space, (_, bytes_) in limits.items()}
+    if banks is not None:
+        try:
+            return _placed(
+                Placer(program, homes, copies, alignment, l0c, blocks, banks=banks), limits, device
+            )
+        except BufferOverflowError:
+            pass
     try:
         return _placed(Placer(program, homes, copies, alignment, l0c, blocks), limits, device)
     except BufferOverflowError as e:

@@ -32,20 +32,52 @@ class Slot:
         return self.size * self.copies
 
 
-def pack(slots: list[Slot]) -> None:
-    """Offsets: largest first, each at the lowest place that no slot alive at the same time takes."""
+def pack(slots: list[Slot], apart: Apart | None = None) -> None:
+    """Offsets: largest first, each at the lowest place that no slot alive at the same time takes.
+
+    apart: which slots one instruction reads together. Of the places half a turn of UB's banks from one of these, and the
+    lowest, a slot takes the one at which the fewest meet it.
+    """
     placed: list[Slot] = []
     for s in sorted(slots, key=lambda s: (-s.total, s.start, s.end)):
-        s.offset = _lowest(s, [p for p in placed if p.start <= s.end and s.start <= p.end])
+        others = [p for p in placed if p.start <= s.end and s.start <= p.end]
+        s.offset = _lowest(s, others)
+        if apart is not None:
+            near = [p for p in placed if (id(p), id(s)) in apart.pairs or (id(s), id(p)) in apart.pairs]
+            places = {s.offset, *(_lowest(s, others, apart.turn, _half_away(s, p, apart)) for p in near)}
+            s.offset = min(places, key=lambda o: (sum(apart.meet(s, o, p) for p in near), o))
         placed.append(s)
 
 
-def _lowest(s: Slot, others: list[Slot]) -> int:
-    offset = 0
+@dataclass(frozen=True)
+class Apart:
+    """pairs: slots, by identity, that one instruction reads together. turn: bytes after which UB's banks come again; span:
+    bytes that a repeat reads."""
+
+    pairs: frozenset[tuple[int, int]]
+    turn: int
+    span: int
+
+    def meet(self, s: Slot, offset: int, p: Slot) -> bool:
+        """Whether `s` at that offset shares a group of banks with `p`, in any copy."""
+        turns = range(max(s.copies, p.copies))
+        starts = ((offset + k % s.copies * s.size, p.offset + k % p.copies * p.size) for k in turns)
+        return any(not self.span <= (a - b) % self.turn <= self.turn - self.span for a, b in starts)
+
+
+def _half_away(s: Slot, p: Slot, apart: Apart) -> int:
+    return (p.offset + apart.turn // 2) % apart.turn
+
+
+def _lowest(s: Slot, others: list[Slot], turn: int = 1, rest: int = 0) -> int:
+    """The lowest free place, of those that leave `rest` when divided by `turn`."""
+    offset = rest
     for p in sorted(others, key=lambda p: p.offset):
         if p.offset - offset >= s.total:
             break
-        offset = max(offset, p.offset + p.total)
+        if p.offset + p.total > offset:
+            offset = p.offset + p.total
+            offset += (rest - offset) % turn
     return offset
 
 

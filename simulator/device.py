@@ -28,7 +28,7 @@ class Device:
     warm_l2: whether the arguments, or those named, are in L2 when a kernel starts (as far as they fit), as in a loop that
     repeats it or right after the kernel that made them; otherwise all come from memory.
     changed_l2: part of L2, 0 to 1, that is full of what earlier kernels wrote and has to go to memory first.
-    banks_apart: whether tiles of UB that one vector instruction reads together are placed half a turn of the banks apart where
+    banks_apart: whether tiles of UB that a vector instruction reads together are placed half a turn of the banks apart where
     there is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
     unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).

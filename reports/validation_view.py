@@ -1,8 +1,9 @@
 """Views of a validation. A sample:
 
 GM to UB, GiB/s
-id                              measured predicted  error   bound bound's error
-gm_to_ub-910b1-1KB                  7.29      7.31   +0 %     220       +2914 %
+id                       measured predicted   error     bound its error notes
+gm_to_ub-910b1-1KB           7.29      7.31    +0 %       220   +2914 % 1
+1 as from memory, not from L2
 
 group                             rows   median   90 %  rank  roofline's median
 GM to UB                            19    3.1 %  8.2 %  0.99            120 %
@@ -24,7 +25,8 @@ from ascendtile.simulator.precision.metrics import json_value
 
 LEGEND = (
     "error: (predicted - measured) / measured; bound: the roofline of peak rates only; rank: Spearman's correlation; "
-    "*: a figure of ours was fitted on this row"
+    "*: a figure of ours was fitted on this row, all others are held out; numbers: what is not modelled, or how the row was "
+    "simulated, below its table"
 )
 
 # ---- plain data ----
@@ -109,7 +111,9 @@ def page(found: Validation) -> RenderableType:
     shown = [r for r in found.results if r.prediction is not None or not r.row.excluded]
     for group, unit in dict.fromkeys((r.row.group, r.row.unit) for r in shown):
         rows = [r for r in shown if (r.row.group, r.row.unit) == (group, unit)]
-        parts += [Text(f"{clean(group, 60)}, {unit}", style="bold"), _rows(rows), Text()]
+        notes = _numbered(rows)
+        parts += [Text(f"{clean(group, 60)}, {unit}", style="bold"), _rows(rows, notes)]
+        parts += [*(Text(f"{k} {clean(words, 400)}", style="dim") for words, k in notes.items()), Text()]
     if found.groups:
         parts += [_groups(found.groups), Text(f"\n{LEGEND}", style="dim")]
     else:
@@ -117,20 +121,35 @@ def page(found: Validation) -> RenderableType:
     return Parts(*parts, *(Text(f"\n{text}") for text in remarks(found)))
 
 
-def _rows(results: Iterable[Result]) -> Table:
+def _numbered(results: Iterable[Result]) -> dict[str, int]:
+    """The different notes of a table of rows, numbered from 1."""
+    found = dict.fromkeys(words for r in results for words in _told(r))
+    return {words: k + 1 for k, words in enumerate(found)}
+
+
+def _told(result: Result) -> tuple[str, ...]:
+    """What the table says of a row, and how it was predicted."""
+    prediction = result.prediction.note if result.prediction else ""
+    return tuple(words for words in (result.row.note, prediction) if words)
+
+
+def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
     table = _table(
-        ("id", 30, "left"),
+        ("id", 24, "left"),
         ("measured", 9, "right"),
         ("predicted", 9, "right"),
         ("error", 7, "right"),
         ("bound", 9, "right"),
         ("its error", 9, "right"),
+        ("notes", 5, "left"),
     )
     for r in results:
         row = r.row
         name = f"{clean(row.id)}{' *' if row.fitted else ''}{' (excluded)' if row.excluded else ''}"
         cells = (_number(row.measured), _number(r.predicted), _signed(r.error))
-        table.add_row(*(Text(c) for c in (name, *cells, _number(r.roofline), _signed(r.roofline_error))))
+        numbers = " ".join(str(notes[words]) for words in _told(r))
+        bound = (_number(r.roofline), _signed(r.roofline_error))
+        table.add_row(*(Text(c) for c in (name, *cells, *bound, numbers)))
     return table
 
 

@@ -17,6 +17,9 @@ from .table import Row, read_tables
 
 RATES = ("GiB/s", "GB/s", "FLOP/cycle", "TFLOP/s")  # more is better
 FITTED, NOT_FITTED = "fitted", "not fitted"
+# Groups of which one figure is asked for: kernels with a known tiling, or bound by memory.
+HEADLINE = "known tiling or memory-bound"
+HEADLINE_GROUPS = ("memory-bound, known tiling", "memcpy", "matmul, known tiling", "memory-bound")
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Validation:
-    """groups: each group, its fitted and not fitted rows apart, then whole tables, then ranking cases."""
+    """groups: each group, its fitted and not fitted rows apart, then those of `HEADLINE_GROUPS` together, then whole tables,
+    then ranking cases.
+    """
 
     results: tuple[Result, ...]
     groups: tuple[Group, ...]
@@ -129,6 +134,9 @@ def _summaries(results: Sequence[Result]) -> list[Group]:
     judged = [r for r in results if r.judged]
     for name in dict.fromkeys(r.row.group for r in judged):
         out += _with_parts(name, [r for r in judged if r.row.group == name])
+    headline = [r for r in judged if r.row.group in HEADLINE_GROUPS]
+    if len({r.row.group for r in headline}) > 1:
+        out += _with_parts(HEADLINE, headline)
     for name in dict.fromkeys(r.row.table for r in judged):
         out += _with_parts(f"all of {name}", [r for r in judged if r.row.table == name])
     return out
@@ -162,7 +170,9 @@ def _ranked(case: RankingCase, results: list[Result]) -> Group:
     rate = results[0].row.unit in RATES
     cost = [(-1.0 if rate else 1.0) * (r.predicted or 0.0) for r in results]
     wins = all(cost[0] < c for c in cost[1:])
-    right = wins if case.only_first else all(a < b for a, b in pairwise(cost))
+    ties = (r.row.id in case.ties for r in results[1:])
+    steps = (a < b or (tied and a == b) for (a, b), tied in zip(pairwise(cost), ties, strict=True))
+    right = wins if case.only_first else all(steps)
     with_figure = [r for r in results if r.row.measured is not None]
     errors = _summary(with_figure)
     places = [min(k, 1) if case.only_first else k for k in range(len(cost))]

@@ -48,6 +48,21 @@ def test_the_page_fits_80_columns_and_shows_rows_groups_and_exclusions(table, ca
     assert "second * 600 800 +33 % 400 -33 %" in words
     assert "shared group: not fitted 1 5.9 % 5.9 %" in words
     assert "excluded: 1 row (third): the board was cold" in words
+    assert "1 a note" in words
+    assert "2 doubled" in words
+    assert "first 8.5 8 -6 % 4 -53 % 1 2" in words
+
+
+def test_what_nobody_can_predict_is_listed_with_its_reason(table, capsys):
+    lost = "lost,ascend910b1,no such op,others,1,,,7,us,no,A,its source is silent,somewhere,"
+    assert status_of(["validate", "--table", table(ROWS[0], lost)]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "not simulated: 1 row (lost): its source is silent" in words
+    assert "others, us" not in words
+    assert status_of(["validate", "--json", "--table", table(ROWS[0], lost)]) == 0
+    row = json.loads(capsys.readouterr().out)["rows"][1]
+    assert (row["measured"], row["predicted"], row["error"]) == (7.0, None, None)
+    assert row["note"] == "not simulated: its source is silent"
 
 
 def test_json_is_what_scripts_were_promised(table, capsys):

@@ -112,6 +112,19 @@ def test_the_projects_tables_are_whole_and_everything_in_them_is_predicted():
     assert {r.op for r in rows if not r.excluded} <= set(known)
 
 
+def test_what_is_not_simulated_has_a_row_and_a_reason():
+    """Measurements of others.csv have a figure, a reason, and no row of the same name that is simulated."""
+    rows = read_tables()
+    others = [r for r in rows if r.table == "others"]
+    assert len(others) > 150
+    assert all(r.excluded and r.measured and not r.fitted for r in others)
+    found = validate(others)
+    assert not found.failed
+    assert not found.groups
+    assert {r.failure for r in found.results if r.prediction is None} <= {r.excluded for r in others}
+    assert len(found.not_simulated) > 0.95 * len(others)
+
+
 def test_errors_groups_and_what_is_not_judged(table):
     rows = read_table(
         table(
@@ -162,6 +175,34 @@ def test_a_case_may_ask_for_the_winner_only(table):
     rows = read_table(table(*({"id": f"r{k}", "shapes": s, "measured": ""} for k, s in enumerate("132"))))
     case = RankingCase("winner", ("r0", "r1", "r2"), "a test", only_first=True)
     assert [g.right for g in validate(rows, cases=[case]).groups] == [True]
+
+
+def test_a_case_may_allow_ties_where_it_says_so(table):
+    rows = read_table(table(*({"id": f"r{k}", "shapes": s, "measured": ""} for k, s in enumerate("1223"))))
+    ids = tuple(r.id for r in rows)
+
+    def right(*ties):
+        case = RankingCase("four", ids, "a test", ties=ties)
+        return [g.right for g in validate(rows, cases=[case]).groups]
+
+    assert right("r2") == [True]
+    assert right() == right("r1", "r3") == [False]
+
+
+def test_the_groups_that_one_figure_is_asked_for_are_summed_up_together(table):
+    rows = read_table(
+        table(
+            {"group": "memcpy"},
+            {"id": "b", "group": "memory-bound", "shapes": "5", "fitted": "yes"},
+            {"id": "c", "group": "small/launch", "shapes": "100"},
+        )
+    )
+    groups = {g.name: g.summary for g in validate(rows).groups}
+    assert groups["known tiling or memory-bound"].rows == 2
+    assert groups["known tiling or memory-bound"].p90_abs_error == pytest.approx(0.225)
+    assert groups["known tiling or memory-bound: fitted"].median_abs_error == 0.25
+    assert groups["known tiling or memory-bound: not fitted"].median_abs_error == 0
+    assert "known tiling or memory-bound" not in {g.name for g in validate(rows[1:]).groups}
 
 
 values = st.lists(st.floats(0.1, 1e6), min_size=2, max_size=40)

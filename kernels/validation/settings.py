@@ -67,6 +67,7 @@ class Settings:
             "warm_l2": self._warm(),
             "changed_l2": self.number("changed", 0) / 100,
             "unit_flag": self.text("unitflag", "off") == "on",
+            "banks_apart": self.text("banks") == "apart",
         }
         if "l0" in self.words:
             options["l0_tile"] = self.numbers("l0", 3)

@@ -110,6 +110,11 @@ class Geometry:
         return d, h, w
 
     @property
+    def strided_gather(self) -> bool:
+        """Whether the wide image is made phase by phase."""
+        return not self.transposed and any(a.stride > 1 for a in self.axes)
+
+    @property
     def pointwise(self) -> bool:
         """One tap that shifts nothing: a product of matrices without any change of layout."""
         return all(a.whole for a in self.axes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ... import simulator as sim
 from ...simulator import language as tl
+from .fractal_tiles import load_image, load_weight
 from .window_tiles import put_tile
 
 
@@ -50,6 +51,8 @@ def image_tiles(
     BN: tl.constexpr,
     BH: tl.constexpr,
     BW: tl.constexpr,
+    C0: tl.constexpr,
+    WEIGHT_C0: tl.constexpr,
 ):
     """out = the product of src (N, *SRC, SRC_PITCH) and w (GROUPS, taps, ROWS, COLS).
 
@@ -89,8 +92,13 @@ def image_tiles(
             jh, th, oh = 0, AXES[1][0], -AXES[1][3]
             jw, tw, ow = 0, AXES[2][0], -AXES[2][3]
             sd, sh, sw = d * AXES[0][1], h * AXES[1][1], w * AXES[2][1]
-        acc = tl.zeros((BM, BN * BH * BW), tl.float32)
-        for step in range(td * th * tw * k_blocks):
+        acc = (
+            tl.zeros((BN * BH * BW, BM), tl.float32)
+            if OUT_PITCH
+            else tl.zeros((BM, BN * BH * BW), tl.float32)
+        )
+        for turn in range(td * th * tw * k_blocks):
+            step = (turn + tl.program_id(0)) % (td * th * tw * k_blocks)
             tap = step // k_blocks
             ad, ah, aw = tap // (th * tw), tap // tw % th, tap % tw
             if GATHER:
@@ -105,37 +113,16 @@ def image_tiles(
                 at_h = sh + (oh + ah * AXES[1][2])
                 at_w = sw + (ow + aw * AXES[2][2])
                 td_at, th_at, tw_at = ad, ah, aw
-            k = step % k_blocks * BK + tl.arange(0, BK)
-            row = (n[:, None, None, None] * SRC[0] + at_d) * (SRC[1] * SRC[2] * SRC_PITCH)
-            cols = group * K + k[None, None, None, :]
-            src = (
-                row
-                + at_h[None, :, None, None] * (SRC[2] * SRC_PITCH)
-                + at_w[None, None, :, None] * SRC_PITCH
-                + cols
-            )
-            in_h = ((at_h >= 0) & (at_h < SRC[1]))[None, :, None, None]
-            in_w = ((at_w >= 0) & (at_w < SRC[2]))[None, None, :, None]
-            inside = (n < N)[:, None, None, None] & in_h & in_w & (k < K)[None, None, None, :]
-            inside = inside & (at_d >= 0) & (at_d < SRC[0])
-            b = tl.reshape(tl.load(src_ptr + src, mask=inside, other=0.0), (BN * BH * BW, BK))
+            first = step % k_blocks * BK
+            b = load_image(src_ptr, n, at_d, at_h, at_w, group, first, N, SRC, SRC_PITCH, K, BK, C0)
             block = ((group * AXES[0][0] + td_at) * AXES[1][0] + th_at) * AXES[2][0] + tw_at
+            one = block + tl.arange(0, 1)[:, None] + tl.arange(0, 1)[None, :]
             cm = m + tl.arange(0, BM)
-            if GATHER:
-                at = k[:, None] * COLS + cm[None, :]
-                a = tl.trans(
-                    tl.load(
-                        w_ptr + block * (ROWS * COLS) + at,
-                        mask=(k < K)[:, None] & (cm < M)[None, :],
-                        other=0.0,
-                    )
-                )
+            a = tl.reshape(load_weight(w_ptr, one, cm, first, GATHER, ROWS, COLS, BK, WEIGHT_C0), (BM, BK))
+            if OUT_PITCH:
+                acc += tl.dot(tl.reshape(b, (BN * BH * BW, BK)), tl.trans(a))
             else:
-                at = cm[:, None] * COLS + k[None, :]
-                a = tl.load(
-                    w_ptr + block * (ROWS * COLS) + at, mask=(cm < M)[:, None] & (k < K)[None, :], other=0.0
-                )
-            acc += tl.dot(a, tl.trans(b))
+                acc += tl.dot(a, tl.trans(tl.reshape(b, (BN * BH * BW, BK))))
         c = group * M + m + tl.arange(0, BM)
         alive = (m + tl.arange(0, BM) < M) if OUT_PITCH else (c < OUT_CHANNELS) & (m + tl.arange(0, BM) < M)
         put_tile(

@@ -19,7 +19,8 @@ from .geometry import Geometry, Merging
 TILE_BYTES = (
     16384  # of the wider of the two element types, twice for the turned tile; of large images twice as much
 )
-MANY_TILES = 16  # for each core, from which on larger tiles still share the work evenly
+ITEM_US = 0.35  # of a tile on a Vector core, for the choice of cores only
+MANY_TILES = 8  # for each core, from which on larger tiles still share the work evenly
 PATCH_ELEMENTS = 4096
 SPREAD_ELEMENTS = 1024  # of a tile whose elements lie apart in memory: each lands in a block of its own
 
@@ -121,7 +122,15 @@ def rows_step(x: Tensor, out: Tensor, channels: int, product: Product, back: boo
         **{"x_ptr": x, "out_ptr": out, "items": items, "C": channels, "P": positions},
         **{"PITCH": pitch, "BC": bc, "BP": bp, "multibuffer": 2},
     }
-    return Step(from_rows if back else to_rows, min(product.vector_cores, items), arguments)
+    return Step(from_rows if back else to_rows, cores_for(items, product), arguments)
+
+
+def cores_for(items: int, product: Product) -> int:
+    """Vector cores for a launch of so many tiles: one that wakes fewer cores starts earlier."""
+    most = min(items, product.vector_cores)
+    one, every = (product.number(f"launch.{n}_overhead_us") for n in ("single_core", "all_cores"))
+    wake = (every - one) / max(1, product.vector_cores - 1)
+    return min(range(1, most + 1), key=lambda n: (-(-items // n) * ITEM_US + n * wake, n))
 
 
 def turned_tile(pitch: int, positions: int, elements: int) -> tuple[int, int]:
@@ -151,14 +160,14 @@ def blocks_step(
         **{"TAPS": g.taps, "EXTENT": m.extent, "ROWS": m.narrow, "COLS": m.wide, "BA": ba, "BB": bb},
         **{"BACK": back, "THROUGH_FP16": through_fp16, "multibuffer": 2},
     }
-    return Step(weight_blocks, min(product.vector_cores, items), arguments)
+    return Step(weight_blocks, cores_for(items, product), arguments)
 
 
 def clear_step(out: Tensor, product: Product) -> Step:
     """Launch that fills a tensor with zero."""
     cols = min(8192, up(out.size, 16))
     arguments = {"out_ptr": out, "n": out.size, "COLS": cols}
-    return Step(clear, min(product.vector_cores, -(-out.size // cols)), arguments)
+    return Step(clear, cores_for(-(-out.size // cols), product), arguments)
 
 
 @sim.jit
@@ -215,4 +224,4 @@ def patches_step(x: Tensor, out: Tensor, g: Geometry, product: Product, back: bo
         },
         **{"PITCH": rows.shape[-1], "BW": bw, "BACK": back, "multibuffer": 2},
     }
-    return Step(fold_patches, min(product.vector_cores, items), arguments)
+    return Step(fold_patches, cores_for(items, product), arguments)

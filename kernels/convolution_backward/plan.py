@@ -16,13 +16,15 @@ from ...simulator.products import Product
 from ..combine import sum_partials_step
 from ..matmul_tiles import cast_step
 from ..operator import Plan, Step, Tensor, Tensors, Workshop, dtype_of
-from .bias_tiles import bias_cut, bias_step
-from .call import INPUTS, Call, call_of
+from .both_tiles import joined
+from .call import INPUTS, RESULTS, Call, call_of
 from .checks import is_empty
 from .geometry import Axis, Geometry, Merging, geometry, merge_groups
 from .image_tiles import image_tiles
 from .layout_tiles import blocks_step, clear_step, patches_step, rows_step
-from .tiling import choose, position_tile, weight_tiles_of
+from .preparation import Preparation, bias_cut
+from .tile_costs import Image, Weights
+from .tiling import choose
 from .weight_tiles import weight_tiles
 from .window_tiles import image_windows
 
@@ -40,21 +42,15 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     if is_empty(call):
         return _empty(call, workshop, knobs)
     maker = Maker(tensors, call, knobs, workshop)
-    outputs: dict[str, Tensor] = {}
-    wanted = call.wants
-    if wanted[0]:
-        outputs["grad_input"] = maker.grad_input()
-    if wanted[1]:
-        outputs["grad_weight"] = maker.grad_weight()
-    if wanted[2]:
-        outputs["grad_bias"] = maker.grad_bias()
-    return Plan(tuple(maker.steps), outputs, maker.tiling, maker.notes())
+    makers = maker.grad_input, maker.grad_weight, maker.grad_bias
+    outputs = {n: make() for n, make, wanted in zip(RESULTS, makers, call.wants, strict=True) if wanted}
+    return Plan(maker.steps, outputs, maker.tiling, maker.notes())
 
 
 def _empty(call: Call, workshop: Workshop, knobs: Mapping[str, Any]) -> Plan:
     """Nothing to multiply: gradients of weight and bias are zero."""
     outputs: dict[str, Tensor] = {}
-    for n, wanted in zip(("grad_input", "grad_weight", "grad_bias"), call.wants, strict=True):
+    for n, wanted in zip(RESULTS, call.wants, strict=True):
         view = getattr(call, n)
         if wanted:
             outputs[n] = workshop.tensor(view.shape, _type(view.dtype))
@@ -76,11 +72,30 @@ class Maker:
         self.patches = self.unfolded.patches and knobs["taps"] in ("auto", "patch")
         self.g: Geometry = self.unfolded.folded() if self.patches else self.unfolded
         self.merging: Merging = merge_groups(self.g, 32 // self.compute.itemsize, knobs["merged_groups"])
-        self.tiling = choose(self.g, self.merging, knobs, self.product, self.compute.itemsize)
+        operand, size = self.found.operand, self.compute.itemsize
+        self.chosen = choose(self.g, self.merging, knobs, self.product, operand, size)
+        self.tiling = self.chosen.knobs
         if self.patches:
             self.tiling["taps"] = "patch"
-        self.steps: list[Step] = []
+        self.first = Preparation(self.product)
+        self.before: list[Step] = []
+        self.products: list[Step] = []
+        self.after: list[Step] = []
         self.images: dict[str, Tensor] = {}
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Layouts, then products, then what turns their sums into results."""
+        prepared = self.first.step()
+        return (*([prepared] if prepared else ()), *self.before, *self._joined(), *self.after)
+
+    def _joined(self) -> list[Step]:
+        """The launches of products: one for both where windows make grad_input."""
+        apart = self.tiling["launches"] == "apart" or len(self.products) < 2
+        if apart or self.tiling["taps"] == "reload":
+            return self.products
+        image, weight = self.products
+        return [joined(image, weight, self.tiling["cores"])]
 
     # -- operands ----------------------------------------------------------------------------------------------------
 
@@ -91,25 +106,37 @@ class Maker:
             wide = which == "wide"
             source = self.tensors["grad_output" if wide == g.transposed else "input"]
             pitch, sizes = (m.wide_pitch, g.wide_sizes) if wide else (m.narrow_pitch, g.narrow_sizes)
-            rows = self.workshop.tensor((g.batch, *sizes, pitch), self.compute)
-            self.steps.append(
-                patches_step(source, rows, self.unfolded, self.product)
-                if wide and self.patches
-                else rows_step(source, rows, source.shape[1], self.product)
-            )
+            c0 = self.c0
+            shape = (g.batch, pitch // c0, *sizes, c0) if c0 else (g.batch, *sizes, pitch)
+            rows = self.workshop.tensor(shape, self.compute)
+            if c0:
+                self.first.image(source, rows)
+            elif wide:
+                self.before.append(patches_step(source, rows, self.unfolded, self.product))
+            else:
+                self.before.append(rows_step(source, rows, source.shape[1], self.product))
             self.images[which] = rows
         return self.images[which]
 
+    @property
+    def c0(self) -> int:
+        """Channels of a block of images, or 0: rows of all channels."""
+        return 0 if self.patches else 32 // self.compute.itemsize
+
+    @property
+    def weight_c0(self) -> int:
+        """Channels of a block of weights, or 0: matrices as they are."""
+        return 0 if self.merging.extent > 1 else 32 // self.compute.itemsize
+
     def weight_blocks(self) -> Tensor:
+        """The weight, tap by tap, as what makes grad_input reads it."""
         g, m = self.g, self.merging
         blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), self.compute)
-        if not self.dense:
-            self.steps.append(clear_step(blocks, self.product))
-            self.steps.append(blocks_step(self.tensors["weight"], blocks, g, m, self.product))
-            return blocks
-        shape = (m.count, g.taps, m.narrow * m.wide)
-        rows = _seen_as(blocks, shape, self.workshop)
-        self.steps.append(rows_step(self.tensors["weight"], rows, shape[2], self.product))
+        if self.weight_c0:
+            self.first.weight(self.tensors["weight"], blocks, g, m, self.weight_c0)
+        else:
+            self.before.append(clear_step(blocks, self.product))
+            self.before.append(blocks_step(self.tensors["weight"], blocks, g, m, self.product))
         return blocks
 
     @property
@@ -124,6 +151,7 @@ class Maker:
             "l0_tile": base if all(base) else None,
             "accumulate": self.tiling["accumulate"],
             "hf32_round": self.found.hf32_round,
+            "unit_flag": self.tiling["unit_flag"] == "on",
         }
 
     # -- results -----------------------------------------------------------------------------------------------------
@@ -139,10 +167,10 @@ class Maker:
             if g.transposed
             else (g.wide_sizes, g.groups * g.wide_channels, m.wide_pitch)
         )
-        apart = not g.transposed and any(a.stride > 1 for a in self.unfolded.axes)
+        apart = self.unfolded.strided_gather
         shape = (g.batch, *sizes, pitch) if apart else (g.batch, channels, *sizes)
         target = self.workshop.tensor(shape, written)
-        self.steps.append(self._image_step(source, blocks, target, sizes, channels, pitch if apart else 0))
+        self.products.append(self._image_step(source, blocks, target, sizes, channels, pitch if apart else 0))
         if not apart and written == wanted:
             return (
                 target.reshape(view.shape)
@@ -150,7 +178,7 @@ class Maker:
                 else self.workshop.tensor(view.shape, wanted)
             )
         out = self.workshop.tensor(view.shape, wanted)
-        self.steps.append(
+        self.after.append(
             patches_step(target, out, self.unfolded, self.product, back=True)
             if self.patches
             else rows_step(target, out, channels, self.product, back=True)
@@ -172,16 +200,15 @@ class Maker:
         gather = not g.transposed
         strides = tuple(a.stride for a in g.axes)
         phases = tuple(a.phases(gather) for a in g.axes)
-        counts = [-(-n // len(p)) for n, p in zip(sizes, phases, strict=True)]
-        bn, bh, bw = position_tile(g.batch, counts[1], counts[2], t["block_p"])
-        per_group = m.wide if gather else m.narrow
-        blocks_of = -(-g.batch // bn) * counts[0] * -(-counts[1] // bh) * -(-counts[2] // bw)
-        items = m.count * blocks_of * -(-per_group // t["block_m"])
+        bn, bh, bw = self.chosen.image
+        items = Image.of(g, m).tiles(t["block_m"], self.chosen.image)
         arguments: dict[str, Any] = {
             **{"src_ptr": source, "w_ptr": blocks, "out_ptr": out, "N": g.batch},
             **{
-                "SRC": source.shape[1:4],
-                "SRC_PITCH": source.shape[4],
+                "SRC": g.narrow_sizes if gather else g.wide_sizes,
+                "SRC_PITCH": m.narrow_pitch if gather else m.wide_pitch,
+                "C0": self.c0,
+                "WEIGHT_C0": self.weight_c0,
                 "OUT": sizes,
                 "OUT_CHANNELS": channels,
             },
@@ -205,23 +232,24 @@ class Maker:
         g, m, t, view = self.g, self.merging, self.tiling, self.call.grad_weight
         assert view is not None
         narrow, wide = self.image("narrow"), self.image("wide")
-        blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), ty.float32)
-        parts = t["weight_parts"]
+        parts, through = t["weight_parts"], self.through_fp16()
+        # Sums that are whole leave L0C in the type of the result.
+        summed = _type(view.dtype) if parts == 1 and not through else ty.float32
+        blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), summed)
         if parts > 1 and t["combine"] == "atomic":
-            self.steps.append(clear_step(blocks, self.product))
+            self.first.zero(blocks)
         target = blocks
         if parts > 1 and t["combine"] == "two_phase":
             target = self.workshop.tensor((parts, *blocks.shape), ty.float32)
-        self.steps.append(self._weight_step(narrow, wide, target, parts, blocks.size))
+        self.products.append(self._weight_step(narrow, wide, target, parts, blocks.size))
         if target is not blocks:
-            self.steps.append(sum_partials_step(target, blocks, self.product.vector_cores, t["buffers"]))
+            self.after.append(sum_partials_step(target, blocks, self.product.vector_cores, t["buffers"]))
         out = self.workshop.tensor(view.shape, _type(view.dtype))
-        through = self.through_fp16()
         if self.dense and not through:
             rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
-            self.steps.append(rows_step(rows, out, rows.shape[2], self.product, back=True))
+            self.after.append(rows_step(rows, out, rows.shape[2], self.product, back=True))
         else:
-            self.steps.append(blocks_step(blocks, out, g, m, self.product, back=True, through_fp16=through))
+            self.after.append(blocks_step(blocks, out, g, m, self.product, back=True, through_fp16=through))
         return out
 
     def through_fp16(self) -> bool:
@@ -230,18 +258,17 @@ class Maker:
 
     def _weight_step(self, narrow: Tensor, wide: Tensor, out: Tensor, parts: int, stride: int) -> Step:
         g, m, t = self.g, self.merging, self.tiling
-        bn, bh, bw = position_tile(g.batch, g.narrow_sizes[1], g.narrow_sizes[2], t["weight_p"])
-        chunks = (
-            -(-g.batch // bn) * g.narrow_sizes[0] * -(-g.narrow_sizes[1] // bh) * -(-g.narrow_sizes[2] // bw)
-        )
+        bn, bh, bw = self.chosen.weight
+        weights = Weights(g, m)
+        chunks = weights.chunks(self.chosen.weight)
         part = -(-chunks // parts)
-        items = weight_tiles_of(g, m, t) * parts
+        items = weights.tiles(t["weight_m"], t["weight_n"]) * parts
         arguments = {
             **{"narrow_ptr": narrow, "wide_ptr": wide, "out_ptr": out, "items": items, "N": g.batch},
-            **{"chunks": chunks, "part": part, "part_stride": stride},
+            **{"done": 0, "chunks": chunks, "part": part, "part_stride": stride},
             **{"NARROW": g.narrow_sizes, "NARROW_PITCH": m.narrow_pitch, "WIDE": g.wide_sizes},
             **{"WIDE_PITCH": m.wide_pitch, "AXES": _axes(g), "ROWS": m.narrow, "COLS": m.wide},
-            "EVEN": _divide((g.batch, *g.narrow_sizes[1:], m.narrow), (bn, bh, bw, t["weight_m"])),
+            "C0": self.c0,
             **{"GROUPS": m.count, "BA": t["weight_m"], "BB": t["weight_n"], "BN": bn, "BH": bh, "BW": bw},
             **{"ATOMIC": parts > 1 and t["combine"] == "atomic", "multibuffer": t["buffers"]},
         }
@@ -254,8 +281,8 @@ class Maker:
         cut = bias_cut(dy, cores)
         out = self.workshop.tensor(view.shape, _type(view.dtype))
         parts = self.workshop.tensor((cut[3], dy.shape[1]), ty.float32)
-        self.steps.append(bias_step(dy, parts, cut, cores))
-        self.steps.append(sum_partials_step(parts, out, cores, self.tiling["buffers"]))
+        self.first.bias(dy, cut, parts)
+        self.after.append(sum_partials_step(parts, out, cores, self.tiling["buffers"]))
         return out
 
     def notes(self) -> tuple[str, ...]:
@@ -271,10 +298,6 @@ class Maker:
                 "grad_weight of several groups passes FP16 on its way out, as the vendor's 2D path does"
             )
         return tuple(words)
-
-
-def _divide(lengths: tuple[int, ...], parts: tuple[int, ...]) -> bool:
-    return not any(n % p for n, p in zip(lengths, parts, strict=True))
 
 
 def _axes(g: Geometry) -> tuple[tuple[int, ...], ...]:

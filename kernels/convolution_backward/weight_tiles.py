@@ -11,6 +11,8 @@ from __future__ import annotations
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.language.extra.cann import extension as al
+from .fractal_tiles import load_image
+from .prepare_tiles import next_core
 
 
 @sim.jit
@@ -18,6 +20,7 @@ def weight_tiles(
     narrow_ptr,
     wide_ptr,
     out_ptr,
+    done,
     items,
     N,
     chunks,
@@ -36,30 +39,23 @@ def weight_tiles(
     BN: tl.constexpr,
     BH: tl.constexpr,
     BW: tl.constexpr,
-    EVEN: tl.constexpr,
+    C0: tl.constexpr,
     ATOMIC: tl.constexpr,
 ):
-    """out (GROUPS, taps, ROWS, COLS) fp32 of narrow (N, *NARROW, pitch) and wide (N, *WIDE, pitch).
+    """out (GROUPS, taps, ROWS, COLS) of narrow (N, *NARROW, pitch) and wide (N, *WIDE, pitch).
 
     AXES: taps, stride, dilation, padding before, for D, H, W. chunks: of BN images x BH x BW positions, `part` of them are
-    summed by one item; items: parts x groups x rows of taps x blocks of BA rows x blocks of BB columns. EVEN: chunks and
-    blocks divide the narrow image, so that none of it is masked.
+    summed by one item; items: parts x groups x rows of taps x blocks of BA rows x blocks of BB columns. C0: as for
+    `load_image`. done: items of other work before this in the same launch. Tiles of one part go round its chunks from
+    different ones on, see `phase_sum`.
     """
     KH: tl.constexpr = AXES[1][0]
     KW: tl.constexpr = AXES[2][0]
     SPAN: tl.constexpr = (BW - 1) * AXES[2][1] + (KW - 1) * AXES[2][2] + 1
     a_blocks, b_blocks = tl.cdiv(ROWS, BA), tl.cdiv(COLS, BB)
     across, down = tl.cdiv(NARROW[2], BW), tl.cdiv(NARROW[1], BH)
-    h_wide = (tl.arange(0, BH) * AXES[1][1])[None, :, None, None]
-    w_wide = tl.arange(0, SPAN)[None, None, :, None]
-    images, h_at, w_at = tl.arange(0, BN), tl.arange(0, BH), tl.arange(0, BW)
-    offsets = images[:, None, None, None] * (NARROW[0] * NARROW[1] * NARROW[2] * NARROW_PITCH)
-    offsets += (
-        h_at[None, :, None, None] * (NARROW[2] * NARROW_PITCH) + w_at[None, None, :, None] * NARROW_PITCH
-    )
-    seen = images[:, None, None, None] * (WIDE[0] * WIDE[1] * WIDE[2] * WIDE_PITCH)
-    seen += h_wide * (WIDE[2] * WIDE_PITCH) + w_wide * WIDE_PITCH
-    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+    of_split = a_blocks * b_blocks * AXES[0][0] * KH * GROUPS
+    for item in range(next_core(done), items, tl.num_programs(0)):
         b_first = item % b_blocks * BB
         a_first = item // b_blocks % a_blocks * BA
         row = item // (b_blocks * a_blocks) % (AXES[0][0] * KH)
@@ -68,32 +64,22 @@ def weight_tiles(
         shift_d = row // KH * AXES[0][2] - AXES[0][3]
         shift_h = row % KH * AXES[1][2] - AXES[1][3]
         ca, cb = a_first + tl.arange(0, BA), b_first + tl.arange(0, BB)
-        narrow_at = offsets + (group * ROWS + ca)[None, None, None, :]
-        wide_at = seen + (group * COLS + cb)[None, None, None, :]
-        in_a, in_b = (ca < ROWS)[None, None, None, :], (cb < COLS)[None, None, None, :]
         sums = (tl.zeros((BA, BB), tl.float32),) * KW
-        for chunk in range(split * part, tl.minimum(split * part + part, chunks)):
+        first, length = split * part, tl.minimum(part, chunks - split * part)
+        start = item % of_split * length // of_split
+        for turn in range(0, length):
+            chunk = first + (turn + start) % length
             w = chunk % across * BW
             h = chunk // across % down * BH
             d = chunk // (across * down) % NARROW[0]
-            n = chunk // (across * down * NARROW[0]) * BN
-            at = (((n * NARROW[0] + d) * NARROW[1] + h) * NARROW[2] + w) * NARROW_PITCH
-            if EVEN:
-                a = tl.load(narrow_ptr + at + narrow_at)
-            else:
-                alive = (images < N - n)[:, None, None, None] & (h_at < NARROW[1] - h)[None, :, None, None]
-                alive = alive & (w_at < NARROW[2] - w)[None, None, :, None] & in_a
-                a = tl.load(narrow_ptr + at + narrow_at, mask=alive, other=0.0)
-            first_d = d * AXES[0][1] + shift_d
-            first_h, first_w = h * AXES[1][1] + shift_h, w * AXES[2][1] - AXES[2][3]
-            at = (((n * WIDE[0] + first_d) * WIDE[1] + first_h) * WIDE[2] + first_w) * WIDE_PITCH
-            inside = (h_wide >= 0 - first_h) & (h_wide < WIDE[1] - first_h) & in_b
-            inside = inside & (w_wide >= 0 - first_w) & (w_wide < WIDE[2] - first_w)
-            if not EVEN:
-                inside = inside & (images < N - n)[:, None, None, None]
-            if AXES[0][3] > 0 or AXES[0][0] > 1:
-                inside = inside & (first_d >= 0) & (first_d < WIDE[0])
-            b = tl.load(wide_ptr + at + wide_at, mask=inside, other=0.0)
+            n = chunk // (across * down * NARROW[0]) * BN + tl.arange(0, BN)
+            h_at, w_at = h + tl.arange(0, BH), w + tl.arange(0, BW)
+            a = load_image(
+                narrow_ptr, n, d, h_at, w_at, group, a_first, N, NARROW, NARROW_PITCH, ROWS, BA, C0
+            )
+            at_d, at_h = d * AXES[0][1] + shift_d, h_at * AXES[1][1] + shift_h
+            at_w = w * AXES[2][1] - AXES[2][3] + tl.arange(0, SPAN)
+            b = load_image(wide_ptr, n, at_d, at_h, at_w, group, b_first, N, WIDE, WIDE_PITCH, COLS, BB, C0)
             turned = tl.trans(tl.reshape(a, (BN * BH * BW, BA)))
             added = ()
             for j in tl.static_range(KW):
@@ -109,4 +95,5 @@ def weight_tiles(
             if ATOMIC:
                 tl.atomic_add(out_ptr + j * ROWS * COLS + out_at, sums[j], mask=alive)
             else:
-                tl.store(out_ptr + split * part_stride + j * ROWS * COLS + out_at, sums[j], mask=alive)
+                whole = sums[j].to(out_ptr.dtype.element_ty)
+                tl.store(out_ptr + split * part_stride + j * ROWS * COLS + out_at, whole, mask=alive)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.language.extra.cann import extension as al
+from .fractal_tiles import load_image, load_weight
 
 
 @sim.jit
@@ -37,13 +38,15 @@ def phase_sum(
     BN: tl.constexpr,
     BH: tl.constexpr,
     BW: tl.constexpr,
+    C0: tl.constexpr,
+    WEIGHT_C0: tl.constexpr,
+    TURNED: tl.constexpr,
 ):
-    """(BM, BN * BH * BW) fp32: channels cm of images n at one phase of positions from (d, h, w) on.
+    """(BM, BN * BH * BW) fp32: channels cm of images n at one phase of positions from (d, h, w) on; TURNED: the other way.
 
     Sums go round from step `start` on: cores that start apart do not read the same weights at the same time, which L2 serves
     to one after the other.
     """
-    M: tl.constexpr = COLS if GATHER else ROWS
     K: tl.constexpr = ROWS if GATHER else COLS
     TD: tl.constexpr = PHASE[0]
     TH: tl.constexpr = PHASE[1]
@@ -53,42 +56,30 @@ def phase_sum(
     k_blocks = tl.cdiv(K, BK)
     at_h = h * STEPS[1] + TH[2] + tl.arange(0, SPAN_H)
     at_w = w * STEPS[2] + TW[2] + tl.arange(0, SPAN_W)
-    plane = n[:, None, None, None] * (SRC[0] * SRC[1] * SRC[2] * SRC_PITCH) + group * K
-    rows = plane + at_h[None, :, None, None] * (SRC[2] * SRC_PITCH) + at_w[None, None, :, None] * SRC_PITCH
-    in_h = ((at_h >= 0) & (at_h < SRC[1]))[None, :, None, None]
-    seen = in_h & ((at_w >= 0) & (at_w < SRC[2]))[None, None, :, None] & (n < N)[:, None, None, None]
-    tap_h = (TH[4] + tl.arange(0, TH[1]) * TH[5])[:, None, None, None]
-    tap_w = (TW[4] + tl.arange(0, TW[1]) * TW[5])[None, :, None, None]
-    taps = group * (TAPS[0] * TAPS[1] * TAPS[2]) + tap_h * TAPS[2] + tap_w
-    deep = tl.arange(0, BK)
-    acc = tl.zeros((BM, BN * BH * BW), tl.float32)
+    down = (TH[4] + tl.arange(0, TH[1]) * TH[5])[:, None]
+    taps = (
+        group * (TAPS[0] * TAPS[1] * TAPS[2])
+        + down * TAPS[2]
+        + (TW[4] + tl.arange(0, TW[1]) * TW[5])[None, :]
+    )
+    acc = tl.zeros((BN * BH * BW, BM), tl.float32) if TURNED else tl.zeros((BM, BN * BH * BW), tl.float32)
     for turn in range(TD[1] * k_blocks):
         step = (turn + start) % (TD[1] * k_blocks)
-        first, plane_tap = step % k_blocks * BK, step // k_blocks
-        at_d = d * STEPS[0] + TD[2] + plane_tap * TD[3]
-        inside = seen & (deep < K - first)[None, None, None, :] & (at_d >= 0) & (at_d < SRC[0])
-        src = rows + (at_d * (SRC[1] * SRC[2] * SRC_PITCH) + first) + deep[None, None, None, :]
-        image = tl.load(src_ptr + src, mask=inside, other=0.0)
-        tap = (taps + (TD[4] + plane_tap * TD[5]) * (TAPS[1] * TAPS[2])) * (ROWS * COLS)
-        if GATHER:
-            at = tap + first * COLS + deep[None, None, :, None] * COLS + cm[None, None, None, :]
-            alive = (deep < K - first)[None, None, :, None] & (cm < M)[None, None, None, :]
-        else:
-            at = tap + first + cm[None, None, :, None] * COLS + deep[None, None, None, :]
-            alive = (cm < M)[None, None, :, None] & (deep < K - first)[None, None, None, :]
-        weight = tl.load(w_ptr + at, mask=alive, other=0.0)
+        first, plane = step % k_blocks * BK, step // k_blocks
+        at_d = d * STEPS[0] + TD[2] + plane * TD[3]
+        image = load_image(src_ptr, n, at_d, at_h, at_w, group, first, N, SRC, SRC_PITCH, K, BK, C0)
+        block = taps + (TD[4] + plane * TD[5]) * (TAPS[1] * TAPS[2])
+        weight = load_weight(w_ptr, block, cm, first, GATHER, ROWS, COLS, BK, WEIGHT_C0)
         for i in tl.static_range(TH[1]):
             for j in tl.static_range(TW[1]):
                 place = (0, i * TH[3], j * TW[3], 0)
                 window = al.extract_slice(image, place, (BN, BH, BW, BK), (1, STEPS[1], STEPS[2], 1))
-                b = tl.trans(tl.reshape(window, (BN * BH * BW, BK)))
-                if GATHER:
-                    part = al.extract_slice(weight, (i, j, 0, 0), (1, 1, BK, BM), (1, 1, 1, 1))
-                    a = tl.trans(tl.reshape(part, (BK, BM)))
+                a = tl.reshape(al.extract_slice(weight, (i, j, 0, 0), (1, 1, BM, BK), (1, 1, 1, 1)), (BM, BK))
+                rows = tl.reshape(window, (BN * BH * BW, BK))
+                if TURNED:
+                    acc += tl.dot(rows, tl.trans(a))
                 else:
-                    part = al.extract_slice(weight, (i, j, 0, 0), (1, 1, BM, BK), (1, 1, 1, 1))
-                    a = tl.reshape(part, (BM, BK))
-                acc += tl.dot(a, b)
+                    acc += tl.dot(a, tl.trans(rows))
     return acc
 
 
@@ -107,7 +98,10 @@ def put_tile(
     OUT_CHANNELS: tl.constexpr,
     OUT_PITCH: tl.constexpr,
 ):
-    """Store acc (channels c, positions) at planes d, rows h and columns w of images n; OUT_PITCH as for `image_tiles`."""
+    """Store acc (channels c, positions), turned if OUT_PITCH, at planes d, rows h and columns w of images n.
+
+    OUT_PITCH as for `image_tiles`.
+    """
     tile = acc.to(out_ptr.dtype.element_ty)
     if OUT_PITCH == 0:
         at = (n[None, :, None, None] * OUT_CHANNELS + c[:, None, None, None]) * (OUT[0] * OUT[1] * OUT[2])
@@ -124,7 +118,7 @@ def put_tile(
         )
         alive = (n < N)[:, None, None, None] & (h < OUT[1])[None, :, None, None] & (d < OUT[0])
         alive = alive & (w < OUT[2])[None, None, :, None] & alive_c[None, None, None, :]
-        turned = tl.reshape(tl.trans(tile), (n.shape[0], h.shape[0], w.shape[0], c.shape[0]))
+        turned = tl.reshape(tile, (n.shape[0], h.shape[0], w.shape[0], c.shape[0]))
         tl.store(out_ptr + at, turned, mask=alive)
 
 
@@ -153,6 +147,8 @@ def image_windows(
     BN: tl.constexpr,
     BH: tl.constexpr,
     BW: tl.constexpr,
+    C0: tl.constexpr,
+    WEIGHT_C0: tl.constexpr,
 ):
     """As `image_tiles`. PHASES: for each phase, for D, H, W (position, taps, place of the first, distance, first tap, step).
 
@@ -175,7 +171,8 @@ def image_windows(
         for phase in tl.static_range(len(PHASES)):
             acc = phase_sum(
                 src_ptr, w_ptr, N, n, d, h, w, group, cm, tl.program_id(0),
-                PHASES[phase], SRC, SRC_PITCH, TAPS, STEPS, GATHER, ROWS, COLS, BM, BK, BN, BH, BW,
+                PHASES[phase], SRC, SRC_PITCH, TAPS, STEPS, GATHER, ROWS, COLS, BM, BK, BN, BH, BW, C0, WEIGHT_C0,
+                OUT_PITCH > 0,
             )  # fmt: skip
             out_h = (h + tl.arange(0, BH)) * EACH[1] + PHASES[phase][1][0]
             out_w = (w + tl.arange(0, BW)) * EACH[2] + PHASES[phase][2][0]

@@ -11,8 +11,8 @@ from ..errors import UsageError
 from ..products import Product
 from .geometry import align
 
-# A window of an image on its way to L0: 1.1 times the cycles of a plain load and 32 more (TIK cost model, see the note at
-# path.l1_to_l0a.fixed_cycles; it reproduces the vendor's measured time of a matmul that loads this way).
+# A window of an image on its way to L0, where the product's file has no figure of LoadData3D: 1.1 times the cycles of a
+# plain load and 32 more (TIK cost model, see the note at path.l1_to_l0a.fixed_cycles).
 LOAD3D_FACTOR, LOAD3D_CYCLES = 1.1, 32.0
 ITEM_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "hf32": 4, "int8": 1}
 
@@ -42,6 +42,7 @@ class CubeCosts:
         )
         self.to_l0a = _path(product, "l1_to_l0a")
         self.to_l0b = _path(product, "l1_to_l0b")
+        self.loads_3d = product.has("path.l1_to_l0a.load3d_slowdown")
 
     def k_block(self, operand: str) -> tuple[int, int]:
         """(k0: elements of 32 bytes, k per cycle) of an operand type."""
@@ -59,10 +60,11 @@ class CubeCosts:
         return -(-m // self.rows) * -(-n // self.columns) * -(-k // k0) * max(1.0, k0 / per_cycle)
 
     def load_cycles(self, path: tuple[float, float], rows: int, depth_bytes: int, window: bool) -> float:
-        """Cycles from L1 to L0A or L0B."""
+        """Cycles from L1 to L0A or L0B; a window of an image takes LoadData3D, which `path` may be of already."""
         fixed, rate = path
         cycles = align(rows, 16) * depth_bytes / rate
-        return LOAD3D_CYCLES + LOAD3D_FACTOR * cycles if window else fixed + cycles
+        extra = window and not self.loads_3d
+        return LOAD3D_CYCLES + LOAD3D_FACTOR * cycles if extra else fixed + cycles
 
     def barrier_cycles(self, m: int, n: int) -> float:
         """An accumulation that is too short to hide the drain waits for it."""

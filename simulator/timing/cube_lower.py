@@ -23,7 +23,7 @@ class CubeLowering(Walker):
     plan: Plan
     recorder: Recorder
     current: dict[int, int]
-    products: int
+    products: tuple[int, int]  # loads to L0A and to L0B so far
 
     def cube_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A tile that is loaded to be an operand: GM to L1, ND to NZ on the way."""
@@ -60,20 +60,28 @@ class CubeLowering(Walker):
         writes, clobbers = self.target(r)  # type: ignore[attr-defined]
         acc = op.args[2]
         adds = acc is not None and bool(plan.placement.slot_of) and self._in_place(acc, r)
+        kept = plan.kept_operand(op)
         for part in plan.product_parts(op):
-            pair = self.next_pair()
-            self._fixed(op, plan.wiring.mte1, part.a_cycles, 0.0, both, (pair[0],), ())
-            self._fixed(op, plan.wiring.mte1, part.b_cycles, 0.0, both, (pair[1],), ())
+            pair = self.half(0, kept != 0), self.half(1, kept != 1)
+            for side, cycles in enumerate((part.a_cycles, part.b_cycles)):
+                if side != kept:
+                    self._fixed(op, plan.wiring.mte1, cycles, 0.0, both, (pair[side],), ())
             self._fixed(op, plan.wiring.mmad, part.m_cycles, 0.0, pair, writes, clobbers)
         if acc is not None and not adds:
             self._add_in_ub(op, acc, r)
         elif r.id in plan.homes.copied_to_ub:
             self.to_ub(op, r)
 
-    def next_pair(self) -> tuple[int, int]:
-        """Halves of L0A and L0B for the next product: they alternate."""
-        self.products += 1
-        return self.plan.l0_slots[(self.products - 1) % 2]
+    def half(self, side: int, fresh: bool) -> int:
+        """The half of L0A (side 0) or L0B (1) for the next product: they alternate, but for an operand that stays."""
+        if fresh:
+            self.count_load(side)
+        return self.plan.l0_slots[(self.products[side] - 1) % 2][side]
+
+    def count_load(self, side: int) -> None:
+        """One more load to L0A or L0B."""
+        a, b = self.products
+        self.products = (a + 1, b) if side == 0 else (a, b + 1)
 
     def _in_place(self, acc: Value, r: Value) -> bool:
         """Whether the accumulator lies where the product is added to it (or starts as zero)."""

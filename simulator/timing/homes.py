@@ -17,7 +17,7 @@ from ..frontend.buffers import moved
 from ..frontend.cores import VECTOR
 from ..frontend.program import Op, Program, Region, Value
 from .buffer_homes import made_in_place
-from .geometry import VIEWS, Definitions
+from .geometry import BLOCK_BYTES, VIEWS, Definitions, element_bits
 
 UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
 OUT_CASTS = ("fp16", "bf16", "fp32")
@@ -27,8 +27,19 @@ def looks_through(op: Op) -> bool:
     """Whether the Cube reads the operand of an operation in place of its result: views, and matrices transposed."""
     order = op.attrs["order"] if op.kind == "permute" else ()
     return op.kind in (*VIEWS, "from_l1") or (
-        op.kind == "permute" and order[:-2] == tuple(range(len(order) - 2))
+        op.kind == "permute" and (order[:-2] == tuple(range(len(order) - 2)) or is_fractal(op))
     )
+
+
+def is_fractal(op: Op) -> bool:
+    """Whether a permutation says that columns of 32 bytes are the blocks of a row: (..., blocks, rows, C0) as (..., rows,
+    blocks, C0). L1 keeps matrices that way (NZ), so that a tile that comes so (NC1HWC0, FRACTAL_Z) is one already.
+    """
+    order, r = op.attrs["order"], op.results[0]
+    if len(order) < 3 or r.is_pointer or r.shape[-1] * element_bits(r) != 8 * BLOCK_BYTES:
+        return False
+    others = (*order[:-2], order[-1])
+    return order[-1] == len(order) - 1 and others == tuple(sorted(others))
 
 
 def is_window(op: Op) -> bool:

@@ -63,7 +63,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         self.touch = touch
         self.current: dict[int, int] = {}
         self.turn_counts: dict[int, int] = {}
-        self.products = 0
+        self.products = (0, 0)
         self.pending = 0
         self.pending_loc = Loc("", 0)
         self.last_active = numbers

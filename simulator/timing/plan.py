@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..frontend.program import Loc, Op, Program, Value
+from ..frontend.program import Loc, Op, Program, Region, Value
 from ..products import Product
 from ..run import ASSUMED_FIGURES
 from ..units.cube_rules import operand_format
@@ -175,6 +176,7 @@ class Plan:
         self.workspace_slot = first + 4
         self._parts: dict[int, list[Part]] = {}
         self.tiles: dict[int, tuple[Op, L0Tile]] = {}  # of each product, by operation
+        self._after = dict(_neighbours(self.program.body))
 
     @property
     def slots(self) -> int:
@@ -238,6 +240,18 @@ class Plan:
             found = self._parts[op.id] = self._cut(op)
         return found
 
+    def kept_operand(self, op: Op) -> int:
+        """0 or 1 if that operand of a product is still in L0 from the product right before it, else -1.
+
+        Both take one L0 tile, so that nothing else has come to that half of L0A or L0B in between.
+        """
+        before = self._after.get(op.id)
+        if before is None or len(self.product_parts(op)) > 1 or len(self.product_parts(before)) > 1:
+            return -1
+        if self.operand(op) != self.operand(before):
+            return -1
+        return next((k for k in (0, 1) if op.args[k] is before.args[k]), -1)
+
     def _cut(self, op: Op) -> list[Part]:
         a, b = op.args[0], op.args[1]
         assert a is not None
@@ -299,6 +313,19 @@ class Plan:
             *self.costs.model.notes,
             *((words,) if keys else ()),
         )
+
+
+def _neighbours(region: Region) -> Iterator[tuple[int, Op]]:
+    """(number of a product, the product before it) of those that follow each other in one turn, with no loop in between."""
+    last: Op | None = None
+    for op in region.ops:
+        for inner in op.regions:
+            yield from _neighbours(inner)
+            last = None
+        if op.kind == "dot":
+            if last is not None:
+                yield op.id, last
+            last = op
 
 
 def _way(product: Product, name: str) -> tuple[float, float]:

@@ -36,7 +36,7 @@ LANES = 1 << 17  # at most, of one walk
 LEAST = 4  # turns for which a walk of all at once pays
 ELEMENTS = 1 << 24  # of index tiles that are held element by element, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
-PRODUCTS = "products"  # the count by which halves of L0 alternate
+PRODUCTS = ("products of L0A", "products of L0B")  # the counts by which halves of L0 alternate
 EXACT = 1 << 61  # differences of numbers below that fit 64 bits
 
 
@@ -198,15 +198,13 @@ class Turns(Lowering):
         moved = (self.rotation.number(clobbers, loop, count),) if any(clobbers) else ()
         return (self.rotation.number(writes, loop, count),), moved
 
-    def next_pair(self) -> tuple[int, int]:
+    def half(self, side: int, fresh: bool) -> int:
         if self.series is None:
-            return super().next_pair()
-        a, b = (
-            self.rotation.number(((first,), (second,)), PRODUCTS, self.products)
-            for first, second in zip(*self.plan.l0_slots, strict=True)
-        )
-        self.products += 1
-        return a, b
+            return super().half(side, fresh)
+        if fresh:
+            self.count_load(side)
+        choices = tuple((pair[side],) for pair in self.plan.l0_slots)
+        return self.rotation.number(choices, PRODUCTS[side], self.products[side] - 1)
 
     # -- records -----------------------------------------------------------------------------------------------------
 
@@ -344,12 +342,14 @@ class _State:
         gains: dict[Any, int] = {
             k: count - self.turn_counts.get(k, -1) for k, count in turns.turn_counts.items()
         }
-        gains[PRODUCTS] = turns.products - self.products
+        more = [after - before for before, after in zip(self.products, turns.products, strict=True)]
+        gains.update(zip(PRODUCTS, more, strict=True))
         found = series.unrolled(times, turns.rotation, gains, last)
         for v, slot in turns.current.items():
             if slot < 0:
                 turns.current[v] = turns.rotation.after((slot,), gains, times - 1, last)[0]
-        turns.products = self.products + times * gains[PRODUCTS]
+        a, b = (count + times * by for count, by in zip(self.products, more, strict=True))
+        turns.products = (a, b)
         for k in turns.turn_counts:
             turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
         return found

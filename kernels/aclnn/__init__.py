@@ -18,6 +18,7 @@ from .binary_cross_entropy_with_logits_backward import (
     aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize,
 )
 from .building import tiling
+from .convolution_backward import aclnnConvolutionBackward, aclnnConvolutionBackwardGetWorkspaceSize
 from .executor import (
     DeviceKernel,
     aclDestroyAclOpExecutor,
@@ -96,6 +97,8 @@ __all__ = [
     "aclnnBatchNormReduceBackwardGetWorkspaceSize",
     "aclnnBinaryCrossEntropyWithLogitsBackward",
     "aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize",
+    "aclnnConvolutionBackward",
+    "aclnnConvolutionBackwardGetWorkspaceSize",
     "aclnnGroupNormBackward",
     "aclnnGroupNormBackwardGetWorkspaceSize",
     "aclnnRmsNormGrad",

@@ -39,7 +39,7 @@ def refuse(status: int, reason: str) -> NoReturn:
 
 def check_call(call: Call, product: Product, mode: str | int) -> tuple[str, ...]:
     """Raise `RefusedError` for the first check that fails; gives the warnings of the call."""
-    _nulls(call)
+    check_nulls(call)
     _dtypes(call, product)
     _formats(call)
     _values(call)
@@ -78,7 +78,8 @@ def _view(x: TensorView | None) -> TensorView:
 # -- 1 to 3: what must be there ----------------------------------------------------------------------------------------
 
 
-def _nulls(call: Call) -> None:
+def check_nulls(call: Call) -> None:
+    """161001 for what must be there."""
     for n in (*INPUTS, "stride", "padding", "dilation", "output_padding", "output_mask"):
         if getattr(call, n) is None:
             refuse(NULLPTR, f"{n} is null, it must be given")

@@ -53,7 +53,7 @@ def _empty(call: Call, workshop: Workshop, knobs: Mapping[str, Any]) -> Plan:
     for n, wanted in zip(RESULTS, call.wants, strict=True):
         view = getattr(call, n)
         if wanted:
-            outputs[n] = workshop.tensor(view.shape, _type(view.dtype))
+            outputs[n] = workshop.output(n, view.shape, _type(view.dtype))
     steps = [clear_step(x, workshop.product) for x in outputs.values() if x.size]
     return Plan(
         tuple(steps), outputs, dict(knobs), ("an empty input: gradients of weight and bias are zero",)
@@ -169,15 +169,12 @@ class Maker:
         )
         apart = self.unfolded.strided_gather
         shape = (g.batch, *sizes, pitch) if apart else (g.batch, channels, *sizes)
-        target = self.workshop.tensor(shape, written)
+        out = self.workshop.output("grad_input", view.shape, wanted)
+        direct = not apart and written == wanted
+        target = _seen_as(out, shape, self.workshop) if direct else self.workshop.tensor(shape, written)
         self.products.append(self._image_step(source, blocks, target, sizes, channels, pitch if apart else 0))
-        if not apart and written == wanted:
-            return (
-                target.reshape(view.shape)
-                if hasattr(target, "reshape")
-                else self.workshop.tensor(view.shape, wanted)
-            )
-        out = self.workshop.tensor(view.shape, wanted)
+        if direct:
+            return out
         self.after.append(
             patches_step(target, out, self.unfolded, self.product, back=True)
             if self.patches
@@ -244,7 +241,7 @@ class Maker:
         self.products.append(self._weight_step(narrow, wide, target, parts, blocks.size))
         if target is not blocks:
             self.after.append(sum_partials_step(target, blocks, self.product.vector_cores, t["buffers"]))
-        out = self.workshop.tensor(view.shape, _type(view.dtype))
+        out = self.workshop.output("grad_weight", view.shape, _type(view.dtype))
         if self.dense and not through:
             rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
             self.after.append(rows_step(rows, out, rows.shape[2], self.product, back=True))
@@ -279,7 +276,7 @@ class Maker:
         view, dy, cores = self.call.grad_bias, self.tensors["grad_output"], self.product.vector_cores
         assert view is not None
         cut = bias_cut(dy, cores)
-        out = self.workshop.tensor(view.shape, _type(view.dtype))
+        out = self.workshop.output("grad_bias", view.shape, _type(view.dtype))
         parts = self.workshop.tensor((cut[3], dy.shape[1]), ty.float32)
         self.first.bias(dy, cut, parts)
         self.after.append(sum_partials_step(parts, out, cores, self.tiling["buffers"]))

@@ -6,7 +6,7 @@ For each step: loads from L2 (bytes, rows, and cores that read the same address 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product as combinations
 from math import ceil, prod
@@ -33,6 +33,11 @@ class Rates:
     operand: str
     itemsize: int
     cores: int
+    known: dict[tuple[int, int, int], tuple[float, float, float, bool]] = field(default_factory=dict)
+
+    @cached_property
+    def same_address(self) -> float:
+        return self.product.number("l2.same_address_bytes_per_cycle")
 
     @cached_property
     def cube(self) -> CubeCosts:
@@ -49,25 +54,35 @@ class Rates:
         key = "path.gm_to_l1_nd2nz.row_cycles"
         return self.product.number(key) if self.product.has(key) else 0.0
 
-    @property
+    @cached_property
     def c0(self) -> int:
         return 32 // self.itemsize
 
     def products(self, m: int, n: int, k: int, times: int = 1, kept: bool = False) -> tuple[float, float]:
         """(cycles of M, of MTE1) for `times` products of one left and as many right operands."""
-        cube, size = self.cube, self.itemsize
-        tile = cube.l0_tile(m, n, k, self.operand)
-        parts = -(-m // tile.m) * -(-n // tile.n) * -(-k // tile.k)
-        multiply = cube.mmad_cycles(m, n, k, self.operand)
-        multiply += parts * (cube.startup + cube.switch + cube.barrier_cycles(min(m, tile.m), min(n, tile.n)))
-        rows = cube.load_cycles(cube.to_l0a, min(m, tile.m), min(k, tile.k) * size, False) * parts
-        columns = cube.load_cycles(cube.to_l0b, min(n, tile.n), min(k, tile.k) * size, False) * parts
-        return times * multiply, times * columns + (1 if kept and parts == 1 else times) * rows
+        multiply, rows, columns, single = self._product(m, n, k)
+        return times * multiply, times * columns + (1 if kept and single else times) * rows
+
+    def _product(self, m: int, n: int, k: int) -> tuple[float, float, float, bool]:
+        """(cycles of M, of loads of either operand, whether one L0 tile holds it) of one product."""
+        found = self.known.get((m, n, k))
+        if found is None:
+            cube, size = self.cube, self.itemsize
+            tile = cube.l0_tile(m, n, k, self.operand)
+            parts = -(-m // tile.m) * -(-n // tile.n) * -(-k // tile.k)
+            m1, n1, k1 = min(m, tile.m), min(n, tile.n), min(k, tile.k) * size
+            each = cube.startup + cube.switch + cube.barrier_cycles(m1, n1)
+            multiply = cube.mmad_cycles(m, n, k, self.operand) + parts * each
+            rows, columns = (
+                cube.load_cycles(way, x, k1, False) * parts
+                for way, x in ((cube.to_l0a, m1), (cube.to_l0b, n1))
+            )
+            found = self.known[m, n, k] = multiply, rows, columns, parts == 1
+        return found
 
     def loads(self, shares: Sequence[tuple[float, float]], bursts: float) -> float:
         """Cycles of MTE2 for (bytes, cores that read them at the same time) and rows."""
-        rate = self.product.number("l2.same_address_bytes_per_cycle")
-        congested = sum(CONGESTION * size * cores / rate for size, cores in shares if cores > 1)
+        congested = sum(CONGESTION * size * cores / self.same_address for size, cores in shares if cores > 1)
         return max(sum(size for size, _ in shares) / self.load, bursts * self.row, congested)
 
 

@@ -1,0 +1,123 @@
+"""aclnnConvolutionBackward (hicann/ops-nn, conv/convolution_backward/docs).
+
+Outputs may be of any type that the product has, and strided: casts and copies are kernels of their own. With
+ACL_OPT_DETERMINISTIC the sum of gradWeight has two phases in place of atomic additions.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from ...simulator.device import CUBE_MATH_TYPES, current_device, device
+from ..convolution_backward import OPERATOR
+from ..convolution_backward.call import INPUTS, RESULTS, TensorView
+from ..convolution_backward.call import Call as Convolution
+from ..convolution_backward.checks import check_call, check_nulls
+from ..operator import dtype_name
+from .building import Answer, Call, check_writable, first_phase
+from .executor import aclOpExecutor, second_phase
+from .runtime import aclrtStream, deterministic
+from .tensor import DeviceMemory, aclBoolArray, aclIntArray, aclTensor
+
+API = "aclnnConvolutionBackward"
+NAMES = {
+    "grad_output": "gradOutput",
+    "input": "input",
+    "weight": "weight",
+    "bias_sizes": "biasSizes",
+    "output_padding": "outputPadding",
+    "output_mask": "outputMask",
+    "grad_input": "gradInput",
+    "grad_weight": "gradWeight",
+    "grad_bias": "gradBias",
+    OPERATOR.name: API,
+}
+
+
+def aclnnConvolutionBackwardGetWorkspaceSize(
+    gradOutput: aclTensor | None,
+    input: aclTensor | None,
+    weight: aclTensor | None,
+    biasSizes: aclIntArray | None,
+    stride: aclIntArray | None,
+    padding: aclIntArray | None,
+    dilation: aclIntArray | None,
+    transposed: bool,
+    outputPadding: aclIntArray | None,
+    groups: int,
+    outputMask: aclBoolArray | None,
+    cubeMathType: int,
+    gradInput: aclTensor | None,
+    gradWeight: aclTensor | None,
+    gradBias: aclTensor | None,
+) -> Answer:
+    """Phase 1: (status, workspace size, executor). An output may be None where outputMask is false.
+
+    cubeMathType: 0 KEEP_DTYPE, 1 ALLOW_FP32_DOWN_PRECISION, 2 USE_FP16, 3 USE_HF32. biasSizes is read only where input is
+    empty and gradBias is wanted.
+    """
+    tensors = dict(
+        zip((*INPUTS, *RESULTS), (gradOutput, input, weight, gradInput, gradWeight, gradBias), strict=True)
+    )
+    arrays = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": outputPadding}
+    call = Convolution(
+        **{n: _view(t) for n, t in tensors.items()},  # type: ignore[arg-type]
+        **{n: None if a is None else tuple(a) for n, a in arrays.items()},  # type: ignore[arg-type]
+        output_mask=None if outputMask is None else tuple(outputMask),
+        bias_sizes=None if biasSizes is None else tuple(biasSizes),
+        transposed=bool(transposed),
+        groups=int(groups),
+    )
+
+    def prepare() -> Call | None:
+        _check(call, cubeMathType)
+        wanted = {n: t for n, asked in zip(RESULTS, call.wants, strict=True) if asked and (t := tensors[n])}
+        check_writable({NAMES[n]: t for n, t in wanted.items()})
+        if not any(t.size for t in wanted.values()):
+            return None
+        inputs = {n: t for n in INPUTS if (t := tensors[n])}
+        knobs = {"combine": "two_phase"} if deterministic() else {}
+        types = {n: t.dtype for n, t in wanted.items()}
+        return Call(API, OPERATOR, inputs, wanted, _options(call), NAMES, types, knobs=knobs)
+
+    with device(cube_math_type=CUBE_MATH_TYPES[cubeMathType]) if cubeMathType in range(4) else nullcontext():
+        return first_phase(API, NAMES, prepare)
+
+
+def _view(t: aclTensor | None) -> TensorView | None:
+    return (
+        None
+        if t is None
+        else TensorView(t.shape, dtype_name(t.like), t.format.name.removeprefix("ACL_FORMAT_"))
+    )
+
+
+def _check(call: Convolution, mode: int) -> None:
+    """All checks of the page in their order; a product without the operator is told where it looks at types."""
+    product = current_device().product
+    check_nulls(call)
+    OPERATOR.dtypes_on(product)
+    check_call(call, product, mode)
+
+
+def _options(call: Convolution) -> dict[str, object]:
+    """The call as options of the Python face."""
+    types = {n: getattr(call, n) for n in RESULTS}
+    return OPERATOR.read_options(
+        {
+            **{
+                n: getattr(call, n)
+                for n in ("stride", "padding", "dilation", "output_padding", "groups", "bias_sizes")
+            },
+            "transposed": "true" if call.transposed else "false",
+            "output_mask": tuple(int(x) for x in call.wants),
+            **{f"{n}_dtype": "auto" if v is None else v.dtype for n, v in types.items()},
+        }
+    )
+
+
+def aclnnConvolutionBackward(
+    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
+) -> int:
+    """Phase 2: enqueue the kernels."""
+    return second_phase(API, workspace, workspaceSize, executor, stream)

@@ -10,7 +10,9 @@ per tile the store F, and x cycles from pipe to pipe:
     loads      all loads, then what follows the last one
     Mmad       first loads, all Mmads, F (also after every tile where L0C holds no second accumulator)
     MTE1       first load, all ways into L0, the last Mmad, F
-    copies     a load waits for the one before into the same copy, `buffers` turns ago
+    copies     a load waits for the reads of the one before into the same copy, `buffers` turns ago
+
+A load of what several cores read at the same moment takes as many times longer (`matmul_loads.py`, `matmul_sharing.py`).
 """
 
 from __future__ import annotations
@@ -30,25 +32,29 @@ from ..simulator.timing.geometry import align
 from ..simulator.timing.machine import launch_overhead_us, wire
 from .combine import REPEAT, SUM_COLUMNS
 from .layout import up
+from .matmul_loads import Loads, Tiles
 from .matmul_tiles import CAST_BLOCK
 from .operator import Tensors, dtype_of
 from .vector_bound import LINE, memory_rate
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
-BLOCK = 32  # bytes to which bursts are rounded up
 Columns = Mapping[str, np.ndarray]
 Array = Any
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Cycles of one turn of the sum in L0: sums over its parts, and those of the first and last part."""
+    """Cycles of one turn of the sum in L0: sums over its parts, and those of the first and last part.
+
+    reads: from the first way into L0 to the end of the last one, which waits for the product before it in its half.
+    """
 
     mmad: float
     mte1: float
     first_a: float
     first_b: float
     last_mmad: float
+    reads: float
 
 
 def operands(tensors: Tensors, product: Product, mode: str) -> tuple[str, int, int]:
@@ -69,62 +75,84 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
 
 
 def _product_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
-    operand, size, written = operands(tensors, product, mode)
-    (m, k), n = tensors["a"].shape, tensors["b"].shape[-1]
-    bm, bn, bk, split, copies = (points[x] for x in ("block_m", "block_n", "block_k", "split_k", "buffers"))
-    size_out = np.where(split > 1, 4, written)
-    machine = wire(product, True, False).machine
-    x, cores = machine.cross_pipe_cycles, np.minimum(points.get("cores", product.cube_cores), machine.cores)
-    part = -(-k // split)
-    last = k - (split - 1) * part  # the last part of a sum that does not divide
-    shortest = np.where(split > 1, np.maximum(0, np.minimum(part, last)), part)
-    tiles = -(-m // bm) * -(-n // bn) * split
-    cores = np.minimum(cores, tiles)
-    most, turns = -(-tiles // cores), -(-shortest // bk)
-    rows, columns = _least_edge(m, bm), _least_edge(n, bn)
-    rate = max(machine.channels[c].port_bytes_per_cycle for c in (3, 4))
-    least = product.number("path.gm_to_l1_nd2nz.issue_interval_cycles")
-    row = _row_cycles(product)
-    row_a, row_b = (np.where(block < length, row, 0.0) for block, length in ((bk, k), (bn, n)))
-    deep = np.minimum(np.where(shortest % bk, shortest % bk, bk), shortest)
-    load_a = np.maximum(np.maximum(least, rows * row_a), rows * _burst(deep, size) / rate)
-    load_b = np.maximum(np.maximum(least, deep * row_b), deep * _burst(columns, size) / rate)
-    whole_a = np.maximum(rows * shortest * size / rate, turns * rows * row_a)
-    whole_b = np.maximum(columns * shortest * size / rate, shortest * row_b)
-    per_tile = np.maximum(whole_a + whole_b, turns * (load_a + load_b))
-    late = "path.gm_to_l1_nd2nz.latency_cycles"
-    latency = product.number(late if product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles")
-    p = _parts_of(product, operand, points)
-    store = _store_cycles(product, rows * columns * size_out)
-    first = latency + x + p["first_a"] + p["first_b"]  # both operands are there, the first part is in L0
-    after = first + x + np.maximum(p["rest"] + p["last_mmad"], p["mmad"]) + x
-    alone = 2 * bm * bn * 4 > product.l0c_bytes
-    between = np.where(alone, 2 * x + store, 0.0)
-    at_once = np.where(points["schedule"] == "per_tile", 1, most)  # tiles of one program
-    steps = at_once * turns
-    lap = (
-        load_a + load_b + latency
-    )  # a load that L2 gives in part may overtake the reads of the tile before it
-    chains = (
-        at_once * per_tile + after + store,
-        load_a + load_b + first + x + steps * p["mmad"] + (at_once - 1) * between + x + store,
-        load_a + load_b + latency + x + steps * p["mte1"] + x + p["last_mmad"] + x + store,
-        np.maximum(steps - 1, 0) // copies * lap + load_a + load_b + after + store,
-    )
-    one = np.where(turns > 0, np.maximum.reduce(chains), store)
-    waves = -(-most // at_once)
-    core = waves * one + (waves - 1) * machine.dispatch_cycles
-    loaded = (-(-n // bn) * m * k + -(-m // bm) * k * n) * size
-    stored = m * n * split * size_out
-    tail = first + x + p["last_mmad"] + x + store
-    l2 = np.maximum(
-        (loaded + stored) / product.l2_bytes_per_cycle, loaded / product.l2_bytes_per_cycle + tail
-    )
-    once = m * k * size * _touched(bk * size, k * size) + k * n * size * _touched(bn * size, n * size)
-    hbm = once / memory_rate(product) + tail
-    even = loaded / cores / rate + tail
-    cycles = np.maximum.reduce([core, l2, hbm, even])
-    return np.asarray(cycles / product.us_to_cycles(1.0) + _overhead(product, cores, machine.cores))
+    launch = _Launch(tensors, product, mode, points)
+    cycles = np.maximum.reduce([launch.core(), *launch.together()])
+    overhead = _overhead(product, launch.cores, launch.machine.cores)
+    return np.asarray(cycles / product.us_to_cycles(1.0) + overhead)
+
+
+class _Launch:
+    """The launch of the product: figures of every point as columns, in cycles and bytes."""
+
+    def __init__(self, tensors: Tensors, product: Product, mode: str, points: Columns) -> None:
+        self.product, self.points = product, points
+        self.machine = wire(product, True, False).machine
+        self.cross = self.machine.cross_pipe_cycles
+        operand, size, written = operands(tensors, product, mode)
+        self.parts = _parts_of(product, operand, points)
+        self.tiles = self._tiles(tensors, size, written)
+        self.cores, self.most = self.tiles.cores, -(-self.tiles.count // self.tiles.cores)
+        self.rate = max(self.machine.channels[c].port_bytes_per_cycle for c in (3, 4))
+        self.loads = Loads(self.tiles, product, self.rate)
+        self._ends()
+
+    def _tiles(self, tensors: Tensors, size: int, written: int) -> Tiles:
+        (m, k), n = tensors["a"].shape, tensors["b"].shape[-1]
+        points, split = self.points, self.points["split_k"]
+        bm, bn, bk = (points[f"block_{x}"] for x in "mnk")
+        bytes_out = np.where(split > 1, 4, written)
+        tiles = Tiles(m, n, k, size, bm, bn, bk, points["group"], split, self.machine.cores, bytes_out)
+        wanted = np.minimum(points.get("cores", self.product.cube_cores), self.machine.cores)
+        return tiles._replace(cores=np.minimum(wanted, tiles.count))
+
+    def _ends(self) -> None:
+        """What is before and after the loads and products that are counted."""
+        late = "path.gm_to_l1_nd2nz.latency_cycles"
+        found = late if self.product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles"
+        p, x = self.parts, self.cross
+        self.latency = self.product.number(found)
+        self.store = _store_cycles(self.product, self.tiles.rows * self.tiles.columns * self.tiles.written)
+        # both operands are there, the first part is in L0
+        self.first = self.latency + x + p["first_a"] + p["first_b"]
+        self.after = self.first + x + np.maximum(p["rest"] + p["last_mmad"], p["mmad"]) + x + self.store
+        self.tail = self.first + x + p["last_mmad"] + x + self.store
+
+    def core(self) -> Array:
+        """Cycles of the core with most tiles (one program with all of them, or one for each), or with the longest loads."""
+        at_once = np.where(self.points["schedule"] == "per_tile", 1, self.most)
+        waves = -(-self.most // at_once)
+        most = waves * self._program(at_once) + (waves - 1) * self.machine.dispatch_cycles
+        after = np.where(self.tiles.turns > 0, self.after, 0.0)
+        longest = self.tiles.count * self.loads.mean / self.cores + after
+        return np.maximum(most, longest)
+
+    def _program(self, tiles: Array) -> Array:
+        """Cycles of a program of so many tiles: the longest of the chains."""
+        p, x, steps = self.parts, self.cross, tiles * self.tiles.turns
+        alone = 2 * self.points["block_m"] * self.points["block_n"] * 4 > self.product.l0c_bytes
+        between = np.where(alone, 2 * x + self.store, 0.0)
+        loads = sum(self.loads.any_one)
+        lap = loads + self.latency + x + p["reads"] + x
+        chains = (
+            tiles * self.loads.any + self.after,
+            loads + self.first + x + steps * p["mmad"] + (tiles - 1) * between + x + self.store,
+            loads + self.latency + x + steps * p["mte1"] + x + p["last_mmad"] + x + self.store,
+            np.maximum(steps - 1, 0) // self.points["buffers"] * lap + loads + self.after,
+        )
+        return np.where(self.tiles.turns > 0, np.maximum.reduce(chains), self.store)
+
+    def together(self) -> tuple[Array, ...]:
+        """Cycles of all cores together: through L2, from HBM, and through ports that are all as busy."""
+        t, product, loaded = self.tiles, self.product, self.loads.moved
+        stored = t.m * t.n * t.split * t.written
+        touched_a, touched_b = _touched(t.bk * t.size, t.k * t.size), _touched(t.bn * t.size, t.n * t.size)
+        once = (t.m * touched_a + t.n * touched_b) * t.k * t.size
+        return (
+            (loaded + stored) / product.l2_bytes_per_cycle,
+            loaded / product.l2_bytes_per_cycle + self.tail,
+            once / memory_rate(product) + self.tail,
+            loaded / self.cores / self.rate + self.tail,
+        )
 
 
 def _others_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
@@ -176,13 +204,12 @@ def _parts(product: Product, operand: str, bm: int, bn: int, bk: int, *base: int
     ]
     a = [cube.to_l0a[0] + align(i, 16) * align(q * size, 32) / cube.to_l0a[1] for i, _, q in cut]
     b = [cube.to_l0b[0] + align(j, 16) * align(q * size, 32) / cube.to_l0b[1] for _, j, q in cut]
-    m = [cube.startup + cube.mmad_cycles(*p, operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
-    return Parts(sum(m), sum(a) + sum(b), a[0], b[0], m[-1])
-
-
-def _row_cycles(product: Product) -> float:
-    name = "path.gm_to_l1_nd2nz.row_cycles"
-    return product.number(name) if product.has(name) else 0.0
+    start = cube.startup + cube.switch
+    m = [start + cube.mmad_cycles(*p, operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
+    cross = wire(product, True, False).machine.cross_pipe_cycles
+    waits = a[0] + b[0] + cross + sum(m[:-2]) + cross + a[-1] + b[-1] if len(cut) > 2 else 0.0
+    ways = sum(a) + sum(b)
+    return Parts(sum(m), ways, a[0], b[0], m[-1], max(ways, waits))
 
 
 def _store_cycles(product: Product, size: Array) -> Array:
@@ -192,16 +219,6 @@ def _store_cycles(product: Product, size: Array) -> Array:
     nd = "path.l0c_to_gm.nz2nd_"
     way = nd if product.has(f"{nd}bytes_per_cycle") else "path.l0c_to_gm."
     return size / product.number(f"{way}bytes_per_cycle") + product.number(f"{way}fixed_cycles")
-
-
-def _least_edge(length: int, block: Array) -> Array:
-    """The shortest edge of a tile along an axis."""
-    return np.where(length % block, length % block, block)
-
-
-def _burst(elements: Array, size: int) -> Array:
-    """Bytes of a row of a tile."""
-    return -(-elements * size // BLOCK) * BLOCK
 
 
 def _touched(row: Array, pitch: int) -> Array:

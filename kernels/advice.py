@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..simulator.device import device
 from ..simulator.errors import AscendtileError
-from ..simulator.launch import fit, prepare
+from ..simulator.launch import fit
+from .launching import call_of
 from .operator import Operator, Plan
 
 
@@ -60,8 +60,7 @@ def _used(
         if not isinstance(used, int) or used > value:
             return None
         for step in plan.steps:
-            with device(**step.switches):
-                fit(prepare(step.kernel, step.grid, (), step.arguments))
+            fit(call_of(step))
     except AscendtileError:
         return None
     return used

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..simulator.device import Device, device
 from ..simulator.errors import AscendtileError
-from ..simulator.launch import prepare, timed
-from .operator import Operator, Plan, Step
+from .launching import timed_steps
+from .operator import Operator, Plan
 from .parameter import Parameter
 
 
@@ -56,12 +55,6 @@ def _time(
         plan = replan(tiling)
         if plan.tiling == dict(used):
             return None
-        return sum(_step_us(step) for step in plan.steps)
+        return sum(launch.time_us for launch in timed_steps(plan.steps))
     except AscendtileError:
         return None
-
-
-def _step_us(step: Step) -> float:
-    with device(**step.switches):
-        call = prepare(step.kernel, step.grid, (), step.arguments)
-    return timed(replace(call, warnings=()))[0].time_us

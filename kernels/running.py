@@ -12,13 +12,14 @@ import numpy as np
 from ..simulator.device import CUBE_MATH_TYPES, Device, device
 from ..simulator.errors import BufferOverflowError, UsageError
 from ..simulator.execution.memory import Shape
-from ..simulator.launch import compute, fit, prepare, timed
+from ..simulator.launch import compute, fit, timed
 from ..simulator.launch import options as numeric_options
 from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
 from .advice import knob_advice
 from .given_outputs import direct, read_outputs, write_back
+from .launching import call_of
 from .layout import copy_step
 from .memory import require_memory
 from .neighbours import changes
@@ -228,8 +229,7 @@ def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None)
     found = Launched()
     before, total = 0, sum(step.grid for step in steps)
     for step in steps:
-        with device(**step.switches):
-            call = prepare(step.kernel, step.grid, (), step.arguments)
+        call = call_of(step)
         begin = clock.perf_counter()
         if not machine.time:
             fit(call)

@@ -18,14 +18,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..kernels.operator import Operator, Plan, Step, Workshop
+from ..kernels.launching import timed_steps
+from ..kernels.operator import Operator, Plan, Workshop
 from ..kernels.problem import problem_of_case
 from ..kernels.registry import get_operator
 from ..kernels.running import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
 from ..simulator.frontend.jit import JitFunction
-from ..simulator.launch import prepare, timed
 from ..simulator.products import Product, load_product
 from ..simulator.run import Launch
 from .axes import SETTINGS
@@ -121,7 +121,7 @@ class OperatorProblem:
             if key not in _same:
                 if len(_same) >= SAME_POINTS:
                     _same.clear()
-                _same[key] = _evaluation(tuple(_timed(step) for step in plan.steps), plan.tiling, None)
+                _same[key] = _evaluation(timed_steps(plan.steps), plan.tiling, None)
         return _same[key]
 
     def _plan(self, op: Operator, machine: Product, knobs: dict[str, Any], dtype: str | None) -> Plan:
@@ -132,12 +132,6 @@ class OperatorProblem:
 
 # Points that an operator turns into the same tiling take the same time. Key: problem, settings, tiling as really used.
 _same: dict[Any, Evaluation] = {}
-
-
-def _timed(step: Step) -> Launch:
-    with device(**step.switches):
-        call = prepare(step.kernel, step.grid, (), step.arguments)
-    return timed(call)[0]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import numpy as np
 from ...simulator.device import Device, device
 from ...simulator.execution.memory import Shape
 from ...simulator.frontend import types as ty
-from ...simulator.launch import compute, prepare, timed
+from ...simulator.launch import compute
 from ...simulator.run import Launch
+from ..launching import call_of, timed_steps
 from ..operator import Step, Tensor, Workshop
 from .runtime import aclrtStream
 from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
@@ -88,8 +89,7 @@ class aclOpExecutor:
         with device(self._machine.product, **switches_of(self._machine)):
             pieces, _ = self._build(Arena(self._machine.product, True, workspace=buffer))
             for _, _, step in pieces:
-                with device(**step.switches):
-                    compute(prepare(step.kernel, step.grid, (), step.arguments))
+                compute(call_of(step))
         return self.time_us
 
 
@@ -100,8 +100,8 @@ def switches_of(machine: Device) -> dict[str, Any]:
 
 def launch_of(step: Step, machine: Device) -> Launch:
     """Time of one launch."""
-    with device(machine.product, **{**switches_of(machine), "values": False, "time": True, **step.switches}):
-        return timed(prepare(step.kernel, step.grid, (), step.arguments))[0]
+    with device(machine.product, **{**switches_of(machine), "values": False, "time": True}):
+        return timed_steps((step,))[0]
 
 
 def aclSetAclOpExecutorRepeatable(executor: aclOpExecutor) -> int:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ascendtile.kernels.matmul_sharing import sharing
@@ -32,6 +32,7 @@ def counted(down, across, group, split, cores, operand):
     return out
 
 
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.integers(1, 9),
     st.integers(1, 9),

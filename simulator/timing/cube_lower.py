@@ -46,7 +46,7 @@ class CubeLowering(Walker):
         amount, bursts, elements = self.traffic(pointer.offsets, mask, r.dtype.itemsize)  # type: ignore[attr-defined]
         self._check_bursts(op, r, bursts, elements)  # type: ignore[attr-defined]
         first, many = self.first_share(op, pointer, mask, amount)  # type: ignore[attr-defined]
-        least = self.least_in(op, plan.l1_way, pointer, mask, many)  # type: ignore[attr-defined]
+        least = self.least_in(op, plan.l1_way, pointer, mask, (amount, bursts), many)  # type: ignore[attr-defined]
         what = {**slots, "latency": plan.l1_latency, **least}
         self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, first, what)  # type: ignore[attr-defined]
 

@@ -308,7 +308,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             "writes": writes,
             "clobbers": clobbers,
             "latency": self.plan.read_latency,
-            **self.least_in(op, self.plan.read_way, pointer, mask, many),
+            **self.least_in(op, self.plan.read_way, pointer, mask, (amount, bursts), many),
         }
         self._transfer(op, self.plan.wiring.mte2, self.plan.wiring.read, amount, first, what)
         self._fill(op, r, elements, writes)
@@ -363,12 +363,14 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             else float(averages(np.asarray(cycles).reshape(1, -1))[0])
         }
 
-    def least_in(self, op: Op, way: Way, pointer: Pointers, mask: Any, sharers: Any) -> dict[str, Any]:
-        """`least` of a regular load; `slow`: the cycles if memory gives it, where that makes a difference."""
-        size = _itemsize(op.results[0])
-        amount, rows, _ = self.traffic(pointer.offsets, mask, size)
+    def least_in(
+        self, op: Op, way: Way, pointer: Pointers, mask: Any, traffic: tuple[Any, Any], sharers: Any
+    ) -> dict[str, Any]:
+        """`least` of a regular load of so many (bytes, rows); `slow`: the cycles if memory gives it, where they differ."""
+        amount, rows = traffic
         if op.attrs.get("cache") == ".cv":
-            lines = line_requests(pointer.offsets, element_counts(pointer.offsets, mask), size)
+            counts = element_counts(pointer.offsets, mask)
+            lines = line_requests(pointer.offsets, counts, _itemsize(op.results[0]))
             return self.least(way.past_l2(), lines, amount, sharers)
         found, slower = self.least(way, rows, amount, sharers), way.from_memory(rows, amount)
         if slower is not None:

@@ -22,7 +22,9 @@ from .slots import Apart, Slot, find_clobbers, ledger, overflow, pack
 from .strides import BlockByBlock
 
 NONE = BlockByBlock()
-WHOLE_TURNS = 4  # turns of the banks from which on a buffer is rounded up to whole ones, if its tiles are to keep apart
+WHOLE_TURNS = (
+    4  # turns of the banks from which on a buffer is rounded up to whole ones, if its tiles are to keep apart
+)
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
 ELEMENTWISE = ("binary", "unary", "cast", "select", "fma")
 
@@ -66,7 +68,9 @@ class Placer:
         self.copies = copies
         self.l0c = l0c  # whether an accumulator may have several copies, too
         self.ub, self.l1 = ub, l1  # whether tiles of UB, and of L1, may
-        self.banks = banks  # turn and span of UB's banks, if tiles that are read together are to keep apart there
+        self.banks = (
+            banks  # turn and span of UB's banks, if tiles that are read together are to keep apart there
+        )
         self.alignment = alignment
         self.landing = blocks.landing  # bytes of tiles that arrive element by element, by value
         self.leaving = blocks.leaving  # bytes of buffers from which tiles leave so, by store

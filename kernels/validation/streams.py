@@ -251,7 +251,9 @@ def _whole(row: Row) -> Prediction:
         return summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=block)  # type: ignore[no-any-return]
 
     run, note = _tried(row, 8, work)
-    return Prediction(measured_time(row, run), roofline_us(row, n * 4), note)
+    left_out = "adding up the parts of the cores is left out" if cores > 1 else ""
+    told = "; ".join(x for x in (note, left_out) if x)
+    return Prediction(measured_time(row, run), roofline_us(row, n * 4), told)
 
 
 @predicts("reduce_sum images")

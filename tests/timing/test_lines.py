@@ -72,7 +72,7 @@ def test_short_rows_share_the_line_that_l2_keeps():
     assert each_row(warm=True) < each_row() < each_row(".cv")
 
 
-@settings(max_examples=10)
+@settings(max_examples=10, deadline=None)
 @given(st.sampled_from([8, 16, 32, 64, 128, 256]), st.booleans())
 def test_memory_is_never_faster_than_l2_nor_past_l2_faster_than_memory(columns, cut):
     wide = columns * TILES - cut

@@ -39,12 +39,12 @@ def test_the_published_order_comes_out(case):
     "name",
     ["msi-alexnet-conv2d-5", "msi-alexnet-conv2d_backward_filter-1", "msi-alexnet-conv2d_backward_input-4"],
 )
-def test_convolutions_are_near_the_board(name):
-    """The launch on the Cube; the rows of other sizes are in `ascendtile validate`."""
-    found = predict(ROWS[name])
-    assert found.value == pytest.approx(ROWS[name].measured, rel=0.12)
-    assert abs(found.roofline / ROWS[name].measured - 1) > 0.3
-    assert found.note.startswith(("no tiling published: best of", "as the gradient of an input"))
+def test_convolutions_are_as_fast_as_the_boards_or_somewhat_faster(name):
+    """Their tiling is the best of ours, the boards' is not published; the launch on the Cube, all rows in `validate`."""
+    row, found = ROWS[name], predict(ROWS[name])
+    assert 0.7 * row.measured < found.value < 1.1 * row.measured
+    assert abs(found.value / row.measured - 1) < abs(found.roofline / row.measured - 1)
+    assert "no tiling published: best of" in found.note
 
 
 def test_kernels_without_a_published_tiling_are_the_fastest_of_what_was_tried():

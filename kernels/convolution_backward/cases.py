@@ -7,6 +7,19 @@ from typing import Any
 from ..operator import Case
 from .call import Ints
 
+WITHOUT_BIAS = frozenset(  # a normalisation follows, so that these layers have no bias
+    {
+        *("resnet50-l2-3x3", "resnet50-stem", "resnet50-l1-1x1", "resnet50-l1-3x3", "resnet50-down-1x1"),
+        *(
+            "resnet50-l3-3x3",
+            "resnet50-l4-3x3",
+            "resnext50-g32",
+            "mobilenetv2-dw",
+            "deeplab-atrous",
+            "dcgan-up",
+        ),
+    }
+)
 PAPER = "layer of the published network"
 LISTS = "network lists of the operator's own tests (hicann/ops-nn)"
 
@@ -26,6 +39,8 @@ def _case(
     shapes = [tuple(int(n) for n in text.split("x")) for text in (x, w, dy)]
     sizes = dict(zip(("input", "weight", "grad_output"), shapes, strict=True))
     given = {"stride": stride, "padding": padding, **more}
+    if name in WITHOUT_BIAS:
+        given["output_mask"] = (1, 1, 0)
     axes = len(shapes[0]) - 2
     each = {
         n: (value,) * axes if isinstance(value, int) and n in ("stride", "padding", "dilation") else value

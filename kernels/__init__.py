@@ -13,6 +13,7 @@ from .batch_norm_reduce_backward import batch_norm_reduce_backward
 from .batch_norm_statistics import batch_norm_statistics
 from .bce_with_logits import bce_with_logits
 from .bce_with_logits_backward import bce_with_logits_backward
+from .convolution import convolution
 from .convolution_backward import convolution_backward
 from .group_norm import group_norm
 from .group_norm_backward import group_norm_backward
@@ -37,6 +38,7 @@ __all__ = [
     "batch_norm_statistics",
     "bce_with_logits",
     "bce_with_logits_backward",
+    "convolution",
     "convolution_backward",
     "get_operator",
     "group_norm",

@@ -128,7 +128,7 @@ class Geometry:
         )
         h, w = self.axes[1:]
         worth = h.taps * w.wide >= LEAST_PATCHES  # elements of the tiles that fold the image
-        return side_by_side and self.groups == 1 and not self.transposed and self.taps > 1 and worth
+        return side_by_side and self.groups == 1 and self.taps > 1 and worth
 
     def folded(self) -> Geometry:
         """The same products with the taps of patches as channels; the weight keeps its place in memory."""

@@ -77,6 +77,7 @@ class Maker:
         self.tiling = self.chosen.knobs
         if self.patches:
             self.tiling["taps"] = "patch"
+        self.written: ty.DType | None = None  # type in which grad_input leaves L0C, if not that of the mode
         self.first = Preparation(self.product)
         self.before: list[Step] = []
         self.products: list[Step] = []
@@ -160,7 +161,7 @@ class Maker:
         """The wide image of a plain, the narrow image of a transposed convolution."""
         g, m, view = self.g, self.merging, self.call.grad_input
         assert view is not None
-        written, wanted = _type(self.found.output("grad_input")), _type(view.dtype)
+        written, wanted = self.written or _type(self.found.output("grad_input")), _type(view.dtype)
         source, blocks = self.image("wide" if g.transposed else "narrow"), self.weight_blocks()
         sizes, channels, pitch = (
             (g.narrow_sizes, g.groups * g.narrow_channels, m.narrow_pitch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ class Found:
     def to_dict(self) -> dict[str, Any]:
         e = self.evaluation
         return {
+            "point": dict(self.point),
             "tiling": self.tiling,
             "time_us": e.time_us,
             "bound_us": e.bound_us,
@@ -138,7 +140,19 @@ class Exploration:
             "reused": self.reused,
             "sensitivity": self.sensitivity(),
             "sampler": self.sampler,
+            "axes": {n: list(values) for n, values in self.axes.items()},
         }
+
+    def html(self, path: str | Path) -> None:
+        """Write a page to `path`: heat maps, front, sensitivity, a table of all evaluated points."""
+        from ..simulator.views import write
+
+        write("html", self, path)
+
+    def _repr_html_(self) -> str:
+        from ..simulator.views import show
+
+        return show("notebook", self)
 
     def __str__(self) -> str:
         from ..simulator.views import show

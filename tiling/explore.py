@@ -118,7 +118,8 @@ def explore(
     with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
         sweep = _Sweep(task, points, objective, Budget(budget, seconds), crew, kept, report)
         found = sweep.run(sampler, seed)
-    out = sweep.exploration(found, clock.perf_counter() - begin)
+        out = sweep.exploration(found, clock.perf_counter() - begin)
+        kept.describe(sweep.name, out)
     if found.interrupted:
         raise Interrupted(out)
     return out

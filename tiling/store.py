@@ -13,9 +13,12 @@ import time as clock
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..simulator.errors import UsageError
+
+if TYPE_CHECKING:
+    from .exploration import Exploration
 
 VERSION = 1
 BATCH = 64
@@ -116,6 +119,20 @@ class Store:
         """(point, result) of one sweep, in the order in which they were stored."""
         found = self._read("SELECT point, result FROM points WHERE sweep = ? ORDER BY rowid", (sweep,))
         return [(json.loads(p), json.loads(r)) for p, r in found]
+
+    def describe(self, sweep: str, found: Exploration) -> None:
+        """Keep what an exploration of this sweep says besides its points (`reading.py` has the way back)."""
+        from .reading import about
+
+        try:
+            with self.db:
+                self.db.execute(
+                    "INSERT OR REPLACE INTO about VALUES (?, ?)", (f"sweep {sweep}", json.dumps(about(found)))
+                )
+        except sqlite3.Error as e:
+            raise UsageError(
+                f"cannot write {self.path}: {e}; make room and run the same command again"
+            ) from None
 
     def close(self) -> None:
         self.flush()

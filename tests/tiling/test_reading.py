@@ -1,0 +1,113 @@
+"""Explorations out of files: the same as were put in, and every other file refused in words."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ascendtile.simulator.errors import UsageError
+from ascendtile.tiling import Exploration, explore
+from ascendtile.tiling.reading import exploration_of_json, stored_explorations
+
+SPACE = {"buffers": (1, 2), "rows": (1, 2, 4)}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Exploration]:
+    path = tmp_path_factory.mktemp("store") / "s.db"
+    return path, explore("rms_norm_grad", case="tiny", space=SPACE, store=path)
+
+
+def same(a: Exploration, b: Exploration) -> bool:
+    """All that a page shows: points in any order."""
+    heads = [
+        (e.op, e.product, e.case, e.size, e.legal, e.refused, e.optimal, e.proof, e.axes) for e in (a, b)
+    ]
+    points = [sorted(((x.point, x.evaluation) for x in e.found), key=repr) for e in (a, b)]
+    return heads[0] == heads[1] and points[0] == points[1]
+
+
+def test_a_store_gives_its_exploration_back(stored: tuple[Path, Exploration]) -> None:
+    path, made = stored
+    (found,) = stored_explorations(path)
+    assert same(found, made)
+    assert found.sensitivity() == made.sensitivity()
+    assert [x.point for x in found.pareto] == [x.point for x in made.pareto]
+
+
+def test_json_gives_its_exploration_back(stored: tuple[Path, Exploration]) -> None:
+    _, made = stored
+    found = exploration_of_json(json.loads(json.dumps(made.to_dict(1000))))
+    assert same(found, made)
+    few = exploration_of_json(json.loads(json.dumps(made.to_dict(1))))
+    assert few.best is not None
+    assert few.best.time_us == made.best.time_us  # type: ignore[union-attr]
+
+
+def test_a_sweep_that_crashed_shows_what_it_has(stored: tuple[Path, Exploration], tmp_path: Path) -> None:
+    path, made = stored
+    copy = tmp_path / "c.db"
+    copy.write_bytes(path.read_bytes())
+    with sqlite3.connect(copy) as db:
+        db.execute("DELETE FROM about WHERE name LIKE 'sweep %'")
+    (found,) = stored_explorations(copy)
+    assert found.evaluated == made.evaluated
+    assert not found.optimal
+    assert "before it was done" in found.proof
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("UPDATE about SET value = '99' WHERE name = 'version'", "version 99"),
+        ('UPDATE points SET result = \'{"time_us": "soon"}\'', "must be float"),
+        ("UPDATE points SET result = '{\"colour\": 1}'", "unknown field"),
+        ("UPDATE points SET result = '[['", "damaged"),
+        ("UPDATE points SET point = '[1]'", "no JSON object"),
+        ("UPDATE about SET value = '{}' WHERE name LIKE 'sweep %'", "lacks field"),
+        ("DROP TABLE points", "no such table"),
+        ("DROP TABLE about", "no such table"),
+    ],
+)
+def test_other_stores_are_refused(
+    stored: tuple[Path, Exploration], tmp_path: Path, statement: str, words: str
+) -> None:
+    copy = tmp_path / "c.db"
+    copy.write_bytes(stored[0].read_bytes())
+    with sqlite3.connect(copy) as db:
+        db.execute(statement)
+    with pytest.raises(UsageError, match=words) as caught:
+        stored_explorations(copy)
+    assert str(copy) in str(caught.value)
+
+
+def test_a_store_that_is_cut_short_is_refused(stored: tuple[Path, Exploration], tmp_path: Path) -> None:
+    copy = tmp_path / "c.db"
+    copy.write_bytes(stored[0].read_bytes()[:5000])
+    with pytest.raises(UsageError, match="damaged"):
+        stored_explorations(copy)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"space": 1},
+        {"space": {"size": "many"}},
+        {"op": "x", "space": {"size": 1, "legal": 1}},
+        {"op": 3, "space": {"size": 1, "legal": 1}, "top": []},
+    ],
+)
+def test_other_json_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        exploration_of_json(given)
+
+
+def test_json_with_odd_points_is_refused(stored: tuple[Path, Exploration]) -> None:
+    data = stored[1].to_dict(1000)
+    for top in (3, [3], [{"time_us": 1.0}], [{"tiling": {}, "time_us": "soon"}]):
+        with pytest.raises(UsageError):
+            exploration_of_json({**data, "top": top})

@@ -1,0 +1,158 @@
+"""Explorations from files: a store that `ascendtile explore` filled, or the JSON that it printed. Files may be anybody's."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+from ..simulator.errors import UsageError
+from ..simulator.files import naming, regular_size
+from ..simulator.record_codec import Decoder, Encoder
+from .evaluate import Evaluation
+from .exploration import Exploration, Found
+from .store import VERSION
+
+MAX_BYTES = 2**30
+MAX_POINTS = 500_000
+MAX_TEXT = 2**20
+SCALARS = (str, int, float, bool, type(None))
+
+
+def about(e: Exploration) -> Any:
+    """What an exploration says besides its points, as JSON data."""
+    return Encoder({}).encode(replace(e, found=()), Exploration)
+
+
+def stored_explorations(path: str | Path) -> tuple[Exploration, ...]:
+    """The explorations of a store, the largest first. `UsageError` if it is none, of another version, or damaged."""
+    with naming(path, "read"):
+        size = regular_size(path, "a store")
+        if size > MAX_BYTES:
+            raise UsageError(f"has {size} bytes, a store that can be shown has at most {MAX_BYTES}")
+        try:
+            db = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+            try:
+                return _explorations(db)
+            finally:
+                db.close()
+        except sqlite3.Error as e:
+            raise UsageError(f"is no store that `ascendtile explore` wrote, or is damaged: {e}") from None
+
+
+def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
+    head = dict(
+        db.execute("SELECT name, value FROM about WHERE length(value) < ?", (MAX_TEXT,)).fetchmany(10_000)
+    )
+    if head.get("version") != str(VERSION):
+        raise UsageError(
+            f"is a store of version {str(head.get('version'))[:20]}, this ascendtile reads version {VERSION}"
+        )
+    count = db.execute("SELECT count(*) FROM points").fetchone()[0]
+    if count > MAX_POINTS:
+        raise UsageError(f"has {count} points, at most {MAX_POINTS} can be shown")
+    sweeps: dict[str, list[Found]] = {}
+    for sweep, point, result in db.execute("SELECT sweep, point, result FROM points ORDER BY rowid"):
+        sweeps.setdefault(str(sweep), []).append(_found(point, result))
+    made = (_exploration(head.get(f"sweep {name}"), found) for name, found in sweeps.items())
+    return tuple(sorted(made, key=lambda e: -len(e.found)))
+
+
+def _found(point: Any, result: Any) -> Found:
+    read = _checked(lambda: json.loads(point))
+    evaluation = Decoder({}, _no_arrays).decode(_checked(lambda: json.loads(result)), Evaluation, "result")
+    return Found(_point(read), evaluation)
+
+
+def _point(data: Any) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise UsageError("has a point that is no JSON object")
+    return {str(n): tuple(x) if isinstance(x, list) else x for n, x in data.items()}
+
+
+def _exploration(text: str | None, found: list[Found]) -> Exploration:
+    """Refused and failed points are no results: they were counted when the sweep ended."""
+    timed = tuple(x for x in found if x.evaluation.time_us is not None)
+    if text is None:
+        return _without_words(timed)
+    data = _checked(lambda: json.loads(text))
+    whole: Exploration = Decoder({}, _no_arrays).decode(data, Exploration, "about")
+    return replace(whole, found=timed, axes=axes_of(timed, whole.axes))
+
+
+def axes_of(found: Iterable[Found], known: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Knob -> values: those known, and what points have beyond them (other sweeps of the same problem)."""
+    out = {n: list(values) for n, values in known.items()}
+    for x in found:
+        for n, value in x.point.items():
+            values = out.setdefault(n, [])
+            if value not in values:
+                values.append(value)
+    return {n: tuple(values) for n, values in out.items()}
+
+
+def _without_words(found: tuple[Found, ...]) -> Exploration:
+    """A sweep that a crash ended before it could say anything."""
+    words = "the sweep ended before it was done: what was evaluated until then is shown"
+    return Exploration(
+        op="unknown", product="unknown", case=None, objective="time", size=len(found), legal=len(found), refused={},
+        bounded=0, found=found, failed={}, reused=0, seconds=0.0, optimal=False, proof=words, axes=axes_of(found, {}),
+        interrupted=True,
+    )  # fmt: skip
+
+
+def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
+    """What `ascendtile explore --json` (its best few) or `--export json` (all points) printed."""
+    decode = Decoder({}, _no_arrays).decode
+    space = data.get("space")
+    if not isinstance(space, dict):
+        raise UsageError("is no exploration: it has no space")
+    names = (
+        "op",
+        "product",
+        "case",
+        "objective",
+        "bounded",
+        "reused",
+        "seconds",
+        "optimal",
+        "proof",
+        "sampler",
+    )
+    given = {n: data[n] for n in names if n in data}
+    given |= {"size": space.get("size"), "legal": space.get("legal"), "refused": space.get("refused", {})}
+    given |= {"failed": data.get("failures", {}), "axes": data.get("axes", {}), "found": []}
+    whole: Exploration = decode(given, Exploration, "exploration")
+    points: dict[str, Found] = {}
+    for key in ("top", "pareto"):
+        items = data.get(key, [])
+        if not isinstance(items, list) or len(items) > MAX_POINTS:
+            raise UsageError(f"is no exploration: {key} is no list of points")
+        points.update((repr(x.point), x) for x in (_listed(item, whole.axes) for item in items))
+    found = tuple(points.values())
+    return replace(whole, found=found, axes=axes_of(found, whole.axes))
+
+
+def _listed(item: Any, axes: Mapping[str, Any]) -> Found:
+    if not isinstance(item, dict) or not isinstance(item.get("tiling"), dict):
+        raise UsageError("is no exploration: it lists a point without a tiling")
+    tiling, point = item["tiling"], item.get("point")
+    names = ("time_us", "bound_us", "bound", "errors", "ub_peak_bytes", "pipe", "waits", "tiling")
+    found = Decoder({}, _no_arrays).decode({n: item[n] for n in names if n in item}, Evaluation, "point")
+    given = point if point is not None else {n: x for n, x in tiling.items() if n in axes or not axes}
+    return Found(_point(given), found)
+
+
+def _checked(read: Any) -> Any:
+    try:
+        return read()
+    except (ValueError, TypeError, RecursionError) as e:
+        raise UsageError(f"is damaged: {str(e)[:100]}") from None
+
+
+def _no_arrays(name: str) -> NoReturn:
+    raise UsageError("names an array, which explorations do not have")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,17 @@ class Study:
     value: Any = None
     notes: tuple[str, ...] = ()
     numerics: Mapping[str, str] = field(default_factory=dict)
+
+    def html(self, path: str | Path) -> None:
+        """Write a page to `path`: error by mode with time, all figures, refusals."""
+        from ..simulator.views import write
+
+        write("html", self, path)
+
+    def _repr_html_(self) -> str:
+        from ..simulator.views import show
+
+        return show("notebook", self)
 
 
 @dataclass

@@ -334,6 +334,17 @@ class Run:
 
         save_run(self, path)
 
+    def html(self, path: str | Path) -> None:
+        """Write the report to `path`: one HTML file that opens offline. What is there is replaced once it is whole."""
+        from .views import write
+
+        write("html", self, path)
+
+    def _repr_html_(self) -> str:
+        from .views import show
+
+        return show("notebook", self)
+
     def __str__(self) -> str:
         from .views import show
 

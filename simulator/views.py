@@ -10,13 +10,17 @@ from importlib import import_module
 from typing import Any
 
 VIEWS = {
+    "notebook": ("ascendtile.reports.html.notebook", "excerpt"),
     "text": ("ascendtile.reports.terminal", "run_text"),
     "exploration": ("ascendtile.reports.explore_view", "exploration_text"),
     "shapes": ("ascendtile.reports.explore_tables", "shapes_text"),
     "variants": ("ascendtile.reports.explore_tables", "variants_text"),
     "difference": ("ascendtile.reports.explore_tables", "difference_text"),
 }
-WRITERS = {"trace": ("ascendtile.reports.traces.writing", "write_trace")}
+WRITERS = {
+    "html": ("ascendtile.reports.html", "write_page"),
+    "trace": ("ascendtile.reports.traces.writing", "write_trace"),
+}
 
 
 def show(kind: str, record: Any) -> str:

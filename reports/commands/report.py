@@ -1,29 +1,123 @@
-"""`ascendtile report`: the page of a run that was saved."""
+"""`ascendtile report`: a record as a page in the terminal, as an HTML file, or as a picture."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import click
 
 from ascendtile.reports.options import json_option
 
+PICTURES = (
+    "roofline, timeline, occupancy, errors, magnitude (runs), pareto, heatmap (explorations), "
+    "precision, sweep (studies)"
+)
+
 
 @click.command()
-@click.argument("file", metavar="FILE.run")
+@click.argument("files", metavar="FILE [OTHER.run]", nargs=-1, required=True)
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write a page (.html), or with --picture a .png, .svg or .pdf."
+)
+@click.option("--picture", metavar="NAME", help=f"One picture: {PICTURES}.")
 @json_option()
-def command(file: str, as_json: bool) -> None:
-    """Show the page of a saved run.
+def command(files: tuple[str, ...], output: str | None, picture: str | None, as_json: bool) -> None:
+    """Show what a record holds.
 
-    FILE.run is written by `ascendtile run --save`, `ascendtile demo` or run.save(...).
+    FILE is a run (`ascendtile run --save`, `ascendtile demo`, run.save), a store (`ascendtile explore --store`), or the
+    JSON of `ascendtile explore` or `ascendtile precision`. With -o it becomes one HTML file that opens offline; two runs
+    are compared.
+
+    Example: ascendtile report x.run -o x.html
     """
-    from ascendtile.reports.console import show, show_json
-    from ascendtile.simulator import load_run
+    _check(files, output, picture, as_json)
+    from ascendtile.reports.reading import read_record
 
-    run = load_run(file)
-    if as_json:
-        from ascendtile.reports.json_view import run_json
-
-        show_json(run_json(run, file))
+    records = [read_record(f) for f in files]
+    if output is None:
+        _show(records[0], files[0], as_json)
+    elif picture is not None:
+        _draw(records[0], picture, output)
     else:
-        from ascendtile.reports.terminal import run_report
+        _write(records, files, output)
 
-        show(run_report(run, file))
+
+def _check(files: tuple[str, ...], output: str | None, picture: str | None, as_json: bool) -> None:
+    """Refuse what contradicts itself before anything is read."""
+    if len(files) > 2:
+        raise click.UsageError(
+            f"a report is of one file, or of two runs side by side; {len(files)} are given"
+        )
+    if len(files) == 2 and output is None:
+        raise click.UsageError("two runs are compared on a page: give -o FILE.html")
+    if picture is not None and (output is None or len(files) == 2):
+        raise click.UsageError("--picture draws one record: give one file, and -o FILE.png, .svg or .pdf")
+    if as_json and output is not None:
+        raise click.UsageError("--json prints data and -o writes a file; give one of them")
+    if output is not None:
+        from ascendtile.simulator.files import check_target
+
+        check_target(output)
+        if picture is None and Path(output).suffix.lower() not in (".html", ".htm"):
+            raise click.UsageError(
+                f"-o {output}: a page ends in .html; for .png, .svg or .pdf say which --picture"
+            )
+
+
+def _show(record: Any, file: str, as_json: bool) -> None:
+    """In the terminal."""
+    from ascendtile.reports.console import show, show_json
+    from ascendtile.simulator.run import Run
+
+    if isinstance(record, Run):
+        if as_json:
+            from ascendtile.reports.json_view import run_json
+
+            show_json(run_json(record, file))
+        else:
+            from ascendtile.reports.terminal import run_report
+
+            show(run_report(record, file))
+    elif isinstance(record, tuple):
+        from ascendtile.reports.explore_view import exploration_page
+
+        for k, e in enumerate(record):
+            if as_json:
+                show_json({"explorations": [e.to_dict() for e in record]})
+                return
+            if k:
+                show("")
+            show(exploration_page(e, 5))
+    else:
+        raise click.UsageError(f"{file} is the JSON of a study: give -o FILE.html to make a page of it")
+
+
+def _write(records: list[Any], files: tuple[str, ...], output: str) -> None:
+    from ascendtile.reports.console import note
+    from ascendtile.reports.html import write_page
+    from ascendtile.simulator.errors import UsageError
+
+    try:
+        write_page(records[0], output, *records[1:])
+    except UsageError as error:
+        named = str(error).startswith(str(output))
+        raise (error if named else UsageError(f"{' and '.join(files)}: {error}")) from None
+    note(f"wrote {output}")
+
+
+def _draw(record: Any, picture: str, output: str) -> None:
+    from ascendtile.reports.console import note
+    from ascendtile.reports.pictures import PICTURES, save
+    from ascendtile.simulator.run import Run
+
+    kind = "run" if isinstance(record, Run) else "exploration" if isinstance(record, tuple) else "study"
+    draw = PICTURES[kind].get(picture)
+    if draw is None:
+        raise click.UsageError(
+            f"no picture {picture!r} of this kind of record; there are {', '.join(PICTURES[kind])}"
+        )
+    if kind == "exploration" and not record:
+        raise click.UsageError("the store has no exploration to draw")
+    save(draw(record[0] if kind == "exploration" else record), output)
+    note(f"wrote {output}")

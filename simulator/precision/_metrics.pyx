@@ -257,7 +257,7 @@ def locate(
     int64_t[::1] counts, double[::1] ulp_sums, double[::1] ulp_most, double[::1] abs_sums,
     double[::1] worst, int64_t[::1] at,
 ):
-    """Fill the outputs, zeroed by the caller: by octave of the golden, and the largest errors with their places."""
+    """Fill the outputs, zeroed by the caller: by octave of the golden, and the largest errors with places."""
     cdef int64_t i, k
     cdef double a, g, error, ulps
     with nogil:

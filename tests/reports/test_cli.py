@@ -67,10 +67,10 @@ def test_nothing_to_do_is_wrong_usage(ascendtile):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fly"], "no command 'fly'; there are demo, explore, ops, precision, products, report, run"),
+        (["fly"], "no command 'fly'; there are compare, demo, explore, export, ops, precision"),
         (["--loud"], "No such option '--loud'; see `ascendtile --help`"),
         (["run"], "Missing argument 'OP | SCRIPT.py'; see `ascendtile run --help`"),
-        (["report"], "Missing argument 'FILE.run'"),
+        (["report"], "Missing argument 'FILE [OTHER.run]'"),
         (["run", "x", "--seed", "-1"], "'--seed': -1 is not in the range"),
     ],
 )

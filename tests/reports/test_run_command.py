@@ -195,7 +195,7 @@ def test_a_failed_run_leaves_the_old_record(refused, tmp_path):
 
 def test_report_of_what_is_no_record(refused, tmp_path):
     assert "is a folder" in refused("report", tmp_path)
-    assert "it is not a zip file" in refused("report", __file__, "--json")
+    assert "is no record of ascendtile" in refused("report", __file__, "--json")
 
 
 # ---- what is refused ----

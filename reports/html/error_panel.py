@@ -1,0 +1,93 @@
+"""Errors of the outputs: a table, and for each output its histogram, error against magnitude, and the worst elements."""
+
+from __future__ import annotations
+
+import math
+
+from markupsafe import Markup
+
+from ascendtile.reports import words
+from ascendtile.reports.html.svg import Frame, el, line, mark, power, spread
+from ascendtile.reports.html.writing import render
+from ascendtile.simulator.precision.metrics import ErrorReport, histogram_labels
+from ascendtile.simulator.precision.places import ErrorPlaces
+from ascendtile.simulator.run import Run
+
+MOST_OUTPUTS = 12
+
+
+def error_panel(run: Run) -> Markup:
+    """Empty if the run has no errors."""
+    if not run.errors:
+        return Markup("")
+    shown = [
+        (n, e, histogram(n, e), against_magnitude(n, e.places))
+        for n, e in list(run.errors.items())[:MOST_OUTPUTS]
+    ]
+    return render("errors.html", outputs=shown, every=run.errors)
+
+
+def histogram(name: str, e: ErrorReport) -> Markup:
+    """Elements by their error in ulp: one bar for an octave, by logarithm; empty where there is nothing to show."""
+    bars = populated(e)
+    if not bars:
+        return Markup("")
+    frame = Frame(width=560, height=250, bottom=62)
+    x = frame.x(0.0, float(len(bars)))
+    y = frame.y(0.5, max(n for _, n in bars) * 2.0, log=True)
+    parts = [frame.axes(x, y, "error, ulp", "elements", [])]
+    every = max(1, math.ceil(len(bars) / 14))
+    for k, (label, n) in enumerate(bars):
+        tip = (
+            f"{named(label)} ulp and more, below the double: {n:,} elements"
+            if ".." in label
+            else f"{named(label)} ulp: {n:,} elements"
+        )
+        if n > 0:
+            box = {"x": x(k + 0.08), "y": y(n), "width": x(k + 0.92) - x(k + 0.08), "height": y(0.5) - y(n)}
+            parts.append(el("rect", class_="f2" if label == "0" else "f0", data_tip=tip, **box))
+        if k % every == 0:
+            where = f"translate({x(k + 0.5):.1f} {frame.height - frame.bottom + 12}) rotate(-35)"
+            parts.append(el("text", named(label), class_="tick", transform=where, text_anchor="end"))
+    return frame.svg(f"Histogram of the errors of {words.clean(name, 40)} in ulp", *parts)
+
+
+def named(label: str) -> str:
+    """2^-3..2^-2 as its lower end, with a real exponent."""
+    head, caret, exponent = label.partition("..")[0].partition("^")
+    return f"{head.removesuffix('2')}{power(int(exponent))}" if caret else head
+
+
+def populated(e: ErrorReport) -> list[tuple[str, int]]:
+    """Bins from the exact one to the last that has elements, without empty ones at both ends."""
+    labels = histogram_labels()
+    if len(e.ulp_histogram) != len(labels):
+        return []
+    used = [k for k, n in enumerate(e.ulp_histogram) if n > 0]
+    if not used:
+        return []
+    first = min((k for k in used if k), default=1)
+    inner = range(first, max(used) + 1) if max(used) else range(0)
+    return [(labels[k], e.ulp_histogram[k]) for k in (0, *inner) if k or e.ulp_histogram[0]]
+
+
+def against_magnitude(name: str, places: ErrorPlaces | None) -> Markup:
+    """Mean and largest error in ulp by the octave of the float64 result."""
+    octaves = [] if places is None else [o for o in places.octaves if o.count > 0]
+    if not octaves:
+        return Markup("")
+    frame = Frame(width=560, height=250)
+    low, high = octaves[0].exponent, octaves[-1].exponent
+    x = frame.x(low - 0.5, high + 1.5)
+    sizes = [v for o in octaves for v in (o.mean_ulp, o.max_ulp) if v > 0]
+    y = frame.y(*spread(sizes, log=True), log=True)
+    every = max(1, math.ceil((high - low + 2) / 9))
+    ticks = [(float(k), power(k)) for k in range(low, high + 2) if (k - low) % every == 0]
+    parts = [frame.axes(x, y, "magnitude of the float64 result", "error, ulp", ticks)]
+    for k, (word, value) in enumerate((("largest", "max_ulp"), ("mean", "mean_ulp"))):
+        points = [(o, getattr(o, value)) for o in octaves if getattr(o, value) > 0]
+        parts.append(line([(x(o.exponent + 0.5), y(v)) for o, v in points], class_=f"s{3 - 3 * k} thick"))
+        for o, v in points:
+            tip = f"{power(o.exponent)}: {word} {v:.3g} ulp of {o.count:,} elements"
+            parts.append(mark(k, x(o.exponent + 0.5), y(v), 3.2, class_=f"f{3 - 3 * k}", data_tip=tip))
+    return frame.svg(f"Error of {words.clean(name, 40)} against the magnitude of the result", *parts)

@@ -1,0 +1,218 @@
+"""The page of one exploration, or of all that a store holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from ascendtile.reports import words
+from ascendtile.reports.html.svg import Frame, el, line, mark, spread
+from ascendtile.reports.html.writing import Page, Section, render
+from ascendtile.simulator.errors import UsageError
+from ascendtile.tiling.exploration import Exploration, Found
+
+MOST_SHOWN = 12  # explorations of a store
+MOST_POINTS = 20_000  # that a heat map looks at, the best ones
+MOST_ROWS = 1000
+MOST_DOTS = 3000
+MOST_AXES = 24
+
+
+def exploration_page(every: Sequence[Exploration]) -> Page:
+    """The first exploration has the top of the page; all have their sections."""
+    if not every:
+        raise UsageError("has no exploration: nothing was evaluated yet")
+    first, sections = every[0], []
+    data: dict[str, Any] = {}
+    for k, e in enumerate(every[:MOST_SHOWN]):
+        sections += _sections(e, k, len(every) > 1, data)
+    hidden = len(every) - MOST_SHOWN
+    more = [f"{hidden} more explorations of this store are not shown."] if hidden > 0 else []
+    return Page(
+        title=", ".join(f"{title(e)}" for e in every[:3]) + (" ..." if len(every) > 3 else ""),
+        subtitle=f"Exploration of tilings on {words.clean(first.product, 60)}",
+        summary=[s for e in every[:3] for s in sentences(e)] + more,
+        facts=key_figures(first),
+        sections=sections,
+        data=data,
+        scripts=("explore.js",),
+    )
+
+
+def title(e: Exploration) -> str:
+    """Operator and case."""
+    return " ".join(words.clean(x, 60) for x in (e.op, e.case) if x)
+
+
+def key_figures(e: Exploration) -> list[tuple[str, str, str]]:
+    """The best time, and how much was looked at."""
+    best = e.best
+    out = (
+        []
+        if best is None
+        else [("best", f"{words.micros(best.time_us)} us", "proved" if e.optimal else "not proved")]
+    )
+    out += [("points of the space", words.count(e.size), f"{words.count(e.legal)} legal")]
+    return [
+        *out,
+        ("evaluated", words.count(e.evaluated), f"{words.count(e.bounded)} bounds"),
+        ("Pareto front", str(len(e.pareto)), "points"),
+    ]
+
+
+def sentences(e: Exploration) -> list[str]:
+    """What was found, and how sure it is."""
+    best = e.best
+    if best is None:
+        return [f"{title(e)}: no tiling could be evaluated. {words.clean(e.proof, 300)}"]
+    by = f"; its bound is {words.meaning(best.evaluation.bound)}" if best.evaluation.bound else ""
+    return [
+        f"{title(e)}: the best tiling takes {words.micros(best.time_us)} us with {tiling_words(best)}{by}.",
+        f"{words.clean(e.proof, 300)}.",
+    ]
+
+
+def tiling_words(x: Found) -> str:
+    """block_m=128 block_n=256 ..."""
+    return words.clean(" ".join(f"{n}={v}" for n, v in x.point.items()), 400)
+
+
+def _sections(e: Exploration, k: int, several: bool, data: dict[str, Any]) -> list[Section]:
+    prefix, head = (f"e{k}-", f"{title(e)}: ") if several else ("", "")
+    data[f"explore{k}"] = heat_data(e)
+    made = [
+        (
+            "heat",
+            "Heat map",
+            render("heat.html", name=f"explore{k}", axes=list(data[f"explore{k}"]["axes"])),
+            _heat_lead(e),
+        ),
+        (
+            "front",
+            "Pareto front",
+            front(e),
+            "Each point is a tiling; those of the front are beaten by none in everything.",
+        ),
+        ("knobs", "Which knobs matter", knobs(e), ""),
+        ("tilings", "Tilings", tilings(e, k), ""),
+        ("space", "The space", render("space.html", e=e), ""),
+    ]
+    return [Section(prefix + i, head + t, body, lead) for i, t, body, lead in made if body.strip()]
+
+
+def _heat_lead(e: Exploration) -> str:
+    empty = "their bound was above the best" if e.optimal else "the sweep did without them"
+    return (
+        "Each cell is the best that was evaluated with these two values; the darker, the faster. "
+        f"Empty cells were not evaluated: {empty}."
+    )
+
+
+def heat_data(e: Exploration) -> dict[str, Any]:
+    """Axes with their values, the most important first, and points as places on them with their figures."""
+    order = [*e.sensitivity(), *(n for n in e.axes if n not in e.sensitivity())]
+    axes = {words.clean(n, 60): e.axes[n] for n in order[:MOST_AXES] if len(e.axes[n]) > 1}
+    names = [n for n in order[:MOST_AXES] if len(e.axes[n]) > 1]
+    places = {n: {repr(v): k for k, v in enumerate(e.axes[n])} for n in names}
+    points = [
+        [*(places[n].get(repr(x.point.get(n)), -1) for n in names), *_figures(x)]
+        for x in e.ranked[:MOST_POINTS]
+    ]
+    return {
+        "axes": {n: [words.clean(str(v), 40) for v in values] for n, values in axes.items()},
+        "points": points,
+    }
+
+
+def _figures(x: Found) -> list[float | None]:
+    """time in us, KiB of UB, error."""
+    ub = x.evaluation.ub_peak_bytes
+    found = (x.time_us, None if ub is None else ub / 1024, x.evaluation.error)
+    return [None if v is None or not math.isfinite(v) else float(f"{v:.6g}") for v in found]
+
+
+def front(e: Exploration) -> Markup:
+    """Time against UB peak, and against error where it was computed."""
+    charts = [_scatter(e, "KiB of UB at the peak", lambda x: (x.evaluation.ub_peak_bytes or 0) / 1024, False)]
+    if any(x.evaluation.error for x in e.found):
+        charts.append(_scatter(e, "mean error over mean value", lambda x: x.evaluation.error or 0.0, True))
+    figures = Markup("").join(Markup("<figure>{}</figure>").format(c) for c in charts if c)
+    return Markup('<div class="charts">{}</div>').format(figures) if figures else Markup("")
+
+
+def _scatter(e: Exploration, y_title: str, value: Any, log: bool) -> Markup:
+    chosen = {id(x) for x in e.pareto}
+    points = [x for x in e.ranked if math.isfinite(x.time_us) and x.time_us > 0][:MOST_DOTS]
+    points += [x for x in e.pareto if x not in points]
+    if not points:
+        return Markup("")
+    frame = Frame(width=620, height=360)
+    x, y = (
+        frame.x(*spread([p.time_us for p in points], log=True), log=True),
+        frame.y(*spread([value(p) for p in points], log), log),
+    )
+    parts = [frame.axes(x, y, "us", y_title)]
+    best = sorted((p for p in points if id(p) in chosen), key=lambda p: p.time_us)
+    parts += [
+        el("circle", class_="f7 pale", cx=x(p.time_us), cy=y(value(p)), r=3.5, data_tip=_tip(p))
+        for p in points
+        if id(p) not in chosen
+    ]
+    parts.append(line([(x(p.time_us), y(value(p))) for p in best], class_="s0 thick pale"))
+    for p in best:
+        tip = _tip(p)
+        parts.append(
+            mark(
+                0,
+                x(p.time_us),
+                y(value(p)),
+                5.5,
+                class_="f3 front",
+                data_tip=tip,
+                tabindex=0,
+                role="img",
+                aria_label=tip,
+            )
+        )
+    return frame.svg(f"Tilings by time and {y_title}, with the Pareto front", *parts)
+
+
+def _tip(p: Found) -> str:
+    e = p.evaluation
+    ub = f", UB {words.kib(e.ub_peak_bytes)} KiB" if e.ub_peak_bytes is not None else ""
+    error = f", error {words.small(e.error)}" if e.error is not None else ""
+    return f"{words.micros(p.time_us)} us{ub}{error}\n{tiling_words(p)}"
+
+
+def knobs(e: Exploration) -> Markup:
+    """What the worst value of each costs at least."""
+    found = [(words.clean(n, 60), x) for n, x in e.sensitivity().items() if math.isfinite(x)]
+    return (
+        render("knobs.html", knobs=found, most=max((x for _, x in found), default=0.0))
+        if found
+        else Markup("")
+    )
+
+
+def tilings(e: Exploration, k: int) -> Markup:
+    """Every evaluated tiling, best first."""
+    ranked = e.ranked
+    if not ranked:
+        return Markup("")
+    axes = [n for n in e.axes if len(e.axes[n]) > 1] or list(e.axes)
+    chosen = {id(x) for x in e.pareto}
+    rows = [
+        (x, [str(x.point.get(n, "")) for n in axes], id(x) in chosen, x.time_us / ranked[0].time_us)
+        for x in ranked[:MOST_ROWS]
+    ]
+    return render(
+        "tilings.html",
+        rows=rows,
+        axes=axes,
+        total=len(ranked),
+        name=f"tilings{k}",
+        errors=any(x.evaluation.error is not None for x in ranked),
+    )

@@ -1,0 +1,74 @@
+"""Where the cycles of each pipe went, and the ladder of lower bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from ascendtile.reports import facts, words
+from ascendtile.reports.html.writing import render
+from ascendtile.simulator.run import Pipe, Run
+
+# In the order in which a bar shows them; bandwidth is a part of busy.
+PARTS = ("busy", "bandwidth", "data", "buffer", "flag", "issue", "dispatch", "tail", "idle")
+MEANINGS = {
+    "busy": "busy",
+    "bandwidth": "busy longer: shared bandwidth",
+    "data": "waits for data",
+    "buffer": "waits for a free buffer",
+    "flag": "waits for a flag",
+    "issue": "waits for the scalar issue",
+    "dispatch": "next program is handed out",
+    "tail": "nothing more to do in its program",
+    "idle": "its core is done",
+}
+COLOURS = {
+    n: k
+    for k, n in enumerate(
+        ("busy", "bandwidth", "data", "buffer", "flag", "issue", "dispatch", "tail", "idle")
+    )
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a bar."""
+
+    name: str
+    cycles: float
+    share: float
+    colour: int
+
+
+def pipe_table(run: Run) -> Markup:
+    """A row for each pipe, the busiest first; those that were never used are named."""
+    used = {n: p for n, p in run.pipes.items() if p.busy_cycles > 0}
+    rows = [(n, p, parts_of(p, run.cycles)) for n, p in sorted(used.items(), key=lambda i: -i[1].busy_cycles)]
+    present = [n for n in PARTS if any(x.name == n for *_, parts in rows for x in parts)]
+    idle = [n for n in run.pipes if n not in used]
+    legend = [(MEANINGS[n], COLOURS[n]) for n in present]
+    return render("pipes.html", rows=rows, legend=legend, idle=idle, meanings=MEANINGS, parts=PARTS[1:])
+
+
+def parts_of(pipe: Pipe, cycles: float) -> list[Part]:
+    """Pieces of a pipe's time; what takes less than a thousandth is left out."""
+    shared = max(0.0, min(pipe.stalls.get("bandwidth", 0.0), pipe.busy_cycles))
+    found = {"busy": pipe.busy_cycles - shared, **pipe.stalls, "bandwidth": shared}
+    named = ((n, found.get(n, 0.0)) for n in PARTS)
+    return [Part(n, c, s, COLOURS[n]) for n, c in named if 0.001 <= (s := facts.share(c, cycles)) < math.inf]
+
+
+def bounds_ladder(run: Run) -> Markup:
+    """Lower bounds beside the time, and what was found by lifting a limit or turning a knob."""
+    total = run.time_us
+    rungs = [
+        (words.meaning(n), us, facts.share(us, total)) for n, us in run.bounds.items() if math.isfinite(us)
+    ]
+    lifted = [(words.meaning(n), us, 1 - facts.share(us, total)) for n, us in run.lifted.items()]
+    changes = [(words.clean(n, 60), us, facts.share(us, total) - 1) for n, us in run.changes.items()]
+    rungs.sort(key=lambda x: -x[1])
+    return render(
+        "bounds.html", rungs=rungs, total=total, interval=run.interval_us, lifted=lifted, changes=changes
+    )

@@ -1,0 +1,71 @@
+"""What the time rests on, and how to get it again."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from markupsafe import Markup
+
+from ascendtile.reports import facts, words
+from ascendtile.reports.html.writing import render
+from ascendtile.simulator.run import ASSUMED_FIGURES, Run
+
+COLOURS = {"A": 2, "B": 0, "C": 1, "D": 3}
+MOST_FIGURES = 200
+
+
+def provenance(run: Run) -> Markup:
+    """Share of the time by grade, and the assumed figures that it used with their values."""
+    shares = [
+        (g, words.GRADES.get(g, g), us, facts.share(us, run.time_us), COLOURS.get(g, 6))
+        for g, us in sorted(run.grades.items())
+    ]
+    return render("provenance.html", shares=shares, figures=assumed(run), changed=facts.overrides(run))
+
+
+def assumed(run: Run) -> list[dict[str, Any]]:
+    """The figures with grade D that the notes name: key, value, unit, where it comes from."""
+    keys = [
+        k
+        for note in run.notes
+        if note.startswith(ASSUMED_FIGURES)
+        for k in note.removeprefix(ASSUMED_FIGURES).split(", ")
+    ]
+    table = run.product.get("figures")
+    found = table if isinstance(table, dict) else {}
+    rows = []
+    for key in keys[:MOST_FIGURES]:
+        one = found.get(key)
+        figure = one if isinstance(one, dict) else {}
+        rows.append({"key": key, **{n: str(figure.get(n, "")) for n in ("value", "unit", "source")}})
+    return rows
+
+
+def repeating(run: Run) -> Markup:
+    """The command, and every choice that the numbers depend on."""
+    choices = {"tiling": run.tiling, "options": run.options, "inputs": run.inputs}
+    return render(
+        "repeat.html", command=command(run), choices=choices, launches=run.launches, notes=run.notes
+    )
+
+
+def command(run: Run) -> str | None:
+    """`ascendtile run ...` with everything that differs from the usual; None for a kernel of the user's own."""
+    if run.op is None:
+        return None
+    words_ = ["ascendtile", "run", run.op]
+    words_ += ["--case", run.case] if run.case else _sizes(run)
+    words_ += ["--dtype", run.dtype] if run.dtype else []
+    words_ += ["--product", facts.product_name(run)]
+    words_ += ["--cube-math-type", run.cube_math_type] if run.cube_math_type != "KEEP_DTYPE" else []
+    for flag, values in (("--set", facts.overrides(run)), ("--tiling", run.tiling)):
+        words_ += [flag, *(f"{n}={x}" for n, x in values.items())] if values else []
+    seed = run.options.get("seed")
+    words_ += ["--seed", str(seed)] if seed else []
+    return " ".join(shlex.quote(words.clean(str(w))) for w in words_)
+
+
+def _sizes(run: Run) -> list[str]:
+    """Inputs of the user's own: they cannot be drawn again."""
+    return ["--input", "INPUTS.npz"] if run.inputs else []

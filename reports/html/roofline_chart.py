@@ -1,0 +1,68 @@
+"""Rooflines of one launch as pictures with a table: one for each unit, a point for each way of memory."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from ascendtile.reports import words
+from ascendtile.reports.html.svg import Frame, Scale, el, line, mark, spread
+from ascendtile.reports.html.writing import render
+from ascendtile.reports.rooflines import Unit, units
+from ascendtile.simulator.run import Launch
+
+
+def rooflines(launch: Launch) -> Markup:
+    """The figures; empty if the launch has no operations."""
+    found = units(launch)
+    return render("roofline.html", units=[(u, chart(u)) for u in found]) if found else Markup("")
+
+
+def chart(u: Unit) -> Markup:
+    """Operations per byte against operations per time, both by logarithm."""
+    frame = Frame(width=560, height=350, right=30)
+    top = max(u.peaks.values(), default=u.gops)
+    ridges = [top / v.gb_per_s for v in u.levels]
+    x = frame.x(*spread([*ridges, *(v.intensity for v in u.levels)], log=True, room=0.18), log=True)
+    lows = [u.gops, *(v.gb_per_s * min(v.intensity, x.high) for v in u.levels)]
+    y = frame.y(*spread([*lows, u.gops / 3, top * 1.15], log=True, room=0.02), log=True)
+    parts = [frame.axes(x, y, "operations per byte", "G operations per s")]
+    parts += [_peak(x, y, kind, peak) for kind, peak in u.peaks.items()]
+    for k, v in enumerate(u.levels):
+        parts.append(_slope(x, y, v.gb_per_s, top, k))
+    parts.append(
+        el("line", class_="here", x1=frame.left, x2=frame.width - frame.right, y1=y(u.gops), y2=y(u.gops))
+    )
+    for k, v in enumerate(u.levels):
+        tip = (
+            f"{v.name}: {v.intensity:.3g} operations per byte, {words.percent(v.used)} of its bandwidth used"
+        )
+        parts.append(
+            mark(
+                k,
+                x(v.intensity),
+                y(u.gops),
+                6,
+                class_=f"f{k}",
+                data_tip=tip,
+                tabindex=0,
+                role="img",
+                aria_label=tip,
+            )
+        )
+    label = f"Roofline of the {u.name} unit: {u.gops:.4g} G operations per s, {words.percent(u.reached)} of the peak"
+    return frame.svg(label, *parts)
+
+
+def _peak(x: Scale, y: Scale, kind: str, peak: float) -> Markup:
+    where = y(peak)
+    text = el("text", f"peak {kind}", class_="tick", x=x.last, y=where - 6, text_anchor="end")
+    return el("line", class_="limit", x1=x.first, x2=x.last, y1=where, y2=where) + text
+
+
+def _slope(x: Scale, y: Scale, rate: float, top: float, k: int) -> Markup:
+    """From the lower edge of the picture up to the peak."""
+    low = max(x.low, y.low / rate)
+    high = min(x.high, top / rate)
+    if high <= low:
+        return Markup("")
+    return line([(x(low), y(low * rate)), (x(high), y(high * rate))], class_=f"s{k} thick")

@@ -1,0 +1,94 @@
+"""The page of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from markupsafe import Markup
+
+from ascendtile.reports import words
+from ascendtile.reports.html import run_words
+from ascendtile.reports.html.error_panel import error_panel
+from ascendtile.reports.html.occupancy_chart import buffers
+from ascendtile.reports.html.pipes_chart import bounds_ladder, pipe_table
+from ascendtile.reports.html.provenance import provenance, repeating
+from ascendtile.reports.html.roofline_chart import rooflines
+from ascendtile.reports.html.source_lines import source_tables
+from ascendtile.reports.html.timeline_data import timeline_data
+from ascendtile.reports.html.writing import Page, Section, render
+from ascendtile.simulator.run import Launch, Run
+
+MOST_LAUNCHES = 6  # that have pictures of their own, the dearest first
+
+
+def run_page(run: Run) -> Page:
+    """Sections without facts are left out."""
+    data: dict[str, Any] = {}
+    dear = sorted(run.launches, key=lambda x: -x.time_us)[:MOST_LAUNCHES]
+    timed = [
+        Section("timeline", "Timeline", each(dear, lambda x: timeline(x, data))),
+        Section("source", "Cycles by source line", each(dear, source_tables)),
+        Section("pipes", "Pipes and stalls", pipe_table(run) if run.pipes else Markup("")),
+        Section("bounds", "Bounds ladder", bounds_ladder(run) if run.bounds else Markup("")),
+        Section("roofline", "Roofline", each(dear, rooflines), ROOFLINE_LEAD),
+        Section("buffers", "Buffers", each(dear, buffers)),
+    ]
+    rest = [
+        Section("errors", "Errors", error_panel(run)),
+        Section("trust", "What the time rests on", provenance(run) if run.launches else Markup("")),
+        Section("warnings", "Warnings", warnings(run)),
+        Section("repeat", "Repeat this run", repeating(run)),
+    ]
+    return Page(
+        title=run_words.title(run),
+        subtitle=run_words.device(run),
+        summary=run_words.sentences(run),
+        facts=run_words.key_figures(run),
+        sections=[s for s in (*timed, *rest) if s.body.strip()],
+        data=data,
+        scripts=("timeline.js",) if data else (),
+    )
+
+
+ROOFLINE_LEAD = (
+    "Dashed is where this run stands; a marker on a slope means that this way of memory is used in full, one at the "
+    "dashed peak that the unit is."
+)
+
+
+def each(launches: list[Launch], view: Callable[[Launch], Markup]) -> Markup:
+    """The view of the dearest launch, and those of the others to open."""
+    shown = [(x, body) for x in launches if (body := view(x)).strip()]
+    parts = []
+    for k, (x, body) in enumerate(shown):
+        name = f"{words.clean(x.kernel, 60)}, {words.micros(x.time_us)} us"
+        one = len(launches) == 1
+        wrap = (
+            "{body}"
+            if one
+            else "<h3>{name}</h3>{body}"
+            if k == 0
+            else "<details><summary>{name}</summary>{body}</details>"
+        )
+        parts.append(Markup(wrap).format(name=name, body=body))
+    return Markup("").join(parts)
+
+
+def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
+    """The place of the canvas; puts what the script draws into `data`."""
+    t = launch.timeline
+    if t is None or not len(t.start):
+        return Markup("")
+    name = f"timeline{len(data)}"
+    data[name] = timeline_data(launch)
+    cores = list(dict.fromkeys(x["core"] for x in data[name]["lanes"]))
+    return render("timeline.html", name=name, launch=launch, cores=cores, t=t)
+
+
+def warnings(run: Run) -> Markup:
+    """What to look at, as a list."""
+    items = Markup("").join(Markup("<li>{}</li>").format(words.clean(w, 1200)) for w in run.warnings[:40])
+    more = len(run.warnings) - 40
+    tail = Markup("<li>and {} more</li>").format(more) if more > 0 else Markup("")
+    return Markup('<ul class="plain warnings">{}{}</ul>').format(items, tail) if items else Markup("")

@@ -1,0 +1,269 @@
+"""The page of a precision study: error by mode with time, and for sweeps growth and the overflow cliff."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from markupsafe import Markup
+
+from ascendtile.reports import words
+from ascendtile.reports.html.study_data import EXACT, ROUNDED, StudyData, StudyRow, read_study
+from ascendtile.reports.html.svg import Frame, el, line, mark, power, spread
+from ascendtile.reports.html.writing import Page, Section, render
+from ascendtile.simulator.precision.metrics import ErrorReport
+
+LEAD = (
+    "Exact: against float64 of the numbers before rounding, what the mode loses. Rounded: against float64 of the "
+    "operands as they are multiplied, what the kernel adds; acceptance rules are meant for this one."
+)
+TITLES = {
+    "k": "Growth over the length of the sums",
+    "scale": "The overflow cliff",
+    "distribution": "By distribution",
+}
+
+
+def study_page(given: Mapping[str, Any]) -> Page:
+    """`given`: the JSON of `ascendtile precision --json`."""
+    study = read_study(given)
+    sections = []
+    for name in study.outputs[:8]:
+        sections += _of_sweep(study, name) if study.parameter else _of_study(study, name)
+    sections.append(
+        Section(
+            "choices",
+            "Refusals, notes, choices",
+            render("study_notes.html", study=study, refused=_refused(study)),
+        )
+    )
+    sample = f"; sample: {words.clean(study.sample, 200)}" if study.sample else ""
+    return Page(
+        title=", ".join(words.clean(x, 80) for x in (f"{study.op}: precision", study.case) if x),
+        subtitle=f"{words.clean(study.product, 60)}; data: {_data(study)}{sample}",
+        summary=_sentences(study),
+        facts=_facts(study),
+        sections=[s for s in sections if s.body.strip()],
+    )
+
+
+def _data(study: StudyData) -> str:
+    given = study.data if isinstance(study.data, dict) and study.data else {}
+    return words.clean(", ".join(f"{k} {v}" for k, v in given.items()), 200) or "given by the user"
+
+
+def _facts(study: StudyData) -> list[tuple[str, str, str]]:
+    rows = [r for p in study.points for r in p.rows]
+    timed = [r.time_us for r in rows if r.time_us is not None and math.isfinite(r.time_us)]
+    out = [("modes and types", str(sum(1 for r in study.points[0].rows if r.errors)), "")]
+    if study.parameter:
+        out.append(("points of the sweep", str(len(study.points)), words.clean(study.parameter, 30)))
+    return out + ([("fastest", f"{words.micros(min(timed))} us", "")] if timed else [])
+
+
+def _sentences(study: StudyData) -> list[str]:
+    """The fastest row and the most exact one."""
+    out = []
+    for name in study.outputs[:3]:
+        rows = [
+            r
+            for r in distinct(study.points[0].rows, name)
+            if r.time_us is not None and _bits(r, name, EXACT) is not None
+        ]
+        if not rows or study.parameter:
+            continue
+        fast, exact = (
+            min(rows, key=lambda r: r.time_us or 0),
+            max(rows, key=lambda r: _bits(r, name, EXACT) or 0),
+        )
+        each = (
+            f"{words.clean(r.name, 80)} ({words.micros(r.time_us or 0)} us, {_bits(r, name, EXACT):.3g} bits)"
+            for r in (fast, exact)
+        )
+        out.append("{}: fastest is {}, most exact {}.".format(words.clean(name, 40), *each))
+    return out or [f"{len(study.points)} points, {len(study.points[0].rows)} rows each."]
+
+
+def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:
+    """One row for each computation: modes that compute the same have the same errors."""
+    found: dict[Any, StudyRow] = {}
+    for r in rows:
+        if name in r.errors:
+            found.setdefault((r.dtype, r.compute_dtype, repr(r.errors[name])), r)
+    return list(found.values())
+
+
+def _bits(r: StudyRow, name: str, golden: str) -> float | None:
+    e = r.errors.get(name, {}).get(golden)
+    return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else None
+
+
+# ---- a study of one point ----
+
+
+def _of_study(study: StudyData, name: str) -> list[Section]:
+    rows = study.points[0].rows
+    table = render(
+        "study_table.html",
+        rows=[r for r in rows if name in r.errors],
+        output=name,
+        goldens=(EXACT, ROUNDED),
+        rules=_rules(rows, name),
+    )
+    return [
+        Section(
+            f"modes-{study.outputs.index(name)}",
+            f"{words.clean(name, 40)}: error by mode, with time",
+            _modes(rows, name) + table,
+            LEAD,
+        )
+    ]
+
+
+def _rules(rows: Iterable[StudyRow], name: str) -> list[str]:
+    return list(dict.fromkeys(rule for r in rows for rule, *_ in r.passed(name, ROUNDED)))
+
+
+def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
+    """Time against effective bits; right and up is slow and exact."""
+    points = [
+        (r, _bits(r, name, EXACT), _bits(r, name, ROUNDED))
+        for r in distinct(rows, name)
+        if r.time_us is not None and r.time_us > 0
+    ]
+    points = [p for p in points if p[1] is not None or p[2] is not None]
+    if not points:
+        return Markup("")
+    frame = Frame(width=760, height=380)
+    x = frame.x(*spread([r.time_us or 0 for r, *_ in points], log=True), log=True)
+    y = frame.y(0.0, max(b for _, *bits in points for b in bits if b is not None) * 1.12)
+    parts = [frame.axes(x, y, "us", "effective bits")]
+    for k, (r, exact, rounded) in enumerate(points):
+        at = x(r.time_us or 0)
+        if exact is not None and rounded is not None:
+            parts.append(el("line", class_=f"s{k % 7} pale thick", x1=at, x2=at, y1=y(exact), y2=y(rounded)))
+        for shape, bits, word in ((0, exact, "exact"), (1, rounded, "rounded")):
+            if bits is not None:
+                tip = (
+                    f"{words.clean(r.name, 80)}: {words.micros(r.time_us or 0)} us, {bits:.4g} bits ({word})"
+                )
+                parts.append(
+                    mark(
+                        shape,
+                        at,
+                        y(bits),
+                        5.5,
+                        class_=f"f{k % 7}",
+                        data_tip=tip,
+                        tabindex=0,
+                        role="img",
+                        aria_label=tip,
+                    )
+                )
+    names = [
+        (words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60), k % 7) for k, (r, *_) in enumerate(points)
+    ]
+    return render(
+        "legend.html",
+        chart=frame.svg(f"Effective bits of {words.clean(name, 40)} against time", *parts),
+        names=names,
+        note="Circles: exact. Squares: rounded.",
+    )
+
+
+# ---- a sweep ----
+
+
+def _of_sweep(study: StudyData, name: str) -> list[Section]:
+    k, parameter = study.outputs.index(name), study.parameter or ""
+    title = f"{words.clean(name, 40)}: {TITLES.get(parameter, words.clean(parameter, 30))}"
+    charts = [
+        _lines(study, name, "effective bits", _bits_of, "Effective bits, exact"),
+        _lines(study, name, "elements, %", lost_percent, "Elements without a finite result"),
+        _lines(study, name, "largest error, ulp", _ulp, "Largest error", True),
+    ]
+    body = Markup('<div class="charts">{}</div>').format(Markup("").join(charts))
+    table = render(
+        "sweep_table.html",
+        study=study,
+        output=name,
+        points=[(p.value, distinct(p.rows, name)) for p in study.points],
+        golden=EXACT,
+    )
+    return [Section(f"sweep-{k}", title, body + table, LEAD)]
+
+
+def _bits_of(e: ErrorReport) -> float:
+    return e.effective_bits
+
+
+def _ulp(e: ErrorReport) -> float:
+    return e.max_ulp
+
+
+def lost_percent(e: ErrorReport) -> float:
+    elements = math.prod(e.shape) or 1
+    return 100.0 * max(0.0, 1.0 - e.compared / elements)
+
+
+def sweep_label(value: str | None) -> str:
+    """2^-24 as it is written."""
+    base, caret, exponent = str(value).partition("^")
+    if caret and base == "2" and exponent.removeprefix("-").isdecimal() and len(exponent) < 6:
+        return power(int(exponent))
+    return words.clean(str(value), 12)
+
+
+def _lines(
+    study: StudyData,
+    name: str,
+    y_title: str,
+    value: Callable[[ErrorReport], float],
+    label: str,
+    log: bool = False,
+) -> Markup:
+    """A line for each data type and compute type over the points."""
+    series: dict[str, list[tuple[int, float]]] = {}
+    for k, p in enumerate(study.points):
+        for key, r in {
+            f"{r.dtype} as {r.compute_dtype or '-'}": r for r in reversed(distinct(p.rows, name))
+        }.items():
+            v = value(r.errors[name][EXACT]) if EXACT in r.errors[name] else math.nan
+            if math.isfinite(v) and (v > 0 or not log):
+                series.setdefault(key, []).append((k, v))
+    if not series:
+        return Markup("")
+    frame = Frame(width=560, height=320)
+    x = frame.x(-0.3, len(study.points) - 0.7)
+    low, high = spread([v for points in series.values() for _, v in points], log)
+    y = frame.y(low if log else 0.0, high, log)
+    every = max(1, math.ceil(len(study.points) / 9))
+    ticks = [(float(k), sweep_label(p.value)) for k, p in enumerate(study.points) if k % every == 0]
+    parts = [frame.axes(x, y, words.clean(study.parameter or "", 40), y_title, ticks)]
+    for j, (key, points) in enumerate(sorted(series.items(), reverse=True)):
+        parts.append(line([(x(k), y(v)) for k, v in points], class_=f"s{j % 7} thick"))
+        parts += [
+            mark(
+                j,
+                x(k),
+                y(v),
+                4,
+                class_=f"f{j % 7}",
+                data_tip=f"{words.clean(key, 60)}, {study.points[k].value}: {v:.4g}",
+            )
+            for k, v in points
+        ]
+    names = [(words.clean(key, 60), j % 7) for j, key in enumerate(sorted(series, reverse=True))]
+    return render(
+        "legend.html", chart=frame.svg(f"{label} of {words.clean(name, 40)}", *parts), names=names, note=label
+    )
+
+
+def _refused(study: StudyData) -> list[tuple[str, str, int, str]]:
+    """(data type, modes, status, why), the modes of one reason together."""
+    groups: dict[tuple[str, int, str], list[str]] = {}
+    for r in study.points[0].rows:
+        if r.reason:
+            groups.setdefault((r.dtype, r.status, r.reason), []).append(r.cube_math_type)
+    return [(dtype, ", ".join(modes), status, why) for (dtype, status, why), modes in groups.items()]

@@ -1,0 +1,212 @@
+"""A timeline as compact arrays for the page: sorted by lane, shares of time in levels of detail, packed.
+
+A lane is one pipe of one core. Times are whole ticks of a fraction of a cycle, so that 32 bits hold them. A level of detail
+has, for each lane and bucket of time, the share that the pipe is busy and the line of the last instruction that starts
+there; the page draws from it while a bucket is about as wide as a pixel, and single instructions from there on.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from ascendtile.reports.words import clean
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.run import Launch, Timeline
+
+TICKS = 2**30  # at most, from the first cycle to the last
+FINEST = 16  # ticks in a cycle at most
+EXACT = 40_000  # instructions that a browser draws one by one without help
+BUCKETS = (256, 1024, 4096)
+LOAD = 512  # buckets of the overview
+MOST_LANES = 4096
+MOST_CYCLES = 2.0**50
+NO_LINE = 0xFFFF
+COLOURS = {"V": 0, "MTE2": 1, "MTE3": 2, "M": 3, "MTE1": 4, "FIXP": 5, "S": 7}
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Instructions in the order of their lanes. start, end: in ticks; first: where each lane begins, and the end of all."""
+
+    order: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    first: np.ndarray
+    keys: list[tuple[int, int]]  # core and pipe of each lane
+    span: int
+    cycles_per_tick: float
+
+
+def timeline_data(launch: Launch) -> dict[str, Any]:
+    """What the script reads for one launch with a timeline."""
+    t = launch.timeline
+    assert t is not None
+    lanes = sort_lanes(t)
+    line = _line_numbers(t, lanes.order, len(launch.lines))
+    return {
+        "span": lanes.span,
+        "cycles_per_tick": lanes.cycles_per_tick,
+        "lanes": [_lane(t, lanes, k) for k in range(len(lanes.keys))],
+        "lines": [
+            [PurePath(clean(x.file)).name, x.line, clean(x.source, 160)] for x in launch.lines[:NO_LINE]
+        ],
+        "columns": _columns(t, lanes, line),
+        "levels": levels(lanes, line),
+        "load": _bytes(busy_shares(lanes, LOAD).mean(axis=0)).tolist() if len(lanes.keys) else [],
+        "reasons": [clean(x, 40) for x in t.reasons],
+        "names": [clean(x, 60) for x in t.names],
+    }
+
+
+def sort_lanes(t: Timeline) -> Lanes:
+    """Lanes in the order of cores and pipes; in each, instructions in the order of time and never two at once."""
+    start, end = (np.clip(np.nan_to_num(x, posinf=0.0), 0.0, MOST_CYCLES) for x in (t.start, t.end))
+    core, pipe = t.core.astype(np.int64), t.pipe.astype(np.int64)
+    order = np.lexsort((start, pipe, core))
+    core, pipe, start, end = core[order], pipe[order], start[order], end[order]
+    breaks = np.flatnonzero((np.diff(core) != 0) | (np.diff(pipe) != 0)) + 1
+    first = np.concatenate([[0], breaks, [len(core)]]) if len(core) else np.zeros(1, np.int64)
+    if len(first) - 1 > MOST_LANES:
+        raise UsageError(
+            f"its timeline names {len(first) - 1} pipes of cores, a page shows {MOST_LANES} at most"
+        )
+    cycles = float(end.max(initial=1.0)) or 1.0
+    per_cycle = min(float(FINEST), 2.0 ** math.floor(math.log2(TICKS / cycles)))
+    begin = np.rint(start * per_cycle).astype(np.int64)
+    finish = np.maximum(np.rint(end * per_cycle).astype(np.int64), begin)
+    _cut_overlaps(begin, finish, first)
+    keys = [(int(core[k]), int(pipe[k])) for k in first[:-1]]
+    return Lanes(order, begin, finish, first, keys, max(1, int(finish.max(initial=1))), 1.0 / per_cycle)
+
+
+def _cut_overlaps(begin: np.ndarray, finish: np.ndarray, first: np.ndarray) -> None:
+    """A pipe does one thing at a time: what rounding (or a strange record) lets overlap ends where the next begins."""
+    last = np.zeros(len(begin), bool)
+    last[first[1:] - 1] = True
+    following = np.append(begin[1:], 0)
+    np.minimum(finish, following, out=finish, where=~last)
+
+
+def _line_numbers(t: Timeline, order: np.ndarray, count: int) -> np.ndarray:
+    line = t.line[order].astype(np.int64)
+    return np.where((line >= 0) & (line < min(count, NO_LINE)), line, NO_LINE).astype(np.uint16)
+
+
+def _lane(t: Timeline, lanes: Lanes, k: int) -> dict[str, Any]:
+    core, pipe = lanes.keys[k]
+    unit, _, name = clean(t.pipes[pipe], 24).rpartition(".")
+    return {
+        "core": core,
+        "unit": unit,
+        "pipe": name if unit != "AIV1" else f"{name} (1)",
+        "colour": COLOURS.get(name, 6),
+        "first": int(lanes.first[k]),
+        "count": int(lanes.first[k + 1] - lanes.first[k]),
+    }
+
+
+def _columns(t: Timeline, lanes: Lanes, line: np.ndarray) -> dict[str, Any]:
+    order = lanes.order
+    found = {
+        "start": packed(lanes.start.astype(np.uint32), delta=True),
+        "length": packed((lanes.end - lanes.start).astype(np.uint32)),
+        "line": packed(line),
+        "program": packed(np.clip(t.program[order], 0, 2**32 - 1).astype(np.uint32), delta=True),
+    }
+    found.update(_gaps(t, order, lanes.cycles_per_tick))
+    return found
+
+
+def _gaps(t: Timeline, order: np.ndarray, cycles_per_tick: float) -> dict[str, Any]:
+    """What instructions waited for; nothing where an earlier version wrote the record."""
+    if (
+        t.gap is None
+        or t.bandwidth is None
+        or t.bytes is None
+        or t.waited is None
+        or t.reason is None
+        or t.name is None
+    ):
+        return {}
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    waited = t.waited[order]
+    return {
+        "gap": packed(_whole(t.gap[order], cycles_per_tick)),
+        "bandwidth": packed(_whole(t.bandwidth[order], cycles_per_tick)),
+        "bytes": packed(_whole(t.bytes[order], 1.0)),
+        "waited": packed(np.where(waited >= 0, place[np.maximum(waited, 0)], -1).astype(np.int32)),
+        "reason": packed(np.where(t.reason[order] < 0, 255, t.reason[order]).astype(np.uint8)),
+        "name": packed(t.name[order].astype(np.uint16)),
+    }
+
+
+def _whole(values: np.ndarray, unit: float) -> np.ndarray:
+    """In units, as numbers of 32 bits; what is not finite is 0."""
+    finite = np.nan_to_num(values.astype(np.float64), posinf=0.0, neginf=0.0)
+    return np.clip(np.rint(finite / unit), 0, 2**32 - 1).astype(np.uint32)
+
+
+def levels(lanes: Lanes, line: np.ndarray) -> list[dict[str, Any]]:
+    """Coarse to fine; none where there are few instructions, and none with more buckets than half of them."""
+    n = len(lanes.start)
+    wanted = [b for b in BUCKETS if n > EXACT and b * len(lanes.keys) <= max(n // 2, BUCKETS[0] * 64)]
+    return [_level(lanes, line, b) for b in wanted]
+
+
+def _level(lanes: Lanes, line: np.ndarray, buckets: int) -> dict[str, Any]:
+    return {
+        "buckets": buckets,
+        "width": lanes.span / buckets,
+        "busy": packed(_bytes(busy_shares(lanes, buckets)).reshape(-1)),
+        "line": packed(_last_lines(lanes, line, buckets).reshape(-1)),
+    }
+
+
+def busy_shares(lanes: Lanes, buckets: int) -> np.ndarray:
+    """[lanes, buckets] part of each bucket of time that the pipe is busy, 0 to 1."""
+    edges = np.linspace(0.0, lanes.span, buckets + 1)
+    out = np.empty((len(lanes.keys), buckets))
+    for k in range(len(lanes.keys)):
+        mine = slice(int(lanes.first[k]), int(lanes.first[k + 1]))
+        times = np.stack([lanes.start[mine], lanes.end[mine]], axis=1).reshape(-1)
+        length = np.stack([np.zeros_like(lanes.start[mine]), lanes.end[mine] - lanes.start[mine]], axis=1)
+        out[k] = np.diff(np.interp(edges, times, np.cumsum(length.reshape(-1)))) / (lanes.span / buckets)
+    return out
+
+
+def _last_lines(lanes: Lanes, line: np.ndarray, buckets: int) -> np.ndarray:
+    edges = np.linspace(0.0, lanes.span, buckets + 1)[1:]
+    out = np.empty((len(lanes.keys), buckets), np.uint16)
+    for k in range(len(lanes.keys)):
+        first, last = int(lanes.first[k]), int(lanes.first[k + 1])
+        out[k] = line[first + np.maximum(np.searchsorted(lanes.start[first:last], edges) - 1, 0)]
+    return out
+
+
+def _bytes(shares: np.ndarray) -> np.ndarray:
+    """0 to 1 as 0 to 255; what is busy at all is at least 1."""
+    return np.where(shares > 0, np.clip(np.rint(shares * 255), 1, 255), 0).astype(np.uint8)
+
+
+def packed(values: np.ndarray, delta: bool = False) -> dict[str, Any]:
+    """Numbers as text: differences where that is shorter, bytes of one place together, deflated, in base 64."""
+    kind = values.dtype
+    if delta:
+        values = np.diff(values, prepend=values.dtype.type(0))  # wraps around, and back when it is added up
+    planes = (
+        np.ascontiguousarray(values.astype(kind.newbyteorder("<")))
+        .view(np.uint8)
+        .reshape(-1, kind.itemsize)
+        .T
+    )
+    data = zlib.compress(np.ascontiguousarray(planes).tobytes(), 4)
+    name = f"{'i' if kind.kind == 'i' else 'u'}{8 * kind.itemsize}"
+    return {"kind": name, "delta": delta, "data": base64.b64encode(data).decode("ascii")}

@@ -1,0 +1,96 @@
+"""Pictures of an exploration: its Pareto front, and a heat map over two knobs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ascendtile.reports import words
+from ascendtile.reports.pictures.style import COLOURS, new_figure, plain_figures, styled
+from ascendtile.simulator.errors import UsageError
+from ascendtile.tiling.exploration import Exploration
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def pareto(e: Exploration) -> Figure:
+    """Time against KiB of UB of all evaluated tilings, with the front."""
+    ranked = [x for x in e.ranked if math.isfinite(x.time_us)]
+    if not ranked:
+        raise UsageError("nothing was evaluated, so there is no front")
+    front = sorted(e.pareto, key=lambda x: x.time_us)
+    with styled():
+        figure, (axes,) = new_figure(6.4, 4.2)
+        axes.plot(
+            [x.time_us for x in ranked],
+            [_kib(x) for x in ranked],
+            "o",
+            color=COLOURS[7],
+            alpha=0.4,
+            markersize=4,
+            label="evaluated",
+        )
+        axes.plot(
+            [x.time_us for x in front],
+            [_kib(x) for x in front],
+            "o-",
+            color=COLOURS[3],
+            markersize=6.5,
+            label="Pareto front",
+        )
+        axes.set(xscale="log", xlabel="us", ylabel="KiB of UB at the peak")
+        plain_figures(axes.xaxis)
+        axes.set_title(words.clean(f"{e.op} {e.case or ''} on {e.product}", 80))
+        axes.legend()
+    return figure
+
+
+def _kib(x: Any) -> float:
+    return (x.evaluation.ub_peak_bytes or 0) / 1024
+
+
+def heat_map(e: Exploration, rows: str | None = None, columns: str | None = None) -> Figure:
+    """The best time for each pair of values of two knobs, by default the two that matter most."""
+    varied = [n for n in (*e.sensitivity(), *e.axes) if len(e.axes.get(n, ())) > 1]
+    names = list(dict.fromkeys(varied))
+    rows = rows or next((n for n in names if n != columns), None)
+    columns = columns or next((n for n in names if n != rows), None)
+    for n in (rows, columns):
+        if n is None or n not in e.axes:
+            raise UsageError(
+                f"a heat map needs two knobs that vary; here these do: {', '.join(names) or 'none'}"
+            )
+    assert rows is not None
+    assert columns is not None
+    table = np.full((len(e.axes[rows]), len(e.axes[columns])), np.nan)
+    for x in e.ranked:
+        if x.point.get(rows) in e.axes[rows] and x.point.get(columns) in e.axes[columns]:
+            at = e.axes[rows].index(x.point[rows]), e.axes[columns].index(x.point[columns])
+            table[at] = np.nanmin([table[at], x.time_us])
+    return _drawn(e, table, rows, columns)
+
+
+def _drawn(e: Exploration, table: np.ndarray, rows: str, columns: str) -> Figure:
+    with styled():
+        figure, (axes,) = new_figure(1.8 + 0.72 * table.shape[1], 1.5 + 0.46 * table.shape[0])
+        axes.imshow(np.log(table), cmap="Blues_r", aspect="auto", vmax=_pale(table))
+        axes.set_xticks(range(table.shape[1]), [words.clean(str(v), 14) for v in e.axes[columns]])
+        axes.set_yticks(range(table.shape[0]), [words.clean(str(v), 14) for v in e.axes[rows]])
+        dark = np.nanmin(np.log(table)) + 0.45 * (_pale(table) - np.nanmin(np.log(table)))
+        for (i, j), us in np.ndenumerate(table):
+            if np.isfinite(us):
+                colour = "white" if np.log(us) < dark else "#1c1f23"
+                axes.text(j, i, words.micros(float(us)), ha="center", va="center", fontsize=8.5, color=colour)
+        axes.set(xlabel=words.clean(columns, 40), ylabel=words.clean(rows, 40))
+        axes.set_title(words.clean(f"{e.op} {e.case or ''}: best us", 80))
+        axes.grid(visible=False)
+    return figure
+
+
+def _pale(table: np.ndarray) -> float:
+    """End of the colours: beyond the slowest, so that it is still seen."""
+    logs = np.log(table)
+    return float(np.nanmax(logs) + 0.25 * (np.nanmax(logs) - np.nanmin(logs)) + 0.05)

@@ -1,0 +1,124 @@
+"""Pictures: Figures that say what the record says, in one style, whatever the record's texts are."""
+
+from __future__ import annotations
+
+import io
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from PIL import Image
+
+from ascendtile.kernels import precision_study, run_op
+from ascendtile.reports import pictures
+from ascendtile.reports.pictures.style import drawn
+from ascendtile.reports.precision_view import study_json
+from ascendtile.reports.rooflines import units
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.run import Run
+from ascendtile.tiling import explore
+from ascendtile.tiling.exploration import Exploration
+
+from .test_html_pages import EVIL, everywhere
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return run_op("rms_norm_grad", case="tiny").run
+
+
+@pytest.fixture(scope="module")
+def exploration() -> Exploration:
+    return explore("rms_norm_grad", case="tiny", space={"buffers": (1, 2), "rows": (1, 2)})
+
+
+def test_a_roofline_has_the_points_of_the_record(run: Run) -> None:
+    (axes,) = pictures.roofline(run).axes
+    (unit,) = units(max(run.launches, key=lambda x: x.time_us))
+    marks = [
+        (x.get_xdata()[0], x.get_ydata()[0]) for x in axes.lines if x.get_marker() not in ("None", None, "")
+    ]
+    assert marks == [(v.intensity, unit.gops) for v in unit.levels]
+    for v in unit.levels:
+        assert unit.gops <= v.intensity * v.gb_per_s  # under its slope
+
+
+def test_a_timeline_has_the_busy_time_of_the_record(run: Run) -> None:
+    launch = max(run.launches, key=lambda x: x.time_us)
+    t = launch.timeline
+    assert t is not None
+    (axes,) = pictures.timeline(run).axes
+    names = [x.get_text() for x in axes.get_yticklabels()]
+    for name, bars in zip(names, axes.collections, strict=True):
+        mine = t.select(int(t.core.min()), t.pipes.index(name))
+        widths = [np.ptp(p.vertices[:, 0]) for p in bars.get_paths()]
+        assert sum(widths) == pytest.approx((t.end[mine] - t.start[mine]).sum(), abs=0.1 * len(mine))
+
+
+def test_an_occupancy_peaks_where_the_ledger_does(run: Run) -> None:
+    (axes,) = pictures.occupancy(run).axes
+    stairs = axes.lines[0].get_ydata()
+    assert max(stairs) * 1024 == max(size for _, size in run.buffers["UB"].steps)
+
+
+def test_a_histogram_has_every_element(run: Run) -> None:
+    for axes, e in zip(pictures.error_histogram(run).axes, run.errors.values(), strict=True):
+        assert sum(p.get_height() for p in axes.patches) == e.compared
+
+
+def test_a_heat_map_has_the_best_of_each_cell(exploration: Exploration) -> None:
+    (axes,) = pictures.heat_map(exploration, "rows", "buffers").axes
+    shown = np.exp(axes.images[0].get_array())
+    for i, rows in enumerate(exploration.axes["rows"]):
+        for j, buffers in enumerate(exploration.axes["buffers"]):
+            times = [
+                x.time_us
+                for x in exploration.found
+                if (x.point["rows"], x.point["buffers"]) == (rows, buffers)
+            ]
+            if times:
+                assert shown[i, j] == pytest.approx(min(times))
+            else:
+                assert np.ma.getmaskarray(shown)[i, j] or np.isnan(shown[i, j])
+
+
+def test_a_front_has_its_points(exploration: Exploration) -> None:
+    (axes,) = pictures.pareto(exploration).axes
+    assert sorted(axes.lines[-1].get_xdata()) == sorted(x.time_us for x in exploration.pareto)
+
+
+def test_what_has_no_such_figures_is_refused(exploration: Exploration) -> None:
+    times = run_op("rms_norm_grad", case="tiny", values=False).run
+    values = run_op("rms_norm_grad", case="tiny", time=False).run
+    for draw in (pictures.error_histogram, pictures.error_magnitude):
+        with pytest.raises(UsageError, match="this run"):
+            draw(times)
+    for draw in (pictures.roofline, pictures.timeline, pictures.occupancy):
+        with pytest.raises(UsageError, match="this run"):
+            draw(values)
+    with pytest.raises(UsageError, match="has no core 999"):
+        pictures.timeline(times, core=999)
+    with pytest.raises(UsageError, match="needs two knobs"):
+        pictures.heat_map(exploration, "colour")
+
+
+@pytest.mark.parametrize("word", [EVIL, "$x$ \\frac{", "\x00\x1b\ud800", "x" * 500])
+def test_texts_of_a_record_are_drawn_as_they_are(word: str) -> None:
+    run = everywhere(word)
+    for draw in (pictures.timeline, pictures.occupancy, pictures.error_histogram, pictures.error_magnitude):
+        assert drawn(draw(run), "svg").startswith(b"<?xml")
+
+
+def test_the_style_is_ours_alone(run: Run) -> None:
+    before = dict(mpl.rcParams)
+    pictures.roofline(run)
+    assert dict(mpl.rcParams) == before
+
+
+def test_no_picture_is_blank_or_beyond_its_edges(run: Run) -> None:
+    study = study_json(precision_study("matmul", sizes={"m": 16, "n": 16, "k": 16}))
+    for figure in (pictures.roofline(run), pictures.timeline(run), pictures.precision_bars(study)):
+        image = np.asarray(Image.open(io.BytesIO(drawn(figure, "png"))).convert("L"))
+        assert image.std() > 5
+        edge = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
+        assert (edge == 255).all()  # nothing touches the edge: no label is cut off

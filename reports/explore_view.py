@@ -82,7 +82,7 @@ def _top(e: Exploration, top: int) -> list[RenderableType]:
     ranked = e.ranked[:top]
     if not ranked:
         return []
-    table = folding(("#", 2), (">us", 7), (">UB KiB", 6), ("busiest", 10), ("held up by", 23), ("tiling", 0))
+    table = folding(("#", 2), (">us", 7), (">UB KiB", 6), ("busiest", 10), ("held up by", 25), ("tiling", 0))
     for k, x in enumerate(ranked):
         peak = f"{(x.evaluation.ub_peak_bytes or 0) / 1024:.4g}"
         differs = {n: v for n, v in x.point.items() if k == 0 or v != ranked[0].point.get(n)}

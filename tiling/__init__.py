@@ -3,6 +3,7 @@
 if __name__ == "tiling":
     raise ImportError("import ascendtile.tiling: the folder tiling/ is only the source of that package")
 
+from .declared import tunable
 from .difference import Difference, difference
 from .exploration import Exploration
 from .explore import Interrupted, explore
@@ -26,5 +27,6 @@ __all__ = [
     "integers",
     "multiples",
     "powers_of_two",
+    "tunable",
     "what_if",
 ]

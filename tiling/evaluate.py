@@ -1,22 +1,19 @@
 """One point of a space, evaluated: time, bound, buffers and, where asked for, error.
 
-Problems are plain data: workers get copies. A problem says what to run.
-`OperatorProblem` is an operator with its sizes, `KernelProblem` a user's kernel with arguments.
+Problems are plain data: workers get copies. A problem says what to run: `OperatorProblem` is an operator with its sizes, a
+user's kernel with arguments is in `kernel_problem.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..kernels.launching import timed_steps
 from ..kernels.operator import Operator, Plan, Workshop
@@ -25,13 +22,11 @@ from ..kernels.registry import get_operator
 from ..kernels.running import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
-from ..simulator.frontend.jit import JitFunction
 from ..simulator.products import Product, load_product
 from ..simulator.run import Launch
 from .axes import SETTINGS
 from .space import Point
 
-ABSENT = None  # the value of an axis that a candidate says nothing of
 SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
 
 
@@ -65,6 +60,22 @@ class Evaluation:
         return asdict(self)
 
 
+class Problem(Protocol):
+    """What to run at each point."""
+
+    @property
+    def product(self) -> str: ...
+
+    @property
+    def overrides(self) -> Mapping[str, float]: ...
+
+    def describe(self) -> dict[str, Any]:
+        """All that its results depend on, besides the point and the code."""
+        ...
+
+    def evaluate(self, point: Point) -> Evaluation: ...
+
+
 @dataclass(frozen=True)
 class OperatorProblem:
     """An operator on sizes of a case. fixed: knobs and settings of every point; values: whether errors are wanted."""
@@ -92,7 +103,7 @@ class OperatorProblem:
         try:
             return self._with_values(whole, settings) if self.values else self._time(whole, settings)
         except BufferOverflowError as e:
-            return Evaluation(refused=_overflow(e))
+            return Evaluation(refused=overflow_rule(e))
         except (RefusedError, UsageError) as e:
             return Evaluation(refused=str(e).splitlines()[0])
         except AscendtileError as e:
@@ -110,7 +121,7 @@ class OperatorProblem:
             **settings,
         ).run
         errors = {n: 2.0**-e.effective_bits for n, e in run.errors.items()}
-        return _evaluation(run.launches, run.tiling, errors)
+        return evaluation(run.launches, run.tiling, errors)
 
     def _time(self, knobs: dict[str, Any], settings: Mapping[str, Any]) -> Evaluation:
         op, machine = get_operator(self.op), machine_of(self)
@@ -121,7 +132,7 @@ class OperatorProblem:
             if key not in _same:
                 if len(_same) >= SAME_POINTS:
                     _same.clear()
-                _same[key] = _evaluation(timed_steps(plan.steps), plan.tiling, None)
+                _same[key] = evaluation(timed_steps(plan.steps), plan.tiling, None)
         return _same[key]
 
     def _plan(self, op: Operator, machine: Product, knobs: dict[str, Any], dtype: str | None) -> Plan:
@@ -132,76 +143,6 @@ class OperatorProblem:
 
 # Points that an operator turns into the same tiling take the same time. Key: problem, settings, tiling as really used.
 _same: dict[Any, Evaluation] = {}
-
-
-@dataclass(frozen=True)
-class KernelProblem:
-    """A user's kernel: arguments by name, grid (a tuple, or a function of the constants), launch options of the device.
-
-    Values are never computed: tensors stay as they are.
-    """
-
-    kernel: Any
-    grid: Any
-    arguments: Mapping[str, Any]
-    product: str
-    overrides: Mapping[str, float]
-    fixed: Mapping[str, Any]
-
-    def describe(self) -> dict[str, Any]:
-        shapes = {n: _argument_words(x) for n, x in self.arguments.items()}
-        return {
-            "kernel": self.kernel.name,
-            "source": _sources_of(self.kernel),
-            "grid": self.grid if isinstance(self.grid, tuple) else _source_of(self.grid),
-            "arguments": shapes,
-            "product": machine_of(self).fingerprint,
-            "fixed": dict(self.fixed),
-        }
-
-    def evaluate(self, point: Point) -> Evaluation:
-        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
-        mode = {n: whole.pop(n) for n in ("cube_math_type",) if n in whole and n not in self._names()}
-        try:
-            with device(machine_of(self), values=False, timeline=0, **mode):
-                run = self.kernel.time(self._grid(whole), **self.arguments, **whole)
-        except BufferOverflowError as e:
-            return Evaluation(refused=_overflow(e))
-        except AscendtileError as e:
-            return Evaluation(failed=str(e).splitlines()[0])
-        return _evaluation(run.launches, {**whole, **mode}, None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For a cluster: the kernel by its name, since `jit` has taken the place of the function."""
-        return {**self.__dict__, "kernel": name_of(self.kernel)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, kernel=_named(*state["kernel"]))
-
-    def _names(self) -> set[str]:
-        return {p.name for p in self.kernel.parameters}
-
-    def _grid(self, constants: Mapping[str, Any]) -> Any:
-        return self.grid({**self.arguments, **constants}) if callable(self.grid) else self.grid
-
-
-Problem = OperatorProblem | KernelProblem
-
-
-def name_of(kernel: Any) -> tuple[str, str]:
-    """(module, name) of a kernel at the top of a module that a worker can import."""
-    module, name = kernel.fn.__module__, kernel.fn.__qualname__
-    found = getattr(sys.modules.get(module), name, None)
-    if module == "__main__" or getattr(found, "fn", None) is not kernel.fn:
-        raise UsageError(
-            f"a cluster imports the kernel by its name, and {name} of {module} cannot be: put it at the top of a module "
-            "that the workers have, or give workers a number of processes"
-        )
-    return module, name
-
-
-def _named(module: str, name: str) -> Any:
-    return getattr(import_module(module), name)
 
 
 def machine_of(problem: Problem) -> Product:
@@ -228,7 +169,7 @@ def _tensors(op_name: str, case: Any, dtype: str | None, machine: Product, optio
     return problem.tensors, problem.options
 
 
-def _evaluation(
+def evaluation(
     launches: tuple[Launch, ...], tiling: Mapping[str, Any], errors: dict[str, float] | None
 ) -> Evaluation:
     bounds: dict[str, float] = {}
@@ -260,42 +201,11 @@ def _waits(launches: tuple[Launch, ...]) -> tuple[str | None, dict[str, float]]:
     return name, {"busy": pipe.busy_cycles / cycles, **{r: c / cycles for r, c in pipe.stalls.items()}}
 
 
-def _overflow(e: BufferOverflowError) -> str:
+def overflow_rule(e: BufferOverflowError) -> str:
     """The rule that a tiling broke, by the buffer that the error names."""
     words = str(e.args[0])  # not str(e), which looks for a tiling that fits
     found = re.search(r"\b(UB|L1|L0A|L0B|L0C|BT)\b", words, re.IGNORECASE)
     return f"does not fit in {found.group().upper() if found else 'a buffer'}"
-
-
-def _argument_words(x: Any) -> Any:
-    shape = getattr(x, "shape", None)
-    return x if shape is None else [str(getattr(x, "dtype", "")), list(shape)]
-
-
-def _sources_of(kernel: JitFunction) -> list[str]:
-    """Source of a kernel and of the kernels it calls, and the numbers it takes from its module."""
-    found: dict[str, str] = {}
-    waiting: list[Any] = [kernel]
-    while waiting:
-        one = waiting.pop()
-        key = f"{one.fn.__module__}.{one.fn.__qualname__}"
-        if key in found:
-            continue
-        found[key] = _source_of(one.fn)
-        for name in (*one.fn.__code__.co_names, *one.fn.__code__.co_freevars):
-            value = (one.lookup(name) or (None,))[0]
-            if isinstance(value, JitFunction):
-                waiting.append(value)
-            elif value is not None and not callable(value) and not inspect.ismodule(value):
-                found[f"{key}.{name}"] = repr(value)
-    return [f"{n}\n{x}" for n, x in sorted(found.items())]
-
-
-def _source_of(fn: Any) -> str:
-    try:
-        return inspect.getsource(fn)
-    except (OSError, TypeError):
-        return repr(fn)
 
 
 @lru_cache(maxsize=1)

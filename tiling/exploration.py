@@ -51,11 +51,12 @@ class Found:
 class Exploration:
     """The outcome of one sweep.
 
-    objective: "time", "error" or "ub". size, legal: points of the space, and those that the rules let pass. refused: rule ->
-    points, those that the operator or the buffers refused when they were tried among them. bounded: points whose bound was
-    computed. found: every evaluated point, in the order of evaluation. failed: message -> points that could not be run.
-    reused: evaluations that a store had already. optimal: whether `best` is proved to be the best of the space; `proof` says
-    why, or why not. interrupted: whether it was stopped from outside. sampler: how points were chosen.
+    objective: "time", "error" or "ub". size, legal: points of the space, and those that no rule refuses; of a sampled one
+    those that were drawn. refused: rule -> points, also those that operator or buffers refused when they were tried.
+    bounded: points whose bound was computed. found: every evaluated point, in the order of evaluation. failed: message ->
+    points that could not be run. reused: evaluations that a store had already. optimal: whether `best` is proved to be the
+    best of the space; `proof` says why, or why not. interrupted: whether it was stopped from outside. sampler: how points
+    were chosen.
     """
 
     op: str

@@ -16,9 +16,10 @@ from ..simulator.device import current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import load_product
 from .axes import OperatorPoints
-from .candidates import is_tuner, points_of, space_of
-from .evaluate import Evaluation, KernelProblem, OperatorProblem, Problem, sweep_name
+from .declared import as_space, declared, with_axes
+from .evaluate import Evaluation, OperatorProblem, Problem, sweep_name
 from .exploration import Exploration
+from .kernel_problem import KernelProblem
 from .sampling import SAMPLERS, sample
 from .search import Budget, Outcome, Report, search
 from .space import MOST_POINTS, Point, Rule, Space
@@ -49,11 +50,12 @@ class Task:
     title: str
     product: str
     case: str | None
+    notes: tuple[str, ...] = ()
 
 
 def explore(
     what: str | Operator | Any,
-    args: Mapping[str, Any] | None = None,
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
     case: str | Mapping[str, Any] | None = None,
     dtype: str | None = None,
@@ -61,7 +63,7 @@ def explore(
     overrides: Mapping[str, Any] | None = None,
     cube_math_type: str = "KEEP_DTYPE",
     options: Mapping[str, Any] | None = None,
-    space: Mapping[str, Any] | None = None,
+    space: Mapping[str, Any] | Space | None = None,
     constraint: Constraint | Sequence[Constraint] = (),
     grid: Any = None,
     objective: str = "time",
@@ -76,10 +78,12 @@ def explore(
 ) -> Exploration:
     """Find the best tiling.
 
-    what: an operator (its name), a `@sim.jit` kernel, or one with `triton.autotune` candidates. For an operator: case (a
-    name, or sizes), dtype, options; space: knob, "dtype" or "cube_math_type" -> values to try instead of the usual ones (one
-    value fixes it). For a kernel: args by name (arrays or `sim.shape(...)`), grid (a tuple, or a function of all arguments),
-    space: constexpr -> values, also "multibuffer" and "cube_math_type"; candidates bring their own.
+    what: an operator (its name), a `@sim.jit` kernel, or a Triton one with its tuners (`triton.autotune`,
+    `triton.heuristics`). For an operator: case (a name, or sizes), dtype, options; space: knob, "dtype" or "cube_math_type"
+    -> values to try instead of the usual ones (one value fixes it). For a kernel: args by name or in order (arrays or
+    `sim.shape(...)`), grid (a tuple, or a function of all arguments by name), space: constexpr -> values, also "multibuffer"
+    and "cube_math_type"; `tunable` declares space and grid beside the kernel, candidates bring their own. A `Space` brings
+    its rules along.
     constraint: functions of a point's values that say whether it is legal. objective: "time" (us), "error" (mean absolute
     over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at
     most; seconds: likewise. workers: 1, a number of processes, or an address "tcp://..." of a dask cluster; fallback: this
@@ -92,6 +96,7 @@ def explore(
     `Interrupted` with what was found so far.
     """
     _check(objective, budget, seconds, sampler)
+    rules = list(constraint) if isinstance(constraint, Sequence) else [constraint]
     given: dict[str, Any] = {
         "product": product or current_device().product.name,
         "overrides": dict(overrides or {}),
@@ -107,12 +112,14 @@ def explore(
             "mode": cube_math_type,
             "options": dict(options or {}),
         }
-        task = _operator(what, space or {}, objective, seed, **given, **asked)
+        task = _operator(
+            what, space.axes if isinstance(space, Space) else space or {}, objective, seed, **given, **asked
+        )
+        rules += space.rules if isinstance(space, Space) else ()
     else:
         if objective == "error":
             raise UsageError("objective 'error' needs a float64 reference, which only operators have")
-        task = _kernel(what, dict(args or {}), grid, space, cube_math_type, **given)
-    rules = list(constraint) if isinstance(constraint, Sequence) else [constraint]
+        task = _kernel(what, _by_name(what, args), grid, space, cube_math_type, **given)
     points = Space(task.space.axes, [*task.space.rules, *rules])
     begin = clock.perf_counter()
     with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
@@ -166,38 +173,44 @@ def _operator(
 
 
 def _kernel(
-    kernel: Any,
+    what: Any,
     args: dict[str, Any],
     grid: Any,
-    space: Mapping[str, Any] | None,
+    space: Mapping[str, Any] | Space | None,
     mode: str,
     product: str,
     overrides: dict[str, Any],
 ) -> Task:
-    points = None
-    if is_tuner(kernel):
-        points, kernel = space_of(points_of(kernel.configs)), kernel.base_fn
-    name = getattr(kernel, "name", None)
-    if name is None or not hasattr(kernel, "time"):
-        raise UsageError(f"explore takes the name of an operator or a @sim.jit kernel, got {kernel!r}")
-    if points is None and not space:
+    found = with_axes(declared(what, args), space)
+    name, kernel = found.kernel.name, found.kernel
+    grid = found.grid if grid is None else grid
+    if found.space is None:
         raise UsageError(
-            f"explore({name}): give space={{...}}, the values of its compile-time parameters to try"
+            f"explore({name}): give space={{...}}, the values of its compile-time parameters to try, or declare it beside "
+            "the kernel (tiling.tunable)"
         )
     if grid is None:
         raise UsageError(f"explore({name}): give grid=(...) or a function of the arguments, as for a launch")
     known = {p.name for p in kernel.parameters} | {"multibuffer", "cube_math_type"}
-    for n in (*(space or {}), *args):
+    for n in (*(as_space(space).axes if space else ()), *args):
         if n not in known:
             raise UsageError(f"{name} has no parameter {n!r}; it has {', '.join(sorted(known))}")
-    own = {n: tuple(v) if isinstance(v, list | tuple | range) else (v,) for n, v in (space or {}).items()}
-    axes = {**(points.axes if points else {}), **own}
     for n in args:
-        if n in axes:
+        if n in found.space.axes:
             raise UsageError(f"explore({name}): {n!r} is in args and in the space; give it once")
-    fixed = {} if "cube_math_type" in axes else {"cube_math_type": mode}
-    problem = KernelProblem(kernel, grid, args, product, overrides, fixed)
-    return Task(problem, Space(axes, points.rules if points else ()), None, name, product, None)
+    fixed = {} if "cube_math_type" in found.space.axes else {"cube_math_type": mode}
+    problem = KernelProblem(kernel, grid, args, product, overrides, fixed, found.derived)
+    return Task(problem, found.space, None, name, product, None, found.notes)
+
+
+def _by_name(what: Any, args: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Any]:
+    """Arguments of a kernel by name; given in order they are its first ones."""
+    if args is None or isinstance(args, Mapping):
+        return dict(args or {})
+    names = [p.name for p in declared(what, {}).kernel.parameters]
+    if len(args) > len(names):
+        raise UsageError(f"explore: {len(args)} args are more than the parameters {', '.join(names)}")
+    return dict(zip(names, args, strict=False))
 
 
 class _Sweep:
@@ -238,7 +251,7 @@ class _Sweep:
             known,
             self.report,
         )
-        self.legal = found.looked
+        self.legal = len(found.found) + sum(found.failed.values())
         return found
 
     def _exact(self) -> Outcome:
@@ -278,7 +291,7 @@ class _Sweep:
             case=self.task.case,
             objective=self.objective,
             size=self.space.size,
-            legal=self.legal,
+            legal=self.legal - sum(found.refused.values()) if self.sampler == EXACT else self.legal,
             refused=refused,
             bounded=self.bounded,
             found=tuple(found.found),
@@ -290,4 +303,5 @@ class _Sweep:
             axes=self.space.axes,
             interrupted=found.interrupted,
             sampler=self.sampler,
+            notes=self.task.notes,
         )

@@ -115,16 +115,17 @@ def _conclude(
     out: Outcome, objective: str, ordered: np.ndarray | None, count: int, best: float, stopped: bool
 ) -> tuple[bool, str]:
     rest, shown = count - out.looked, f"best {best:,.6g}{UNITS[objective]}"
+    legal = count - sum(out.refused.values())  # but for those that turned out not to be
     if stopped or out.interrupted:
         why = "interrupted" if out.interrupted else "the budget ended"
-        left = f"{rest:,} of {count:,} legal points not looked at"
+        left = f"{rest:,} of {legal:,} legal points not looked at"
         if ordered is not None and rest:
             left += f", {max(0, _front(ordered, count, best) - out.looked):,} of them with a bound below"
         return False, f"not proved: {why} with {left}" + (f"; {shown}" if out.found else "")
     if not out.found:
-        return False, f"none of the {count:,} legal points could be run"
+        return False, f"none of the {count:,} points that the rules allow could be run"
     if not rest:
-        return True, f"{shown}; all {count:,} legal points were evaluated"
+        return True, f"{shown}; all {legal:,} legal points were evaluated"
     assert ordered is not None
     least = f"({ordered[out.looked]:,.6g} us or more)"
     return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}"

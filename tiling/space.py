@@ -61,8 +61,8 @@ def _ordered(what: str, low: int, high: int, step: int = 1) -> None:
 class Rule:
     """A condition for a point to be legal.
 
-    name: as it is counted and shown. allows: called with the point's values by name, or, with `columns`, with arrays of all
-    points at once; gives whether a point is legal.
+    name: as it is counted and shown. allows: called with the values of a point that it asks for by name (all of them if it
+    takes **others), or, with `columns`, with arrays of all points at once; gives whether a point is legal.
     """
 
     name: str
@@ -77,8 +77,9 @@ def rule_of(constraint: Callable[..., Any] | Rule) -> Rule:
     name = getattr(constraint, "__name__", "constraint")
     if name == "<lambda>":
         try:
-            name = " ".join(inspect.getsource(constraint).split())[:60]
-        except (OSError, TypeError):
+            words = " ".join(inspect.getsource(constraint).split())
+            name = words[words.index("lambda") :][:60]
+        except (OSError, TypeError, ValueError):
             name = "constraint"
     return Rule(name, constraint)
 
@@ -89,7 +90,10 @@ class Space:
     def __init__(
         self, axes: Mapping[str, Sequence[Any]], rules: Sequence[Rule | Callable[..., Any]] = ()
     ) -> None:
-        self.axes: dict[str, tuple[Any, ...]] = {n: tuple(dict.fromkeys(v)) for n, v in axes.items()}
+        self.axes: dict[str, tuple[Any, ...]] = {
+            n: tuple(dict.fromkeys(x.item() if isinstance(x, np.generic) else x for x in v))
+            for n, v in axes.items()
+        }
         self.rules = tuple(rule_of(r) for r in rules)
         for name, values in self.axes.items():
             if not values:
@@ -152,14 +156,30 @@ class Space:
     def _allowed(self, rule: Rule, numbers: np.ndarray) -> np.ndarray:
         if rule.columns:
             return np.broadcast_to(np.asarray(rule.allows(**self.columns(numbers)), bool), numbers.shape)
-        return np.fromiter((bool(_called(rule, self.point(int(k)))) for k in numbers), bool, len(numbers))
+        names = _asked(rule)
+        points = (self.point(int(k)) for k in numbers)
+        kept = (p if names is None else {n: x for n, x in p.items() if n in names} for p in points)
+        return np.fromiter((bool(_called(rule, p)) for p in kept), bool, len(numbers))
+
+
+def _asked(rule: Rule) -> set[str] | None:
+    """The axes that a rule asks for by name; None for all of them."""
+    try:
+        parameters = inspect.signature(rule.allows).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return None if any(p.kind == p.VAR_KEYWORD for p in parameters) else {p.name for p in parameters}
 
 
 def _called(rule: Rule, point: Point) -> Any:
     try:
         return rule.allows(**point)
-    except TypeError as e:
-        raise UsageError(f"the rule {rule.name!r} does not take the point {point}: {e}") from None
+    except Exception as e:  # of the user's own function
+        what = "take" if isinstance(e, TypeError) else "judge"
+        raise UsageError(
+            f"the rule {rule.name!r} does not {what} the point {point}: {type(e).__name__}: {e}; a rule is a function of "
+            "axes by name, lambda BLOCK: BLOCK <= 4096"
+        ) from None
 
 
 def _last_words(refused: Mapping[str, int], size: int) -> str:

@@ -11,7 +11,8 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
 from ..simulator.errors import RunError, UsageError
-from .evaluate import Evaluation, KernelProblem, Problem, engine_version, name_of
+from .evaluate import Evaluation, Problem, engine_version
+from .kernel_problem import KernelProblem, name_of
 from .space import Point
 
 PIECE = (

@@ -76,7 +76,7 @@ def test_nothing_runs():
     space, times, bounds = made_up(3, 10, 0.5)
     out = search(space, np.arange(10), bounds, "time", evaluator(times, [], range(10)), NONE)
     assert not out.optimal
-    assert out.proof == "none of the 10 legal points could be run"
+    assert out.proof == "none of the 10 points that the rules allow could be run"
     assert out.failed == {"it broke": 10}
 
 

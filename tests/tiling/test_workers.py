@@ -15,7 +15,8 @@ import ascendtile.simulator.language as tl
 from ascendtile.kernels.combine import zero_fill
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.tiling import explore
-from ascendtile.tiling.evaluate import Evaluation, KernelProblem, OperatorProblem
+from ascendtile.tiling.evaluate import Evaluation, OperatorProblem
+from ascendtile.tiling.kernel_problem import KernelProblem
 from ascendtile.tiling.workers import open_workers
 
 POINTS = [{"x": k} for k in range(23)]

@@ -1,0 +1,176 @@
+"""A user's kernel as a problem of a sweep: its arguments, its grid, and values that follow from a point."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from ..simulator.device import device
+from ..simulator.errors import AscendtileError, BufferOverflowError, NeedsDataError, UsageError
+from ..simulator.frontend.jit import JitFunction
+from ..simulator.run import Run
+from ..simulator.triton_shim import kernel as triton_kernel
+from ..simulator.triton_shim.tuning import copy_of
+from .declared import ABSENT, Derived
+from .evaluate import Evaluation, evaluation, machine_of, overflow_rule
+from .space import Point
+
+MODE = "cube_math_type"
+
+
+@dataclass(frozen=True)
+class KernelProblem:
+    """A user's kernel: arguments by name, grid (a tuple, or a function of all arguments), launch options of the device.
+
+    derived: see `Declared`. Nothing of the caller's is written; where the time depends on data, copies are.
+    """
+
+    kernel: Any
+    grid: Any
+    arguments: Mapping[str, Any]
+    product: str
+    overrides: Mapping[str, float]
+    fixed: Mapping[str, Any]
+    derived: Derived = ()
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kernel": self.kernel.name,
+            "source": sources_of(self.kernel),
+            "grid": words_of(self.grid) if callable(self.grid) else self.grid,
+            "arguments": {n: _argument_words(x) for n, x in self.arguments.items()},
+            "product": machine_of(self).fingerprint,
+            "fixed": dict(self.fixed),
+            "derived": [{n: words_of(f) for n, f in rules.items()} for rules in self.derived],
+        }
+
+    def evaluate(self, point: Point) -> Evaluation:
+        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
+        mode = {MODE: whole.pop(MODE)} if MODE in whole and MODE not in self._names() else {}
+        try:
+            run = self._run({**whole, **self._derived(whole)}, mode)
+        except BufferOverflowError as e:
+            return Evaluation(refused=overflow_rule(e))
+        except AscendtileError as e:
+            return Evaluation(failed=str(e).splitlines()[0])
+        except Exception as e:  # of the user's own functions: the grid, or what follows from a point
+            return Evaluation(failed=f"{type(e).__name__}: {e}")
+        return evaluation(run.launches, {**whole, **mode}, None)
+
+    def _run(self, constants: Mapping[str, Any], mode: Mapping[str, Any]) -> Run:
+        try:
+            with device(machine_of(self), values=False, timeline=0, **mode):
+                return self.kernel.time(self.grid, **self.arguments, **constants)  # type: ignore[no-any-return]
+        except NeedsDataError:
+            if any(isinstance(x, type(None)) for x in self.arguments.values()):
+                raise
+            copies = {n: copy_of(x) for n, x in self.arguments.items()}
+            with device(machine_of(self), values=True, time=True, timeline=0, **mode):
+                return JitFunction.__getitem__(self.kernel, self.grid)(**copies, **constants)  # type: ignore[no-any-return]
+
+    def _derived(self, constants: Mapping[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for rules in self.derived:
+            for name, rule in rules.items():
+                found[name] = rule({**self.arguments, **constants, **found})
+        return found
+
+    def _names(self) -> set[str]:
+        return {p.name for p in self.kernel.parameters}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a cluster: the kernel by its name, since `jit` has taken the place of the function; triton's name first."""
+        shim = _Shim(isinstance(self.kernel, triton_kernel.JITFunction))
+        return {"shim": shim, **self.__dict__, "kernel": name_of(self.kernel)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        del state["shim"]
+        self.__dict__.update(state, kernel=_named(*state["kernel"]))
+
+
+class _Shim:
+    """Unpickled before anything else of a problem: makes `import triton` find the simulator on a worker."""
+
+    def __init__(self, needed: bool) -> None:
+        self.needed = needed
+
+    def __reduce__(self) -> Any:
+        return _installed, (self.needed,)
+
+
+def _installed(needed: bool) -> None:
+    if needed:
+        from ..simulator import triton_shim
+
+        triton_shim.install()
+
+
+def name_of(kernel: Any) -> tuple[str, str]:
+    """(module, name) of a kernel at the top of a module that a worker can import."""
+    module, name = kernel.fn.__module__, kernel.fn.__qualname__
+    found = _inside(getattr(sys.modules.get(module), name, None))
+    if module == "__main__" or getattr(found, "fn", None) is not kernel.fn:
+        raise UsageError(
+            f"a cluster imports the kernel by its name, and {name} of {module} cannot be: put it at the top of a module "
+            "that the workers have, or give workers a number of processes"
+        )
+    return module, name
+
+
+def _named(module: str, name: str) -> Any:
+    return _inside(getattr(import_module(module), name))
+
+
+def _inside(found: Any) -> Any:
+    """The kernel without the tuners around it."""
+    while found is not None and not isinstance(found, JitFunction):
+        found = getattr(found, "fn", None)
+    return found
+
+
+def _argument_words(x: Any) -> Any:
+    shape = getattr(x, "shape", None)
+    return x if shape is None else [str(getattr(x, "dtype", "")), list(shape)]
+
+
+def sources_of(kernel: JitFunction) -> list[str]:
+    """Source of a kernel and of the kernels it calls, and the numbers it takes from its module."""
+    found: dict[str, str] = {}
+    waiting: list[Any] = [kernel]
+    while waiting:
+        one = waiting.pop()
+        key = f"{one.fn.__module__}.{one.fn.__qualname__}"
+        if key in found:
+            continue
+        found[key] = _source_of(one.fn)
+        for name in (*one.fn.__code__.co_names, *one.fn.__code__.co_freevars):
+            value = (one.lookup(name) or (None,))[0]
+            if isinstance(value, JitFunction):
+                waiting.append(value)
+            elif value is not None and not callable(value) and not inspect.ismodule(value):
+                found[f"{key}.{name}"] = repr(value)
+    return [f"{n}\n{x}" for n, x in sorted(found.items())]
+
+
+def words_of(function: Any) -> list[str]:
+    """Source of a function of the user's, and the values that it takes from around it."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return [repr(function)]
+    around = inspect.getclosurevars(function)
+    taken = {**around.globals, **around.nonlocals}
+    plain = {n: x for n, x in taken.items() if not callable(x) and not inspect.ismodule(x)}
+    inner = {n: x for n, x in taken.items() if inspect.isfunction(x) and x is not function}
+    values = [f"{n} = {x!r}" for n, x in sorted(plain.items())]
+    return [_source_of(function), *values, *(w for n in sorted(inner) for w in (n, _source_of(inner[n])))]
+
+
+def _source_of(fn: Any) -> str:
+    try:
+        return inspect.getsource(fn)
+    except (OSError, TypeError):
+        return repr(getattr(fn, "__code__", fn))

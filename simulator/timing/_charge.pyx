@@ -125,6 +125,6 @@ cdef double charge_rest(World* world, Core* core) noexcept nogil:
     charge(world, core, INFINITY)
     if core.final >= 0:  # no pipe is busy any more; if none ever was, the record done last is charged
         world.line_exposed[
-            core.last_line if core.last_line >= 0 else core.records[core.final].line
+            core.last_line if core.last_line >= 0 else core.final_line
         ] += core.horizon - core.charged
     return core.horizon

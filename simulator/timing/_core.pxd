@@ -48,11 +48,21 @@ cdef struct Record:
     int8_t pipe
     int8_t channel
 
+cdef struct Run:  # records in a row: the same `length` kinds again and again, up to where the next run starts
+    int64_t start
+    int64_t first  # of its kinds in the order
+    int64_t length
+
 cdef struct ProgramRow:
-    int64_t first  # of its records
-    int64_t count
-    int64_t reach  # how far back a record may ask when another one was done
+    int64_t first  # of its kinds of records
+    int64_t count  # of its records
+    int64_t reach  # how far back a record may ask when another one was done, but for kept ones
     int64_t row  # of its values in the table
+    int64_t run  # the first of its runs
+    int64_t runs  # 0: each kind is met once, in order
+    int64_t order  # where its order begins
+    int64_t keep  # the first of its records whose times are kept
+    int64_t keeps
 
 cdef struct SpanRow:
     double start
@@ -106,11 +116,21 @@ cdef struct Pipe:
 
 cdef struct Core:
     int index, program, count, left
-    const Record* records
+    const Record* kinds
     const double* row
+    const Run* run  # of record `high`
+    const Run* last_run  # NULL: each kind is met once
+    const int32_t* order  # of the run's kinds
+    int64_t place  # in the run, of record `high`
+    const int64_t* keep  # records whose times are asked for from far behind, `keeps` of them, in order
+    int64_t keeps
+    int64_t gone  # of them that are before `low`
+    double* kept  # when these were done
     double begin
     double* done  # per record; UNKNOWN, or -2 - q: skipped, done together with record q
+    int32_t* kind  # per record
     double* window  # what is kept of `done`: from record `low` to before `high`, in `room` places
+    int32_t* kind_window  # of `kind`
     int64_t room, low, high, reach
     int passed[MAX_PIPES]  # the last record before `high` that is not skipped; -1 if none
     Lane lanes[MAX_PIPES]
@@ -122,6 +142,7 @@ cdef struct Core:
     int charging  # busy pipes at `charged`
     int64_t last_line  # of the last one that was busy, -1 before any
     int final  # ... of which record, -1 if none
+    int64_t final_line  # its line
     Stage stages[MAX_UNITS]
     unsigned int queued, streaming  # bit per pipe: records in its queue; a transfer under way
     Pipe pipes[MAX_PIPES]
@@ -132,7 +153,11 @@ cdef struct World:
     int pipes, units
     const PipeRow* pipe
     double cross, issue
-    const int32_t* deps  # record << 3 | crosses pipes << 2 | kind
+    const Run* runs
+    const int32_t* order
+    const int64_t* keep
+    # How many records back << 3 | crosses pipes << 2 | kind; below 0: -1 - (number in `keep` << 3 | ...)
+    const int32_t* deps
     double now
     Sharing sharing
     Heap starts  # transfers that start after now
@@ -146,6 +171,14 @@ cdef struct World:
     double timeline_until  # the least start of a record that is not in it
     double* line_exposed
     bint full  # no memory for the state of a core
+
+cdef inline const Record* record_of(const Core* core, int64_t r) noexcept nogil:
+    """A record from `low` to before `high`."""
+    return &core.kinds[core.kind[r]]
+
+cdef inline bint is_known(const Core* core, int64_t r) noexcept nogil:
+    """Whether it is known when a record was done; one that is forgotten is known."""
+    return r < core.low or core.done[r] != UNKNOWN
 
 cdef void begin_program(World* world, Core* core, double start) noexcept nogil
 cdef void advance(World* world, Core* core) noexcept nogil

@@ -21,8 +21,8 @@ cdef void begin_program(World* world, Core* core, double start) noexcept nogil:
     core.begin = start
     core.left = core.count
     core.queued = core.streaming = 0
-    core.low = core.high = 0
-    core.done = core.window
+    core.low = core.high = core.gone = core.place = 0
+    core.done, core.kind = core.window, core.kind_window
     core.horizon, core.final = start, -1
     for u in range(world.units):
         core.stages[u] = Stage(start, 0, False, -1)
@@ -40,15 +40,22 @@ cdef struct Wait:  # how long a record waits, what for, and for which record (-1
 
 
 cdef inline int find_start(
-    const World* world, const Core* core, const Record* record, Wait* wait
+    const World* world, const Core* core, int r, const Record* record, Wait* wait
 ) noexcept nogil:
     """Raise `wait` (the issue time) to what the dependencies ask; return one that is not known, or -1."""
     cdef const int32_t* dep = world.deps + record.dep_first
     cdef double time
+    cdef int32_t code
     cdef int i, before
     for i in range(record.dep_count):
-        before = dep[i] >> 3
-        time = core.done[before]
+        code = dep[i]
+        if code >= 0:
+            before = r - (code >> 3)
+            time = core.done[before]
+        else:
+            code = -1 - code
+            before = <int>core.keep[code >> 3]
+            time = core.kept[code >> 3] if before < core.low else core.done[before]
         if time < 0:
             if time == UNKNOWN:
                 return before
@@ -56,10 +63,10 @@ cdef inline int find_start(
             time = core.done[before]
             if time == UNKNOWN:
                 return before
-        if dep[i] & 4:
+        if code & 4:
             time += world.cross
         if time > wait.until:
-            wait[0] = Wait(time, dep[i] & 3, before)
+            wait[0] = Wait(time, code & 3, before)
     return -1
 
 
@@ -78,13 +85,13 @@ cdef inline void note_interval(
 
 cdef inline void finish(World* world, Core* core, int p, int r, double start, double free) noexcept nogil:
     """The pipe is free and the result on its way: both times are now known."""
-    cdef const Record* record = &core.records[r]
+    cdef const Record* record = record_of(core, r)
     cdef double done = free + record.latency
     cdef TimelineRow* row
     core.done[r] = done
     core.pipes[p].free, core.pipes[p].done = free, done
     if done > core.horizon or (done == core.horizon and r < core.final):
-        core.horizon, core.final = done, r
+        core.horizon, core.final, core.final_line = done, r, record.line
     if free != start:
         note_interval(world, core, p, start, free, record.line)
     core.left -= 1
@@ -114,7 +121,7 @@ cdef inline void start_record(
     World* world, Core* core, int p, int r, Wait wait
 ) noexcept nogil:
     """Take the pipe once the wait is over. A transfer joins the flows when the clock gets there."""
-    cdef const Record* record = &core.records[r]
+    cdef const Record* record = record_of(core, r)
     cdef Pipe* pipe = &core.pipes[p]
     cdef double start = pipe.free
     cdef double value
@@ -148,7 +155,7 @@ cdef inline void start_record(
 cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
     """The last byte of the pipe's transfer has passed now."""
     cdef Pipe* pipe = &core.pipes[p]
-    cdef const Record* record = &core.records[pipe.record]
+    cdef const Record* record = record_of(core, pipe.record)
     cdef double taken = pipe.start + record.occupancy
     cdef double beyond = world.now - pipe.start - pipe.amount / world.sharing.channel[record.channel].port
     if beyond > 0:
@@ -164,9 +171,9 @@ cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
 
 cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int r) noexcept nogil:
     """A record in line with issue: the stage itself waits and works. False if it cannot start yet."""
-    cdef const Record* record = &core.records[r]
+    cdef const Record* record = record_of(core, r)
     cdef Wait wait = Wait(stage.time + world.issue * record.instructions, ISSUE, stage.cause)
-    if find_start(world, core, record, &wait) >= 0:
+    if find_start(world, core, r, record, &wait) >= 0:
         return False
     start_record(world, core, p, r, wait)
     stage.busy = core.pipes[p].streaming
@@ -182,7 +189,7 @@ cdef inline bint issue_queued(World* world, Core* core, Stage* stage, int p, int
     cdef int place = pipe.tail
     if pipe.issued - pipe.started >= depth:
         return False
-    stage.time += world.issue * core.records[r].instructions
+    stage.time += world.issue * record_of(core, r).instructions
     if pipe.issued >= depth and pipe.times[place] > stage.time:
         stage.time, stage.cause = pipe.times[place], pipe.records[place]
     pipe.times[place], pipe.causes[place] = stage.time, stage.cause
@@ -204,7 +211,7 @@ cdef inline bint issue(World* world, Core* core, int unit) noexcept nogil:
             look_ahead(world, core)
             if r >= core.high:
                 break
-        p = core.records[r].pipe
+        p = record_of(core, r).pipe
         if world.pipe[p].unit == unit:
             if core.done[r] != UNKNOWN:  # nothing but a skipped record is known before its issue
                 core.left -= 1
@@ -229,7 +236,7 @@ cdef inline bint execute(World* world, Core* core, int p) noexcept nogil:
         place = pipe.head
         r = pipe.records[place]
         wait = Wait(pipe.times[place], ISSUE, pipe.causes[place])
-        pipe.waits = find_start(world, core, &core.records[r], &wait)
+        pipe.waits = find_start(world, core, r, record_of(core, r), &wait)
         if pipe.waits >= 0:
             break
         pipe.times[place] = wait.until if wait.until > pipe.free else pipe.free
@@ -256,5 +263,5 @@ cdef void advance(World* world, Core* core) noexcept nogil:
             p = lowest_bit(waiting)
             waiting &= waiting - 1
             pipe = &core.pipes[p]
-            if pipe.waits < 0 or core.done[pipe.waits] != UNKNOWN:
+            if pipe.waits < 0 or is_known(core, pipe.waits):
                 moved |= execute(world, core, p)

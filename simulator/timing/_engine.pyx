@@ -19,19 +19,21 @@ from ascendtile.simulator.timing._core cimport (
     MAX_UNITS as UNITS,
     REASONS,
     TAIL,
-    UNKNOWN,
     ChannelRow,
     Core,
     Pipe,
     PipeRow,
     ProgramRow,
     Record,
+    Run,
     SpanRow,
     TimelineRow,
     World,
     advance,
     begin_program,
     end_transfer,
+    is_known,
+    record_of,
 )
 from ascendtile.simulator.timing._heap cimport Entry, pop, push
 
@@ -80,8 +82,12 @@ cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch) no
     program = &launch.programs[launch.next]
     core.program = <int>launch.next
     core.count = <int>program.count
-    core.records = launch.records + program.first
+    core.kinds = launch.records + program.first
     core.row = launch.table + program.row
+    core.run = world.runs + program.run
+    core.last_run = core.run + program.runs - 1 if program.runs else NULL
+    core.order = world.order + program.order
+    core.keep, core.keeps = world.keep + program.keep, program.keeps
     launch.next += 1
     launch.taken[core.index] += 1
     launch.dispatched[core.index] += dispatch
@@ -118,7 +124,7 @@ cdef bint step(World* world, Launch* launch, Core* cores) noexcept nogil:
         item = pop(&world.starts)
         core = &cores[item // PIPES]
         pipe = &core.pipes[item % PIPES]
-        join(&world.sharing, core.records[pipe.record].channel, world.now, pipe.amount, item)
+        join(&world.sharing, record_of(core, pipe.record).channel, world.now, pipe.amount, item)
     else:
         hand_out(world, launch, &cores[pop(&world.frees)], launch.dispatch)
     return True
@@ -136,7 +142,7 @@ cdef int64_t first_unknown(const Core* core) noexcept nogil:
     """The first record of a stuck core that is not done."""
     cdef int64_t r
     for r in range(core.low, core.high):
-        if core.done[r] == UNKNOWN:
+        if not is_known(core, r):
             return r
     return core.high
 
@@ -145,8 +151,8 @@ def run(
     const PipeRow[::1] pipes, int units, const ChannelRow[::1] channels, const double[::1] capacity,
     double dispatch, double cross, double issue,
     const Record[::1] records, const int32_t[::1] deps, const double[::1] table,
-    const ProgramRow[::1] programs,
-    double[:, ::1] queue_times, int[:, :, ::1] queue_records,
+    const ProgramRow[::1] programs, const Run[::1] runs, const int32_t[::1] order, const int64_t[::1] keep,
+    double[:, ::1] kept, double[:, ::1] queue_times, int[:, :, ::1] queue_records,
     double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
     double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[:, :, ::1] line_stalls,
     double[::1] line_exposed, double[::1] channel_bytes, SpanRow[::1] spans,
@@ -171,6 +177,7 @@ def run(
     memset(&world, 0, sizeof(World))
     world.pipes, world.units, world.pipe = n_pipes, units, &pipes[0]
     world.cross, world.issue, world.deps = cross, issue, &deps[0]
+    world.runs, world.order, world.keep = &runs[0], &order[0], &keep[0]
     world.sharing.channels, world.sharing.resources = <int>channels.shape[0], <int>capacity.shape[0]
     for c in range(world.sharing.channels):
         world.sharing.channel[c].port = channels[c].port
@@ -191,6 +198,7 @@ def run(
     for c in range(n_cores):
         cores[c].index = c
         cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
+        cores[c].kept = &kept[c, 0]
         for p in range(n_pipes):
             cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
             cores[c].pipes[p].records = &queue_records[c, 0, pipes[p].first]
@@ -217,6 +225,7 @@ def run(
     finally:
         for c in range(n_cores):
             free(cores[c].window)
+            free(cores[c].kind_window)
             for p in range(n_pipes):
                 free(cores[c].lanes[p].intervals)
         free(cores)

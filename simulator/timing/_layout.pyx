@@ -12,7 +12,7 @@ def pack(
     const int8_t[::1] skippable, uint16_t[::1] waited, Record[::1] records, int32_t[::1] deps,
     int64_t dep_first,
 ):
-    """Fill `records` and, from `dep_first` on, `deps`: record << 3 | crosses pipes << 2 | kind.
+    """Fill `records` and, from `dep_first` on, `deps`: records back << 3 | crosses pipes << 2 | kind.
 
     A dependency is left out if a record before on the same pipe, which no program skips, has waited for the
     same: the pipe is not free earlier. skippable: by row of the table, whether a program skips its records.
@@ -38,7 +38,7 @@ def pack(
                     continue
                 if column[r] < 0 or not skippable[column[r]]:
                     waited[q] |= mine
-                deps[next] = q << 3 | (pipe[q] != pipe[r]) << 2 | dep_kind[i]
+                deps[next] = <int32_t>(r - q) << 3 | (pipe[q] != pipe[r]) << 2 | dep_kind[i]
                 next += 1
                 reach = max(reach, r - q)
             records[r].dep_count = <int32_t>(next - records[r].dep_first)

@@ -1,10 +1,10 @@
 """What a core keeps of the times at which its records were done; the contract is _window.pxd."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memmove
 
-from ascendtile.simulator.timing._core cimport UNKNOWN, Core, Pipe, Record, World
+from ascendtile.simulator.timing._core cimport UNKNOWN, Core, Pipe, Record, World, record_of
 
 cdef int64_t STRIDE = 64  # records that become known to a core at once
 
@@ -25,23 +25,59 @@ cdef int64_t oldest(const World* world, const Core* core) noexcept nogil:
     return low
 
 
+cdef void keep_times(Core* core, int64_t low) noexcept nogil:
+    """Records before `low` will be forgotten: note when those were done that far ones ask for."""
+    cdef double time
+    while core.gone < core.keeps and core.keep[core.gone] < low:
+        time = core.done[core.keep[core.gone]]
+        core.kept[core.gone] = time if time >= 0 else core.done[-2 - <int64_t>time]
+        core.gone += 1
+
+
+cdef bint grow(World* world, Core* core) noexcept nogil:
+    """Twice the room."""
+    cdef int64_t room = 2 * (core.room + STRIDE)
+    cdef double* window = <double*>realloc(core.window, room * sizeof(double))
+    cdef int32_t* kinds
+    if window:
+        core.window = window
+        kinds = <int32_t*>realloc(core.kind_window, room * sizeof(int32_t))
+        if kinds:
+            core.kind_window, core.room = kinds, room
+            return True
+    world.full = True
+    return False
+
+
 cdef bint make_room(World* world, Core* core) noexcept nogil:
     """Forget what nobody asks for any more; if that is not enough, keep more."""
     cdef int64_t low = max(core.low, oldest(world, core) - core.reach), r
-    cdef double* window
     for r in range(low, core.high):  # who shares the fate of a forgotten record knows it
         if core.done[r] < UNKNOWN and core.done[-2 - <int>core.done[r]] != UNKNOWN:
             core.done[r] = core.done[-2 - <int>core.done[r]]
+    keep_times(core, low)
     memmove(core.window, core.window + (low - core.low), (core.high - low) * sizeof(double))
+    memmove(core.kind_window, core.kind_window + (low - core.low), (core.high - low) * sizeof(int32_t))
     core.low = low
-    if core.high - low + STRIDE > core.room // 2:
-        window = <double*>realloc(core.window, 2 * (core.room + STRIDE) * sizeof(double))
-        if not window:
-            world.full = True
-            return False
-        core.window, core.room = window, 2 * (core.room + STRIDE)
-    core.done = core.window - low
+    if core.high - low + STRIDE > core.room // 2 and not grow(world, core):
+        return False
+    core.done, core.kind = core.window - low, core.kind_window - low
     return True
+
+
+cdef void find_kinds(Core* core, int64_t end) noexcept nogil:
+    """Kinds of the records from `high` on."""
+    cdef int64_t r
+    if core.last_run == NULL:
+        for r in range(core.high, end):
+            core.kind[r] = <int32_t>r
+        return
+    for r in range(core.high, end):
+        if core.run < core.last_run and core.run[1].start == r:
+            core.run += 1
+            core.place = 0
+        core.kind[r] = core.order[core.run.first + core.place]
+        core.place = core.place + 1 if core.place + 1 < core.run.length else 0
 
 
 cdef void look_ahead(World* world, Core* core) noexcept nogil:
@@ -51,8 +87,9 @@ cdef void look_ahead(World* world, Core* core) noexcept nogil:
     cdef int p
     if end - core.low > core.room and not make_room(world, core):
         return
+    find_kinds(core, end)
     for r in range(core.high, end):
-        record = &core.records[r]
+        record = record_of(core, r)
         p = record.pipe
         core.done[r] = UNKNOWN
         if record.column < 0 or core.row[record.column] >= 0:

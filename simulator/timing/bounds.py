@@ -22,6 +22,8 @@ def pipe_work(machine: Machine, group: Group) -> np.ndarray:
     transfer = trace.channel >= 0
     rate = np.where(transfer, ports[np.maximum(trace.channel, 0)], 1.0)
     constant = np.where(transfer, np.maximum(trace.occupancy, trace.amount / rate), trace.occupancy)
+    if trace.counts is not None:
+        constant *= trace.counts
     assert trace.column is not None
     out = np.zeros((len(machine.pipes), programs))
     fixed = trace.column < 0
@@ -33,6 +35,8 @@ def pipe_work(machine: Machine, group: Group) -> np.ndarray:
     rows = trace.table[trace.column[varying]]
     least = np.where(transfer[varying], trace.occupancy[varying], 0.0)[:, None]
     cycles = np.where(rows < 0, 0.0, np.maximum(least, rows / rate[varying, None]))
+    if trace.counts is not None:
+        cycles *= trace.counts[varying, None]
     for p in range(len(machine.pipes)):
         out[p] += cycles[trace.pipe[varying] == p].sum(axis=0)
     return out

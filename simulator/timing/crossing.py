@@ -28,6 +28,7 @@ class Crossing(CubeLowering):
         """Called before each walk."""
         self.flags = {}
         self.recorder.drains = self.plan.drains
+        self.recorder.flag_slots = lambda: self.plan.flag_slots
 
     def synced(self, op: Op, event: Any) -> None:
         if op.name == "all":

@@ -84,9 +84,47 @@ def dependencies(
     _check(records, slots, {"reads": reads, "writes": writes, "clobbers": clobbers}, skippable)
     marked = np.zeros(slots + 1, np.int8)
     marked[list(flags)] = 1
-    counted = _scan(reads, writes, clobbers, skippable, marked, 0)
-    total = int(counted.dep_start[-1])
-    return _scan(reads, writes, clobbers, skippable, marked, total) if total else counted
+    return _scanned(reads, writes, clobbers, skippable, marked).dependencies
+
+
+class Scanned(NamedTuple):
+    """Dependencies, and per slot who touches it after the last record.
+
+    writer: [slots] the last writer. readers: [slots] the latest node of a chain of reads since then, next_read and reader
+    per node: the one before, and the record. -1 for none.
+    """
+
+    dependencies: Dependencies
+    writer: npt.NDArray[np.int32]
+    readers: npt.NDArray[np.int64]
+    next_read: npt.NDArray[np.int64]
+    reader: npt.NDArray[np.int32]
+
+
+def scanned(
+    reads: Lists,
+    writes: Lists,
+    clobbers: Lists,
+    slots: int,
+    conditional: npt.NDArray[np.int8],
+    flags: Collection[int],
+) -> Scanned:
+    """As `dependencies`, of lists that are known to be right; flags may name slots that nobody uses."""
+    marked = np.zeros(slots + 1, np.int8)
+    marked[[s for s in flags if s < slots]] = 1
+    return _scanned(reads, writes, clobbers, conditional, marked)
+
+
+def _scanned(
+    reads: Lists,
+    writes: Lists,
+    clobbers: Lists,
+    conditional: npt.NDArray[np.int8],
+    flags: npt.NDArray[np.int8],
+) -> Scanned:
+    counted = _scan(reads, writes, clobbers, conditional, flags, 0)
+    total = int(counted.dependencies.dep_start[-1])
+    return _scan(reads, writes, clobbers, conditional, flags, total) if total else counted
 
 
 def _check(records: int, slots: int, lists: dict[str, Lists], conditional: npt.NDArray[np.int8]) -> None:
@@ -109,10 +147,17 @@ def _scan(
     conditional: npt.NDArray[np.int8],
     flags: npt.NDArray[np.int8],
     total: int,
-) -> Dependencies:
+) -> Scanned:
     """One pass: it only counts when `total` is 0, so that the arrays can then be made to measure."""
     records, slots = len(conditional), len(flags) - 1
     found = Dependencies(np.zeros(records + 1, np.int64), np.empty(total, np.int32), np.empty(total, np.int8))
+    out = Scanned(
+        found,
+        np.full(slots + 1, -1, np.int32),
+        np.full(slots + 1, -1, np.int64),
+        np.empty(len(reads.item) + 1, np.int64),
+        np.empty(len(reads.item) + 1, np.int32),
+    )
     _dependencies.scan(
         reads.start,
         reads.item,
@@ -122,12 +167,12 @@ def _scan(
         clobbers.item,
         conditional,
         flags,
+        out.writer,
+        out.readers,
         np.full(slots + 1, -1, np.int32),
-        np.full(slots + 1, -1, np.int64),
-        np.full(slots + 1, -1, np.int32),
-        np.empty(len(reads.item) + 1, np.int64),
-        np.empty(len(reads.item) + 1, np.int32),
+        out.next_read,
+        out.reader,
         np.full(records, -1, np.int32),
         *found,
     )
-    return found
+    return out

@@ -6,9 +6,10 @@ so that the loop has no error path.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,12 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing._engine import MAX_CHANNELS, MAX_PIPES, MAX_RESOURCES, MAX_UNITS
+from ascendtile.simulator.timing.runs import Runs
 
 Array = npt.NDArray[Any]
 
 MAX_RECORDS = 1 << 28  # a dependency is packed with three bits into 32
+MAX_RUN_RECORDS = (1 << 31) - 1
 # Kinds of a dependency: read after write; write after read or write; a flag that a program sets and waits for.
 DATA, BUFFER, FLAG = 0, 1, 2
 
@@ -122,7 +125,7 @@ class Machine:
                 raise UsageError(f"channel {channel.name}: resources {channel.resources} has one twice")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Trace:
     """R instruction records in program order, shared by the P programs of a group.
 
@@ -140,6 +143,9 @@ class Trace:
         line: [R] source line (or any number the caller wants cycles added up by).
         dep_start, dep, dep_kind: record r depends on the records dep[dep_start[r] : dep_start[r + 1]], all
             before r; dep_kind is DATA, BUFFER or FLAG.
+        runs: None, or the order of the records; the arrays then are those of the kinds of records. A dependency
+            is told by how many records it goes back (-1 - k: it is the record runs.keep[k]), and its kind has
+            the bit CROSSES if that record is on another pipe.
     """
 
     pipe: Array
@@ -154,12 +160,13 @@ class Trace:
     dep_kind: Array
     column: Array | None = None
     table: Array = field(default_factory=lambda: np.empty((0, 0)))
+    runs: Runs | None = None
 
     def __post_init__(self) -> None:
         if self.column is None:
             object.__setattr__(self, "column", np.full(np.size(self.pipe), -1, np.int32))
-        for item in fields(self):
-            object.__setattr__(self, item.name, _convert("trace", item.name, getattr(self, item.name)))
+        for name in COLUMNS:
+            object.__setattr__(self, name, _convert("trace", name, getattr(self, name)))
         _check_shapes(self)
         for name in ("occupancy", "latency", "amount"):
             values = getattr(self, name)
@@ -179,7 +186,16 @@ class Trace:
     @property
     def records(self) -> int:
         """Number of records."""
-        return len(self.pipe)
+        return len(self.pipe) if self.runs is None else self.runs.records
+
+    def kinds_of(self, records: Array) -> Array:
+        """Where the arrays have the records with these numbers."""
+        return records if self.runs is None else self.runs.kinds_of(records)
+
+    @functools.cached_property
+    def counts(self) -> npt.NDArray[np.int64] | None:
+        """How many records each entry of the arrays stands for; None: one each."""
+        return None if self.runs is None else self.runs.counts(len(self.pipe))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -207,6 +223,22 @@ _TYPES: dict[str, type[np.generic]] = {
 }
 
 
+COLUMNS = (
+    "pipe",
+    "occupancy",
+    "latency",
+    "channel",
+    "amount",
+    "instructions",
+    "line",
+    "dep_start",
+    "dep",
+    "dep_kind",
+    "column",
+    "table",
+)
+
+
 def _convert(owner: str, name: str, values: Any) -> Array:
     given = np.asarray(values)
     wanted = np.dtype(_TYPES[name])
@@ -222,20 +254,20 @@ def _convert(owner: str, name: str, values: Any) -> Array:
 
 
 def _check_shapes(trace: Trace) -> None:
-    for item in fields(trace):
-        dims = 2 if item.name == "table" else 1
-        if getattr(trace, item.name).ndim != dims:
-            raise UsageError(
-                f"trace: {item.name} has {getattr(trace, item.name).ndim} dimensions, not {dims}"
-            )
+    for name in COLUMNS:
+        dims = 2 if name == "table" else 1
+        if getattr(trace, name).ndim != dims:
+            raise UsageError(f"trace: {name} has {getattr(trace, name).ndim} dimensions, not {dims}")
+    kinds = len(trace.pipe)
     sizes = dict.fromkeys(
-        ("occupancy", "latency", "channel", "amount", "instructions", "line", "column"), trace.records
+        ("occupancy", "latency", "channel", "amount", "instructions", "line", "column"), kinds
     )
-    sizes |= {"dep_start": trace.records + 1, "dep_kind": len(trace.dep)}
+    sizes |= {"dep_start": kinds + 1, "dep_kind": len(trace.dep)}
     for name, size in sizes.items():
         if len(getattr(trace, name)) != size:
             raise UsageError(f"trace: {name} has {len(getattr(trace, name))} entries where {size} are needed")
-    _within("trace: number of records", trace.records, 0, MAX_RECORDS)
+    most = MAX_RECORDS if trace.runs is None else MAX_RUN_RECORDS
+    _within("trace: number of records", trace.records, 0, most)
 
 
 def _check_dependencies(trace: Trace) -> None:
@@ -249,6 +281,8 @@ def _check_dependencies(trace: Trace) -> None:
         raise UsageError(
             f"trace: dep_start runs from {ends}, not from 0 to the {len(trace.dep)} entries of dep"
         )
+    if trace.runs is not None:
+        return  # made by `packing.py` from dependencies of records
     kinds = trace.dep_kind
     _refuse(
         "trace: dep_kind",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing import _layout
-from ascendtile.simulator.timing.engine_inputs import Array, Group, Machine, Trace
+from ascendtile.simulator.timing.engine_inputs import COLUMNS, Array, Group, Machine, Trace
+from ascendtile.simulator.timing.runs import Runs
 
 
 def _row(**kinds: str) -> np.dtype[Any]:
@@ -33,7 +34,13 @@ RECORD = _row(
     pipe="i1",
     channel="i1",
 )
-PROGRAM = _row(first="i8", count="i8", reach="i8", row="i8")
+RUN = _row(start="i8", first="i8", length="i8")
+PROGRAM = _row(
+    **dict.fromkeys(
+        ("first", "count", "reach", "row", "run", "runs", "order", "keep", "keeps"),
+        "i8",
+    )
+)
 SPAN = _row(start="f8", end="f8", core="i4")
 TIMELINE = _row(
     **dict.fromkeys(("start", "end", "done", "gap", "beyond", "amount"), "f8"),
@@ -52,6 +59,9 @@ class Layout:
     deps: npt.NDArray[np.int32]
     table: npt.NDArray[np.float64]
     programs: Array
+    runs: Array
+    order: npt.NDArray[np.int32]
+    keep: npt.NDArray[np.int64]
     lines: int
 
 
@@ -69,6 +79,7 @@ def lay_out(machine: Machine, groups: Sequence[Group]) -> Layout:
         deps=deps,
         table=_filled([g.trace.table.T.ravel() for g in groups], np.dtype("f8")),
         programs=_pack_programs(groups, reach),
+        **_pack_runs([g.trace.runs for g in groups]),
         lines=1 + max((int(g.trace.line.max(initial=0)) for g in groups), default=0),
     )
 
@@ -88,9 +99,9 @@ def _check_size(deps: int) -> None:
 
 def _pack_pipes(machine: Machine, groups: Sequence[Group]) -> Array:
     count = len(machine.pipes)
-    longest = np.ones(count, np.int64)
+    longest = np.ones(count)
     for group in groups:
-        longest = np.maximum(longest, np.bincount(group.trace.pipe, minlength=count))
+        longest = np.maximum(longest, np.bincount(group.trace.pipe, group.trace.counts, count))
     rows = np.zeros(count, PIPE)
     rows["unit"] = [machine.units.index(p.unit) for p in machine.pipes]
     rows["scalar"] = [p.scalar for p in machine.pipes]
@@ -110,22 +121,53 @@ def _pack_channels(machine: Machine) -> Array:
 
 def _pack_traces(traces: Sequence[Trace]) -> tuple[Array, npt.NDArray[np.int32], list[int]]:
     """Rows, dependencies, and per trace how far back its dependencies go."""
-    firsts, dep_firsts = _offsets([t.records for t in traces]), _offsets([len(t.dep) for t in traces])
-    records = np.zeros(max(1, sum(t.records for t in traces)), RECORD)
+    firsts, dep_firsts = _offsets([len(t.pipe) for t in traces]), _offsets([len(t.dep) for t in traces])
+    records = np.zeros(max(1, sum(len(t.pipe) for t in traces)), RECORD)
     deps = np.zeros(max(1, sum(len(t.dep) for t in traces)), np.int32)
     reach = []
     for trace, first, dep_first in zip(traces, firsts, dep_firsts, strict=True):
-        columns = {item.name: getattr(trace, item.name) for item in fields(trace) if item.name != "table"}
-        found = _layout.pack(
-            **columns,
-            skippable=np.append((trace.table < 0).any(axis=1), False).astype(np.int8),
-            waited=np.zeros(trace.records, np.uint16),
-            records=records[first : first + trace.records],
-            deps=deps,
-            dep_first=dep_first,
-        )
-        reach.append(found)
+        rows = records[first : first + len(trace.pipe)]
+        how = _pack_kinds if trace.runs is not None else _pack_trace
+        reach.append(how(trace, rows, deps, dep_first))
     return records, deps, reach
+
+
+def _pack_trace(trace: Trace, rows: Array, deps: npt.NDArray[np.int32], dep_first: int) -> int:
+    return _layout.pack(
+        **{name: getattr(trace, name) for name in COLUMNS if name != "table"},
+        skippable=np.append((trace.table < 0).any(axis=1), False).astype(np.int8),
+        waited=np.zeros(len(trace.pipe), np.uint16),
+        records=rows,
+        deps=deps,
+        dep_first=dep_first,
+    )
+
+
+def _pack_kinds(trace: Trace, rows: Array, deps: npt.NDArray[np.int32], dep_first: int) -> int:
+    """Of a trace with runs."""
+    for name in ("occupancy", "latency", "amount", "column", "instructions", "line", "pipe", "channel"):
+        rows[name] = getattr(trace, name)
+    rows["dep_first"] = dep_first + trace.dep_start[:-1]
+    rows["dep_count"] = np.diff(trace.dep_start)
+    back = trace.dep >= 0
+    packed = np.where(back, trace.dep, -1 - trace.dep) << 3 | trace.dep_kind
+    deps[dep_first : dep_first + len(packed)] = np.where(back, packed, -1 - packed)
+    return int(trace.dep.max(initial=0))
+
+
+def _pack_runs(found: Sequence[Runs | None]) -> dict[str, Array]:
+    """All runs, orders and kept records behind one another."""
+    own = [r for r in found if r is not None]
+    rows = np.zeros(max(1, sum(len(r.start) for r in own)), RUN)
+    for name in ("start", "first", "length"):
+        values = [getattr(r, name) for r in own]
+        rows[name][: sum(len(v) for v in values)] = np.concatenate([np.zeros(0, np.int64), *values])
+    empty = np.zeros(0, np.int64)
+    return {
+        "runs": rows,
+        "order": _filled([empty, *(r.order for r in own)], np.dtype(np.int32)),
+        "keep": _filled([empty, *(r.keep for r in own)], np.dtype(np.int64)),
+    }
 
 
 def _pack_programs(groups: Sequence[Group], reach: list[int]) -> Array:
@@ -136,14 +178,26 @@ def _pack_programs(groups: Sequence[Group], reach: list[int]) -> Array:
             f"groups: the launch numbers of {total} programs must be 0 to {total - 1}, each once"
         )
     rows = np.zeros(total, PROGRAM)
-    firsts = _offsets([g.trace.records for g in groups])
+    firsts = _offsets([len(g.trace.pipe) for g in groups])
+    runs = [_run_places(g.trace.runs) for g in groups]
+    own = {name: _offsets([r[name] for r in runs]) for name in ("runs", "order", "keeps")}
     tables = _offsets([g.trace.table.size for g in groups])
     for i, group in enumerate(groups):
         rows["first"][group.programs] = firsts[i]
         rows["count"][group.programs] = group.trace.records
         rows["reach"][group.programs] = reach[i]
+        rows["run"][group.programs], rows["runs"][group.programs] = own["runs"][i], runs[i]["runs"]
+        rows["keep"][group.programs], rows["keeps"][group.programs] = own["keeps"][i], runs[i]["keeps"]
+        rows["order"][group.programs] = own["order"][i]
         rows["row"][group.programs] = tables[i] + np.arange(len(group.programs)) * len(group.trace.table)
     return rows
+
+
+def _run_places(runs: Runs | None) -> dict[str, int]:
+    """How many rows there are of each sort."""
+    if runs is None:
+        return dict.fromkeys(("runs", "order", "keeps"), 0)
+    return {"runs": len(runs.start), "order": len(runs.order), "keeps": len(runs.keep)}
 
 
 def _offsets(counts: Sequence[int] | Array) -> list[int]:

@@ -93,6 +93,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         else:
             self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
         self.symbolic_done(op)
+        self.recorder.settle()
 
     # -- slots -------------------------------------------------------------------------------------------------------
 

@@ -24,3 +24,12 @@ def pick(lists: Sequence[Sequence[int]], chosen: np.ndarray) -> Lists:
     counts = lengths[chosen]
     start = np.concatenate([np.zeros(1, np.int64), counts.cumsum()])
     return Lists(start, items[np.repeat(first[chosen] - start[:-1], counts) + np.arange(start[-1])])
+
+
+def pick_lists(lists: Lists, chosen: np.ndarray) -> Lists:
+    """The chosen ones of the lists, in order."""
+    counts = np.diff(lists.start)[chosen]
+    start = np.append(0, counts.cumsum())
+    return Lists(
+        start, lists.item[np.repeat(lists.start[:-1][chosen] - start[:-1], counts) + np.arange(start[-1])]
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
 from .engine import Lists, Trace, dependencies
+from .packing import Packer, Piece
 from .ragged import join
+
+CHUNK = 1 << 18  # records, after which those so far are packed
 
 Row = tuple[int, float, float, int, float, int, int, int]
 # Fields of a row, in its order, with their types in the trace.
@@ -24,18 +27,13 @@ ROW = {
 }
 
 
-class Part(NamedTuple):
-    """Records in a row, as arrays. columns: by field of `ROW`; slots: which each record reads, writes and clobbers."""
-
-    columns: dict[str, np.ndarray]
-    conditional: np.ndarray
-    reads: Lists
-    writes: Lists
-    clobbers: Lists
-
-
 class Recorder:
-    """One linear list of records for a number of programs; amounts that differ between programs go to a table."""
+    """One linear list of records for a number of programs; amounts that differ between programs go to a table.
+
+    A long list is packed while it grows (packing.py), so that it never lies in memory as a whole.
+    """
+
+    chunk = CHUNK
 
     def __init__(self, programs: int) -> None:
         self.programs = programs
@@ -44,7 +42,11 @@ class Recorder:
             int, int
         ] = {}  # slot that every record of a pipe reads, so that one can wait for all of them
         self.shared: dict[tuple[float, int], tuple[int, np.ndarray | None]] = {}
-        self.parts: list[Part] = []
+        self.parts: list[Piece] = []
+        self.part_records = 0
+        self.packer: Packer | None = None
+        self.known_rows: dict[bytes, int] = {}
+        self.flag_slots: Callable[[], Collection[int]] = tuple  # slots that stand for flags, so far
         self._begin()
 
     def _begin(self) -> None:
@@ -117,10 +119,10 @@ class Recorder:
         self.write_start.append(len(self.writes))
         self.clobber_start.append(len(self.clobbers))
 
-    def append(self, part: Part) -> None:
+    def append(self, part: Piece) -> None:
         """Append records that are arrays already; their columns are those of the table."""
         self._finish_rows()
-        self.parts.append(part)
+        self._put(part)
 
     def _column(self, amount: Any, active: np.ndarray | None) -> int:
         if active is not None:
@@ -142,14 +144,45 @@ class Recorder:
         """New row of the table; -1 for programs that skip the record."""
         row = np.full(self.programs, -1.0)
         row[slice(None) if active is None else active] = amount
-        self.table.append(row)
-        return len(self.table) - 1
+        return self._row(row)
 
     def new_columns(self, rows: np.ndarray) -> np.ndarray:
         """Numbers in the table of those rows, one value for each program."""
+        if self.packer is not None:
+            return np.array([self._row(row) for row in rows], np.int64)
         first = len(self.table)
         self.table.extend(rows)
         return np.arange(first, len(self.table))
+
+    def _row(self, row: np.ndarray) -> int:
+        """Number in the table of a row; in a long list a row that is there already."""
+        if self.packer is None:
+            self.table.append(row)
+            return len(self.table) - 1
+        found = self.known_rows.setdefault(row.tobytes(), len(self.table))
+        if found == len(self.table):
+            self.table.append(row.copy())
+        return found
+
+    @property
+    def records(self) -> int:
+        """How many records there are so far."""
+        packed = 0 if self.packer is None else self.packer.records
+        return packed + self.part_records + len(self.rows)
+
+    def settle(self) -> None:
+        """Pack the records so far if they are many."""
+        if self.part_records + len(self.rows) < self.chunk:
+            return
+        self._finish_rows()
+        self.packer = self.packer or Packer()
+        self.packer.add(_joined(self.parts), self.flag_slots())
+        self.parts, self.part_records = [], 0
+        self.shared.clear()  # it holds on to arrays of programs
+
+    def _put(self, part: Piece) -> None:
+        self.parts.append(part)
+        self.part_records += len(part.conditional)
 
     def _finish_rows(self) -> None:
         """Make a part of the rows so far."""
@@ -158,8 +191,8 @@ class Recorder:
         fields = zip(ROW.items(), zip(*self.rows, strict=True), strict=True)
         conditional = np.zeros(len(self.rows), bool)
         conditional[self.conditional] = True
-        self.parts.append(
-            Part(
+        self._put(
+            Piece(
                 {name: np.array(values, kind) for (name, kind), values in fields},
                 conditional,
                 Lists(np.array(self.read_start), np.array(self.reads, np.int32)),
@@ -172,21 +205,30 @@ class Recorder:
     def trace(self, slots: int, flags: Collection[int] = ()) -> Trace:
         """The records so far with their dependencies. flags: slots that stand for flags."""
         self._finish_rows()
-        parts = self.parts
-        conditional = np.concatenate([np.zeros(0, bool), *(p.conditional for p in parts)])
+        table = np.array(self.table, np.float64) if self.table else np.empty((0, 0))
+        part = _joined(self.parts)
+        if self.packer is not None:
+            self.packer.add(part, flags)
+            return self.packer.trace(table)
         found = dependencies(
-            join([p.reads for p in parts]),
-            join([p.writes for p in parts]),
+            part.reads,
+            part.writes,
             max(1, slots),
-            join([p.clobbers for p in parts]),
-            conditional if conditional.any() else None,
+            part.clobbers,
+            part.conditional if part.conditional.any() else None,
             flags,
         )
-        return Trace(
-            **{n: np.concatenate([np.zeros(0, k), *(p.columns[n] for p in parts)]) for n, k in ROW.items()},
-            table=np.array(self.table, np.float64) if self.table else np.empty((0, 0)),
-            **found._asdict(),
-        )
+        columns: dict[str, Any] = {**part.columns, **found._asdict()}
+        return Trace(**columns, table=table)
+
+
+def _joined(parts: Sequence[Piece]) -> Piece:
+    """The records of all parts."""
+    return Piece(
+        {n: np.concatenate([np.zeros(0, k), *(p.columns[n] for p in parts)]) for n, k in ROW.items()},
+        np.concatenate([np.zeros(0, bool), *(p.conditional for p in parts)]),
+        *(join([getattr(p, n) for p in parts]) for n in ("reads", "writes", "clobbers")),
+    )
 
 
 class Redirected(Recorder):

@@ -16,8 +16,9 @@ from ..execution.memory import Tensor
 from .access import averages
 from .cache import FirstTouch
 from .induction import NotAlikeError
+from .packing import Piece
 from .ragged import pick
-from .recorder import ROW, Part, Recorder
+from .recorder import ROW, Recorder
 from .rotation import Rotation, Slots
 
 LONGEST = 64  # turns until slots alternate as before
@@ -161,6 +162,14 @@ class Series:
         ]
         return Unrolled(templates, order.reshape(-1), row.reshape(-1))
 
+    @property
+    def records(self) -> int:
+        """How many records a turn has so far."""
+        return sum(len(x) for x in self.order)
+
+    def settle(self) -> None:
+        """Nothing is packed before it is known what all turns bring."""
+
     def take(self, inner: Unrolled) -> None:
         """Append the records of a loop inside this one."""
         self.order.append(inner.order + len(self.templates))
@@ -180,6 +189,7 @@ def take(recorder: Recorder, columns: np.ndarray | None, loop: Unrolled, touch: 
     """Append the records of a loop to those of its programs. columns: programs that walk it, None for all."""
     if len(loop.order):
         recorder.append(_Fields(recorder, columns, loop).part(touch))
+        recorder.settle()
 
 
 class _Fields:
@@ -195,7 +205,7 @@ class _Fields:
         self.places = np.split(by_template, ends[:-1])  # per template: where it comes in the order
         self.counts = np.ones(len(self.order), np.int64)
 
-    def part(self, touch: FirstTouch) -> Part:
+    def part(self, touch: FirstTouch) -> Piece:
         """All fields of all records."""
         shares = self._shares(touch)
         partial = self._partial()
@@ -223,7 +233,7 @@ class _Fields:
             else:
                 self._all(t, at, self.row[self.places[k]])
         slots = ([getattr(t, n) for t in every] for n in ("reads", "writes", "clobbers"))
-        return Part(self.fields, self.conditional, *(pick(s, chosen) for s in slots))
+        return Piece(self.fields, self.conditional, *(pick(s, chosen) for s in slots))
 
     def _with_early(
         self, chosen: np.ndarray, first: np.ndarray, shares: Mapping[int, np.ndarray]

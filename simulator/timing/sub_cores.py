@@ -99,6 +99,14 @@ class SubRecorder(Redirected):
             return None
         return rows, None if len(rows) == self.lanes else active[rows] - sub * self.total
 
+    def settle(self) -> None:
+        self.kept.flag_slots = self.flag_slots
+        self.kept.settle()
+
+    @property
+    def records(self) -> int:
+        return self.kept.records
+
     def trace(self, slots: int, flags: Collection[int] = ()) -> Any:
         return self.kept.trace(slots, flags)
 
@@ -119,3 +127,6 @@ class BothLanes(Redirected):
         if isinstance(amount, np.ndarray) and amount.ndim and len(amount) > 1:
             amount = np.concatenate([amount, amount])
         self.all.add(pipe, line, active=active, amount=amount, **what)
+
+    def settle(self) -> None:
+        self.all.settle()

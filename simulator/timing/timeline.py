@@ -46,10 +46,10 @@ def launch_timeline(
     number, channel, other = (np.full(len(t), -1, np.int32) for _ in range(3))
     for g in groups:
         mine = np.isin(t["program"], g.programs)
-        number[mine] = g.trace.line[t["record"][mine]]
-        channel[mine] = g.trace.channel[t["record"][mine]]
+        kinds = g.trace.kinds_of(t["record"][mine])
+        number[mine], channel[mine] = g.trace.line[kinds], g.trace.channel[kinds]
         mine &= t["waited"] >= 0
-        other[mine] = g.trace.pipe[t["waited"][mine]]
+        other[mine] = g.trace.pipe[g.trace.kinds_of(t["waited"][mine])]
     name, names = _names(plan, number, channel, t["pipe"])
     complete = len(t) == result.records_run
     return Timeline(

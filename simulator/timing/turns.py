@@ -33,6 +33,7 @@ from .series import Series, Source, Unrolled, take
 from .slots import Slot
 
 LANES = 1 << 17  # at most, of one walk
+RECORDS = 1 << 18  # at most, of one walk, unless its loops inside turn out longer than in the first turn
 LEAST = 4  # turns for which a walk of all at once pays
 ELEMENTS = 1 << 24  # of index tiles that are held element by element, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
@@ -62,9 +63,11 @@ class Turns(Lowering):
             return super().turns(op, frame, lower, step, first, last, carried)
         done, failed = first, False
         while last - done > LEAST:
+            before = self.recorder.records
             earlier, carried = carried, super().turns(op, frame, lower, step, done, done + 1, carried)
             done += 1
-            while (m := min(last - done, LANES // len(self.active), self.steps_left // self.times)) >= LEAST:
+            most = self._most(self.recorder.records - before)
+            while (m := min(last - done, most, self.steps_left // self.times)) >= LEAST:
                 try:
                     gains = [growth(x, y) for x, y in zip(earlier, carried, strict=True)]
                     carried = self._all(op, frame, (lower + done * step, step), m, carried, gains)
@@ -78,6 +81,11 @@ class Turns(Lowering):
         if failed and m >= LEAST and self.series is None:
             self.alone.add(op.id)
         return super().turns(op, frame, lower, step, done, last, carried)
+
+    def _most(self, records: int) -> int:
+        """Turns of so many records each that are walked at once; a loop inside such a walk has no say in its records."""
+        lanes = LANES // len(self.active)
+        return min(lanes, RECORDS // max(1, records)) if self.series is None else lanes
 
     def _may_be_alike(self, op: Op) -> bool:
         if op.id not in self.asked:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .engine import BUFFER, Group, Machine, Trace, simulate
 from .machine import Wiring
+from .runs import CROSSES
 
 AMPLE = 1e6
 WITHOUT_BUFFERS, WITHOUT_FLAGS, WITHOUT_DISPATCH = "buffers", "flags", "dispatch"
@@ -78,6 +79,6 @@ def _without_pipe(group: Group, pipe: int) -> Group:
 
 
 def _without_buffers(trace: Trace) -> Trace:
-    keep = trace.dep_kind != BUFFER
+    keep = trace.dep_kind & ~CROSSES != BUFFER
     kept = np.concatenate([[0], np.cumsum(keep)])
     return replace(trace, dep=trace.dep[keep], dep_kind=trace.dep_kind[keep], dep_start=kept[trace.dep_start])

@@ -24,7 +24,7 @@ KINDS = ("perfetto", "insight", "vendor")
 @click.option("--limit", type=int, help="Of a trace: at most so many instructions, the first ones [100000].")
 @json_option()
 def command(file: str, kind: str, output: str, window: str | None, limit: int | None, as_json: bool) -> None:
-    """Write a saved run as a trace for a viewer, or as tables with the vendor's names.
+    """Write a saved run as a trace, or as the vendor's tables.
 
     perfetto is for ui.perfetto.dev and chrome://tracing, insight for MindStudio Insight. A trace has a track per pipe and
     core, the reason of every wait, arrows from what was waited for, and counters of buffers and transfers. Tables:

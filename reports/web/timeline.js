@@ -227,6 +227,7 @@
     }
     choose(i, move) {
       this.chosen = i;
+      if (i >= 0) this.detail.dataset.chosen = "1"; else delete this.detail.dataset.chosen;
       this.detail.replaceChildren();
       if (i < 0) { this.detail.textContent = "No instruction is chosen."; this.draw(); return; }
       const { words, line } = this.facts(i);

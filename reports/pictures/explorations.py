@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ascendtile.reports import words
+from ascendtile.reports.html.exploration_page import other_axis
 from ascendtile.reports.pictures.style import COLOURS, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling.exploration import Exploration
@@ -17,16 +18,17 @@ if TYPE_CHECKING:
 
 
 def pareto(e: Exploration) -> Figure:
-    """Time against KiB of UB of all evaluated tilings, with the front."""
+    """Time against KiB of UB (the lower bound, where all have one peak) of all evaluated tilings, with the front."""
     ranked = [x for x in e.ranked if math.isfinite(x.time_us)]
     if not ranked:
         raise UsageError("nothing was evaluated, so there is no front")
     front = sorted(e.pareto, key=lambda x: x.time_us)
+    title, value = other_axis(e)
     with styled():
         figure, (axes,) = new_figure(6.4, 4.2)
         axes.plot(
             [x.time_us for x in ranked],
-            [_kib(x) for x in ranked],
+            [value(x) for x in ranked],
             "o",
             color=COLOURS[7],
             alpha=0.4,
@@ -35,21 +37,17 @@ def pareto(e: Exploration) -> Figure:
         )
         axes.plot(
             [x.time_us for x in front],
-            [_kib(x) for x in front],
+            [value(x) for x in front],
             "o-",
             color=COLOURS[3],
             markersize=6.5,
             label="Pareto front",
         )
-        axes.set(xscale="log", xlabel="us", ylabel="KiB of UB at the peak")
+        axes.set(xscale="log", xlabel="us", ylabel=title)
         plain_figures(axes.xaxis)
         axes.set_title(words.clean(f"{e.op} {e.case or ''} on {e.product}", 80))
         axes.legend()
     return figure
-
-
-def _kib(x: Any) -> float:
-    return (x.evaluation.ub_peak_bytes or 0) / 1024
 
 
 def heat_map(e: Exploration, rows: str | None = None, columns: str | None = None) -> Figure:

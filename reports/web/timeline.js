@@ -183,7 +183,8 @@
     label(g, i, a, b, y) {
       g.save(); g.beginPath(); g.rect(a, y, b - a - 4, ROW); g.clip();
       g.font = "11px " + this.font; g.textAlign = "left"; g.textBaseline = "middle"; g.fillStyle = this.card;
-      g.fillText(this.name(i) + "  " + this.where(i), Math.max(a, LABEL) + 5, y + ROW / 2 + .5);
+      const at = this.data.lines[this.line[i]];
+      g.fillText(this.name(i) + (at ? "  line " + at[1] : ""), Math.max(a, LABEL) + 5, y + ROW / 2 + .5);
       g.restore();
     }
     overview() {

@@ -105,6 +105,30 @@ def clear(out_ptr, n, COLS: tl.constexpr):
         tl.store(out_ptr + cols, tl.zeros((COLS,), out_ptr.dtype.element_ty), mask=cols < n)
 
 
+@sim.jit
+def stuff_zeros(
+    x_ptr,
+    out_ptr,
+    items,
+    SIZES: tl.constexpr,
+    OUT: tl.constexpr,
+    STRIDE: tl.constexpr,
+    C0: tl.constexpr,
+    BW: tl.constexpr,
+):
+    """out (planes, *OUT, C0) = x (planes, *SIZES, C0) with STRIDE - 1 zeros between neighbours; out is zero before."""
+    across = tl.cdiv(SIZES[2], BW)
+    lane = tl.arange(0, C0)[None, :]
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        w = item % across * BW + tl.arange(0, BW)[:, None]
+        row = item // across
+        plane, d, h = row // (SIZES[0] * SIZES[1]), row // SIZES[1] % SIZES[0], row % SIZES[1]
+        inside = w < SIZES[2]
+        x = tl.load(x_ptr + row * (SIZES[2] * C0) + w * C0 + lane, mask=inside, other=0.0)
+        at = ((plane * OUT[0] + d * STRIDE[0]) * OUT[1] + h * STRIDE[1]) * (OUT[2] * C0)
+        tl.store(out_ptr + at + w * (STRIDE[2] * C0) + lane, x, mask=inside)
+
+
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
@@ -225,3 +249,15 @@ def patches_step(x: Tensor, out: Tensor, g: Geometry, product: Product, back: bo
         **{"PITCH": rows.shape[-1], "BW": bw, "BACK": back, "multibuffer": 2},
     }
     return Step(fold_patches, cores_for(items, product), arguments)
+
+
+def stuff_step(x: Tensor, out: Tensor, stride: tuple[int, ...], product: Product) -> Step:
+    """Launch that puts zeros between the positions of an image of blocks of channels; `out` holds zeros."""
+    sizes, c0 = tuple(x.shape[2:5]), x.shape[5]
+    bw = min(sizes[2], 512)
+    items = x.shape[0] * x.shape[1] * sizes[0] * sizes[1] * -(-sizes[2] // bw)
+    arguments = {
+        **{"x_ptr": x, "out_ptr": out, "items": items, "SIZES": sizes, "OUT": tuple(out.shape[2:5])},
+        **{"STRIDE": stride, "C0": c0, "BW": bw, "multibuffer": 2},
+    }
+    return Step(stuff_zeros, min(product.vector_cores, items), arguments)

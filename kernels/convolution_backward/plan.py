@@ -21,10 +21,11 @@ from .call import INPUTS, RESULTS, Call, call_of
 from .checks import is_empty
 from .geometry import Axis, Geometry, Merging, geometry, merge_groups
 from .image_tiles import image_tiles
-from .layout_tiles import blocks_step, clear_step, patches_step, rows_step
+from .layout_tiles import blocks_step, clear_step, patches_step, rows_step, stuff_step
 from .preparation import Preparation, bias_cut
 from .tile_costs import Image, Weights
 from .tiling import choose
+from .vendor import base_weight, is_stuffed, stuffed, vendor_knobs
 from .weight_tiles import weight_tiles
 from .window_tiles import image_windows
 
@@ -69,11 +70,17 @@ class Maker:
         self.found = resolution(tensors, self.product, current_device().cube_math_type)
         self.compute = _type(self.found.compute)
         self.unfolded: Geometry = geometry(call)
+        self.vendor = knobs["strategy"] == "vendor"
         self.patches = self.unfolded.patches and knobs["taps"] in ("auto", "patch")
         self.g: Geometry = self.unfolded.folded() if self.patches else self.unfolded
         self.merging: Merging = merge_groups(self.g, 32 // self.compute.itemsize, knobs["merged_groups"])
         operand, size = self.found.operand, self.compute.itemsize
-        self.chosen = choose(self.g, self.merging, knobs, self.product, operand, size)
+        # What grad_input is made from: with the vendor's strategy perhaps an image with zeros in it.
+        self.stuffed = self.vendor and is_stuffed(self.g)
+        self.seen = stuffed(self.g) if self.stuffed else self.g
+        if self.vendor:
+            knobs = vendor_knobs(self.seen, self.merging, knobs, self.product, size)
+        self.chosen = choose(self.g, self.merging, knobs, self.product, operand, size, self.seen)
         self.tiling = self.chosen.knobs
         if self.patches:
             self.tiling["taps"] = "patch"
@@ -87,8 +94,7 @@ class Maker:
     @property
     def steps(self) -> tuple[Step, ...]:
         """Layouts, then products, then what turns their sums into results."""
-        prepared = self.first.step()
-        return (*([prepared] if prepared else ()), *self.before, *self._joined(), *self.after)
+        return (*self.first.steps(apart=self.vendor), *self.before, *self._joined(), *self.after)
 
     def _joined(self) -> list[Step]:
         """The launches of products: one for both where windows make grad_input."""
@@ -146,8 +152,10 @@ class Maker:
         g, m = self.g, self.merging
         return m.extent == 1 and (m.narrow, m.wide) == (g.narrow_channels, g.wide_channels)
 
-    def switches(self) -> dict[str, Any]:
+    def switches(self, weight: bool = False) -> dict[str, Any]:
         base = tuple(self.tiling[f"base_{axis}"] for axis in "mnk")
+        if self.vendor and weight:
+            base = base_weight(self.compute.itemsize)
         return {
             "l0_tile": base if all(base) else None,
             "accumulate": self.tiling["accumulate"],
@@ -168,7 +176,9 @@ class Maker:
             if g.transposed
             else (g.wide_sizes, g.groups * g.wide_channels, m.wide_pitch)
         )
-        apart = self.unfolded.strided_gather
+        if self.stuffed:
+            source = self.with_zeros(source)
+        apart = self.unfolded.strided_gather or self.vendor
         shape = (g.batch, *sizes, pitch) if apart else (g.batch, channels, *sizes)
         out = self.workshop.output("grad_input", view.shape, wanted)
         direct = not apart and written == wanted
@@ -185,6 +195,15 @@ class Maker:
         )
         return out
 
+    def with_zeros(self, source: Tensor) -> Tensor:
+        """The narrow image with zeros between its positions."""
+        out = self.workshop.tensor(
+            (*source.shape[:2], *self.seen.narrow_sizes, source.shape[5]), self.compute
+        )
+        stride = tuple(a.stride for a in self.g.axes)
+        self.before += [clear_step(out, self.product), stuff_step(source, out, stride, self.product)]
+        return out
+
     def _image_step(
         self,
         source: Tensor,
@@ -194,7 +213,7 @@ class Maker:
         channels: int,
         pitch: int,
     ) -> Step:
-        g, m, t = self.g, self.merging, self.tiling
+        g, m, t = self.seen, self.merging, self.tiling
         gather = not g.transposed
         strides = tuple(a.stride for a in g.axes)
         phases = tuple(a.phases(gather) for a in g.axes)
@@ -270,7 +289,7 @@ class Maker:
             **{"GROUPS": m.count, "BA": t["weight_m"], "BB": t["weight_n"], "BN": bn, "BH": bh, "BW": bw},
             **{"ATOMIC": parts > 1 and t["combine"] == "atomic", "multibuffer": t["buffers"]},
         }
-        return Step(weight_tiles, min(items, t["cores"]), arguments, self.switches())
+        return Step(weight_tiles, min(items, t["cores"]), arguments, self.switches(weight=True))
 
     def grad_bias(self) -> Tensor:
         """Partial sums of grad_output by channel, then their sum."""

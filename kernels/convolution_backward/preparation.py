@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -54,17 +55,20 @@ class Preparation:
         self.tensors |= {"dy_ptr": dy, "parts_ptr": parts}
         self.numbers["BIAS"] = (items, dy.shape[0], per_part, dy.shape[1], prod(dy.shape[2:]), rows, across)
 
-    def step(self) -> Step | None:
-        """The launch; None if there is nothing to do."""
-        if not self.numbers:
-            return None
+    def steps(self, apart: bool = False) -> list[Step]:
+        """The launch, none if there is nothing to do; `apart`: one for each job."""
+        if not apart:
+            return [self._step(self.numbers)] if self.numbers else []
+        return [self._step({n: x}) for n, x in self.numbers.items()]
+
+    def _step(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
         given = next(iter(self.tensors.values()))
         pointers = "first_ptr first_out second_ptr second_out weight_ptr weight_out zero_ptr dy_ptr parts_ptr"
         arguments: dict[str, Any] = {n: self.tensors.get(n, given) for n in pointers.split()}
         zero = self.tensors.get("zero_ptr")
         arguments["zeros"] = 0 if zero is None else zero.size
-        arguments |= {n: self.numbers.get(n, ()) for n in ("FIRST", "SECOND", "WEIGHT", "ZERO", "BIAS")}
-        items = sum(x[0] for x in self.numbers.values())
+        arguments |= {n: numbers.get(n, ()) for n in ("FIRST", "SECOND", "WEIGHT", "ZERO", "BIAS")}
+        items = sum(x[0] for x in numbers.values())
         return Step(prepare, cores_for(items, self.product), {**arguments, "multibuffer": 2})
 
 

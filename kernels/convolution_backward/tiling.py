@@ -16,6 +16,9 @@ from .tile_costs import MOST_POSITIONS, Image, Rates, Tile, Weights, makespan, p
 
 PARAMETERS = (
     choice(
+        "strategy", "auto", ("auto", "vendor"), "ours, or the launches and base tiles of the vendor's kernels"
+    ),
+    choice(
         "taps",
         "auto",
         ("auto", "window", "reload", "patch"),
@@ -76,9 +79,18 @@ class Tiling:
 
 
 def choose(
-    g: Geometry, m: Merging, knobs: Mapping[str, Any], product: Product, operand: str, itemsize: int
+    g: Geometry,
+    m: Merging,
+    knobs: Mapping[str, Any],
+    product: Product,
+    operand: str,
+    itemsize: int,
+    seen: Geometry | None = None,
 ) -> Tiling:
-    """Every knob: as given, or by the rules here, cut to what the shapes allow. operand: what the Cube multiplies."""
+    """Every knob: as given, or by the rules here, cut to what the shapes allow.
+
+    operand: what the Cube multiplies. seen: the geometry of grad_input if it is not that of grad_weight.
+    """
     base = tuple(knobs[f"base_{axis}"] for axis in "mnk")
     if any(base) and not all(base):
         raise UsageError(f"convolution_backward: give base_m, base_n and base_k together or none; got {base}")
@@ -86,7 +98,7 @@ def choose(
     if out["accumulate"] == "auto":
         out["accumulate"] = "exact" if 2 * g.products() <= EXACT_PRODUCTS else "blas"
     rates = Rates(product, operand, itemsize, out["cores"])
-    image = Image.of(g, m)
+    image = Image.of(seen or g, m)
     cycles, tile = _choose_image(image, out, rates)
     step = _choose_weight(Weights(g, m), out, rates)
     items = image.tiles(out["block_m"], tile) if out["launches"] == "joint" else 0

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascendtile.kernels import convolution_backward, get_operator, run_op
+from ascendtile.kernels.operator import Workshop
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.precision.cube_math import resolve_convolution
 from ascendtile.simulator.precision.rounding import encode, round_to
@@ -147,6 +148,7 @@ def test_worked_examples_in_every_mode(options, x, w, dy, dx, dw, db, mode, dtyp
             {"block_p": 16, "weight_p": 16},
             {"weight_parts": 3, "combine": "two_phase"},
             {"weight_parts": 2},
+            {"strategy": "vendor"},
         ]
     ),
     st.sampled_from([np.float16, np.float32]),
@@ -261,6 +263,56 @@ def test_the_automatic_way_is_the_fastest_or_within_5_percent(case):
         return result.launches[_product(result)].time_us
 
     assert microseconds("auto") <= 1.05 * min(microseconds("window"), microseconds("reload"))
+
+
+# -- the vendor's strategy ---------------------------------------------------------------------------------------------
+
+# (input, weight, gradOutput, stride, padding) and baseM, baseN, baseK that the vendor's rule gives in 16 bits.
+PUBLISHED = [
+    ("32x64x56x56", "64x64x3x3", "32x64x56x56", 1, 1, (336, 64, 48)),
+    ("32x128x28x28", "128x128x3x3", "32x128x28x28", 1, 1, (256, 128, 48)),
+    ("32x256x56x56", "64x256x1x1", "32x64x56x56", 1, 0, (256, 128, 64)),
+    ("32x512x7x7", "512x512x3x3", "32x512x7x7", 1, 1, (64, 336, 48)),
+    ("2x320x64x64", "320x320x3x3", "2x320x64x64", 1, 1, (256, 128, 48)),
+    ("1x512x7x32x32", "512x512x3x3x3", "1x512x7x32x32", 1, 1, (256, 128, 48)),
+    ("1x256x8x128x128", "256x256x4x4x4", "1x256x6x66x66", 2, 3, (256, 128, 64)),
+]
+
+
+@pytest.mark.parametrize(("x", "w", "dy", "stride", "padding", "base"), PUBLISHED)
+def test_base_tiles_of_the_vendors_rule(x, w, dy, stride, padding, base):
+    sizes = dict(zip(("input", "weight", "grad_output"), (x, w, dy), strict=True))
+    shapes = {n: tuple(int(k) for k in v.split("x")) for n, v in sizes.items()}
+    axes = len(shapes["input"]) - 2
+    options = {"stride": (stride,) * axes, "padding": (padding,) * axes, "output_mask": (1, 0, 0)}
+    knobs = {"strategy": "vendor"}
+    plan = OP.plan(
+        OP.shapes(shapes, "float16"),
+        OP.read_options(options),
+        OP.read_tiling(knobs),
+        Workshop(load_product(A2), False),
+    )
+    assert tuple(plan.tiling[f"base_{axis}"] for axis in "mnk") == base
+
+
+def test_the_vendors_launches_cost_more():
+    """Each layout has its launch, and a stride of 2 multiplies about four times as much."""
+    only = {"output_mask": (1, 1, 0)}
+    ours, theirs = (
+        run_op(OP, "resnet50-l2-3x3", "float16", A2, values=False, tiling={"strategy": s}, options=only)
+        for s in ("auto", "vendor")
+    )
+    assert theirs.time_us > 1.2 * ours.time_us
+    kernels = [launch.kernel for launch in theirs.launches]
+    assert kernels == [*["prepare"] * 4, "image_windows", "weight_tiles", "from_rows", "from_rows"]
+    strided = {"input": (8, 64, 56, 56), "weight": (64, 64, 3, 3), "grad_output": (8, 64, 28, 28)}
+    options = {"stride": (2, 2), "padding": (1, 1), "output_mask": (1, 0, 0)}
+    busy = []
+    for s in ("auto", "vendor"):
+        tiling = {"strategy": s, "taps": "window", "launches": "apart"}
+        result = run_op(OP, strided, "float16", A2, values=False, tiling=tiling, options=options)
+        busy.append(result.launches[_product(result)].pipes["AIC.M"].busy_cycles)
+    assert busy[1] > 2.5 * busy[0]
 
 
 def test_a_knob_that_the_shapes_do_not_allow_is_named():

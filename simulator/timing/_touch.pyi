@@ -8,9 +8,10 @@ _Ints = npt.NDArray[np.int64]
 def touch(
     accesses: list[tuple[Any, ...]],
     order: npt.NDArray[np.int32],
-    rows: _Ints,
-    programs: int,
-    clock: _Ints,
+    first: _Ints,
+    cut: npt.NDArray[np.int32],
+    cuts: _Ints,
     room: int,
-    clocks: _Ints,
+    state: _Ints,
+    queue: _Ints,
 ) -> None: ...

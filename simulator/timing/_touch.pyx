@@ -27,6 +27,10 @@ cdef struct Access:  # one load or store; its tiles come in rows, one tile for e
 cdef struct Level:  # L2: see `touch`
     int64_t clock
     int64_t room
+    int64_t owed
+    int64_t written
+    int64_t* queue  # pairs: the clock at which lines were changed, and how many
+    int64_t head, tail, most
 
 
 cdef inline void mark(
@@ -96,24 +100,66 @@ cdef inline void touch_once(const Access* x, Level* level, int64_t tile) noexcep
     x.memo_clock[place] = level.clock
 
 
+cdef inline void push(Level* level, int64_t lines) noexcept nogil:
+    """Note lines that were changed now; where there is no room for more notes, with the last ones."""
+    cdef int64_t k
+    if level.tail == level.most and level.head > 0:
+        for k in range(2 * (level.tail - level.head)):
+            level.queue[k] = level.queue[2 * level.head + k]
+        level.tail -= level.head
+        level.head = 0
+    if level.tail == level.most:
+        level.queue[2 * level.tail - 1] += lines
+        return
+    level.queue[2 * level.tail] = level.clock
+    level.queue[2 * level.tail + 1] = lines
+    level.tail += 1
+
+
+cdef void settle(const Access* x, Level* level, int64_t begin, int64_t end) noexcept nogil:
+    """Tiles that a store just touched: `new` becomes all of their lines if memory has to take some first."""
+    cdef int64_t tile, fresh = 0, lines = 0
+    cdef bint late
+    for tile in range(begin, end):
+        fresh += x.changed[tile]
+        lines += x.total[tile]
+    if fresh:
+        push(level, fresh)
+    while level.head < level.tail and level.queue[2 * level.head] < level.clock - level.room:
+        level.owed += level.queue[2 * level.head + 1]
+        level.head += 1
+    late = lines > 0 and level.owed >= lines
+    if late:
+        level.owed -= lines
+        level.written += lines
+    for tile in range(begin, end):
+        if x.total[tile] == 0:
+            x.total[tile] = 1
+        x.new[tile] = x.total[tile] if late else 0
+
+
 def touch(
-    list accesses, const int32_t[::1] order, const int64_t[::1] rows, int64_t programs,
-    int64_t[::1] clock, int64_t room, int64_t[::1] clocks,
+    list accesses, const int32_t[::1] order, const int64_t[::1] first, const int32_t[::1] cut,
+    const int64_t[:, ::1] cuts, int64_t room, int64_t[::1] state, int64_t[:, ::1] queue,
 ):
-    """Touch row `rows[k]` of access `order[k]`, for each k in turn; within a row the programs in their order.
+    """Touch tiles wave by wave: for each k in turn the wave's tiles of access `order[k]`, from `first[k]` on.
+
+    cuts[cut[k], w]: where wave w begins among the tiles of a row; the last column is their number.
 
     An access is (map of lines, write, shift, weight, itemsize, starts, strides, lows, highs, new, changed,
     total, memo): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the lines
     that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or three
     arrays of a power of two entries: starts (-1: none), totals and clocks of tiles of one form. The tiles lie
-    inside the tensor.
+    inside the tensor. Of a write `new` is `total` where memory has to take as many lines first, else 0.
 
-    clock: one number, lines that came into L2 so far; a line is there while at most `room` came since its
-    last touch. clocks: becomes the clock after each k.
+    state: the clock (lines that came into L2 so far; a line is there while at most `room` came since its
+    last touch), lines that left L2 changed and whose way to memory is not charged, lines whose way is, and
+    where the notes in `queue` of changed lines begin and end.
     """
-    cdef Py_ssize_t count = len(accesses), k
-    cdef int64_t tile
-    cdef Level level = Level(clock[0], room)
+    cdef Py_ssize_t count = len(accesses), k, w
+    cdef int64_t tile, begin, end
+    cdef int64_t most = queue.shape[0]
+    cdef Level level = Level(state[0], room, state[1], state[2], &queue[0, 0], state[3], state[4], most)
     cdef Access* all_of_them = <Access*>calloc(max(1, count), sizeof(Access))
     if not all_of_them:
         raise MemoryError("no memory for the accesses of a loop")
@@ -121,12 +167,17 @@ def touch(
         for k in range(count):
             fill(&all_of_them[k], accesses[k])
         with nogil:
-            for k in range(order.shape[0]):
-                for tile in range(rows[k] * programs, (rows[k] + 1) * programs):
-                    touch_once(&all_of_them[order[k]], &level, tile)
-                clocks[k] = level.clock
+            for w in range(cuts.shape[1] - 1):
+                for k in range(order.shape[0]):
+                    begin = first[k] + cuts[cut[k], w]
+                    end = first[k] + cuts[cut[k], w + 1]
+                    for tile in range(begin, end):
+                        touch_once(&all_of_them[order[k]], &level, tile)
+                    if all_of_them[order[k]].write and end > begin:
+                        settle(&all_of_them[order[k]], &level, begin, end)
     finally:
-        clock[0] = level.clock
+        state[0], state[1], state[2] = level.clock, level.owed, level.written
+        state[3], state[4] = level.head, level.tail
         free(all_of_them)
 
 

@@ -1,12 +1,13 @@
 """What L2 holds while a launch is walked: which bytes come from memory, and which stores push older ones out to it.
 
 L2 keeps the lines that were touched last (LRU), reads and writes alike; a changed line goes to memory when it leaves. The
-order of the program, and of programs within one instruction, stands in for the order in time.
+order of the program, and of programs within one instruction, stands in for the order in time. Where there are more programs
+than cores, those that run at the same time (a wave: as many as there are cores, by their numbers) do all that they do before
+the next ones begin: accesses are then noted down (`later`) and touched when all are known (`settle`).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +22,23 @@ MAX_LINES = 1 << 28
 MEMO = 1 << 14  # tiles of one form that are known to have been touched
 NEW, CHANGED, TOTAL = 9, 10, 11  # places in an access of `touch`
 PARTS = 64  # in which what earlier kernels wrote leaves L2
+NOTES = 1 << 12  # of stores whose lines are still in L2; more are added up
+CLOCK, OWED, WRITTEN, HEAD, TAIL = range(5)  # places in the state of `touch`
+KEPT_BYTES = (
+    1 << 28
+)  # of accesses that are noted down; then they are touched, in waves as far as they are known
+Met = list[tuple[Tensor, Region, bool]]
+
+
+class Ticket:
+    """Accesses that are noted down, and when they are touched the part that each of their tiles has from memory.
+
+    order, rows: the k-th to be met is row `rows[k]` of access `order[k]`; a row has a tile for each of `numbers`.
+    """
+
+    def __init__(self, met: Met, order: np.ndarray, rows: np.ndarray, numbers: np.ndarray) -> None:
+        self.met, self.order, self.rows, self.numbers = met, order, rows, numbers
+        self.shares: list[np.ndarray] = []
 
 
 class FirstTouch:
@@ -37,20 +55,36 @@ class FirstTouch:
         self.room = capacity >> LINE_SHIFT
         self.maps: dict[int, tuple[np.ndarray, int]] = {}
         self.touched: dict[Any, tuple[np.ndarray, ...]] = {}
-        self.clock = np.ones(1, np.int64)
-        parts = range(PARTS) if changed else ()
-        self.changed: deque[tuple[int, int]] = deque(  # (clock, lines that were changed by then)
-            (1 - self.room + k * self.room // PARTS, int(changed * self.room) // PARTS) for k in parts
-        )
-        self.owed = 0  # lines that left L2 changed and whose way to memory is not charged yet
+        self.state = np.array([1, 0, 0, 0, 0], np.int64)
+        self.queue = np.zeros((NOTES, 2), np.int64)
+        for k in range(PARTS) if changed else ():
+            self.queue[k] = 1 - self.room + k * self.room // PARTS, int(changed * self.room) // PARTS
+            self.state[TAIL] = k + 1
         self.read_lines = 0
-        self.written_lines = 0
+        self.tickets: list[Ticket] = []
+        self.kept_bytes = 0
+        self.cores = 0
         left = self.room
         for tensor in resident:
             lines = (tensor.whole.elements * tensor.dtype.itemsize >> LINE_SHIFT) + 1
             if id(tensor.whole) not in self.maps and lines <= left:
                 self._map(tensor)[0][:] = 2
                 left -= lines
+
+    @property
+    def owed(self) -> int:
+        """Lines that left L2 changed and whose way to memory is not charged yet."""
+        return int(self.state[OWED])
+
+    @property
+    def written_lines(self) -> int:
+        """Lines whose way to memory is charged."""
+        return int(self.state[WRITTEN])
+
+    @property
+    def changed(self) -> list[tuple[int, int]]:
+        """(clock, lines that were changed then and may still be in L2)."""
+        return [(int(c), int(n)) for c, n in self.queue[self.state[HEAD] : self.state[TAIL]]]
 
     def share(self, tensor: Tensor, region: Region) -> np.ndarray:
         """Per program (or one for all alike) the part of its bytes, 0 to 1, that a load gets from memory.
@@ -66,43 +100,66 @@ class FirstTouch:
 
     def _one(self, tensor: Tensor, region: Region, write: bool) -> np.ndarray:
         once = np.zeros(1, np.int32)
-        return self.shares([(tensor, region, write)], once, once.astype(np.int64), len(region.starts))[0]
+        numbers = np.zeros(len(region.starts), np.int64)
+        return self.shares([(tensor, region, write)], once, once.astype(np.int64), numbers)[0]
 
-    def shares(
-        self, met: list[tuple[Tensor, Region, bool]], order: np.ndarray, rows: np.ndarray, programs: int
-    ) -> list[np.ndarray]:
-        """`share` of loads and `write` of stores that are met more than once: the k-th to be met is row `rows[k]` of
-        `programs` tiles of access `order[k]`. Gives one number for each tile of an access.
+    def shares(self, met: Met, order: np.ndarray, rows: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
+        """`share` of loads and `write` of stores that are met more than once (see `Ticket`), now and in this order.
+
+        Gives one number for each tile of an access.
         """
-        accesses = [self._access(*x) for x in met]
-        clocks = np.empty(len(order), np.int64)
-        touch(accesses, order, rows, programs, self.clock, self.room, clocks)
-        out = [_part(x[NEW], x[TOTAL]) for x in accesses]
-        for k, (_, _, write) in enumerate(met):
-            if not write:
-                self.read_lines += int(accesses[k][NEW].sum())
-        stores = np.flatnonzero(np.array([write for *_, write in met])[order])
-        for k in stores.tolist():
-            tiles = slice(rows[k] * programs, (rows[k] + 1) * programs)
-            access = accesses[order[k]]
-            late = self._written(
-                int(clocks[k]), int(access[CHANGED][tiles].sum()), int(access[TOTAL][tiles].sum())
-            )
-            out[order[k]][tiles] = late
-        return out
+        ticket = Ticket(met, order, rows, numbers)
+        self._touch([ticket], 0)
+        return ticket.shares
 
-    def _written(self, clock: int, fresh: int, lines: int) -> bool:
-        """A store of so many lines, of which `fresh` are newly changed; whether it has to wait for memory."""
-        if fresh:
-            self.changed.append((clock, fresh))
-        oldest = clock - self.room
-        while self.changed and self.changed[0][0] < oldest:
-            self.owed += self.changed.popleft()[1]
-        if not lines or self.owed < lines:
-            return False
-        self.owed -= lines
-        self.written_lines += lines
-        return True
+    # -- waves -------------------------------------------------------------------------------------------------------
+
+    def in_waves(self, cores: int) -> None:
+        """From here on accesses may be noted down, to be touched in waves of so many programs."""
+        self.cores = cores
+
+    def later(self, met: Met, order: np.ndarray, rows: np.ndarray, numbers: np.ndarray) -> Ticket:
+        """Note accesses down; `settle` finds their shares."""
+        ticket = Ticket(met, order, rows, numbers)
+        self.tickets.append(ticket)
+        self.kept_bytes += sum(_size(region) for _, region, _ in met)
+        if self.kept_bytes > KEPT_BYTES:
+            self.settle()
+        return ticket
+
+    def settle(self) -> None:
+        """Touch what is noted down, wave by wave; within a wave in the order in which it was noted."""
+        tickets, self.tickets, self.kept_bytes = self.tickets, [], 0
+        if tickets:
+            self._touch(tickets, self.cores)
+
+    def _touch(self, tickets: list[Ticket], cores: int) -> None:
+        accesses = [self._access(*x) for t in tickets for x in t.met]
+        before = np.cumsum([0, *(len(t.met) for t in tickets)])
+        order = np.concatenate([t.order + k for t, k in zip(tickets, before, strict=False)])
+        first = np.concatenate([t.rows * len(t.numbers) for t in tickets])
+        cut = np.repeat(np.arange(len(tickets), dtype=np.int32), [len(t.order) for t in tickets])
+        cuts = _cuts(tickets, cores)
+        touch(
+            accesses,
+            order.astype(np.int32),
+            first.astype(np.int64),
+            cut,
+            cuts,
+            self.room,
+            self.state,
+            self.queue,
+        )
+        for t, k in zip(tickets, before, strict=False):
+            t.shares = [self._found(accesses[k + i], write) for i, (*_, write) in enumerate(t.met)]
+            t.met = []
+
+    def _found(self, access: tuple[Any, ...], write: bool) -> np.ndarray:
+        if write:
+            late: np.ndarray = (access[NEW] > 0).astype(np.float64)
+            return late
+        self.read_lines += int(access[NEW].sum())
+        return _part(access[NEW], access[TOTAL])
 
     def past(self, size: float) -> None:
         """A load of `size` bytes that leaves no trace in L2."""
@@ -136,6 +193,22 @@ class FirstTouch:
                 shift += 1
             found = self.maps[id(tensor)] = (np.zeros((size >> shift) + 2, np.uint32), shift)
         return found
+
+
+def _cuts(tickets: list[Ticket], cores: int) -> np.ndarray:
+    """Where each wave begins among the programs of a ticket, and their number; one wave if `cores` is 0."""
+    if not cores:
+        return np.array([[0, len(t.numbers)] for t in tickets], np.int64)
+    waves = max(int(t.numbers[-1]) // cores for t in tickets) + 1
+    known: dict[int, np.ndarray] = {}
+    for t in tickets:
+        if id(t.numbers) not in known:
+            known[id(t.numbers)] = np.searchsorted(t.numbers // cores, np.arange(waves + 1))
+    return np.stack([known[id(t.numbers)] for t in tickets]).astype(np.int64)
+
+
+def _size(region: Region) -> int:
+    return int(region.starts.nbytes + region.strides.nbytes + region.lows.nbytes + region.highs.nbytes)
 
 
 def _part(new: np.ndarray, total: np.ndarray) -> np.ndarray:

@@ -196,7 +196,7 @@ class CubeLowering(Walker):
         self._moved(
             op,
             plan.wiring.fixp,
-            self.way_out(op, pointer, mask, plan.wiring.cube_write),  # type: ignore[attr-defined]
+            self.way_out(op, pointer, mask, plan.wiring.cube_write, plan.wiring.fixp),  # type: ignore[attr-defined]
             amount,
             plan.fixp_min,
             plan.fixp_latency,

@@ -27,6 +27,7 @@ from .geometry import SCALAR as SCALAR_FORM
 from .homes import FIXP, L0C, L1, VIEW
 from .plan import Plan, Template, Way
 from .recorder import Recorder
+from .series import Series, Source, take_one
 from .shared_turns import SharedTurns, TurnsRecorder, is_shared
 from .slots import Slot
 from .sub_cores import SubRecorder
@@ -56,11 +57,12 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             self.recorder = SubRecorder(len(numbers) // 2, self.total, plan)
         else:
             count = len(numbers)
-            self.recorder = TurnsRecorder(count, plan) if plan.shares_turns else Recorder(count)
+            self.recorder = TurnsRecorder(count, plan) if plan.shares_turns else Recorder(count, numbers)
         self.shared_loop, self.shared_turns = None, 0
         self.begin_flags()
         self.first_number = int(numbers[0])
         self.touch = touch
+        self.begin_waves(numbers)
         self.current: dict[int, int] = {}
         self.turn_counts: dict[int, int] = {}
         self.products = (0, 0)
@@ -68,6 +70,17 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         self.pending_loc = Loc("", 0)
         self.last_active = numbers
         self.last_columns: np.ndarray = numbers - numbers[0]
+
+    def begin_waves(self, numbers: np.ndarray) -> None:
+        """Whether accesses are touched wave by wave, when all are known.
+
+        TurnsRecorder and SubRecorder put records elsewhere as they come: what their programs access is touched at once.
+        """
+        cores = self.plan.wiring.machine.cores
+        many = int(numbers[-1]) // cores > int(numbers[0]) // cores
+        self.waves = many and type(self.recorder) is Recorder and bool((np.diff(numbers) == 1).all())
+        self.touch.in_waves(cores if self.waves else 0)
+        self.recorder.know = self.touch.settle
 
     # -- scalar work -------------------------------------------------------------------------------------------------
 
@@ -127,8 +140,26 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
 
     def _add(self, pipe: int, loc: Loc, **what: Any) -> None:
         active = self.active_or_none()
+        if isinstance(what.get("channel"), Source):
+            self._add_later(pipe, active, what.pop("channel"), what)
+            return
         line = self.plan.line(loc, pipe, what.get("channel", -1), what.pop("grade", 0))
         self.recorder.add(pipe, line, active=what.pop("active", active), **what)
+
+    def _add_later(self, pipe: int, active: np.ndarray | None, source: Source, what: dict[str, Any]) -> None:
+        """A transfer whose share of memory is known when all accesses are."""
+        what.pop("grade", 0)  # that of the channels is in the lines
+        series = Series(active, self.recorder.drains)
+        series.add(pipe, source.lines[0], active=active, source=source, **what)
+        take_one(self.recorder, active, self.touch, series.templates[0])
+
+    def touching(
+        self, op: Op, pipe: int, ways: tuple[int, int], tensor: Any, region: AccessRegion, write: bool
+    ) -> Source:
+        """What an access touches, and the lines of both its channels."""
+        grade = self.plan.costs.model.take_grade()
+        lines = tuple(self.plan.line(op.loc, pipe, channel, grade) for channel in ways)
+        return Source(ways, tensor, region, write, lines)  # type: ignore[arg-type]
 
     def active_or_none(self) -> np.ndarray | None:
         active = self.active
@@ -320,10 +351,17 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         pipe: int,
         channels: tuple[int, int],
         amount: Any,
-        first: np.ndarray,
+        first: Any,
         what: dict[str, Any],
     ) -> None:
-        """A read: what is touched for the first time (a part of 0 to 1 per program) from HBM, the rest from L2."""
+        """A read: what is touched for the first time (a part of 0 to 1 per program) from HBM, the rest from L2.
+
+        first: those parts; or tensor and region, where they are known later.
+        """
+        if isinstance(first, tuple):
+            source = self.touching(op, pipe, channels, first[0], first[1], False)
+            self._add(pipe, op.loc, channel=source, amount=amount, **what)
+            return
         least, most = first.min(), first.max()
         slow = float(averages(np.reshape(what.pop("slow", what["occupancy"]), (1, -1)))[0])
         if least == most and least in (0.0, 1.0):
@@ -390,6 +428,8 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             if op.attrs.get("cache") == ".cv":
                 self.touch.past(float(np.broadcast_to(amount, len(self.active)).sum()))
                 return np.ones(1), many
+            if self.waves:
+                return (pointer.tensor, region), many
             return self.touch.share(pointer.tensor, region), many
         out = np.ones(len(self.active))
         for index, p, m in self.known.pieces(pointer, mask, self.active, "load", self.site(op)):
@@ -482,7 +522,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             self._discrete(op, v, False, op.kind, reads=reads)
             return
-        channel = self.way_out(op, pointer, mask, self.plan.wiring.write)
+        channel = self.way_out(op, pointer, mask, self.plan.wiring.write, self.plan.wiring.mte3)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = self.traffic(offsets, mask, _itemsize(v))
         self._check_bursts(op, v, bursts, elements)
@@ -496,11 +536,13 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             reads=reads,
         )
 
-    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int]) -> Any:
+    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int], pipe: int) -> Any:
         """Channel of a store: into L2, or at memory's pace where it pushes out what was changed before."""
         if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, Anywhere):
             return ways[0]
         region = self.checked_region(op, pointer, mask, op.kind, self.active)
+        if self.waves:
+            return self.touching(op, pipe, ways, pointer.tensor, region, True)
         return ways[0] if self.touch.write(pointer.tensor, region) else ways[1]
 
     def record_atomic(self, op: Op, pointer: Pointers, mask: Any) -> None:

@@ -65,6 +65,7 @@ class LoweredApart(Lowered):
         cube.prepare(plan, numbers, touch)
         recorder: Recorder = vector.recorder
         cube.recorder = BothLanes(recorder) if isinstance(recorder, SubRecorder) else recorder
+        cube.begin_waves(numbers)
         cube.current, cube.flags = vector.current, vector.flags
         self.together.walk(numbers, arguments)
         cube.flush(cube=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,22 +27,34 @@ ROW = {
 }
 
 
+class LaterPiece(Protocol):
+    """Records that are known when all accesses of the programs are. records: how many, about."""
+
+    records: int
+
+    def piece(self) -> Piece:
+        """The records; rows of the table have been added."""
+
+
 class Recorder:
     """One linear list of records for a number of programs; amounts that differ between programs go to a table.
 
     A long list is packed while it grows (packing.py), so that it never lies in memory as a whole.
+    numbers: of the programs in the grid; without, from 0 on. know: makes known what later pieces wait for.
     """
 
     chunk = CHUNK
 
-    def __init__(self, programs: int) -> None:
+    def __init__(self, programs: int, numbers: np.ndarray | None = None) -> None:
         self.programs = programs
+        self.numbers = np.arange(programs) if numbers is None else numbers
+        self.know: Callable[[], None] = _nothing
         self.table: list[np.ndarray] = []
         self.drains: dict[
             int, int
         ] = {}  # slot that every record of a pipe reads, so that one can wait for all of them
         self.shared: dict[tuple[float, int], tuple[int, np.ndarray | None]] = {}
-        self.parts: list[Piece] = []
+        self.parts: list[Piece | LaterPiece] = []
         self.part_records = 0
         self.packer: Packer | None = None
         self.known_rows: dict[bytes, int] = {}
@@ -119,8 +131,8 @@ class Recorder:
         self.write_start.append(len(self.writes))
         self.clobber_start.append(len(self.clobbers))
 
-    def append(self, part: Piece) -> None:
-        """Append records that are arrays already; their columns are those of the table."""
+    def append(self, part: Piece | LaterPiece) -> None:
+        """Append records that are arrays already, or will be; their columns are those of the table."""
         self._finish_rows()
         self._put(part)
 
@@ -175,14 +187,20 @@ class Recorder:
         if self.part_records + len(self.rows) < self.chunk:
             return
         self._finish_rows()
+        pieces = self._pieces()
         self.packer = self.packer or Packer()
-        self.packer.add(_joined(self.parts), self.flag_slots())
+        self.packer.add(_joined(pieces), self.flag_slots())
         self.parts, self.part_records = [], 0
         self.shared.clear()  # it holds on to arrays of programs
 
-    def _put(self, part: Piece) -> None:
+    def _put(self, part: Piece | LaterPiece) -> None:
         self.parts.append(part)
-        self.part_records += len(part.conditional)
+        self.part_records += len(part.conditional) if isinstance(part, Piece) else part.records
+
+    def _pieces(self) -> list[Piece]:
+        """All parts as arrays."""
+        self.know()
+        return [p if isinstance(p, Piece) else p.piece() for p in self.parts]
 
     def _finish_rows(self) -> None:
         """Make a part of the rows so far."""
@@ -205,8 +223,8 @@ class Recorder:
     def trace(self, slots: int, flags: Collection[int] = ()) -> Trace:
         """The records so far with their dependencies. flags: slots that stand for flags."""
         self._finish_rows()
+        part = _joined(self._pieces())
         table = np.array(self.table, np.float64) if self.table else np.empty((0, 0))
-        part = _joined(self.parts)
         if self.packer is not None:
             self.packer.add(part, flags)
             return self.packer.trace(table)
@@ -220,6 +238,10 @@ class Recorder:
         )
         columns: dict[str, Any] = {**part.columns, **found._asdict()}
         return Trace(**columns, table=table)
+
+
+def _nothing() -> None:
+    """All is known."""
 
 
 def _joined(parts: Sequence[Piece]) -> Piece:

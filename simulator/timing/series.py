@@ -14,7 +14,7 @@ import numpy as np
 from ..execution.copy import Region
 from ..execution.memory import Tensor
 from .access import averages
-from .cache import FirstTouch
+from .cache import FirstTouch, Ticket
 from .induction import NotAlikeError
 from .packing import Piece
 from .ragged import pick
@@ -26,12 +26,16 @@ PARTS = 3  # records of one load at most: all new, the new part of others, and t
 
 
 class Source(NamedTuple):
-    """Where a load reads or a store writes: what memory gives or takes goes through channels[0], the rest through [1]."""
+    """Where a load reads or a store writes: what memory gives or takes goes through channels[0], the rest through [1].
+
+    lines: numbers of the source line with the grades of both channels.
+    """
 
     channels: tuple[int, int]
     tensor: Tensor
     region: Region
     write: bool
+    lines: tuple[int, int]
 
 
 class Template(NamedTuple):
@@ -188,12 +192,20 @@ class Unrolled(NamedTuple):
 def take(recorder: Recorder, columns: np.ndarray | None, loop: Unrolled, touch: FirstTouch) -> None:
     """Append the records of a loop to those of its programs. columns: programs that walk it, None for all."""
     if len(loop.order):
-        recorder.append(_Fields(recorder, columns, loop).part(touch))
+        fields = Fields(recorder, columns, loop)
+        fields.meet(touch)
+        recorder.append(fields if touch.cores else fields.piece())
         recorder.settle()
 
 
-class _Fields:
-    """Makes the records of a loop from its templates and the numbers of their lanes."""
+def take_one(recorder: Recorder, columns: np.ndarray | None, touch: FirstTouch, template: Template) -> None:
+    """Append a single record whose source is only known when all accesses are."""
+    once = np.zeros(1, np.int64)
+    take(recorder, columns, Unrolled([template], once, once), touch)
+
+
+class Fields:
+    """Makes the records of a loop from its templates and the numbers of their lanes, as soon as all is known."""
 
     def __init__(self, recorder: Recorder, columns: np.ndarray | None, loop: Unrolled) -> None:
         self.recorder = recorder
@@ -204,10 +216,12 @@ class _Fields:
         ends = np.bincount(self.order, minlength=len(self.templates)).cumsum()
         self.places = np.split(by_template, ends[:-1])  # per template: where it comes in the order
         self.counts = np.ones(len(self.order), np.int64)
+        self.ticket: Ticket | None = None
+        self.records = len(self.order)
 
-    def part(self, touch: FirstTouch) -> Piece:
-        """All fields of all records."""
-        shares = self._shares(touch)
+    def piece(self) -> Piece:
+        """All fields of all records; their accesses have been touched."""
+        shares = self._shares()
         partial = self._partial()
         first = self.counts.cumsum() - self.counts
         chosen = np.repeat(self.order, self.counts)
@@ -270,24 +284,39 @@ class _Fields:
         rows: np.ndarray = x.reshape(-1, self.lanes)[row]
         return rows
 
-    def _shares(self, touch: FirstTouch) -> dict[int, np.ndarray]:
-        """By template of a load: for each of its records and each program the part that is read for the first time."""
-        loads = {k: t.source for k, t in enumerate(self.templates) if t.source is not None}
-        if not loads:
-            return {}
-        sources = list({id(x): x for x in loads.values()}.values())  # one may be met with different slots
+    def meet(self, touch: FirstTouch) -> None:
+        """Note down what the loads and stores touch, in their order."""
+        sources = self._sources()
+        if not sources:
+            return
         place = {id(x): i for i, x in enumerate(sources)}
         number = np.full(len(self.templates), -1, np.int32)
-        number[list(loads)] = [place[id(x)] for x in loads.values()]
+        for k, t in enumerate(self.templates):
+            if t.source is not None:
+                number[k] = place[id(t.source)]
         met = number[self.order]
         mine = met >= 0
-        found = touch.shares(
-            [(x.tensor, x.region, x.write) for x in sources], met[mine], self.row[mine], self.lanes
-        )
+        numbers = self.recorder.numbers if self.active is None else self.recorder.numbers[self.active]
+        accesses = [(x.tensor, x.region, x.write) for x in sources]
+        self.ticket = touch.later(accesses, met[mine], self.row[mine], numbers)
+        if not touch.cores:
+            touch.settle()
+
+    def _sources(self) -> list[Source]:
+        """Each once: one may be met with different slots."""
+        return list({id(t.source): t.source for t in self.templates if t.source is not None}.values())
+
+    def _shares(self) -> dict[int, np.ndarray]:
+        """By template of a load: for each of its records and each program the part that is read for the first time."""
+        if self.ticket is None:
+            return {}
+        place = {id(x): i for i, x in enumerate(self._sources())}
         out = {}
-        for k, source in loads.items():
-            out[k] = self._rows(found[place[id(source)]], self.row[self.places[k]])
-            self.counts[self.places[k]] = _present(out[k]).sum(axis=1)
+        for k, t in enumerate(self.templates):
+            if t.source is not None:
+                found = self.ticket.shares[place[id(t.source)]]
+                out[k] = self._rows(found, self.row[self.places[k]])
+                self.counts[self.places[k]] = _present(out[k]).sum(axis=1)
         return out
 
     def _partial(self) -> dict[int, np.ndarray]:
@@ -328,7 +357,9 @@ class _Fields:
         """A read from HBM, from L2, or one from each (see `_with_early`)."""
         assert t.source is not None
         alike = _alike(share)
-        self.fields["channel"][at[alike]] = np.where(share[alike, 0] > 0, *t.source.channels)
+        from_memory = share[alike, 0] > 0
+        self.fields["channel"][at[alike]] = np.where(from_memory, *t.source.channels)
+        self.fields["line"][at[alike]] = np.where(from_memory, *t.source.lines)
         self._all(t, at[alike], row[alike])
         slow = None if t.slow is None else averages(self._rows(t.slow, row))
         if slow is not None:
@@ -345,6 +376,7 @@ class _Fields:
             self.fields["channel"][here] = t.source.channels[k // 2]
             if slow is not None and k < 2:
                 self.fields["occupancy"][here] = slow[on]
+            self.fields["line"][here] = t.source.lines[k // 2]
             weights = [averages(x[chosen][None, :])[0] for x, chosen in zip(part[on], some[on], strict=True)]
             self.fields["occupancy"][here] *= np.array(weights)
             self._table(here, (amounts * part)[on], some[on], True)

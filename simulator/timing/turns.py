@@ -21,7 +21,7 @@ from ..execution.copy import Region as AccessRegion
 from ..execution.reading import Frame
 from ..execution.values import Affine, Box, Pointers
 from ..frontend import types as ty
-from ..frontend.program import Loc, Op, Region, Value, walk
+from ..frontend.program import Op, Region, Value, walk
 from ..frontend.types import DType
 from .access import sharers
 from .induction import NotAlikeError, after, equal, grown, growth
@@ -226,19 +226,19 @@ class Turns(Lowering):
         if isinstance(pointer.tensor, Anywhere):
             raise NotAlikeError
         region = self.checked_region(op, pointer, mask, "load", self.active)
-        return (pointer.tensor, region, False), self.cores_alike(region)
+        return (pointer.tensor, region), self.cores_alike(region)
 
     def cores_alike(self, region: AccessRegion) -> Any:
         return sharers(region.starts, self.active, self.times, self.plan.wiring.machine.cores)
 
-    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int]) -> Any:
+    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int], pipe: int) -> Any:
         """In a walk of many turns: what the store changes. Its way is found when all are known."""
         if self.series is None or not isinstance(pointer.offsets, Affine):
-            return super().way_out(op, pointer, mask, ways)
+            return super().way_out(op, pointer, mask, ways, pipe)
         if isinstance(pointer.tensor, Anywhere):
             raise NotAlikeError
         region = self.checked_region(op, pointer, mask, op.kind, self.active)
-        return Source(ways, pointer.tensor, region, True)
+        return self.touching(op, pipe, ways, pointer.tensor, region, True)
 
     def least(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> dict[str, Any]:
         if self.series is None:
@@ -248,31 +248,20 @@ class Turns(Lowering):
             {"occupancy": 0.0, "least": cycles} if isinstance(cycles, np.ndarray) else {"occupancy": cycles}
         )
 
-    def _add(self, pipe: int, loc: Loc, **what: Any) -> None:
-        source = what.get("channel")
-        if not isinstance(source, Source):
-            super()._add(pipe, loc, **what)
-            return
-        del what["channel"]
-        line = self.plan.line(loc, pipe, source.channels[0], what.pop("grade", 0))
-        assert self.series is not None
-        self.series.add(pipe, line, active=self.active_or_none(), source=source, **what)
+    def _add_later(self, pipe: int, active: np.ndarray | None, source: Source, what: dict[str, Any]) -> None:
+        if self.series is None:
+            super()._add_later(pipe, active, source, what)
+        else:
+            what.pop("grade", 0)
+            self.series.add(pipe, source.lines[0], active=active, source=source, **what)
 
     def _transfer(
         self, op: Op, pipe: int, channels: tuple[int, int], amount: Any, first: Any, what: dict[str, Any]
     ) -> None:
-        if self.series is None:
-            super()._transfer(op, pipe, channels, amount, first, what)
-        elif isinstance(first, np.ndarray):  # a discrete load: all of it, each time
+        if self.series is not None and isinstance(first, np.ndarray):  # a discrete load: all of it, each time
             self._add(pipe, op.loc, channel=channels[0], amount=amount, **what)
         else:
-            lines = {self.plan.line(op.loc, pipe, channel) for channel in channels}
-            if len(lines) > 1:
-                raise NotAlikeError
-            active = self.active_or_none()
-            self.series.add(
-                pipe, lines.pop(), amount=amount, source=Source(channels, *first), active=active, **what
-            )
+            super()._transfer(op, pipe, channels, amount, first, what)
 
     def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
         if self.series is None:

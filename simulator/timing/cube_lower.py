@@ -10,11 +10,14 @@ from ..execution.values import Affine, Pointers
 from ..execution.walker import Walker
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
-from .geometry import BLOCK_BYTES, align
+from .geometry import BLOCK_BYTES, align, table_bytes
 from .homes import FIXP, L0C, L1, VIEW
+from .place import BIAS_IN_L1
 from .plan import Plan
 from .provenance import CROSSING, grade_of
 from .recorder import Recorder
+from .slots import Slot
+from .starts import BT
 
 
 class CubeLowering(Walker):
@@ -24,6 +27,7 @@ class CubeLowering(Walker):
     recorder: Recorder
     current: dict[int, int]
     products: tuple[int, int]  # loads to L0A and to L0B so far
+    pending_bias: dict[tuple[int, ...], tuple[int, ...]]  # of the first product into a place in L0C
 
     def cube_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A tile that is loaded to be an operand: GM to L1, ND to NZ on the way."""
@@ -58,19 +62,67 @@ class CubeLowering(Walker):
         # one buffer each, take the time of both loads and of both copies to L0.
         both = (*self._operand_slots(op, 0), *self._operand_slots(op, 1))
         writes, clobbers = self.target(r)  # type: ignore[attr-defined]
-        acc = op.args[2]
-        adds = acc is not None and bool(plan.placement.slot_of) and self._in_place(acc, r)
+        bias = (*self._bias_slots(op.args[2]), *self.pending_bias.pop(writes, ()))
         kept = plan.kept_operand(op)
         for part in plan.product_parts(op):
             pair = self.half(0, kept != 0), self.half(1, kept != 1)
             for side, cycles in enumerate((part.a_cycles, part.b_cycles)):
                 if side != kept:
                     self._fixed(op, plan.wiring.mte1, cycles, 0.0, both, (pair[side],), ())
-            self._fixed(op, plan.wiring.mmad, part.m_cycles, 0.0, pair, writes, clobbers)
-        if acc is not None and not adds:
-            self._add_in_ub(op, acc, r)
-        elif r.id in plan.homes.copied_to_ub:
+            self._fixed(op, plan.wiring.mmad, part.m_cycles, 0.0, (*pair, *bias), writes, clobbers)
+        if r.id in plan.homes.copied_to_ub:
             self.to_ub(op, r)
+            self.add_start(op, r)
+
+    def _bias_slots(self, start: Value | None) -> tuple[int, ...]:
+        """The place of the row in the bias table that a tile repeats, if it is there."""
+        root = None if start is None else self.plan.definitions.root(start)
+        there = root is not None and self.plan.homes.home(root) == BT
+        return self.slots_of(root) if there else ()  # type: ignore[attr-defined]
+
+    def start_sum(self, start: Value, slot: Slot) -> None:
+        """A loop begins to sum in L0C: its first product reads the row that the sum starts from."""
+        bias = self._bias_slots(start)
+        if bias:
+            self.pending_bias[slot.targets[0][0]] = bias
+
+    def bias_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        """A row for the bias table: GM to L1, and MTE1 from there."""
+        plan, r = self.plan, op.results[0]
+        self.flush(cube=True)  # type: ignore[attr-defined]
+        middle = plan.placement.l1_copy[(op.id, BIAS_IN_L1)]
+        writes, clobbers = self.target(r)  # type: ignore[attr-defined]
+        slots = {"writes": (middle.number,), "clobbers": middle.targets[0][1]}
+        assert isinstance(pointer.offsets, Affine)
+        amount = self.traffic(pointer.offsets, mask, plan_bytes(r) // r.numel)[0]  # type: ignore[attr-defined]
+        first, many = self.first_share(op, pointer, mask, amount)  # type: ignore[attr-defined]
+        latency = plan.product.number("path.gm_to_l1.fixed_cycles")
+        what = {**slots, "latency": latency, **self.least_in(op, plan.l1_way, pointer, mask, many)}  # type: ignore[attr-defined]
+        self._transfer(op, plan.wiring.cube_mte2, plan.wiring.cube_read, amount, first, what)  # type: ignore[attr-defined]
+        fixed, rate = (plan.product.number(f"path.l1_to_bt.{n}") for n in ("fixed_cycles", "bytes_per_cycle"))
+        self._assumed_path("l1_to_bt")
+        cycles = fixed + table_bytes(r) / rate
+        self._fixed(op, plan.wiring.mte1, cycles, 0.0, (middle.number,), writes, clobbers)
+
+    def _assumed_path(self, name: str) -> None:
+        """List the figures of a way that nobody published."""
+        for key in (f"path.{name}.fixed_cycles", f"path.{name}.bytes_per_cycle"):
+            if self.plan.product.figure(key).assumed:
+                self.plan.costs.model.assumed[key] = None
+
+    def add_start(self, op: Op, r: Value) -> None:
+        """A product in UB becomes the sum with what it should have started from."""
+        plan = self.plan
+        start = plan.homes.added.get(r.id)
+        if start is None:
+            return
+        cost = plan.costs.start_added(start, r)
+        slot = plan.placement.sum_of.get(r.id)
+        reads = (*self.slots_of(start), self.current[r.id])  # type: ignore[attr-defined]
+        writes = (self.current[r.id],) if slot is None else slot.targets[0][0]
+        clobbers = () if slot is None else slot.targets[0][1]
+        self._fixed(op, plan.wiring.vector, cost.occupancy, cost.latency, reads, writes, clobbers)
+        self.current[r.id] = writes[0]
 
     def half(self, side: int, fresh: bool) -> int:
         """The half of L0A (side 0) or L0B (1) for the next product: they alternate, but for an operand that stays."""
@@ -82,21 +134,6 @@ class CubeLowering(Walker):
         """One more load to L0A or L0B."""
         a, b = self.products
         self.products = (a + 1, b) if side == 0 else (a, b + 1)
-
-    def _in_place(self, acc: Value, r: Value) -> bool:
-        """Whether the accumulator lies where the product is added to it (or starts as zero)."""
-        root = self.plan.definitions.root(acc)
-        slots = self.plan.placement.slot_of
-        return root is None or (root.id in slots and slots[root.id] is slots.get(r.id))
-
-    def _add_in_ub(self, op: Op, acc: Value, r: Value) -> None:
-        """An accumulator that lives in UB: the product goes there and the Vector unit adds."""
-        if r.id in self.plan.placement.ub_copy:
-            self.to_ub(op, r)
-        cost = self.plan.costs.model.vector("add", "fp32", r.numel, 32)
-        reads = (*self.slots_of(acc), *self.slots_of(r))  # type: ignore[attr-defined]
-        writes = (self.current.get(r.id, self.plan.placement.slot_of[r.id].number),)
-        self._fixed(op, self.plan.wiring.vector, cost.occupancy, cost.latency, reads, writes, ())
 
     def _operand_slots(self, op: Op, i: int) -> tuple[int, ...]:
         v = op.args[i]

@@ -36,6 +36,7 @@ from .plan import Plan
 from .roofs import roofs
 from .shared_turns import shares_turns
 from .source_texts import source_texts
+from .starts import BT
 from .strides import block_by_block
 from .timeline import launch_timeline, timeline_words
 from .walks import TimeOnly, TimeWithValues
@@ -147,12 +148,15 @@ def has_vector_work(program: Program, homes: Homes) -> bool:
 
 def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Homes, Placement]:
     product = call.device.product
-    homes = Homes(program, Definitions(program), fixpipe=product.core_model == "split")
+    split = product.core_model == "split"
+    homes = Homes(program, Definitions(program), fixpipe=split, bias_table=product.bt_bytes > 0)
     limits = {UB: (product.ub_bytes, product.integer("alignment.ub"))}
     if homes.has_dot:
         reserved = product.integer("buffers.l1_reserved")
         limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
         limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
+    if BT in homes.of_value.values():
+        limits[BT] = (product.bt_bytes, product.integer("alignment.bt"))
     for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
         if any(op.attrs["space"] == name for op in program.buffers.values()):
             limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))

@@ -53,6 +53,11 @@ def accumulator_bytes(v: Value) -> int:
     return v.numel // (rows * columns) * align(rows, 16) * align(columns, 16) * 4
 
 
+def table_bytes(v: Value) -> int:
+    """Bytes of a row in the bias table, which holds four for each element."""
+    return v.numel * 4
+
+
 def padded_elements(v: Value, bits: int) -> int:
     """Elements that an instruction has to pass over, padding included, when an element takes `bits`."""
     if not v.shape or v.shape[-1] == 1:

@@ -3,6 +3,7 @@
     UB     everything the Vector unit touches
     L1     a tile that is loaded only to be an operand of a matrix product (ND to NZ on the way)
     L0C    a matrix product, and an accumulator that a loop carries for it
+    BT     the row that an accumulator starts from (starts.py)
     VIEW   a transpose of an L1 tile, which the way to L0 does for nothing; a window of it (LoadData3D, see `is_window`)
     (what an explicit buffer holds lives where the buffer does)
     FIXP   a cast of an L0C value on its way out: the fixpipe does it, no buffer is needed
@@ -18,6 +19,7 @@ from ..frontend.cores import VECTOR
 from ..frontend.program import Op, Program, Region, Value
 from .buffer_homes import made_in_place
 from .geometry import BLOCK_BYTES, VIEWS, Definitions, element_bits
+from .starts import BIAS, BT, OTHER, ZERO, bias_load, start_of
 
 UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
 OUT_CASTS = ("fp16", "bf16", "fp32")
@@ -61,11 +63,20 @@ def is_gathered(op: Op) -> bool:
 
 
 class Homes:
-    """Homes of all values of a program. `fixpipe` is False on coupled cores, where L0C leaves through the Vector unit."""
+    """Homes of all values of a program.
 
-    def __init__(self, program: Program, definitions: Definitions, fixpipe: bool) -> None:
+    fixpipe: False on coupled cores, where L0C leaves through the Vector unit. bias_table: whether there is one.
+    added: sums that the Vector unit adds their start to, when they have left L0C, and that start.
+    """
+
+    def __init__(
+        self, program: Program, definitions: Definitions, fixpipe: bool, bias_table: bool = False
+    ) -> None:
         self.definitions = definitions
         self.fixpipe = fixpipe
+        # What passes between the parts of both cores is cut out of their programs: there a row stays with the Vector core.
+        self.bias_table = bias_table and not program.split_words
+        self.added: dict[int, Value] = {}
         self.has_dot = any(op.kind == "dot" or _flag(op) or _of_cube(op) for op in program.walk())
         self.of_value = {v: str(op.attrs["space"]) for v, op in program.buffers.items()}
         self.made_for = made_in_place(
@@ -115,7 +126,7 @@ class Homes:
         made = self.definitions.of(v)
         if made is None or made.kind != "load" or _on_vector(made):
             return False
-        readers = self._readers(v)
+        readers = self.readers(v)
         return bool(readers) and all(self._reads_l1(o, i, made) for o, i in readers)
 
     def _collect(self, region: Region) -> None:
@@ -127,11 +138,12 @@ class Homes:
             for inner in op.regions:
                 self._collect(inner)
 
-    def _readers(self, v: Value) -> list[tuple[Op, int]]:
+    def readers(self, v: Value) -> list[tuple[Op, int]]:
+        """Operations that read a value, seen through views, and which of their arguments it is."""
         out: list[tuple[Op, int]] = []
         for op, i in self.users.get(v.id, []):
             if self.sees_through(op) and not op.results[0].is_pointer:
-                out.extend(self._readers(op.results[0]))
+                out.extend(self.readers(op.results[0]))
             else:
                 out.append((op, i))
         return out
@@ -139,33 +151,81 @@ class Homes:
     def _accumulators(self, region: Region) -> None:
         """A carried value whose next value is a product added to it stays in L0C through the loop."""
         for op in region.ops:
+            if op.kind == "for":
+                for k in range(len(op.results)):
+                    self._accumulator(op, k)
             for inner in op.regions:
                 self._accumulators(inner)
-            if op.kind != "for":
-                continue
-            body = op.regions[0]
-            for k, r in enumerate(op.results):
-                if self.products_from(body.yields[k], body.args[1 + k]):
-                    for v in (body.args[1 + k], r):
-                        self.of_value[v.id] = L0C
-                        self._leave_l0c(v, carried=v is not r)
+
+    def _accumulator(self, op: Op, k: int) -> None:
+        body, r, start = op.regions[0], op.results[k], op.args[3 + k]
+        arg = body.args[1 + k]
+        if start is None or not self.products_from(body.yields[k], arg):
+            return
+        how = start_of(self, start)
+        self.of_value[arg.id] = self.of_value[r.id] = L0C
+        self._leave_l0c(arg, carried=True)
+        self._starts(how, start, r)
+
+    def _starts(self, how: str, start: Value, r: Value) -> None:
+        """Where a sum goes, and the row that it starts from, by what it starts from."""
+        if how == OTHER:
+            self.added[r.id] = start
+            self.copied_to_ub.add(r.id)
+            return
+        if how == BIAS:
+            self._to_bias_table(start)
+        self._leave_l0c(r, carried=False)
+
+    def _to_bias_table(self, start: Value) -> None:
+        """The row goes there when it is loaded; a cast of it happens on the way."""
+        load = bias_load(self, start)
+        if load is None:
+            return  # it does already
+        row, root = load.results[0], self.definitions.root(start)
+        assert root is not None
+        self.of_value[row.id] = BT
+        if root is not row:
+            self.of_value[root.id] = VIEW
+            self.definitions.folded.add(root.id)
 
     def products_from(self, v: Value, start: Value) -> list[Value]:
-        """The products that make `v` out of `start`, each added to the one before, last first; empty if it is no such."""
-        chain = []
+        """The products that make `v` out of `start`, each added to the one before, last first; empty if it is no such.
+
+        Loops that carry the sum on may lie between.
+        """
+        chain: list[Value] = []
         made = self.definitions.of(v)
-        while made is not None and made.kind == "dot" and made.args[2] is not None:
-            chain.append(made.results[0])
-            if made.args[2] is start:
+        while made is not None:
+            if made.kind == "dot":
+                chain.append(made.results[0])
+                before = made.args[2]
+            else:
+                inner, before = self._summed_in(made, v)
+                if not inner:
+                    return []
+                chain += inner
+            if before is None:
+                return []
+            if before is start:
                 return chain
-            made = self.definitions.of(made.args[2])
+            v, made = before, self.definitions.of(before)
         return []
+
+    def _summed_in(self, loop: Op, v: Value) -> tuple[list[Value], Value | None]:
+        """The products of a loop that one of its results is a sum of, and what that started from."""
+        if loop.kind != "for":
+            return [], None
+        k = next(i for i, r in enumerate(loop.results) if r is v)
+        body = loop.regions[0]
+        return self.products_from(body.yields[k], body.args[1 + k]), loop.args[3 + k]
 
     def _classify(self, op: Op) -> None:
         if op.kind == "dot":
             r = op.results[0]
             self.of_value[r.id] = L0C
-            self._leave_l0c(r, carried=False)
+            start = op.args[2]
+            self._starts(ZERO if start is None else start_of(self, start), start or r, r)
             for v in op.args[:2]:
                 assert v is not None
                 self._operand(v)
@@ -173,7 +233,7 @@ class Homes:
             self.of_value[op.results[0].id] = L1
             self._fold_transposes(op.results[0])
         elif op.kind == "from_l1":
-            readers = self._readers(op.results[0])
+            readers = self.readers(op.results[0])
             if all(o.kind == "dot" and i < 2 for o, i in readers):
                 self.of_value[op.results[0].id] = VIEW
                 self.definitions.folded.add(op.results[0].id)
@@ -214,7 +274,7 @@ class Homes:
 
     def _leave_l0c(self, v: Value, carried: bool) -> None:
         """Follow an L0C value to its uses: fixpipe casts and stores need no UB, everything else does."""
-        for op, i in self._readers(v):
+        for op, i in self.readers(v):
             if op.kind == "dot" and i == 2:
                 continue
             if op.kind in ("store", "atomic") and i == 1 and self.fixpipe and not _on_vector(op):
@@ -226,7 +286,7 @@ class Homes:
             self.copied_to_ub.add(v.id)
 
     def _cast_on_the_way_out(self, op: Op) -> bool:
-        readers = self._readers(op.results[0])
+        readers = self.readers(op.results[0])
         stores = all(o.kind in ("store", "atomic") and i == 1 and not _on_vector(o) for o, i in readers)
         return bool(readers) and stores and op.results[0].dtype.name in OUT_CASTS
 

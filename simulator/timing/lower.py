@@ -30,6 +30,7 @@ from .recorder import Recorder
 from .series import Series, Source, take_one
 from .shared_turns import SharedTurns, TurnsRecorder, is_shared
 from .slots import Slot
+from .starts import BT
 from .sub_cores import SubRecorder
 from .vector_cost import falls_back
 
@@ -66,6 +67,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         self.current: dict[int, int] = {}
         self.turn_counts: dict[int, int] = {}
         self.products = (0, 0)
+        self.pending_bias = {}
         self.pending = 0
         self.pending_loc = Loc("", 0)
         self.last_active = numbers
@@ -320,8 +322,9 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
 
     def record_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
         self.check_known(op, pointer, mask)
-        if self.plan.homes.home(op.results[0]) == L1:
-            self.cube_load(op, pointer, mask)
+        home = self.plan.homes.home(op.results[0])
+        if home in (L1, BT):
+            (self.cube_load if home == L1 else self.bias_load)(op, pointer, mask)
             return
         self.flush()
         r = op.results[0]
@@ -607,10 +610,13 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         slot = self.plan.placement.slot_of.get(r.id)
         if v is None or slot is None or not r.shape:
             return
-        if slot.space == L0C and self.plan.definitions.root(v) is None:
-            return  # the first Mmad starts from zero
         root = self.plan.definitions.root(v)
         if root is not None and self.plan.placement.slot_of.get(root.id) is slot:
+            return
+        if slot.space == L0C and (root is None or self.plan.homes.home(root) != L0C):
+            self.start_sum(v, slot)  # the first Mmad starts from zero, or from a bias
+            return
+        if root is not None and self.plan.placement.sum_of.get(root.id) is slot:
             return
         self.flush()
         cost = self.plan.costs.made_real(v)
@@ -635,6 +641,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         for r in op.results:
             if r.id in self.plan.placement.ub_copy:
                 self.to_ub(op, r)
+                self.add_start(op, r)
 
     def branch_ends(self, op: Op, region: Region) -> None:
         """What a branch did not compute in the buffer of the `if` is copied there."""

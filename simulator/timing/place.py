@@ -15,23 +15,26 @@ from ..errors import BufferOverflowError
 from ..frontend.program import Op, Program, Region, Value
 from ..run import Buffer
 from .buffer_place import explicit_slots
-from .geometry import TILE, accumulator_bytes, align, fractal_bytes, tile_bytes
+from .geometry import TILE, accumulator_bytes, align, fractal_bytes, table_bytes, tile_bytes
 from .homes import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
 from .slots import Apart, Slot, find_clobbers, ledger, overflow, pack
+from .starts import BT
 from .strides import BlockByBlock
 
 NONE = BlockByBlock()
 WHOLE_TURNS = (
     4  # turns of the banks from which on a buffer is rounded up to whole ones, if its tiles are to keep apart
 )
+BIAS_IN_L1 = -1  # in place of the number of an operand
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
 ELEMENTWISE = ("binary", "unary", "cast", "select", "fma")
 
 
 @dataclass(frozen=True)
 class Placement:
-    """slot_of: value id -> its slot. By operation id: scratch_of its scratch, spread_of the blocks of a strided store.
+    """slot_of: value id -> its slot. sum_of: where the sum of a product and its start goes, if not into the product's own
+    copy in UB. By operation id: scratch_of its scratch, spread_of the blocks of a strided store.
     buffers: peak against capacity.
     """
 
@@ -41,6 +44,7 @@ class Placement:
     spread_of: dict[int, Slot]
     ub_copy: dict[int, Slot]
     l1_copy: dict[tuple[int, int], Slot]
+    sum_of: dict[int, Slot]
     loop_of: dict[int, int]
     buffers: dict[str, Buffer]
     engine_slots: int
@@ -77,6 +81,7 @@ class Placer:
         self.spread_of: dict[int, Slot] = {}
         self.ub_copy: dict[int, Slot] = {}
         self.l1_copy: dict[tuple[int, int], Slot] = {}
+        self.sum_of: dict[int, Slot] = {}
         self.position = 0
         self.slot_of: dict[int, Slot] = {}
         self.scratch_of: dict[int, Slot] = {}
@@ -95,6 +100,7 @@ class Placer:
         self.tight = tight
         self._number(self.program.body)
         self._last_uses(self.program.body)
+        self._late_starts(self.program.body)
         self.slot_of.update(explicit_slots(self))
         self._region(self.program.body)
         self._multibuffer(self.program.body, None)
@@ -136,7 +142,7 @@ class Placer:
         """Bytes of one copy of a value in a buffer, aligned."""
         if space == UB and v.id in self.landing:
             return align(self.landing[v.id], self.alignment[UB])
-        measure = {UB: tile_bytes, L0C: accumulator_bytes}.get(space, fractal_bytes)
+        measure = {UB: tile_bytes, L0C: accumulator_bytes, BT: table_bytes}.get(space, fractal_bytes)
         return align(measure(v), self.alignment[space])
 
     def names(self) -> dict[int, str]:
@@ -177,6 +183,15 @@ class Placer:
                 end = self.spans.get(op.id, (0, self._end_of(inner, op)))[1]
                 for y in inner.yields:
                     self._use(y, end)
+
+    def _late_starts(self, region: Region) -> None:
+        """What is added to a sum when it has left L0C is alive until then."""
+        for op in region.ops:
+            for r in op.results:
+                if r.id in self.homes.added:
+                    self._use(self.homes.added[r.id], self.spans.get(op.id, (0, self.at[op.id]))[1])
+            for inner in op.regions:
+                self._late_starts(inner)
 
     def _end_of(self, region: Region, op: Op) -> int:
         return max((self.at[o.id] for o in region.ops), default=self.at[op.id])
@@ -260,6 +275,12 @@ class Placer:
                 self.ub_copy[r.id] = Slot(
                     [r], at, end, self.size(r, UB), label=f"{r.name or 'product'} in UB"
                 )
+        if op.kind == "load" and self.homes.home(op.results[0]) == BT:
+            r, at = op.results[0], self.at[op.id]
+            size = align(tile_bytes(r), self.alignment[L1])
+            name = f"{r.name or 'bias'} in L1"
+            end = max(at, self.last.get(r.id, at))  # so that operands of the sum need not wait for its place
+            self.l1_copy[(op.id, BIAS_IN_L1)] = Slot([r], at, end, size, label=name, space=L1)
         if op.kind == "dot":
             for i, v in enumerate(op.args[:2]):
                 source = self.homes.source(v)  # type: ignore[arg-type]
@@ -390,6 +411,10 @@ class Placer:
         if produced.kind == INSERTION:
             self._join_insertions(root, arg, slot, body)
             return
+        if produced.kind == "dot" and root.id in self.homes.added and slot.space == UB:
+            if self._last_in_body(arg, body) <= self.at[produced.id]:
+                self.sum_of[root.id] = slot
+            return
         if produced.kind not in ELEMENTWISE or self.homes.home(root) != UB:
             return
         if self._last_in_body(arg, body) <= self.at[produced.id] and tile_bytes(root) == tile_bytes(arg):
@@ -466,7 +491,7 @@ class Placer:
             or any(self.definitions.of(x) is None for x in slot.values)
         ):
             return  # carried, or made before the loop: one buffer
-        kept = not {UB: self.ub, L1: self.l1, L0C: self.l0c}[slot.space]
+        kept = not {UB: self.ub, L1: self.l1, L0C: self.l0c}.get(slot.space, False)  # a table has one of each
         if slot.copies > 1 or (kept and not asked):
             return
         self.turns[id(slot)] = slot.start, slot.end
@@ -581,6 +606,7 @@ def _placed(
         placer.spread_of,
         placer.ub_copy,
         placer.l1_copy,
+        placer.sum_of,
         placer.loop_of,
         buffers,
         number,

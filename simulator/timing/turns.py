@@ -313,6 +313,7 @@ class _State:
         self.products, self.steps_left = turns.products, turns.steps_left
         self.pending, self.pending_loc = turns.pending, turns.pending_loc
         self.read_lines = turns.touch.read_lines
+        self.pending_bias = dict(turns.pending_bias)
 
     def restore(self, turns: Turns) -> None:
         for d, copy in zip(self.dicts, self.copies, strict=True):
@@ -325,6 +326,7 @@ class _State:
         turns.products, turns.steps_left = self.products, self.steps_left
         turns.pending, turns.pending_loc = self.pending, self.pending_loc
         turns.touch.read_lines = self.read_lines
+        turns.pending_bias = self.pending_bias
 
     def check(self, after: Turns, op: Op) -> None:
         """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew."""

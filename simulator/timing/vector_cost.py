@@ -228,6 +228,12 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         forms = [self.form(v)]
         return self._stretched("duplicate" if SCALAR in forms else "copy", _compute_type(v), v, forms)
 
+    def start_added(self, start: Value, r: Value) -> Cost:
+        """A tile, a row of it or a number, added to a product."""
+        form = self.form(start)
+        name = "adds" if form == SCALAR else "add"
+        return self._stretched(name, _compute_type(r), r, [TILE, form])
+
     def filled(self, v: Value) -> Cost:
         """Filling a tile with the value of masked-out elements before a partial load."""
         return self._whole("duplicate", v)

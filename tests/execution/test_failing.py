@@ -109,7 +109,7 @@ FAULTS: dict[str, tuple[Any, Any, tuple[Any, ...], type[Exception], str, str]] =
     ),
     "hang": (
         *(waits, (1,), (ONES.copy(), 4), sim.RunError),
-        "for event 3, which the cube core does not set; the cube core has ended",
+        "for event 3, which the cube core does not set: no sync_block_set of it is in the kernel; the cube core has ended",
         "al.sync_block_wait",
     ),
     "step": (

@@ -30,6 +30,7 @@ class Device:
     changed_l2: part of L2, 0 to 1, that is full of what earlier kernels wrote and has to go to memory first.
     banks_apart: whether tiles of UB that a vector instruction reads together are placed half a turn of the banks apart where
     there is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
+    workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop.
     unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
@@ -55,6 +56,7 @@ class Device:
     changed_l2: float = 0.0
     banks_apart: bool = False
     unit_flag: bool = False
+    workspace_copies: int = 1
     accumulate: str = "exact"
     hf32_round: str = "RINT"
     atomic_seed: int | None = None

@@ -35,6 +35,10 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda x: _integer(x, 1, MOST_COPIES),
         f"a number of copies from 1 to {MOST_COPIES}",
     ),
+    "workspace_copies": (
+        lambda x: _integer(x, 1, MOST_COPIES),
+        f"a number of copies from 1 to {MOST_COPIES}",
+    ),
     "multibuffer_l0c": (lambda x: isinstance(x, bool), "True or False"),
     "explain": (lambda x: isinstance(x, bool), "True or False"),
     "unit_flag": (lambda x: isinstance(x, bool), "True or False"),

@@ -33,12 +33,12 @@ MODELLED: dict[str, Callable[[Device, Any], Device]] = {
     "multibuffer": _multibuffer,
     "limit_auto_multi_buffer_of_local_buffer": _limit_of_local_buffer,
     "unit_flag": _unit_flag,
+    "set_workspace_multibuffer": lambda device, x: replace(device, workspace_copies=x),
 }
 # Options of the Ascend compiler that change time or buffer use there: why they change nothing here.
 ASSUMED_AWAY = {
     "enable_ubuf_saving": "a tile's UB is always free for others after its last use",
     "limit_auto_multi_buffer_only_for_local_buffer": "copies of workspace in global memory are not modelled",
-    "set_workspace_multibuffer": "copies of workspace in global memory are not modelled",
     "enable_hivm_auto_cv_balance": "Cube and Vector work is not moved between cores",
     "tile_mix_vector_loop": "a program's tiles are not cut further for the vector cores",
     "tile_mix_cube_loop": "products are cut by the capacity of L0, or by l0_tile of the device",

@@ -71,8 +71,8 @@ class BufferLowering(CubeLowering):
             self._fixed(op, wiring.mte1, fixed + size / rate, 0.0, reads, writes, clobbers)
             return
         self._through_gm_words("L1 to UB")
-        hop, latency = plan.workspace_slot, plan.fixp_latency + plan.cross_core_cycles
-        self._moved(op, wiring.fixp, wiring.cube_write[1], size, plan.fixp_min, latency, reads, (hop,), ())
+        hop, latency = self.hop(op), plan.fixp_latency + plan.cross_core_cycles
+        self.send(op, wiring.fixp, wiring.cube_write[1], size, (plan.fixp_min, latency), reads, hop)
         read = wiring.read[1]
         self._moved(
             op, wiring.mte2, read, size, plan.read_interval, plan.read_latency, (hop,), writes, clobbers

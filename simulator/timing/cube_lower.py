@@ -158,12 +158,10 @@ class CubeLowering(Walker):
             fixed, rate = plan.ub_to_l1
             self._fixed(op, plan.wiring.mte3, fixed + size / rate, 0.0, reads, writes, clobbers)
             return
-        hop = plan.workspace_slot
-        latency = plan.write_latency + plan.cross_core_cycles
-        self._moved(
-            op, plan.wiring.mte3, plan.wiring.write[1], size, plan.write_interval, latency, reads, (hop,), (),
-            grade_of(plan.product, (CROSSING,)),
-        )  # fmt: skip
+        hop, latency = self.hop(op), plan.write_latency + plan.cross_core_cycles
+        self.send(
+            op, plan.wiring.mte3, plan.wiring.write[1], size, (plan.write_interval, latency), reads, hop
+        )
         read = plan.wiring.cube_read[1]
         self._moved(
             op,
@@ -189,26 +187,32 @@ class CubeLowering(Walker):
                 op, plan.wiring.vector, fixed + size / rate, 0.0, reads, (slot.number,), slot.targets[0][1]
             )
         else:
-            hop, wiring = plan.workspace_slot, plan.wiring
+            hop, wiring = self.hop(op), plan.wiring
             latency = plan.fixp_latency + plan.cross_core_cycles
-            crossing = grade_of(plan.product, (CROSSING,))
-            self._moved(
-                op,
-                wiring.fixp,
-                wiring.cube_write[1],
-                size,
-                plan.fixp_min,
-                latency,
-                reads,
-                (hop,),
-                (),
-                crossing,
-            )
+            self.send(op, wiring.fixp, wiring.cube_write[1], size, (plan.fixp_min, latency), reads, hop)
             self._moved(
                 op, wiring.mte2, wiring.read[1], size, plan.read_interval, plan.read_latency, (hop,), (slot.number,),
                 slot.targets[0][1],
             )  # fmt: skip
         self.current[r.id] = slot.number
+
+    def hop(self, op: Op) -> int:
+        """The place in the workspace through which a tile of this operation passes; copies of it take turns in a loop."""
+        slot = self.plan.workspace(op)
+        return self.copy_of(slot, slot.loop)[0][0]  # type: ignore[attr-defined,no-any-return]
+
+    def send(
+        self, op: Op, pipe: int, channel: int, size: int, cycles: tuple[float, float], reads: Any, hop: int
+    ) -> None:
+        """A tile into the workspace, and word of it to the other core; cycles: at least, and until it is known there.
+
+        What is sent may be overwritten as soon as the pipe has read it: records of no length before and after the transfer
+        say so, since the transfer itself is done only when the other core knows.
+        """
+        self._add(pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
+        grade = grade_of(self.plan.product, (CROSSING,))
+        self._moved(op, pipe, channel, size, cycles[0], cycles[1], (), (hop,), (), grade)
+        self._add(pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
 
     def cube_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A product stored from L0C by the fixpipe, which casts and turns NZ into ND on the way."""

@@ -101,6 +101,7 @@ def make_plan(call: Call) -> Plan:
         device.l0_tile,
         shared,
         device.unit_flag,
+        device.workspace_copies,
     )
     if homes.has_dot:
         check_products(plan)

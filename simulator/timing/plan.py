@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..frontend.program import Loc, Op, Program, Region, Value
+from ..frontend.program import Loc, Op, Program, Region, Value, walk
 from ..products import Product
 from ..run import ASSUMED_FIGURES
 from ..units.cube_rules import operand_format
@@ -22,6 +22,7 @@ from .line_warnings import LineWarnings
 from .machine import Wiring
 from .place import Placement
 from .provenance import BEST, channel_grades, pipe_grades
+from .slots import Slot
 from .vector_cost import VectorCosts
 
 CROSS_CORE = "sync.cross_core_model_cycles"
@@ -108,6 +109,7 @@ class Plan:
 
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
     shares_turns: two Vector cores share the turns of a loop.
+    workspace_copies: of a tile that passes between Cube and Vector cores through global memory.
     unit_flag: whether the Cube may write into L0C where the fixpipe has read.
     """
 
@@ -122,7 +124,10 @@ class Plan:
         l0_tile: tuple[int, int, int] | None = None,
         shares_turns: bool = False,
         unit_flag: bool = False,
+        workspace_copies: int = 1,
     ) -> None:
+        self.workspace_copies = workspace_copies
+        self._workspace: dict[int, Slot] = {}
         self.unit_flag = unit_flag
         self.program = program
         self.shares_turns = shares_turns
@@ -173,7 +178,6 @@ class Plan:
         self.l1_to_ub = _way(product, "l1_to_ub")
         first = self.placement.engine_slots
         self.l0_slots = ((first, first + 1), (first + 2, first + 3))
-        self.workspace_slot = first + 4
         self._parts: dict[int, list[Part]] = {}
         self.tiles: dict[int, tuple[Op, L0Tile]] = {}  # of each product, by operation
         self._after = dict(_neighbours(self.program.body))
@@ -185,7 +189,7 @@ class Plan:
 
     @property
     def _buffer_slots(self) -> int:
-        return self.placement.engine_slots + (5 if self.homes.has_dot else 0)
+        return self.placement.engine_slots + (4 if self.homes.has_dot else 0)
 
     def extra_slot(self, key: Any) -> int:
         """Engine slot of something that takes no buffer, such as a flag."""
@@ -194,6 +198,21 @@ class Plan:
             slot = self.extra_slots[key] = self._buffer_slots + len(self.extra_slots)
             self._extra_keys[slot] = key
         return slot
+
+    def workspace(self, op: Op) -> Slot:
+        """Where tiles of an operation lie in global memory on their way to the other core."""
+        found = self._workspace.get(op.id)
+        if found is None:
+            numbers = [self.extra_slot(("workspace", op.id, k)) for k in range(self.workspace_copies)]
+            loop = self._loop_around().get(op.id, -1) if self.workspace_copies > 1 else -1
+            found = Slot([], 0, 0, 0, copies=len(numbers), loop=loop, targets=[((n,), ()) for n in numbers])
+            self._workspace[op.id] = found
+        return found
+
+    def _loop_around(self) -> dict[int, int]:
+        """The innermost loop of each operation, by their numbers; the inner ones come last."""
+        loops = [op for op in self.program.walk() if op.kind in ("for", "while")]
+        return {op.id: loop.id for loop in loops for region in loop.regions for op in walk(region)}
 
     def key_of(self, slot: int) -> Any:
         """What an extra slot stands for; None for a slot of a buffer."""

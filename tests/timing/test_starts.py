@@ -187,7 +187,7 @@ def test_a_sum_that_is_scaled_on_the_way_crosses_to_the_vector_core_in_each_turn
         less = weighted.time((1,), half(64, 64), single(64, 64), turns // 2, M=64)
     assert run.pipes["AIC.FIXP"].busy_cycles == pytest.approx(2 * less.pipes["AIC.FIXP"].busy_cycles)
     crossed = 64 * 64 * 4 / sim.load_product(SPLIT).number("path.l0c_to_gm.nz2nd_bytes_per_cycle")
-    assert run.pipes["AIC.FIXP"].busy_cycles >= turns * crossed
+    assert run.pipes["AIC.FIXP"].busy_cycles >= 0.999 * turns * crossed
 
 
 @pytest.mark.parametrize("product", [SPLIT, COUPLED])

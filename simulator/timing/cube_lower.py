@@ -94,10 +94,11 @@ class CubeLowering(Walker):
         writes, clobbers = self.target(r)  # type: ignore[attr-defined]
         slots = {"writes": (middle.number,), "clobbers": middle.targets[0][1]}
         assert isinstance(pointer.offsets, Affine)
-        amount = self.traffic(pointer.offsets, mask, plan_bytes(r) // r.numel)[0]  # type: ignore[attr-defined]
+        amount, rows, _ = self.traffic(pointer.offsets, mask, plan_bytes(r) // r.numel)  # type: ignore[attr-defined]
         first, many = self.first_share(op, pointer, mask, amount)  # type: ignore[attr-defined]
         latency = plan.product.number("path.gm_to_l1.fixed_cycles")
-        what = {**slots, "latency": latency, **self.least_in(op, plan.l1_way, pointer, mask, many)}  # type: ignore[attr-defined]
+        least = self.least_in(op, plan.l1_way, pointer, mask, (amount, rows), many)  # type: ignore[attr-defined]
+        what = {**slots, "latency": latency, **least}
         self._transfer(op, plan.wiring.cube_mte2, plan.wiring.cube_read, amount, first, what)  # type: ignore[attr-defined]
         fixed, rate = (plan.product.number(f"path.l1_to_bt.{n}") for n in ("fixed_cycles", "bytes_per_cycle"))
         self._assumed_path("l1_to_bt")

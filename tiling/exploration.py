@@ -142,6 +142,7 @@ class Exploration:
             "sensitivity": self.sensitivity(),
             "sampler": self.sampler,
             "axes": {n: list(values) for n, values in self.axes.items()},
+            "notes": list(self.notes),
         }
 
     def html(self, path: str | Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from .kernel_problem import KernelProblem
 from .sampling import SAMPLERS, sample
 from .search import Budget, Outcome, Report, search
 from .space import MOST_POINTS, Point, Rule, Space
-from .store import Store, key_of
+from .store import Store, StoreError, key_of
 from .workers import Workers, open_workers
 
 OBJECTIVES = ("time", "error", "ub")
@@ -231,8 +232,14 @@ class _Sweep:
         self.name = sweep_name(task.problem)
         self.reused, self.legal, self.bounded, self.sampler = 0, 0, 0, EXACT
         self.refused: dict[str, int] = {}
+        self.lost: tuple[str, ...] = ()
 
     def run(self, sampler: str, seed: int) -> Outcome:
+        found = self._run(sampler, seed)
+        self._keep(self.store.flush)
+        return found
+
+    def _run(self, sampler: str, seed: int) -> Outcome:
         beyond = self.space.size > MOST_POINTS
         self.sampler = ("tpe" if beyond else EXACT) if sampler == "auto" else sampler
         if self.sampler == EXACT:
@@ -278,8 +285,16 @@ class _Sweep:
                 yield known[key]
                 continue
             found = next(new)
-            self.store.add(key, self.name, point, found.to_dict())
+            self._keep(partial(self.store.add, key, self.name, point, found.to_dict()))
             yield found
+
+    def _keep(self, write: Callable[[], None]) -> None:
+        """A store that takes no more ends no sweep: it goes on without, and says so."""
+        if not self.lost:
+            try:
+                write()
+            except StoreError as e:
+                self.lost = (str(e),)
 
     def exploration(self, found: Outcome, seconds: float) -> Exploration:
         refused = dict(self.refused)
@@ -303,5 +318,5 @@ class _Sweep:
             axes=self.space.axes,
             interrupted=found.interrupted,
             sampler=self.sampler,
-            notes=self.task.notes,
+            notes=(*self.task.notes, *self.lost),
         )

@@ -32,6 +32,10 @@ SCHEMA = (
 )
 
 
+class StoreError(UsageError):
+    """The file takes no more results; those of before are safe."""
+
+
 class Store:
     """Results by key. `path` None keeps them in memory."""
 
@@ -101,19 +105,19 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Commit what waits. Raises `UsageError` where the file cannot grow; what was committed before stays."""
+        """Commit what waits. Raises `StoreError` where the file cannot grow; what was committed before stays."""
         self.flushed = clock.monotonic()
         if not self.waiting:
             return
+        results, self.waiting = self.waiting, []
         try:
             with self.db:
-                self.db.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?)", self.waiting)
+                self.db.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?)", results)
         except sqlite3.Error as e:
-            raise UsageError(
-                f"cannot write {len(self.waiting)} results to {self.path}: {e}; what was stored before is safe: make room "
+            raise StoreError(
+                f"cannot write {len(results)} results to {self.path}: {e}; what was stored before is safe: make room "
                 "and run the same command again"
             ) from None
-        self.waiting.clear()
 
     def rows(self, sweep: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """(point, result) of one sweep, in the order in which they were stored."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,6 +22,7 @@ PIECE = (
 )
 TRIES = 3  # of a task whose worker dies
 CONNECT_SECONDS = 10
+SCHEMES = ("tcp", "tls", "ws", "wss", "inproc", "ucx")  # of addresses of dask.distributed
 
 
 class Workers(Protocol):
@@ -147,7 +150,7 @@ def open_workers(problem: Problem, workers: int | str, fallback: bool = False) -
 
 
 def _open(problem: Problem, workers: int | str, fallback: bool) -> Workers:
-    if isinstance(workers, str) and "://" in workers:
+    if isinstance(workers, str) and workers.partition("://")[0] in SCHEMES:
         try:
             return Cluster(problem, workers)
         except NoClusterError:
@@ -182,6 +185,15 @@ def _begin(problem: Problem) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _mine[:] = [problem]
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A process of a pool waits for work for ever, also of one that was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _evaluate_mine(points: list[Point]) -> list[Evaluation]:

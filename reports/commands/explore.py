@@ -219,7 +219,7 @@ def _one(request: Request) -> None:
 
 
 def _show_one(request: Request, found: Exploration) -> None:
-    from ascendtile.reports.console import show, show_json
+    from ascendtile.reports.console import note, show, show_json
     from ascendtile.reports.explore_export import as_csv
     from ascendtile.reports.explore_view import exploration_page
 
@@ -227,6 +227,8 @@ def _show_one(request: Request, found: Exploration) -> None:
         show_json(found.to_dict(request.top))
     elif request.export == "csv":
         click.echo(as_csv(found), nl=False)
+        for words in found.notes:
+            note(words)
     elif request.export == "json":
         show_json(found.to_dict(len(found.found)))
     else:

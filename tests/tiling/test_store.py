@@ -8,7 +8,8 @@ import sqlite3
 import pytest
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling.store import BATCH, Store, key_of
+from ascendtile.tiling import explore
+from ascendtile.tiling.store import BATCH, Store, StoreError, key_of
 
 
 def test_results_come_back(tmp_path):
@@ -111,3 +112,22 @@ def test_two_processes_write_to_one_store(tmp_path):
     with Store(path) as store:
         assert [len(store.rows(name)) for name in ("a", "b")] == [3 * BATCH, 3 * BATCH]
         assert store.db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+
+
+def test_a_sweep_goes_on_when_its_store_is_full(tmp_path, monkeypatch):
+    def full(self):
+        if self.waiting:
+            self.waiting.clear()
+            raise StoreError("cannot write: disk is full")
+
+    sizes, space = (
+        {"m": 96, "n": 64, "k": 128},
+        {"block_m": (16, 48), "block_n": 64, "block_k": 64, "group": 1},
+    )
+    usual = explore("matmul", case=sizes, dtype="float16", space=space)
+    monkeypatch.setattr(Store, "flush", full)
+    found = explore("matmul", case=sizes, dtype="float16", space=space, store=tmp_path / "s.sqlite")
+    assert found.found == usual.found
+    assert found.optimal
+    assert found.notes == ("cannot write: disk is full",)
+    assert found.to_dict()["notes"] == ["cannot write: disk is full"]

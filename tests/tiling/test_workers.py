@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,3 +144,28 @@ def test_a_cluster_worker_that_is_killed_in_the_middle_is_replaced(cluster):
         os.kill(pids[0], signal.SIGKILL)
         got += list(found)
     assert got == expected
+
+
+ORPHANS = """
+import time
+from ascendtile.tiling.evaluate import OperatorProblem
+from ascendtile.tiling.workers import Processes
+
+if __name__ == "__main__":
+    pool = Processes(OperatorProblem("matmul", "tiny", "ascend910b3", {}, {}, {"dtype": "float16"}), 2)
+    print(len(list(pool.evaluate([{"block_m": 16}, {"block_m": 32}]))), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_processes_end_with_the_one_that_started_them():
+    """They hold its end of the pipe: nothing more comes out of it only when all of them are gone."""
+    begun = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE)
+    assert begun.stdout.readline() == b"2\n"
+    begun.kill()
+    assert begun.communicate(timeout=60) == (b"", None)
+
+
+def test_addresses_that_no_cluster_has(tmp_path):
+    with pytest.raises(UsageError, match=r"or an address such as tcp://host:8786, got 'http://host'"):
+        times(MadeUp(tmp_path), "http://host")

@@ -24,6 +24,7 @@ from .parallel import float64, in_chunks
 from .parameter import integer
 from .refusing import check_dtype, check_same_dtype, refuse
 from .rms_norm_grad_tiles import best_rows, row_sums
+from .rms_norm_space import bound_us, explored, fits
 from .running import OpResult, run_op
 
 NAME = "rms_norm"
@@ -197,6 +198,9 @@ OPERATOR = Operator(
     plan=plan,
     formula=formula,
     accumulates="cols",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
 )
 
 

@@ -127,6 +127,20 @@ def test_rms_norm_grad_drawn(data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 
 
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_rms_norm_drawn(data):
+    sizes = {"rows": data.draw(st.integers(1, 300)), "cols": data.draw(st.integers(1, 1500))}
+    dtype = data.draw(st.sampled_from(("float16", "float32", "bfloat16")))
+    product = data.draw(st.sampled_from(("ascend910b3", "ascend310p")))
+    try:
+        points, problem = points_of("rms_norm", sizes, product, dtype)
+    except UsageError:
+        return  # the product does not take the type
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
 BCE = st.one_of(
     st.fixed_dictionaries({"shape": st.integers(1, 200_000)}),
     st.builds(lambda r, c: {"shape": (r, c), "weight": c}, st.integers(1, 200), st.integers(2, 700)),

@@ -21,7 +21,7 @@ def as_csv(e: Exploration) -> str:
 
 def shapes_csv(s: Shapes) -> str:
     """One row for each case with its best tiling; `loss` is what the best single tiling loses there."""
-    names = list(next(iter(s.sizes.values()), {}))
+    names = list(dict.fromkeys(n for sizes in s.sizes.values() for n in sizes))
     axes = list(dict.fromkeys(n for e in s.explorations.values() for n in e.axes))
     rows = [["case", *names, *axes, *FIGURES, "proved", "loss"]]
     for case, e in s.explorations.items():

@@ -49,10 +49,10 @@ def variants_page(v: Variants) -> RenderableType:
     """The best tiling on every machine."""
     usual = v.usual
     table = folding(
-        ("machine", 22), (">us", 7), (">speed -up", 5), ("bound", 10), ("tiling: what differs", 0)
+        ("machine", 30), (">us", 7), (">speed -up", 5), ("bound", 10), ("tiling: what differs", 0)
     )
     for key, e in v.explorations.items():
-        changed = ", ".join(f"{n}={x}" for n, x in zip(v.names, key, strict=False)) or "as it is"
+        changed = "\n".join(clean(f"{n}={x}", 60) for n, x in zip(v.names, key, strict=False)) or "as it is"
         speed, bound, differs = "-", "-", clean(e.proof, 200)
         if e.best is not None:
             bound = str(e.best.evaluation.bound)
@@ -60,7 +60,7 @@ def variants_page(v: Variants) -> RenderableType:
             differs = tiling_words({n: x for n, x in e.best.point.items() if old.get(n) != x}) or "the same"
             if usual.best is not None:
                 speed = f"{usual.best.time_us / e.best.time_us:.3g}"
-        table.add_row(*map(Text, (clean(changed, 200), _best_us(e), speed, bound, differs)))
+        table.add_row(*map(Text, (changed, _best_us(e), speed, bound, differs)))
     unproved = sum(not e.optimal for e in v.explorations.values())
     proof = (
         "every row is the proved best of its space"
@@ -82,7 +82,7 @@ def difference_page(d: Difference) -> RenderableType:
     rows = [("time", a.time_us, b.time_us), ("launches", a.launch_us, b.launch_us)]
     for pipe in dict.fromkeys((*a.pipes, *b.pipes)):
         rows.append((f"{pipe} busy", _busy(a, pipe), _busy(b, pipe)))
-        for reason in ("data", "buffer", "issue", "bandwidth", "tail"):
+        for reason in dict.fromkeys((*_reasons(a, pipe), *_reasons(b, pipe))):
             x, y = _waits(a, pipe, reason), _waits(b, pipe, reason)
             if max(x, y) >= 0.01 * max(a.time_us, b.time_us):
                 rows.append((f"  waits: {reason}", x, y))
@@ -108,6 +108,10 @@ def _busy(s: Side, pipe: str) -> float:
 
 def _waits(s: Side, pipe: str, reason: str) -> float:
     return s.pipes.get(pipe, (0.0, {}))[1].get(reason, 0.0)
+
+
+def _reasons(s: Side, pipe: str) -> dict[str, float]:
+    return s.pipes.get(pipe, (0.0, {}))[1]
 
 
 def _signed(x: float) -> str:

@@ -36,7 +36,7 @@ class Evaluation:
 
     time_us is None where the point was refused (`refused`: the rule) or failed (`failed`: the message). tiling: the knobs as
     really used. bound_us: the largest bound of the launches, `bound` its name; waits: what holds the pipe up that is busy
-    most ("data", "buffer", "issue", "bandwidth", "tail"), as shares of the time, with its own "busy". errors: output ->
+    most, as shares of the time (reasons of the engine's stalls), with its own "busy". errors: output ->
     mean absolute error over mean absolute value; None where values were not asked for.
     """
 

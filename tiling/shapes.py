@@ -56,12 +56,13 @@ class Shapes:
 
     def to_python(self) -> str:
         """A dict to paste into a program: sizes -> tiling."""
-        names = ", ".join(next(iter(self.sizes.values()), {}))
-        rows = [f"# best tilings of {self.op} on {self.product}: sizes ({names}) -> knobs", "TILINGS = {"]
+        names = list(dict.fromkeys(n for sizes in self.sizes.values() for n in sizes))
+        words = f"# best tilings of {self.op} on {self.product}: sizes ({', '.join(names)}) -> knobs"
+        rows = [words, "TILINGS = {"]
         for n, e in self.explorations.items():
             if e.best is not None:
                 rows.append(
-                    f"    {tuple(self.sizes[n].values())!r}: {e.best.point!r},  # {n}, {e.best.time_us:.4g} us"
+                    f"    {tuple(self.sizes[n].get(x) for x in names)!r}: {e.best.point!r},  # {n}, {e.best.time_us:.4g} us"
                 )
         return "\n".join([*rows, "}"]) + "\n"
 

@@ -37,6 +37,9 @@ STALLS = {
     "issue": "the scalar issue",
     "bandwidth": "shared bandwidth",
     "tail": "the program's end",
+    "flag": "flags of other cores",
+    "dispatch": "the next program",
+    "idle": "other cores to end",
 }
 
 

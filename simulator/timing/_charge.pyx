@@ -14,6 +14,56 @@ from libc.string cimport memmove
 
 from ascendtile.simulator.timing._core cimport MAX_PIPES, Core, Interval, Lane, Pipe, Stage, World
 
+cdef extern from *:
+    """
+    /* The lane with the next event, of 4 or 16; of several at one time an end comes first, then the lowest.
+       Without branches: which lane it is cannot be guessed. */
+    #if defined(__SSE2__)
+    #include <emmintrin.h>
+    #define TWO(i) _mm_loadu_pd(t + (i))
+    #define FOUR(i) _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(_mm_cmpeq_pd(a, TWO(i))), \
+        _mm_castpd_ps(_mm_cmpeq_pd(a, TWO((i) + 2))), _MM_SHUFFLE(2, 0, 2, 0)))
+    static inline int earliest_lane(const double* t, int lanes, unsigned int busy) {
+        __m128d a = _mm_min_pd(TWO(0), TWO(2)), b;
+        unsigned int first, ends;
+        if (lanes > 4) {
+            b = _mm_min_pd(_mm_min_pd(TWO(8), TWO(10)), _mm_min_pd(TWO(12), TWO(14)));
+            a = _mm_min_pd(_mm_min_pd(a, b), _mm_min_pd(TWO(4), TWO(6)));
+        }
+        a = _mm_min_pd(a, _mm_shuffle_pd(a, a, 1));
+        if (lanes > 4)
+            first = _mm_movemask_epi8(
+                _mm_packs_epi16(_mm_packs_epi32(FOUR(0), FOUR(4)), _mm_packs_epi32(FOUR(8), FOUR(12))));
+        else
+            first = _mm_movemask_ps(_mm_castsi128_ps(FOUR(0)));
+        ends = first & busy;
+        return __builtin_ctz(ends ? ends : first);
+    }
+    #else
+    static inline int earliest_lane(const double* t, int lanes, unsigned int busy) {
+        double a = t[0], b = t[1];
+        unsigned int first = 0, ends;
+        int i;
+        lanes = lanes > 4 ? 16 : 4;
+        for (i = 2; i < lanes; i += 2) {
+            a = t[i] < a ? t[i] : a;
+            b = t[i + 1] < b ? t[i + 1] : b;
+        }
+        a = b < a ? b : a;
+        for (i = 0; i < lanes; i++)
+            first |= (unsigned int)(t[i] <= a) << i;
+        ends = first & busy;
+        return __builtin_ctz(ends ? ends : first);
+    }
+    #endif
+    """
+    int earliest_lane(const double* times, int lanes, unsigned int busy) nogil
+
+cdef double[17] PART  # of the time, that each of so many busy pipes is charged
+PART[0] = 0.0
+for _busy in range(1, 17):
+    PART[_busy] = 1.0 / _busy
+
 cdef int64_t MOST = 1 << 6  # intervals of a pipe that are kept before some are charged
 
 
@@ -74,16 +124,6 @@ cdef double known_until(const World* world, const Core* core) noexcept nogil:
     return until
 
 
-cdef inline int earliest_lane(const double* times, int pipes, unsigned int busy) noexcept nogil:
-    """The lane with the next event; of several at one time an end comes first."""
-    cdef int p, best = 0
-    cdef double least = times[0]
-    for p in range(1, pipes):
-        if times[p] <= least and (times[p] < least or (busy >> p & ~(busy >> best) & 1)):
-            best, least = p, times[p]
-    return best
-
-
 cdef void charge(World* world, Core* core, double until) noexcept nogil:
     """Charge the time before `until`."""
     cdef double* lines = world.line_exposed
@@ -102,7 +142,7 @@ cdef void charge(World* world, Core* core, double until) noexcept nogil:
         lane = &core.lanes[p]
         interval = &lane.intervals[lane.head]
         if busy:
-            shared += (time - now) / busy
+            shared += (time - now) * PART[busy]
         else:
             lines[last if last >= 0 else interval.line] += time - now
         now = time

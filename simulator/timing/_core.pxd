@@ -98,6 +98,8 @@ cdef struct Stage:  # the scalar issue stage of one unit
     int next
     bint busy  # with a transfer of its scalar pipe
     int cause  # the record that it waited for last, -1 if none
+    int full  # the pipe without room in its queue for the next record, -1 if none is known
+    int waits  # the record that its scalar record waits for, not known when last looked at; -1 if none
 
 cdef struct Pipe:
     double free  # when it can take another record
@@ -129,8 +131,10 @@ cdef struct Core:
     double begin
     double* done  # per record; UNKNOWN, or -2 - q: skipped, done together with record q
     int32_t* kind  # per record
+    int8_t* unit  # per record
     double* window  # what is kept of `done`: from record `low` to before `high`, in `room` places
     int32_t* kind_window  # of `kind`
+    int8_t* unit_window  # of `unit`
     int64_t room, low, high, reach
     int passed[MAX_PIPES]  # the last record before `high` that is not skipped; -1 if none
     Lane lanes[MAX_PIPES]

@@ -22,10 +22,10 @@ cdef void begin_program(World* world, Core* core, double start) noexcept nogil:
     core.left = core.count
     core.queued = core.streaming = 0
     core.low = core.high = core.gone = core.place = 0
-    core.done, core.kind = core.window, core.kind_window
+    core.done, core.kind, core.unit = core.window, core.kind_window, core.unit_window
     core.horizon, core.final = start, -1
     for u in range(world.units):
-        core.stages[u] = Stage(start, 0, False, -1)
+        core.stages[u] = Stage(start, 0, False, -1, -1, -1)
     for p in range(world.pipes):
         core.pipes[p].free = start
         core.pipes[p].waits = -1
@@ -173,7 +173,8 @@ cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int
     """A record in line with issue: the stage itself waits and works. False if it cannot start yet."""
     cdef const Record* record = record_of(core, r)
     cdef Wait wait = Wait(stage.time + world.issue * record.instructions, ISSUE, stage.cause)
-    if find_start(world, core, r, record, &wait) >= 0:
+    stage.waits = find_start(world, core, r, record, &wait)
+    if stage.waits >= 0:
         return False
     start_record(world, core, p, r, wait)
     stage.busy = core.pipes[p].streaming
@@ -188,6 +189,7 @@ cdef inline bint issue_queued(World* world, Core* core, Stage* stage, int p, int
     cdef int depth = world.pipe[p].depth
     cdef int place = pipe.tail
     if pipe.issued - pipe.started >= depth:
+        stage.full = p
         return False
     stage.time += world.issue * record_of(core, r).instructions
     if pipe.issued >= depth and pipe.times[place] > stage.time:
@@ -205,14 +207,20 @@ cdef inline bint issue(World* world, Core* core, int unit) noexcept nogil:
     cdef Stage* stage = &core.stages[unit]
     cdef int first = stage.next, r = stage.next, p
     cdef bint issued
+    if stage.full >= 0:
+        if core.pipes[stage.full].issued - core.pipes[stage.full].started >= world.pipe[stage.full].depth:
+            return False
+        stage.full = -1
+    if stage.waits >= 0 and not is_known(core, stage.waits):
+        return False
     while r < core.count and not stage.busy:
         if r >= core.high:
             stage.next = r
             look_ahead(world, core)
             if r >= core.high:
                 break
-        p = record_of(core, r).pipe
-        if world.pipe[p].unit == unit:
+        if core.unit[r] == unit:
+            p = record_of(core, r).pipe
             if core.done[r] != UNKNOWN:  # nothing but a skipped record is known before its issue
                 core.left -= 1
             else:

@@ -226,6 +226,7 @@ def run(
         for c in range(n_cores):
             free(cores[c].window)
             free(cores[c].kind_window)
+            free(cores[c].unit_window)
             for p in range(n_pipes):
                 free(cores[c].lanes[p].intervals)
         free(cores)

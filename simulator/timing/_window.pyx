@@ -1,6 +1,6 @@
 """What a core keeps of the times at which its records were done; the contract is _window.pxd."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memmove
 
@@ -38,13 +38,14 @@ cdef bint grow(World* world, Core* core) noexcept nogil:
     """Twice the room."""
     cdef int64_t room = 2 * (core.room + STRIDE)
     cdef double* window = <double*>realloc(core.window, room * sizeof(double))
-    cdef int32_t* kinds
-    if window:
-        core.window = window
-        kinds = <int32_t*>realloc(core.kind_window, room * sizeof(int32_t))
-        if kinds:
-            core.kind_window, core.room = kinds, room
-            return True
+    cdef int32_t* kinds = <int32_t*>realloc(core.kind_window, room * sizeof(int32_t))
+    cdef int8_t* units = <int8_t*>realloc(core.unit_window, room)
+    core.window = window if window else core.window
+    core.kind_window = kinds if kinds else core.kind_window
+    core.unit_window = units if units else core.unit_window
+    if window and kinds and units:
+        core.room = room
+        return True
     world.full = True
     return False
 
@@ -58,10 +59,11 @@ cdef bint make_room(World* world, Core* core) noexcept nogil:
     keep_times(core, low)
     memmove(core.window, core.window + (low - core.low), (core.high - low) * sizeof(double))
     memmove(core.kind_window, core.kind_window + (low - core.low), (core.high - low) * sizeof(int32_t))
+    memmove(core.unit_window, core.unit_window + (low - core.low), core.high - low)
     core.low = low
     if core.high - low + STRIDE > core.room // 2 and not grow(world, core):
         return False
-    core.done, core.kind = core.window - low, core.kind_window - low
+    core.done, core.kind, core.unit = core.window - low, core.kind_window - low, core.unit_window - low
     return True
 
 
@@ -91,6 +93,7 @@ cdef void look_ahead(World* world, Core* core) noexcept nogil:
     for r in range(core.high, end):
         record = record_of(core, r)
         p = record.pipe
+        core.unit[r] = <int8_t>world.pipe[p].unit
         core.done[r] = UNKNOWN
         if record.column < 0 or core.row[record.column] >= 0:
             core.passed[p] = <int>r

@@ -83,3 +83,32 @@ def test_a_long_run(benchmark: BenchmarkFixture) -> None:
     assert benchmark.pedantic(run, rounds=1) >= 3 * turns * CORES
     show(benchmark, 2.0)
     print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
+
+
+@sim.jit
+def chain_of_turns(x_ptr, out_ptr, turns, BLOCK: tl.constexpr, STEPS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A load, a chain of multiplications and additions, and a store in each turn."""
+    for turn in range(0, turns):
+        at = turn * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at).to(tl.float32)
+        for _ in tl.static_range(STEPS):
+            x = x * 1.5 + 1.0
+        tl.store(out_ptr + at, x)
+
+
+def test_a_hundred_million_instructions_on_one_core(benchmark: BenchmarkFixture) -> None:
+    """One program: nothing is shared between cores, so each record would have to lie in memory. 2 GiB are enough."""
+    turns = 980_000
+
+    def run() -> int:
+        with sim.device("ascend910b3", values=False):
+            shape = sim.shape(turns * BLOCK, "float16")
+            launch = chain_of_turns.time((1,), shape, shape, turns, BLOCK=BLOCK, STEPS=50).launches[0]
+            assert any(words.startswith("timeline: the first 20,000 of ") for words in launch.notes)
+            return launch.instructions
+
+    assert benchmark.pedantic(run, rounds=1) >= 10**8
+    show(benchmark, 60.0)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"{most} MiB")
+    assert most < 2048

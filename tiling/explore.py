@@ -269,10 +269,10 @@ class _Sweep:
             self.bounded = len(bounds)
         return search(self.space, legal, bounds, self.objective, self._evaluate, self.budget, self.report)
 
-    def _least(self, point: Point) -> float:
+    def _least(self, points: list[Point]) -> Sequence[float]:
         assert self.task.bounds is not None
-        self.bounded += 1
-        return float(self.task.bounds(self.space, np.array([self.space.number(point)]))[0])
+        self.bounded += len(points)
+        return list(self.task.bounds(self.space, np.array([self.space.number(p) for p in points])))
 
     def _evaluate(self, points: list[Point]) -> Iterator[Evaluation]:
         """Through the store: known results come from there, new ones go there as they come."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import random
 import time as clock
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 from ..simulator.errors import UsageError
 from .evaluate import Evaluation
 from .exploration import cost
+from .pareto import pareto
 from .search import UNITS, Budget, Evaluate, Outcome, Report
 from .space import Point, Space
 
@@ -22,9 +25,13 @@ BATCH = 16
 USUAL_POINTS = 1000  # where no budget is given
 FRUITLESS = 200  # batches in a row without a point that is new and legal
 REPRODUCES = 24  # NSGA-II: members of a generation
-SHARE = 8  # one proposal in so many is TPE's
+STUCK = 4  # batches in a row without such a point, after which points are drawn evenly
+SHARES = {
+    "tpe": 32,
+    "nsga2": 2,
+}  # one proposal in so many is Optuna's: it takes about as long as an evaluation, or a tenth
 PARENTS = 8  # best points whose neighbours are proposed
-LeastTime = Callable[[Point], float]
+LeastTime = Callable[[list[Point]], Sequence[float]]  # bounds of a batch
 
 
 class Proposals(Protocol):
@@ -51,8 +58,8 @@ class RandomProposals:
 class OptunaProposals:
     """Optuna's TPE for one cost, NSGA-II for several. An axis of numbers keeps their order, others are choices.
 
-    A proposal of TPE takes longer than many an evaluation. So one in `SHARE` comes from it, the others are neighbours of the
-    best points so far, of which it learns as well.
+    A proposal of TPE takes longer than many an evaluation. So one in `SHARES` comes from it, the others are neighbours of
+    the best points so far (of several costs: of points that none beats), of which it learns as well.
     """
 
     def __init__(self, space: Space, sampler: str, objectives: int, seed: int) -> None:
@@ -65,8 +72,9 @@ class OptunaProposals:
             made = samplers.NSGAIISampler(population_size=REPRODUCES, seed=seed)
         self.study = self.optuna.create_study(directions=["minimize"] * objectives, sampler=made)
         self.kinds = {n: self._kind(v) for n, v in space.axes.items()}
-        self.draw, self.share = random.Random(seed), SHARE if sampler == "tpe" else 1
-        self.best: list[tuple[float, Point]] = []
+        self.draw, self.share = random.Random(seed), SHARES[sampler]
+        self.due = 0
+        self.best: list[tuple[tuple[float, ...], Point]] = []
 
     def _kind(self, values: tuple[Any, ...]) -> Any:
         kinds = self.optuna.distributions
@@ -75,7 +83,13 @@ class OptunaProposals:
         return kinds.CategoricalDistribution(list(range(len(values))))
 
     def ask(self, count: int) -> list[tuple[Any, Point]]:
-        near = count - -(-count // self.share) if len(self.best) == PARENTS else 0
+        near = count
+        if len(self.best) < PARENTS:
+            near = 0
+        else:
+            self.due += count
+            while self.due >= self.share and near:
+                self.due, near = self.due - self.share, near - 1
         trials = [self.study.ask(self.kinds) for _ in range(count - near)]
         proposed = [(t, {n: v[t.params[n]] for n, v in self.space.axes.items()}) for t in trials]
         return [*proposed, *((None, self._neighbour()) for _ in range(near))]
@@ -96,8 +110,8 @@ class OptunaProposals:
     def tell(self, asked: Any, point: Point, costs: tuple[float, ...] | None) -> None:
         """What a proposal is worth; `asked` None adds a point that was evaluated before."""
         state = self.optuna.trial.TrialState
-        if costs is not None and self.share > 1:
-            self.best = sorted([*self.best, (costs[0], point)], key=lambda x: x[0])[:PARENTS]
+        if costs is not None:
+            self._learn(costs, point)
         if asked is None:
             if costs is not None:
                 self._add(point, costs)
@@ -105,6 +119,18 @@ class OptunaProposals:
             self.study.tell(asked, state=state.FAIL)
         else:
             self.study.tell(asked, list(costs))
+
+    def _learn(self, costs: tuple[float, ...], point: Point) -> None:
+        """Keep the parents of neighbours: the best few, and of several costs those first that none beats."""
+        found = sorted([*self.best, (costs, point)], key=lambda x: x[0])
+        if len(costs) > 1 and len(found) > PARENTS:
+            front = set(pareto(np.array([c for c, _ in found])).tolist())
+            found = [x for k, x in enumerate(found) if k in front] + [
+                x for k, x in enumerate(found) if k not in front
+            ]
+            if len(front) > PARENTS:  # one leaves, so that not only the fastest stay
+                found.pop(self.draw.randrange(len(front)))
+        self.best = found[:PARENTS]
 
     def _add(self, point: Point, costs: tuple[float, ...]) -> None:
         """A point that the study did not propose."""
@@ -147,7 +173,7 @@ def sample(
     source = _source(space, sampler, objectives, seed)
     if budget.points is None and budget.seconds is None:
         budget = Budget(USUAL_POINTS, None)
-    walk = _Walk(space, least, objective, objectives, evaluate, source)
+    walk = _Walk(space, least, objective, objectives, evaluate, source, seed)
     walk.refill(known if sampler != "random" else ())
     begin = clock.perf_counter()
     try:
@@ -185,10 +211,13 @@ class _Walk:
         objectives: int,
         evaluate: Evaluate,
         source: Proposals,
+        seed: int,
     ) -> None:
         self.space, self.least, self.objective, self.objectives = space, least, objective, objectives
-        self.evaluate, self.source = evaluate, source
+        self.evaluate, self.source, self.evenly = evaluate, source, RandomProposals(space, seed)
         self.seen: dict[int, tuple[float, ...] | None] = {}
+        self.bounds: dict[int, float] = {}
+        self.refusals: dict[int, str | None] = {}
         self.out, self.best, self.fruitless = Outcome(), float("inf"), 0
 
     def refill(self, known: Iterable[tuple[Point, Evaluation]]) -> None:
@@ -201,9 +230,12 @@ class _Walk:
     def batch(self, count: int) -> None:
         """Ask for points, evaluate those that are new, tell what they are worth."""
         asked, points = [], []
-        for trial, point in self.source.ask(count):
+        source = self.source if self.fruitless < STUCK else self.evenly
+        proposed = source.ask(count)
+        self._look([p for _, p in proposed])
+        for trial, point in proposed:
             number = self.space.number(point)
-            answer = self._known(number, point)
+            answer = self._known(number)
             if answer is not False:
                 if trial is not None:  # a neighbour that is known teaches nothing
                     self.source.tell(trial, point, answer)  # type: ignore[arg-type]
@@ -218,20 +250,30 @@ class _Walk:
             self.seen[self.space.number(point)] = self._costs(e)
             self.source.tell(trial, point, self._costs(e))
 
-    def _known(self, number: int, point: Point) -> tuple[float, ...] | bool | None:
+    def _look(self, points: list[Point]) -> None:
+        """Rules and bounds of those that are new, all at once: one at a time takes as long as many."""
+        new = {self.space.number(p): p for p in points}
+        new = {k: p for k, p in new.items() if k not in self.seen and k not in self.refusals}
+        if new:
+            rules = self.space.refusals(np.array(list(new)))
+            self.refusals.update(zip(new, rules, strict=True))
+        legal = [k for k in new if self.refusals[k] is None]
+        if legal and self.least is not None and self.objectives == 1:
+            self.bounds.update(zip(legal, map(float, self.least([new[k] for k in legal])), strict=True))
+
+    def _known(self, number: int) -> tuple[float, ...] | bool | None:
         """Costs of a proposal that needs no evaluation (None: not legal), False if it does."""
         if number in self.seen:
             return self.seen[number]
-        refused = self.space.allowed(number)
+        refused = self.refusals[number]
         if refused is not None:
             self.out.refused[refused] = self.out.refused.get(refused, 0) + 1
             self.seen[number] = None
             return None
-        if self.least is not None and self.objectives == 1:
-            bound = self.least(point)
-            if bound > self.best:
-                self.seen[number] = (bound,)
-                return (bound,)
+        bound = self.bounds.get(number, 0.0)
+        if bound > self.best:
+            self.seen[number] = (bound,)
+            return (bound,)
         return False
 
     def _costs(self, e: Evaluation) -> tuple[float, ...] | None:

@@ -78,7 +78,7 @@ def rule_of(constraint: Callable[..., Any] | Rule) -> Rule:
     if name == "<lambda>":
         try:
             words = " ".join(inspect.getsource(constraint).split())
-            name = words[words.index("lambda") :][:60]
+            name = words[words.index("lambda") :].rstrip(" ,")[:60]
         except (OSError, TypeError, ValueError):
             name = "constraint"
     return Rule(name, constraint)
@@ -143,8 +143,18 @@ class Space:
 
     def allowed(self, number: int) -> str | None:
         """The first rule that refuses a point, None if it is legal."""
-        one = np.array([number])
-        return next((rule.name for rule in self.rules if not self._allowed(rule, one)[0]), None)
+        return self.refusals(np.array([number]))[0]
+
+    def refusals(self, numbers: np.ndarray) -> list[str | None]:
+        """For each of some points the first rule that refuses it, None if it is legal."""
+        out: list[str | None] = [None] * len(numbers)
+        left = np.arange(len(numbers))
+        for rule in self.rules:
+            keep = self._allowed(rule, numbers[left])
+            for k in left[~keep]:
+                out[k] = rule.name
+            left = left[keep]
+        return out
 
     def number(self, point: Mapping[str, Any]) -> int:
         """The number of a point; the inverse of `point`."""

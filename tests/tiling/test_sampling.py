@@ -67,7 +67,7 @@ def test_random_points_are_legal_new_and_no_more_than_the_budget():
 
 
 def test_what_has_a_bound_above_the_best_is_not_evaluated():
-    out, counted = run("random", 0, budget=60, least=lambda p: 0.95 * valley(p))
+    out, counted = run("random", 0, budget=60, least=lambda points: [0.95 * valley(p) for p in points])
     best = float("inf")
     for p in counted.points[:16]:
         best = min(best, valley(p))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -52,7 +53,7 @@ class Call:
     grid_asks: tuple[str, ...] = ()
     again: Callable[[dict[str, Any]], Call] | None = None
 
-    @property
+    @functools.cached_property
     def program(self) -> Program:
         return self.kernel.program(self.types, self.constants)
 

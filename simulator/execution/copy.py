@@ -35,7 +35,7 @@ _ADD = {
 class Region:
     """Where an affine access with a box mask touches a tensor: arrays for `_copy.pyx`, padded to five axes."""
 
-    __slots__ = ("full", "highs", "lows", "programs", "rank", "shape", "starts", "strides")
+    __slots__ = ("full", "highs", "lows", "origin", "programs", "rank", "shape", "starts", "strides")
 
     def __init__(
         self, tensor: Tensor, offsets: Any, mask: Box | bool | np.ndarray | None, programs: int
@@ -49,8 +49,9 @@ class Region:
         pad = MAX_RANK - len(shape)
         self.programs = programs
         self.rank = len(shape)
-        self.shape = np.array((1,) * pad + shape, np.int64)
-        self.starts = _starts(affine.base, tensor.origin, programs)
+        self.shape = _padded(shape)
+        self.origin = tensor.origin  # window index of element 0 of the tensor
+        self.starts = _starts(affine.base, self.origin, programs)
         self.strides = _table(affine.strides, pad, 0)
         self.lows, self.highs, self.full = _bounds(mask, shape, pad)
 
@@ -65,8 +66,19 @@ def _starts(base: Any, origin: int, programs: int) -> np.ndarray:
 
 
 @lru_cache(maxsize=1024)
+def _padded(shape: tuple[int, ...]) -> np.ndarray:
+    """Shared, never written; the next two as well."""
+    return np.array((1,) * (MAX_RANK - len(shape)) + shape, np.int64)
+
+
+@lru_cache(maxsize=1024)
+def _row(columns: tuple[int, ...], pad: int, fill: int) -> np.ndarray:
+    return np.array([(fill,) * pad + columns], np.int64)
+
+
+@lru_cache(maxsize=1024)
 def _whole(shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of a box that covers the tile; shared, never written."""
+    """Bounds of a box that covers the tile."""
     return np.zeros((1, MAX_RANK), np.int64), np.array([(1,) * pad + shape], np.int64)
 
 
@@ -78,8 +90,8 @@ def covers(mask: Box) -> bool:
 
 def _table(columns: tuple[Any, ...], pad: int, fill: int) -> np.ndarray:
     """(1 or P, 5) table of per-axis numbers that may differ between programs."""
-    if all(isinstance(c, int) for c in columns):
-        return np.array([(fill,) * pad + columns], np.int64)
+    if all([isinstance(c, int) for c in columns]):
+        return _row(columns, pad, fill)
     n = max(len(c) for c in columns if isinstance(c, np.ndarray))
     out = np.full((n, MAX_RANK), fill, np.int64)
     for k, c in enumerate(columns):
@@ -92,7 +104,7 @@ def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np
         return *_whole(shape, pad), True
     if isinstance(mask, Box):
         lows = np.maximum(_table(mask.lows, pad, 0), 0)
-        limits = np.array((1,) * pad + shape, np.int64)
+        limits = _padded(shape)
         highs = np.minimum(_table(mask.highs, pad, 1), limits)
         return lows, highs, bool((lows == 0).all() and (highs == limits).all())
     one = np.asarray(mask).astype(np.int64).reshape(-1)  # a scalar access under a scalar condition

@@ -126,7 +126,8 @@ class Indexing(Reading):
         frame.values[op.results[0].id] = x
 
     def op_addptr(self, op: Op, frame: Frame) -> None:
-        p, o = (frame.get(v) for v in op.args if v is not None)
+        x, y = op.args
+        p, o = frame.get(x), frame.get(y)  # type: ignore[arg-type]
         base = p.offsets
         if isinstance(o, Opaque) or isinstance(base, Opaque):
             out: Any = OPAQUE
@@ -139,7 +140,8 @@ class Indexing(Reading):
         frame.values[op.results[0].id] = Pointers(p.tensor, out)
 
     def op_binary(self, op: Op, frame: Frame) -> None:
-        a, b = (frame.get(v) for v in op.args if v is not None)
+        x, y = op.args
+        a, b = frame.get(x), frame.get(y)  # type: ignore[arg-type]
         out = self.symbolic_binary(op, a, b)
         if out is None:
             self.dense_op(op, frame)
@@ -170,7 +172,7 @@ class Indexing(Reading):
     def scalar_binary(self, op: Op, a: Any, b: Any) -> Any:
         dtype = op.results[0].dtype
         assert isinstance(dtype, DType)
-        if op.name in ("floordiv", "mod") and np.any(np.asarray(b) == 0):
+        if op.name in ("floordiv", "mod") and (b == 0 if isinstance(b, int) else not b.all()):
             raise self.divided_by_zero(op, b)
         out = symbolic.INTEGER[op.name](a, b)
         if dtype.is_bool():

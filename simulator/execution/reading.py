@@ -5,6 +5,7 @@ Two readings exist: `ValueRun` (dense.py) computes elements; timing's lowering r
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,12 @@ def place(op: Op) -> str:
     return f"{op.loc.file}:{op.loc.line}"
 
 
+@functools.cache
+def _handlers(reading: type) -> tuple[str, ...]:
+    """Names of the methods that carry out operations."""
+    return tuple(name for name in dir(reading) if name.startswith("op_"))
+
+
 class Reading(ABC):
     """State of a walk for some programs of a grid, and the methods that a reading overrides."""
 
@@ -81,7 +88,7 @@ class Reading(ABC):
         self.steps_left = step_limit
         self.step_limit = step_limit
         self.handlers: dict[str, Callable[[Op, Frame], None]] = {
-            name[3:]: getattr(self, name) for name in dir(self) if name.startswith("op_")
+            name[3:]: getattr(self, name) for name in _handlers(type(self))
         }
 
     def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ._numbers import divide, ends
 from .values import Affine, Box, Int
 
 
@@ -18,13 +19,18 @@ def _floordiv(a: Int, b: Int) -> Int:
     if isinstance(a, int) and isinstance(b, int):
         q = abs(a) // abs(b)
         return q if (a >= 0) == (b >= 0) else -q
-    with np.errstate(all="ignore"):  # the smallest int64 by -1 wraps
-        q = np.floor_divide(a, b)
-        return q + ((q * b != a) & ((np.asarray(a) < 0) != (np.asarray(b) < 0)))
+    return _divide(a, b, False)
 
 
 def _mod(a: Int, b: Int) -> Int:
-    return a - _floordiv(a, b) * b
+    return a - _floordiv(a, b) * b if isinstance(a, int) and isinstance(b, int) else _divide(a, b, True)
+
+
+def _divide(a: Int, b: Int, remainder: bool) -> np.ndarray:
+    x, y = (np.atleast_1d(np.ascontiguousarray(n, np.int64)) for n in (a, b))
+    out = np.empty(max(len(x), len(y)), np.int64)
+    divide(x, y, out, remainder)
+    return out
 
 
 def _max(a: Int, b: Int) -> Int:
@@ -73,6 +79,9 @@ COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_ADD, _SUB = INTEGER["add"], INTEGER["sub"]
+
+
 def wrap(x: Int, bits: int, signed: bool) -> Int:
     """`x` as an integer of that width: what does not fit wraps, as in the register."""
     if isinstance(x, int):
@@ -90,7 +99,10 @@ def fits(x: Int, bits: int, signed: bool = True) -> bool:
     lo, hi = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
     if isinstance(x, int):
         return lo <= x <= hi
-    return bool(x.size == 0 or (x.min() >= lo and x.max() <= hi))
+    if not x.size:
+        return True
+    least, most = ends(x)
+    return lo <= least and most <= hi
 
 
 def fit_in(x: Int, bits: int, signed: bool) -> Int:
@@ -102,8 +114,8 @@ def fit_in(x: Int, bits: int, signed: bool) -> Int:
 def affine_binary(name: str, a: Affine, b: Affine) -> Affine | None:
     """add, sub, and mul by a tile without axes, modulo 2^64: `spans` tells whether a narrower type would wrap."""
     if name in ("add", "sub"):
-        op = INTEGER[name]
-        strides = tuple(_in_64(op(x, y)) for x, y in zip(a.strides, b.strides, strict=True))
+        op = _ADD if name == "add" else _SUB
+        strides = tuple([_in_64(op(x, y)) for x, y in zip(a.strides, b.strides, strict=True)])
         return Affine(_in_64(op(a.base, b.base)), strides, a.shape)
     if name != "mul":
         return None
@@ -119,7 +131,7 @@ def _in_64(x: Int) -> Int:
 
 def flat(a: Affine) -> bool:
     """Whether the tile is one number per program."""
-    return all(isinstance(s, int) and s == 0 for s in a.strides)
+    return all([isinstance(s, int) and s == 0 for s in a.strides])
 
 
 def inside(a: Affine, low: int, high: int) -> bool:
@@ -133,7 +145,7 @@ def inside(a: Affine, low: int, high: int) -> bool:
 
 
 def _ends(x: Int) -> tuple[int, int]:
-    return (x, x) if isinstance(x, int) else (int(x.min()), int(x.max()))
+    return (x, x) if isinstance(x, int) else ends(x)
 
 
 def affine_compare(name: str, a: Affine, b: Affine) -> Box | None:

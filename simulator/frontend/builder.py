@@ -74,6 +74,11 @@ class Builder:
     def op_count(self) -> int:
         return self._ops
 
+    @property
+    def has_buffers(self) -> bool:
+        """Whether the kernel makes buffers of its own."""
+        return self._buffers > 0
+
     def new_buffer(self, prefix: str) -> str:
         """A key that no other buffer of the program has."""
         self._buffers += 1
@@ -173,6 +178,8 @@ class Builder:
 
     def broadcast_to(self, x: Operand, shape: Sequence[int]) -> Value:
         v = self.to_value(x)
+        if v.shape == shape:
+            return v
         shape = check_shape(shape)
         if v.shape == shape:
             return v
@@ -217,7 +224,7 @@ class Builder:
             if isinstance(dtype, PointerType):
                 raise KernelError("a number cannot become a pointer")
             return self.const(x, dtype)
-        if x.dtype == dtype:
+        if x.dtype is dtype or x.dtype == dtype:
             return x
         if x.is_pointer or isinstance(dtype, PointerType):
             return self._pointer_cast(x, dtype)
@@ -261,10 +268,10 @@ class Builder:
         if is_pointer(a) or is_pointer(b):
             return self._pointer_arithmetic(name, a, b)
         dtype = self._common_type(a, b, name)
-        if dtype.is_floating() and name in (*BITWISE, "floordiv"):
+        if dtype.kind == "float" and (name in BITWISE or name == "floordiv"):
             what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
             raise KernelError(f"'{name}' needs {what}, got {types_of(a, b)}")
-        if dtype.is_bool():
+        if dtype.kind == "bool":
             name = self._boolean(name)
         a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
         return self._one("binary", (a, b), dtype, a.shape, name=name)

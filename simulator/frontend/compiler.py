@@ -17,12 +17,13 @@ from .builder import Builder
 from .composite import assembled
 from .control import Control
 from .errors import called_at, compile_error
+from .expressions import method_of
 from .host import describe_function, host_call
 from .program import Loc, Program, Value
 from .rules import KernelError, describe
 from .source import Source
 from .types import AnyType, DType
-from .words import OF_PYTHON, BoundWord, Word, constexpr, unwrap
+from .words import OF_PYTHON, BoundWord, Kernel, Word, constexpr, unwrap
 
 if TYPE_CHECKING:
     from .jit import JitFunction
@@ -58,7 +59,10 @@ class Scope(Control):
     # -- errors and places -------------------------------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
-        if hasattr(node, "lineno"):
+        place = node.__dict__.get("place") if self.caller is None else None
+        if place is not None:
+            self.b.loc = place
+        elif hasattr(node, "lineno"):
             self.b.loc = self.source.loc(node, self.fn.name if self.caller else "", self.caller)
 
     def error(self, message: str, node: ast.AST) -> CompileError:
@@ -102,11 +106,11 @@ class Scope(Control):
         return None if node.value is None else self.expr(node.value)
 
     def statement(self, s: ast.stmt) -> None:
-        method = getattr(self, f"do_{type(s).__name__}", None)
+        method = method_of(type(self), "do", type(s))
         if method is None:
             raise self.error(f"{syntax.statement(s)} is not supported in a kernel{syntax.hint(s)}", s)
         self.at(s)
-        method(s)
+        method(self, s)
 
     def do_Pass(self, s: ast.Pass) -> None:
         """Nothing to do."""
@@ -183,15 +187,13 @@ class Scope(Control):
 
     def call(self, fn: Any, args: list[Any], kwargs: dict[str, Any], node: ast.AST) -> Any:
         """Call a word, a jit helper or a harmless Python function with compile-time arguments."""
-        from .jit import JitFunction
-
         fn = _word(unwrap(fn))
         self.at(node)
         if isinstance(fn, BoundWord):
             fn, args = fn.word, [fn.value, *args]
         try:
-            if isinstance(fn, JitFunction):
-                return self.inline(fn, args, kwargs)
+            if isinstance(fn, Kernel):
+                return self.inline(fn, args, kwargs)  # type: ignore[arg-type]
             if isinstance(fn, DType):
                 if len(args) != 1 or kwargs:
                     raise KernelError(
@@ -270,16 +272,19 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
     )
     program.split_words = b.split_words
     program.only_elsewhere = b.only_elsewhere
-    program.buffers = buffers.name_contents(program, b.buffer_names)
+    program.finish()
+    if b.has_buffers:
+        program.buffers = buffers.name_contents(program, b.buffer_names)
     fuse.fuse_accumulators(program)
     affine.classify(program)
     hoist.hoist(program)
+    program.finish()
     liveness.mark_atomics(program)
     wrong = cores.check(program)
     if wrong is not None:
         lines = fn.source.lines if wrong[1].file == fn.source.file else []
         raise compile_error(*wrong, lines, first)
-    return program.finish()
+    return program
 
 
 __all__ = ["BoundWord", "Return", "Scope", "Source", "compile_kernel", "constexpr"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import CompileError
 from . import buffers
@@ -18,6 +18,7 @@ from .aggregate import children, flatten, rebuild, same_structure, stays, unflat
 from .expressions import Expressions
 from .program import Region, Value
 from .rules import KernelError, describe, is_number
+from .undefined import Undefined
 from .words import unwrap
 
 if TYPE_CHECKING:
@@ -495,13 +496,6 @@ class Bind(ast.stmt):
         ast.copy_location(self, at)
 
 
-class Undefined:
-    """A name that exists on one path only; using it is an error that says why."""
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-
 class StaticRange:
     """tl.static_range: a loop that is unrolled at compile time."""
 
@@ -539,33 +533,48 @@ def _same_constant(a: Any, c: Any) -> bool:
         return False
 
 
-def _nodes(s: ast.stmt) -> list[ast.AST]:
-    """Every node of a statement. Kept with it: every compilation of a kernel asks again."""
-    found: list[ast.AST] | None = s.__dict__.get("nodes_below")
+class _Below(NamedTuple):
+    """What is in a statement: whether it may return, names that it assigns, variables of its loops."""
+
+    returns: bool
+    assigned: tuple[str, ...]
+    variables: tuple[str, ...]
+
+
+def _below(s: ast.stmt) -> _Below:
+    """Kept with the statement: every compilation of a kernel asks again."""
+    found: _Below | None = s.__dict__.get("below")
     if found is None:
-        found = s.__dict__["nodes_below"] = list(ast.walk(s))
+        found = s.__dict__["below"] = _look_below(s)
     return found
 
 
+def _look_below(s: ast.stmt) -> _Below:
+    nodes = list(ast.walk(s))
+    loops = [n.target for n in nodes if isinstance(n, ast.For)]
+    ids = {id(t) for t in loops}
+    names = [
+        n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in ids
+    ]
+    return _Below(
+        any(isinstance(n, ast.Return) for n in nodes),
+        tuple(dict.fromkeys(names)),
+        tuple(t.id for t in loops if isinstance(t, ast.Name)),
+    )
+
+
 def _returns(body: list[ast.stmt]) -> bool:
-    return any(isinstance(n, ast.Return) for s in body for n in _nodes(s))
+    return any(_below(s).returns for s in body)
 
 
 def _assigned(body: list[ast.stmt]) -> list[str]:
     """Names that statements assign, in order of first appearance."""
-    seen: dict[str, None] = {}
-    for s in body:
-        variables = {id(n.target) for n in _nodes(s) if isinstance(n, ast.For)}
-        for n in _nodes(s):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in variables:
-                seen[n.id] = None
-    return list(seen)
+    return list(dict.fromkeys(n for s in body for n in _below(s).assigned))
 
 
 def _loop_variables(body: list[ast.stmt]) -> list[str]:
     """Names that are variables of loops inside of the statements."""
-    loops = [n for s in body for n in _nodes(s) if isinstance(n, ast.For)]
-    return [n.target.id for n in loops if isinstance(n.target, ast.Name)]
+    return [n for s in body for n in _below(s).variables]
 
 
 def _undefined(then_env: dict[str, Any], other_env: dict[str, Any], line: int) -> dict[str, Undefined]:

@@ -9,6 +9,7 @@ import inspect
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from . import buffers, syntax
@@ -18,7 +19,8 @@ from .builder import Builder
 from .outside import capture_attribute, capture_global
 from .program import Value
 from .rules import COMPARISON, KernelError, describe, fold
-from .words import METHODS, BoundWord, Word, constexpr, unwrap
+from .undefined import Undefined
+from .words import METHODS, BoundWord, Kernel, Word, constexpr, unwrap
 
 if TYPE_CHECKING:
     from ..errors import CompileError
@@ -54,7 +56,20 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 }
 
 
+_NOT_LOCAL = object()
 COMPILE_TIME = (bool, int, float, str, tuple, ty.DType)  # what a constexpr may hold
+
+
+_METHODS: dict[tuple[type, type], Callable[[Any, Any], Any] | None] = {}
+
+
+def method_of(scope: type, prefix: str, node: type) -> Callable[[Any, Any], Any] | None:
+    """The method that compiles such a node, `ex_Name` and the like; None if there is none."""
+    try:
+        return _METHODS[scope, node]
+    except KeyError:
+        found = _METHODS[scope, node] = getattr(scope, f"{prefix}_{node.__name__}", None)
+        return found
 
 
 class Expressions(ABC):
@@ -86,22 +101,21 @@ class Expressions(ABC):
     def ternary(self, node: ast.IfExp) -> Any: ...
 
     def expr(self, node: ast.expr) -> Any:
-        method = getattr(self, f"ex_{type(node).__name__}", None)
+        method = method_of(type(self), "ex", type(node))
         if method is None:
             raise self.error(
                 f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node
             )
         self.at(node)
-        return method(node)
+        return method(self, node)
 
     def ex_Constant(self, node: ast.Constant) -> Any:
         return node.value
 
     def ex_Name(self, node: ast.Name) -> Any:
-        from .control import Undefined
-
-        if node.id in self.env:
-            x = unwrap(self.env[node.id])
+        x = self.env.get(node.id, _NOT_LOCAL)
+        if x is not _NOT_LOCAL:
+            x = unwrap(x)
             if isinstance(x, Undefined):
                 raise self.error(f"{x.why}; give it a value before", node)
             return x
@@ -121,10 +135,10 @@ class Expressions(ABC):
 
     def checked_global(self, x: Any, node: ast.Name) -> Any:
         """A name from outside of the kernel: constants must be simple, since they are frozen at compile time."""
-        from .jit import JitFunction
-
         held, x = x, unwrap(x)
-        if x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | JitFunction):
+        if isinstance(x, Word | ModuleType):
+            return x
+        if x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | Kernel):
             self.at(node)
             capture_global(self.b, self.fn, node.id, held, x)
             return x
@@ -167,11 +181,11 @@ class Expressions(ABC):
             return BoundWord(METHODS[node.attr], v)
         raise self.error(f"a tile has no attribute {node.attr!r}", node)
 
-    def guard(self, build: Any, node: ast.AST) -> Any:
+    def guard(self, build: Any, node: ast.AST, *args: Any) -> Any:
         """Run a builder call; a broken rule becomes an error at this node."""
         self.at(node)
         try:
-            return build()
+            return build(*args)
         except (KernelError, OverflowError) as e:
             raise self.error(str(e), node) from None
 
@@ -201,13 +215,13 @@ class Expressions(ABC):
         if name is None:
             raise self.error("`@` is not supported; use tl.dot", node)
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return self.guard(lambda: fold(name, a, b), node)
+            return self.guard(fold, node, name, a, b)
         if name == "pow":
             raise self.error(
                 "`**` of tiles or scalars of the program is not supported; multiply, or use libdevice.pow",
                 node,
             )
-        return self.guard(lambda: self.b.binary(name, a, b), node)
+        return self.guard(self.b.binary, node, name, a, b)
 
     def ex_UnaryOp(self, node: ast.UnaryOp) -> Any:
         x = self.expr(node.operand)
@@ -280,12 +294,12 @@ class Expressions(ABC):
                 raise self.error("`in` needs a tuple of compile-time values on its right", node)
             return (a in b) == isinstance(op, ast.In)
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return self.guard(lambda: _python_compare(op, a, b), node)
+            return self.guard(_python_compare, node, op, a, b)
         if isinstance(op, ast.Eq | ast.NotEq) and (
             a is None or b is None or isinstance(a, str) or isinstance(b, str)
         ):
             return isinstance(op, ast.NotEq)
-        return self.guard(lambda: self.b.compare(_COMPARE[type(op)], a, b), node)
+        return self.guard(self.b.compare, node, _COMPARE[type(op)], a, b)
 
     def ex_IfExp(self, node: ast.IfExp) -> Any:
         return self.ternary(node)
@@ -293,10 +307,10 @@ class Expressions(ABC):
     # -- containers --------------------------------------------------------------------------------------------------
 
     def ex_Tuple(self, node: ast.Tuple) -> Any:
-        return tuple(self.expr(e) for e in node.elts)
+        return tuple([self.expr(e) for e in node.elts])
 
     def ex_List(self, node: ast.List) -> Any:
-        return tuple(self.expr(e) for e in node.elts)
+        return tuple([self.expr(e) for e in node.elts])
 
     def ex_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
         """A tuple: the comprehension is unrolled, so it runs over compile-time tuples and ranges."""
@@ -343,6 +357,8 @@ class Expressions(ABC):
         return str(self.guard(lambda: _formatted(x, spec), node))
 
     def ex_Slice(self, node: ast.Slice) -> slice:
+        if node.lower is node.upper is node.step is None:
+            return slice(None)
         return slice(*(None if e is None else self.expr(e) for e in (node.lower, node.upper, node.step)))
 
     def ex_Subscript(self, node: ast.Subscript) -> Any:
@@ -355,7 +371,7 @@ class Expressions(ABC):
                 return unwrap(owner[index])
             except (TypeError, IndexError, KeyError, ValueError) as e:
                 raise self.error(f"cannot index {describe(owner)}: {e}", node) from None
-        return self.guard(lambda: self.index_tile(owner, index), node)
+        return self.guard(self.index_tile, node, owner, index)
 
     def index_tile(self, v: Value, index: Any) -> Value:
         """x[:, None] and the like: `:` keeps an axis, None adds one. Elements cannot be picked."""

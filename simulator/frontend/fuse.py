@@ -10,12 +10,18 @@ from .program import Op, Program, Region, Value
 
 def fuse_accumulators(program: Program) -> None:
     """Rewrite every such addition of the program."""
-    uses: dict[int, int] = {}
+    products = {op.results[0].id: 0 for op in program.of_kind("dot") if op.args[2] is None}
+    if not products:
+        return
     for op in program.walk():
-        for v in (*op.args, *(y for inner in op.regions for y in inner.yields)):
-            if v is not None:
-                uses[v.id] = uses.get(v.id, 0) + 1
-    _region(program.body, uses)
+        for v in op.args:
+            if v is not None and v.id in products:
+                products[v.id] += 1
+        for inner in op.regions:
+            for v in inner.yields:
+                if v.id in products:
+                    products[v.id] += 1
+    _region(program.body, products)
 
 
 def _region(region: Region, uses: dict[int, int]) -> None:
@@ -24,6 +30,8 @@ def _region(region: Region, uses: dict[int, int]) -> None:
     for i, op in enumerate(region.ops):
         for inner in op.regions:
             _region(inner, uses)
+        if not dots:
+            continue
         found = _sum_with_dot(op, dots, uses)
         if found is not None:
             product, acc = found
@@ -37,7 +45,8 @@ def _region(region: Region, uses: dict[int, int]) -> None:
                 product.loc,
             )
             gone.add(product.id)
-    region.ops = [op for op in region.ops if op.id not in gone]
+    if gone:
+        region.ops = [op for op in region.ops if op.id not in gone]
 
 
 def _sum_with_dot(op: Op, dots: dict[int, Op], uses: dict[int, int]) -> tuple[Op, Value] | None:

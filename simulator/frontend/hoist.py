@@ -6,7 +6,7 @@ stay where the kernel's author put them, since moving them would change what is 
 
 from __future__ import annotations
 
-from .program import Op, Program, Region, Value
+from .program import Op, Program, Region
 
 MOVABLE = (
     "const",
@@ -20,6 +20,7 @@ MOVABLE = (
     "addptr",
 )
 ARITHMETIC = ("binary", "compare", "cast")
+_ANY = frozenset((*MOVABLE, *ARITHMETIC))
 MAY_FAIL = ("floordiv", "mod", "pow", "shl", "shr")
 
 
@@ -41,12 +42,12 @@ def _region(region: Region) -> None:
 
 def _taken_out(loop: Op) -> list[Op]:
     """Operations of the loop's bodies that depend on nothing inside; they are removed from there."""
-    inside = {v.id for r in loop.regions for v in _defined(r)}
+    inside = {v for r in loop.regions for v in _defined(r)}
     moved: list[Op] = []
     for region in loop.regions:
         kept = []
         for op in region.ops:
-            if _movable(op) and not any(v is not None and v.id in inside for v in op.args):
+            if op.kind in _ANY and not _reads(op, inside) and _movable(op):
                 moved.append(op)
                 inside.difference_update(r.id for r in op.results)
             else:
@@ -55,11 +56,15 @@ def _taken_out(loop: Op) -> list[Op]:
     return moved
 
 
-def _defined(region: Region) -> list[Value]:
-    """Values defined in a region, those of inner regions included."""
-    out = list(region.args)
+def _reads(op: Op, values: set[int]) -> bool:
+    return any([v is not None and v.id in values for v in op.args])
+
+
+def _defined(region: Region) -> list[int]:
+    """Values (by id) defined in a region, those of inner regions included."""
+    out = [v.id for v in region.args]
     for op in region.ops:
-        out.extend(op.results)
+        out += [v.id for v in op.results]
         for inner in op.regions:
             out.extend(_defined(inner))
     return out

@@ -14,13 +14,13 @@ from .errors import at_line
 from .program import Loc, Program
 from .rules import KernelError
 from .types import AnyType
-from .words import constexpr, unwrap
+from .words import Kernel, constexpr, unwrap
 
 MAX_CACHED_PROGRAMS = 256
 Launch = Callable[["JitFunction", Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
-class JitFunction:
+class JitFunction(Kernel):
     """A kernel. `kernel[grid](args...)` runs it; `kernel.time(grid, args...)` only times it.
 
     A parameter annotated `tl.constexpr` is a compile-time value and specialises the program.

@@ -44,11 +44,11 @@ def read_by(op: Op) -> set[int]:
 
 def mark_atomics(program: Program) -> None:
     """Note on each atomic whether anybody uses the old values it gives."""
+    atomics = program.of_kind("atomic")
     used: set[int] = set()
-    for op in program.walk():
+    for op in program.walk() if atomics else ():
         used.update(v.id for v in op.args if v is not None)
         for inner in op.regions:
             used.update(v.id for v in inner.yields)
-    for op in program.walk():
-        if op.kind == "atomic":
-            op.attrs["result_used"] = op.results[0].id in used
+    for op in atomics:
+        op.attrs["result_used"] = op.results[0].id in used

@@ -27,7 +27,7 @@ def parts(program: Program) -> dict[str, Program]:
         if core == CUBE:
             words.pop("sub_vec_id", None)
         body = part.region(program.body)
-        out[core] = replace(program, body=body, split_words=words, op_count=part.count)
+        out[core] = replace(program, body=body, split_words=words, op_count=part.count).finish()
     return out
 
 

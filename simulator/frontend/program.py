@@ -68,11 +68,12 @@ class Loc:
 class Value:
     """One value of the program: a scalar (`shape == ()`), a tile, or a tile of pointers."""
 
-    __slots__ = ("dtype", "id", "loc", "name", "shape", "static")
+    __slots__ = ("dtype", "id", "is_pointer", "loc", "name", "shape", "static")
 
     def __init__(self, id: int, dtype: AnyType, shape: tuple[int, ...], loc: Loc, name: str = "") -> None:
         self.id = id
         self.dtype = dtype
+        self.is_pointer = isinstance(dtype, PointerType)
         self.shape = shape
         self.loc = loc
         self.name = name
@@ -80,10 +81,6 @@ class Value:
 
     def __repr__(self) -> str:
         return f"%{self.id}:{self.dtype}{list(self.shape) if self.shape else ''}"
-
-    @property
-    def is_pointer(self) -> bool:
-        return isinstance(self.dtype, PointerType)
 
     @property
     def numel(self) -> int:
@@ -156,6 +153,7 @@ class Program:
         default_factory=dict
     )  # words that need split cores, with their places
     _operations: tuple[Op, ...] = field(default=(), init=False, compare=False)
+    _by_kind: dict[str, list[Op]] = field(default_factory=dict, init=False, compare=False)
 
     @functools.cached_property
     def floats(self) -> dict[str, Loc]:
@@ -170,9 +168,18 @@ class Program:
         """Every operation, outer before inner, in program order."""
         return iter(self._operations or tuple(walk(self.body)))
 
+    def of_kind(self, kind: str) -> list[Op]:
+        """The operations of one kind, in program order."""
+        if not self._operations:
+            return [op for op in walk(self.body) if op.kind == kind]
+        return self._by_kind.get(kind, [])
+
     def finish(self) -> Program:
         """Called when nothing in the program changes any more: many readers walk it."""
         self._operations = tuple(walk(self.body))
+        self._by_kind = {}
+        for op in self._operations:
+            self._by_kind.setdefault(op.kind, []).append(op)
         return self
 
     def text(self) -> str:

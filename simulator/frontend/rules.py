@@ -90,6 +90,8 @@ def fold(name: str, a: Any, b: Any) -> Any:
 
 def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """Shape of a and b together: aligned right, 1 stretches."""
+    if a == b:
+        return a
     rank = max(len(a), len(b))
     wide_a, wide_b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     out = []
@@ -116,7 +118,7 @@ def describe(x: object) -> str:
 
 def float_constant(value: float, dtype: DType) -> float:
     """A constant of a floating type, rounded to it; to halves through fp32, as Triton's compiler does."""
-    if dtype.bits == 64:
+    if dtype.bits == 64 or value in (0.0, 1.0):
         return value
     with np.errstate(over="ignore"):
         single = np.float32(value)

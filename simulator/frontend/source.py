@@ -41,7 +41,16 @@ class Source:
         return Source(file, first, [r.rstrip("\r\n") for r in raw], first - 1 - header, tree)
 
     def loc(self, node: ast.AST, helper: str = "", caller: Loc | None = None) -> Loc:
-        """Place of a node; the tree counts columns in bytes, the message in characters."""
+        """Place of a node."""
+        if caller is None:
+            found: Loc | None = node.__dict__.get("place")  # every compilation of the kernel asks again
+            if found is None:
+                found = node.__dict__["place"] = self._loc(node, helper, None)
+            return found
+        return self._loc(node, helper, caller)
+
+    def _loc(self, node: ast.AST, helper: str, caller: Loc | None) -> Loc:
+        """The tree counts columns in bytes, the message in characters."""
         line = node.lineno + self.shift  # type: ignore[attr-defined]
         column = node.col_offset  # type: ignore[attr-defined]
         text = self.lines[line - self.first_line]

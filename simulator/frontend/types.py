@@ -15,9 +15,12 @@ import ml_dtypes
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DType:
-    """One element type. `bits` is the width in memory; `kind` is one of float, int, uint, bool."""
+    """One element type. `bits` is the width in memory; `kind` is one of float, int, uint, bool.
+
+    There is one object of each, those of this module: types are compared as objects.
+    """
 
     name: str
     kind: str
@@ -25,6 +28,9 @@ class DType:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
+        return _made, (self.name,)
 
     @property
     def itemsize(self) -> int:
@@ -97,6 +103,11 @@ class DType:
     def fp_mantissa_width(self) -> int:
         """Stored mantissa bits of a floating type (Triton counts those of float64 as 53)."""
         return _MANTISSA[self.name]
+
+
+def _made(name: str) -> DType:
+    """The type of that name, for copies and pickles."""
+    return _EVERY[name]
 
 
 def _is_named(name: str) -> Callable[[DType], bool]:
@@ -226,6 +237,7 @@ ALL = (
     float64,
 )
 
+_EVERY = {t.name: t for t in (*ALL, float8e4nv, float8e4b8, float8e4b15, float8e5, float8e5b16, void)}
 _STORAGE: dict[str, np.dtype] = {
     "int1": np.dtype(np.bool_),
     "fp16": np.dtype(np.float16),
@@ -290,8 +302,7 @@ def of_argument(value: bool | int | float) -> DType:
     return int64 if value < 2**63 else uint64
 
 
-def _kind_rank(t: DType) -> int:
-    return {"bool": 0, "int": 1, "uint": 1, "float": 2}[t.kind]
+_KIND_RANK = {"bool": 0, "int": 1, "uint": 1, "float": 2}
 
 
 def _promote_ints(a: DType, b: DType) -> DType:
@@ -306,6 +317,8 @@ def promote(a: DType, b: DType, division: bool = False) -> DType:
 
     `division` is for / and %, which widen halves to fp32.
     """
+    if a.kind != "float" and b.kind != "float":
+        return _promote_ints(a, b)
     if float64 in (a, b):
         return float64
     if float32 in (a, b):
@@ -313,14 +326,14 @@ def promote(a: DType, b: DType, division: bool = False) -> DType:
     if float16 in (a, b):
         return float32 if division else float16
     if bfloat16 in (a, b):
-        return bfloat16 if a == b and not division else float32
+        return bfloat16 if a is b and not division else float32
     return _promote_ints(a, b)
 
 
 def promote_with_constant(tensor: DType, value: bool | int | float, division: bool = False) -> DType:
     """Type of `tensor op python_number`: the number takes the tensor's type unless its kind is higher."""
     const = of_constant(value)
-    if _kind_rank(const) > _kind_rank(tensor):
+    if _KIND_RANK[const.kind] > _KIND_RANK[tensor.kind]:
         return promote(tensor, const, division)
     return promote(tensor, tensor, division)
 

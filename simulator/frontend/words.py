@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -25,6 +25,10 @@ from .rules import KernelError
 METHODS: dict[str, Word] = {}
 # Python functions that are words inside of a kernel, as in Triton; filled by the language.
 OF_PYTHON: dict[Any, Word] = {}
+
+
+class Kernel:
+    """Base of `JitFunction`, for those that jit.py needs itself."""
 
 
 class Word:
@@ -44,8 +48,30 @@ class Word:
         _, *taken = inspect.signature(self.build).parameters.values()
         return inspect.Signature([p.replace(annotation=p.empty) for p in taken])
 
+    @functools.cached_property
+    def _plain(self) -> tuple[tuple[str, ...], int] | None:
+        """(names, how many of them must be given) if all may be given by place or by name; else None."""
+        taken = self.signature.parameters.values()
+        if any(p.kind != p.POSITIONAL_OR_KEYWORD for p in taken):
+            return None
+        return tuple(p.name for p in taken), sum(p.default is p.empty for p in taken)
+
+    def _fits(self, count: int, named: Collection[str]) -> bool:
+        """Whether so many arguments by place and those by name are right; where in doubt `bind` is asked."""
+        if self._plain is None:
+            return False
+        names, least = self._plain
+        by_name = names[count:]
+        return (
+            count <= len(names)
+            and all(n in by_name for n in named)
+            and all(n in named for n in names[count:least])
+        )
+
     def check(self, args: list[Any], kwargs: dict[str, Any]) -> None:
         """Raise `KernelError` if the arguments do not fit the signature."""
+        if self._fits(len(args), kwargs):
+            return
         try:
             self.signature.bind(*args, **kwargs)
         except TypeError as e:

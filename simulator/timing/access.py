@@ -2,62 +2,88 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..execution.values import Affine, Box
+from ..execution._numbers import all_bits
+from ..execution.copy import MAX_RANK, Region
+from ..execution.values import Affine
+from ._traffic import traffic as fill
 from .geometry import BLOCK_BYTES
 
 Count = Any  # int, or int64 array over the active programs
+Box = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # strides, lows, highs and shape of a `Region`
 
 
-def element_counts(affine: Affine, mask: Any) -> tuple[Count, ...]:
-    """Selected indices per axis."""
-    if isinstance(mask, Box):
-        return mask.counts()
-    if mask is None or mask is True:
-        return affine.shape
-    return (
-        (np.asarray(mask).astype(np.int64), *affine.shape[1:])
-        if affine.shape
-        else (np.asarray(mask).astype(np.int64),)
-    )
+REQUEST_BYTES = 128  # the smallest request (DOC data movement guide, MSO)
+LINE_BYTES = (
+    512  # DOC data movement guide: a burst is cut into requests that end where a line of 512 bytes does
+)
 
 
-def burst_elements(affine: Affine, counts: tuple[Count, ...]) -> Count:
-    """Length of the contiguous runs: axes from the innermost outward while each continues where the last one ends.
+def traffic(affine: Affine, itemsize: int, region: Region) -> tuple[Any, Count, Count]:
+    """(bytes on the way, bursts, elements) of a regular access: numbers, or arrays over its programs.
 
-    A program whose rows are cut short moves them one by one, whatever the other programs do.
+    A burst is a contiguous run: axes from the innermost outward while each continues where the last one ends. A program
+    whose rows are cut short moves them one by one, whatever the other programs do. Each burst is rounded up to a block of
+    32 bytes, and weighs more, at least 1, if it starts inside of a line: a burst of n bytes at addresses that are multiples
+    of g touches 1 + (n - g) / 512 lines on average, and each is fetched whole. EX data_copy: rows of 512 bytes take 1.97
+    times as long where they start anywhere, rows of 2048 bytes 1.28 times; rows at multiples of 128 bytes pay, too (catlass
+    34, 4096 x 4096 x 40000). The only burst of a transfer, if it starts and ends with requests of 128 bytes, shares its
+    first and last line with its neighbours, on the way at the same moment.
     """
-    run: Count = 1
-    width = 1
-    whole: Any = True  # whether all axes so far are complete, per program
-    for stride, n, count in reversed(list(zip(affine.strides, affine.shape, counts, strict=False))):
-        if n == 1:
-            continue
-        if not isinstance(stride, int) or abs(stride) != width:
-            break
-        run = run * count if whole is True else np.where(whole, run * count, run)
-        whole = whole & (count == n)
-        if not np.any(whole):
-            break
-        whole = True if np.all(whole) else whole
-        width *= n
-    return run
+    return _figures(affine, itemsize, region)[:3]
 
 
-def transfer_bytes(affine: Affine, mask: Any, itemsize: int) -> tuple[Count, Count, Count]:
-    """(bytes moved, bursts, elements): each burst is rounded up to a 32-byte block."""
-    counts = element_counts(affine, mask)
-    total = _product(counts)
-    run = burst_elements(affine, counts)
-    if isinstance(total, int) and isinstance(run, int):
-        bursts: Count = total // run if run else 0
-        return bursts * -(-run * itemsize // BLOCK_BYTES) * BLOCK_BYTES, bursts, total
-    run = np.maximum(np.asarray(run), 1)
-    bursts = np.asarray(total) // run
-    return bursts * (-(-run * itemsize // BLOCK_BYTES)) * BLOCK_BYTES, bursts, np.asarray(total)
+def line_requests(affine: Affine, itemsize: int, region: Region) -> Any:
+    """Lines that all bursts touch, each burst for itself: the requests of a load past L2; see `traffic`."""
+    return _figures(affine, itemsize, region)[3]
+
+
+def _figures(affine: Affine, itemsize: int, region: Region) -> tuple[Any, Count, Count, Any]:
+    """`traffic` and `line_requests`; only arrays where programs differ, as far as that is known without a look at them."""
+    plain = [isinstance(s, int) for s in affine.strides]
+    axes = sum(p << k for k, p in enumerate(plain, MAX_RANK - len(plain)))
+    box = (region.strides, region.lows, region.highs, region.shape)
+    if not (region.full and all(plain)):
+        return _each(region.starts, region.origin, box, axes, itemsize)
+    base = affine.base
+    if isinstance(base, int):
+        return _alike(base % LINE_BYTES, affine.strides, affine.shape, itemsize)
+    if not all_bits(base) * itemsize % LINE_BYTES:
+        return _alike(0, affine.strides, affine.shape, itemsize)
+    amount, bursts, elements, lines = _each(region.starts, region.origin, box, axes, itemsize)
+    return amount, int(bursts[0]), int(elements[0]), lines
+
+
+@lru_cache(maxsize=4096)
+def _alike(
+    base: int, strides: tuple[int, ...], shape: tuple[int, ...], itemsize: int
+) -> tuple[float, int, int, float]:
+    """Of whole tiles that start alike. base: address of the first element, up to whole lines."""
+    pad = MAX_RANK - len(shape)
+    lengths = np.array((1,) * pad + shape, np.int64)
+    box = (
+        np.array([(0,) * pad + strides], np.int64),
+        np.zeros((1, MAX_RANK), np.int64),
+        lengths[None],
+        lengths,
+    )
+    amount, bursts, elements, lines = _each(np.array([base]), 0, box, (1 << MAX_RANK) - 1, itemsize)
+    return float(amount[0]), int(bursts[0]), int(elements[0]), float(lines[0])
+
+
+def _each(
+    starts: np.ndarray, origin: int, box: Box, plain: int, itemsize: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of each program. plain: axes (as bits) whose stride is one number for all of them."""
+    n = len(starts)
+    amount, bursts, elements, lines = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    sizes = (itemsize, BLOCK_BYTES, LINE_BYTES, REQUEST_BYTES)
+    fill(starts, origin, *box, plain, *sizes, amount, bursts, elements, lines)
+    return amount, bursts, elements, lines
 
 
 def averages(rows: np.ndarray) -> np.ndarray:
@@ -71,58 +97,6 @@ def averages(rows: np.ndarray) -> np.ndarray:
 MOST_KEYS = (
     1 << 62
 )  # programs of one turn always keep below it; so many turns at once are walked one by one instead
-REQUEST_BYTES = 128  # the smallest request (DOC data movement guide, MSO)
-LINE_BYTES = (
-    512  # DOC data movement guide: a burst is cut into requests that end where a line of 512 bytes does
-)
-
-
-def line_weight(affine: Affine, counts: tuple[Count, ...], itemsize: int) -> Any:
-    """By how much bursts that start inside of a line are dearer than those that start with one, at least 1; per program.
-
-    A burst of n bytes at addresses that are multiples of g touches 1 + (n - g) / 512 lines on average, and each is fetched
-    whole. EX data_copy: rows of 512 bytes take 1.97 times as long where they start anywhere, rows of 2048 bytes 1.28 times;
-    rows at multiples of 128 bytes pay, too (catlass 34, 4096 x 4096 x 40000). The only burst of a transfer, if it starts and
-    ends with requests of 128 bytes, shares its first and last line with its neighbours, on the way at the same moment.
-    """
-    grain = _grain(affine, itemsize)
-    if np.all(grain >= LINE_BYTES):
-        return 1.0
-    run = np.maximum(np.asarray(burst_elements(affine, counts)), 1)
-    length = run * itemsize
-    lines = 1.0 + (length - grain) / LINE_BYTES
-    weight = np.maximum(1.0, lines / np.maximum(1.0, length / LINE_BYTES))
-    alone = (grain >= REQUEST_BYTES) & (_product(counts) <= run)
-    return 1.0 if np.all(alone) else np.where(alone, 1.0, weight)
-
-
-def line_requests(affine: Affine, counts: tuple[Count, ...], itemsize: int) -> Any:
-    """Lines that all bursts touch, each burst for itself: the requests of a load past L2, per program or for all alike.
-
-    A burst of n bytes at multiples of g touches 1 + (n - g) / 512 lines on average; see `line_weight` for g.
-    """
-    run = np.maximum(np.asarray(burst_elements(affine, counts)), 1)
-    grain = _grain(affine, itemsize)
-    length = -(-run * itemsize // grain) * grain
-    lines = _product(counts) // run * (1.0 + (length - grain) / LINE_BYTES)
-    return float(lines) if np.ndim(lines) == 0 else lines
-
-
-def _product(counts: tuple[Count, ...]) -> Count:
-    """Elements that an access selects."""
-    total: Count = 1
-    for count in counts:
-        total = total * count
-    return total
-
-
-def _grain(affine: Affine, itemsize: int) -> Any:
-    """The largest power of two up to a line that divides the address of every burst, per program."""
-    bits = np.abs(np.asarray(affine.base)) * itemsize | LINE_BYTES
-    for step, n in zip(affine.strides, affine.shape, strict=True):
-        if n > 1 and not (isinstance(step, int) and abs(step) == 1):
-            bits = bits | np.abs(np.asarray(step)) * itemsize
-    return bits & -bits
 
 
 def sharers(starts: np.ndarray, numbers: np.ndarray, times: int, cores: int) -> Any:

@@ -47,7 +47,7 @@ class CubeLowering(Walker):
             self._transfer(op, wiring.cube_mte2, wiring.cube_read, amount, every, what)  # type: ignore[attr-defined]
             return
         assert isinstance(r.dtype, DType)
-        amount, bursts, elements = self.traffic(pointer.offsets, mask, r.dtype.itemsize)  # type: ignore[attr-defined]
+        amount, bursts, elements = self.traffic(pointer.tensor, pointer.offsets, mask, r.dtype.itemsize)  # type: ignore[attr-defined]
         self._check_bursts(op, r, bursts, elements)  # type: ignore[attr-defined]
         first, many = self.first_share(op, pointer, mask, amount)  # type: ignore[attr-defined]
         least = self.least_in(op, plan.l1_way, pointer, mask, (amount, bursts), many)  # type: ignore[attr-defined]
@@ -94,7 +94,7 @@ class CubeLowering(Walker):
         writes, clobbers = self.target(r)  # type: ignore[attr-defined]
         slots = {"writes": (middle.number,), "clobbers": middle.targets[0][1]}
         assert isinstance(pointer.offsets, Affine)
-        amount, rows, _ = self.traffic(pointer.offsets, mask, plan_bytes(r) // r.numel)  # type: ignore[attr-defined]
+        amount, rows, _ = self.traffic(pointer.tensor, pointer.offsets, mask, plan_bytes(r) // r.numel)  # type: ignore[attr-defined]
         first, many = self.first_share(op, pointer, mask, amount)  # type: ignore[attr-defined]
         latency = plan.product.number("path.gm_to_l1.fixed_cycles")
         least = self.least_in(op, plan.l1_way, pointer, mask, (amount, rows), many)  # type: ignore[attr-defined]
@@ -228,7 +228,7 @@ class CubeLowering(Walker):
             else Affine(0, (0,) * len(v.shape), v.shape)
         )
         amount, bursts, elements = self.traffic(  # type: ignore[attr-defined]
-            offsets, mask if _boxed(mask) else None, v.dtype.itemsize
+            pointer.tensor, offsets, mask if _boxed(mask) else None, v.dtype.itemsize
         )
         self._check_bursts(op, v, bursts, elements)  # type: ignore[attr-defined]
         reads = self.slots_of(v)  # type: ignore[attr-defined]

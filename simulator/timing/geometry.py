@@ -81,12 +81,26 @@ class Definitions:
         self.by_value: dict[int, Op] = {r.id: op for op in program.walk() for r in op.results}
         self.parameters = {v.id for v in program.params.values()}
         self.folded: set[int] = set()  # results that cost nothing where they are used (homes.py)
+        self.roots: dict[int, Value | None] | None = (
+            None  # those found so far, once `folded` does not change any more
+        )
+
+    def settle(self) -> None:
+        """Nothing is folded any more."""
+        self.roots = {}
 
     def of(self, v: Value) -> Op | None:
         return self.by_value.get(v.id)
 
     def root(self, v: Value) -> Value | None:
         """The value in a buffer or register behind views; None if the tile is symbolic and has no bytes."""
+        if self.roots is None:
+            return self._root(v)
+        if v.id not in self.roots:
+            self.roots[v.id] = self._root(v)
+        return self.roots[v.id]
+
+    def _root(self, v: Value) -> Value | None:
         op = self.of(v)
         if v.is_pointer or (v.static is not None and v.static.kind in ("affine", "box")):
             return None

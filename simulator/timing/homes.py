@@ -94,6 +94,7 @@ class Homes:
             for op in program.walk():
                 self._classify(op)
             self.in_place = {op.id for op in program.walk() if op.id in self.made_for and self._at_home(op)}
+        definitions.settle()
 
     def home(self, v: Value) -> str:
         return self.of_value.get(v.id, UB)

@@ -48,11 +48,11 @@ def grown(x: Any, by: Any, turns: np.ndarray, index: np.ndarray) -> Any:
         return Pointers(x.tensor, grown(x.offsets, by, turns, index))
     if isinstance(x, Affine):
         return Affine(grown(x.base, by, turns, index), x.strides, x.shape)
-    if not np.any(by):
+    if not (by if isinstance(by, int) else by.any()):
         return take(x, index)
     lanes = len(index) // len(turns)
-    start, step = np.broadcast_to(x, lanes), np.broadcast_to(by, lanes)
-    return (start + turns[:, None] * step).reshape(-1)
+    out = turns[:, None] * by + x
+    return out.reshape(-1) if out.shape[1] == lanes else np.repeat(out, lanes)
 
 
 def after(x: Any, by: Any, turns: int) -> Any:
@@ -86,6 +86,8 @@ def equal(a: Any, b: Any) -> bool:
 def _equal_numbers(a: Any, b: Any) -> bool:
     if isinstance(b, Pointers | Affine | Box):
         return False
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape and a.dtype == b.dtype:
+        return bool((a == b).all())
     x, y = np.asarray(a), np.asarray(b)
     kinds = {x.dtype.kind, y.dtype.kind}
     if len(kinds) > 1 or x.shape[1:] != y.shape[1:]:

@@ -13,11 +13,12 @@ import numpy as np
 from ..execution.anywhere import Anywhere
 from ..execution.copy import Region as AccessRegion
 from ..execution.copy import check
+from ..execution.memory import Tensor
 from ..execution.reading import DataDependentError, place
 from ..execution.values import Affine, Box, Opaque, Pointers
 from ..frontend.program import Loc, Op, Region, Value
 from ..frontend.types import DType
-from .access import averages, element_counts, line_requests, line_weight, sharers, transfer_bytes
+from .access import averages, line_requests, sharers, traffic
 from .buffer_lower import RECORDED, BufferLowering
 from .cache import FirstTouch
 from .cost import Cost
@@ -70,6 +71,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         self.pending_bias = {}
         self.pending = 0
         self.pending_loc = Loc("", 0)
+        self.last_region: tuple[Any, ...] | None = None
         self.last_active = numbers
         self.last_columns: np.ndarray = numbers - numbers[0]
 
@@ -336,7 +338,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         if not isinstance(pointer.offsets, Affine) or not boxed(mask):
             self._discrete(op, r, True, "load", writes=writes, clobbers=clobbers)
             return
-        amount, bursts, elements = self.traffic(pointer.offsets, mask, _itemsize(r))
+        amount, bursts, elements = self.traffic(pointer.tensor, pointer.offsets, mask, _itemsize(r))
         self._check_bursts(op, r, bursts, elements)
         first, many = self.first_share(op, pointer, mask, amount)
         what = {
@@ -390,11 +392,21 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
                 own = {**how, "occupancy": least_cycles}
                 self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **own)
 
-    def traffic(self, offsets: Affine, mask: Any, itemsize: int) -> tuple[Any, Any, Any]:
+    def traffic(self, tensor: Tensor, offsets: Affine, mask: Any, itemsize: int) -> tuple[Any, Any, Any]:
         """(bytes on the way, bursts, elements) of a regular access."""
-        amount, bursts, elements = transfer_bytes(offsets, mask, itemsize)
-        weight = line_weight(offsets, element_counts(offsets, mask), itemsize)
-        return (amount if np.all(weight == 1.0) else amount * weight), bursts, elements
+        return traffic(offsets, itemsize, self.region_of(tensor, offsets, mask))
+
+    def region_of(self, tensor: Tensor, offsets: Any, mask: Any) -> AccessRegion:
+        """Where an affine access of all programs touches its tensor. Asked more than once about each access."""
+        known = self.last_region
+        if known is None or any(
+            [a is not b for a, b in zip(known, (tensor, offsets, mask, self.active), strict=False)]
+        ):
+            region = AccessRegion(tensor, offsets, mask, len(self.active))
+            known = self.last_region = (tensor, offsets, mask, self.active, region)
+        region = known[4]
+        assert isinstance(region, AccessRegion)
+        return region
 
     def least(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> dict[str, Any]:
         """What a record says of the cycles that a transfer takes at least: on average over the programs."""
@@ -406,13 +418,13 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         }
 
     def least_in(
-        self, op: Op, way: Way, pointer: Pointers, mask: Any, traffic: tuple[Any, Any], sharers: Any
+        self, op: Op, way: Way, pointer: Pointers, mask: Any, moved: tuple[Any, Any], sharers: Any
     ) -> dict[str, Any]:
         """`least` of a regular load of so many (bytes, rows); `slow`: the cycles if memory gives it, where they differ."""
-        amount, rows = traffic
+        amount, rows = moved
         if op.attrs.get("cache") == ".cv":
-            counts = element_counts(pointer.offsets, mask)
-            lines = line_requests(pointer.offsets, counts, _itemsize(op.results[0]))
+            region = self.region_of(pointer.tensor, pointer.offsets, mask)
+            lines = line_requests(pointer.offsets, _itemsize(op.results[0]), region)
             return self.least(way.past_l2(), lines, amount, sharers)
         found, slower = self.least(way, rows, amount, sharers), way.from_memory(rows, amount)
         if slower is not None:
@@ -446,7 +458,11 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         self, op: Op, pointer: Pointers, mask: Any, what: str, numbers: np.ndarray
     ) -> AccessRegion:
         """Where an affine access touches its tensor; out of bounds is an error here as it is with values."""
-        region = AccessRegion(pointer.tensor, pointer.offsets, mask, len(numbers))
+        region = (
+            self.region_of(pointer.tensor, pointer.offsets, mask)
+            if numbers is self.active
+            else AccessRegion(pointer.tensor, pointer.offsets, mask, len(numbers))
+        )
         check(
             pointer.tensor, region, numbers if self.subs == 1 else numbers % self.total, what, self.site(op)
         )
@@ -527,7 +543,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             return
         channel = self.way_out(op, pointer, mask, self.plan.wiring.write, self.plan.wiring.mte3)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
-        amount, bursts, elements = self.traffic(offsets, mask, _itemsize(v))
+        amount, bursts, elements = self.traffic(pointer.tensor, offsets, mask, _itemsize(v))
         self._check_bursts(op, v, bursts, elements)
         self._add(
             self.plan.wiring.mte3,

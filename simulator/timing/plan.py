@@ -299,6 +299,8 @@ class Plan:
 
         The pipe starts one row after the other, and the part of L2 that holds an address serves one core after the other.
         """
+        if isinstance(sharers, float) and isinstance(bursts, int) and isinstance(way.row, int | float):
+            return float(max(way.interval, bursts * way.row))
         cycles = np.maximum(way.interval, np.multiply(bursts, way.row))
         if isinstance(sharers, float):
             return float(cycles) if cycles.ndim == 0 else cycles

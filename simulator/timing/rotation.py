@@ -42,7 +42,7 @@ class Rotation:
 
     def after(self, slots: Slots, gains: Mapping[Any, int], turns: int, last: bool) -> Slots:
         """The slots so many turns later. last: no other loop is walked around this one, so that all counts are known."""
-        if all(s >= 0 for s in slots):
+        if not slots or min(slots) >= 0:
             return slots
         out: list[int] = []
         for s in slots:

@@ -38,6 +38,8 @@ LEAST = 4  # turns for which a walk of all at once pays
 ELEMENTS = 1 << 24  # of index tiles that are held element by element, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
 PRODUCTS = ("products of L0A", "products of L0B")  # the counts by which halves of L0 alternate
+CHECKED = ("compare", "cast", "addptr", "reshape", "bitcast")
+FORMS = (Affine, Pointers)
 EXACT = 1 << 61  # differences of numbers below that fit 64 bits
 
 
@@ -163,11 +165,14 @@ class Turns(Lowering):
         if self.series is None:
             super().region(region, frame)
             return
+        values = frame.values
         for op in region.ops:
-            self._check_operands(op, frame)
+            if op.kind in CHECKED:
+                self._check_operands(op, frame)
             self.handlers[op.kind](op, frame)
             for r in op.results:
-                _check_form(frame.values[r.id])
+                if isinstance(values[r.id], FORMS):
+                    _check_form(values[r.id])
 
     def _check_operands(self, op: Op, frame: Frame) -> None:
         """What the walk decides by the numbers of all programs together must not be decided by other turns' numbers."""
@@ -283,6 +288,8 @@ class Turns(Lowering):
         """A warning belongs to a turn: one that is new would have to wait for its place among them."""
         if self.series is None:
             super()._check_bursts(op, v, bursts, elements)
+            return
+        if isinstance(bursts, int) and isinstance(elements, int) and (bursts <= 1 or bursts != elements):
             return
         known = len(self.plan.warnings)
         by_turn = ((-1, len(self.active) // self.times), len(self.active))

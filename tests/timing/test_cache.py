@@ -11,7 +11,7 @@ from ascendtile.simulator.execution.copy import Region
 from ascendtile.simulator.execution.memory import Tensor
 from ascendtile.simulator.execution.values import Affine
 from ascendtile.simulator.frontend import types as ty
-from ascendtile.simulator.timing.access import element_counts, line_weight, sharers
+from ascendtile.simulator.timing.access import sharers, traffic
 from ascendtile.simulator.timing.cache import FirstTouch
 
 LINE = 128  # bytes
@@ -95,8 +95,8 @@ def test_stores_run_at_the_pace_of_l2_until_it_is_full():
 
 def test_bursts_that_start_inside_of_a_line_weigh_more():
     def weight(base, pitch, columns):
-        tile = Affine(base, (pitch, 1), (64, columns))
-        return float(line_weight(tile, element_counts(tile, None), 2))
+        tile, x = Affine(base, (pitch, 1), (64, columns)), tensor(1 << 16)
+        return traffic(tile, 2, Region(x, tile, None, 1))[0] / (64 * columns * 2)
 
     assert weight(0, 12288, 256) == 1
     assert weight(0, 12287, 256) == pytest.approx(1.97, rel=0.02)  # EX data_copy: 422.5 against 214.5 us

@@ -1,6 +1,7 @@
 """Lines of 512 bytes: what rows shorter than a line cost from memory, past L2 and from L2; rows that start inside of one."""
 
 import importlib.util
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.execution.copy import Region
+from ascendtile.simulator.execution.memory import Tensor
 from ascendtile.simulator.execution.values import Affine
-from ascendtile.simulator.timing.access import LINE_BYTES, line_requests, line_weight
+from ascendtile.simulator.frontend import types as ty
+from ascendtile.simulator.timing.access import LINE_BYTES, line_requests, traffic
 
 _spec = importlib.util.spec_from_file_location("turns_tests", Path(__file__).with_name("test_turns.py"))
 together = importlib.util.module_from_spec(_spec)
@@ -103,6 +107,16 @@ def rows(count, length, pitch, base=0):
     return Affine(base, (pitch, 1), (count, length))
 
 
+def region(access):
+    n = 1 << 40
+    return Region(Tensor("x", ty.float16, (n,), None, 0, n, True, 0), access, None, 1)
+
+
+def weight_of(access):
+    """Bytes on the way over bytes of its rows, which are whole blocks."""
+    return traffic(access, 2, region(access))[0] / (2 * math.prod(access.shape))
+
+
 @pytest.mark.parametrize(
     ("length", "pitch", "base", "weight"),
     [
@@ -116,13 +130,13 @@ def rows(count, length, pitch, base=0):
 )
 def test_rows_that_start_inside_of_a_line_touch_one_more(length, pitch, base, weight):
     access = rows(64, length, pitch, base)
-    assert line_weight(access, access.shape, 2) == weight
+    assert weight_of(access) == weight
 
 
 def test_one_long_burst_shares_its_ends_with_the_next():
     """Blocks of 16 192 elements one after the other: no line is fetched twice."""
-    assert line_weight(Affine(16192, (1,), (16192,)), (16192,), 2) == 1.0
-    assert line_weight(Affine(1, (1,), (512,)), (512,), 2) > 1.4
+    assert weight_of(Affine(16192, (1,), (16192,))) == 1.0
+    assert weight_of(Affine(1, (1,), (512,))) > 1.4
 
 
 @given(st.integers(2, 40), st.integers(1, 2000), st.integers(0, 8), st.integers(0, 999))
@@ -132,4 +146,4 @@ def test_line_requests_are_the_lines_on_average_over_all_starts(count, length, g
     access = rows(count, length, pitch)
     starts = np.arange(0, LINE_BYTES, 2 << grain)
     exact = np.mean((starts + 2 * length - 1) // LINE_BYTES + 1) * count
-    assert line_requests(access, access.shape, 2) == pytest.approx(exact)
+    assert line_requests(access, 2, region(access)) == pytest.approx(exact)

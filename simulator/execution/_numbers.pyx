@@ -1,0 +1,45 @@
+"""Integer scalars of all programs: their ends, quotients and remainders as C has them. Loops only."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+
+
+def ends(x):
+    """(smallest, largest) of an array that is not empty."""
+    cdef const int64_t[::1] view
+    cdef int64_t i, low, high
+    try:
+        view = x
+    except (ValueError, TypeError):  # of another type, or not in one piece
+        return int(x.min()), int(x.max())
+    low = high = view[0]
+    with nogil:
+        for i in range(1, view.shape[0]):
+            low = min(low, view[i])
+            high = max(high, view[i])
+    return low, high
+
+
+def all_bits(const int64_t[::1] x):
+    """The bits that any of them has."""
+    cdef int64_t i, out = 0
+    for i in range(x.shape[0]):
+        out |= x[i]
+    return out
+
+
+@cython.cdivision(True)
+cdef inline int64_t quotient(int64_t a, int64_t b) noexcept nogil:
+    """Toward zero; the smallest number by -1 wraps."""
+    return <int64_t>(0 - <uint64_t>a) if b == -1 else a // b
+
+
+def divide(const int64_t[::1] a, const int64_t[::1] b, int64_t[::1] out, bint remainder):
+    """out = a / b toward zero, or what is left of `a`; one number stands for all. No `b` is 0."""
+    cdef int64_t i, x, y, q
+    cdef int64_t step_a = a.shape[0] > 1, step_b = b.shape[0] > 1
+    with nogil:
+        for i in range(out.shape[0]):
+            x, y = a[i * step_a], b[i * step_b]
+            q = quotient(x, y)
+            out[i] = <int64_t>(<uint64_t>x - <uint64_t>q * <uint64_t>y) if remainder else q

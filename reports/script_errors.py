@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ascendtile.simulator as simulator
+from ascendtile.simulator import knobs
 from ascendtile.simulator.errors import AscendtileError, UsageError
 from ascendtile.simulator.triton_shim import importing, standin, torch_devices
 
@@ -120,9 +121,9 @@ def _inside(error: Exception, script: Script) -> bool:
         return False
     if isinstance(error, ImportError | AttributeError) and files and files[-1] in IMPORTING:
         return False  # said on purpose, of a name that a stand-in lacks
-    ours = [
-        is_ours(file, script) and file != torch_devices.__file__ for file in files
-    ]  # that one only passes on
+    passing = (torch_devices.__file__, knobs.__file__)  # these only pass on what they are asked
+    files = files[:-1] if files and files[-1] in passing else files
+    ours = [is_ours(file, script) and file not in passing for file in files]
     if False not in ours:
         return True
     first = ours.index(False)

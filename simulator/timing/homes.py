@@ -35,10 +35,11 @@ def looks_through(op: Op) -> bool:
 
 def is_fractal(op: Op) -> bool:
     """Whether a permutation says that columns of 32 bytes are the blocks of a row: (..., blocks, rows, C0) as (..., rows,
-    blocks, C0). L1 keeps matrices that way (NZ), so that a tile that comes so (NC1HWC0, FRACTAL_Z) is one already.
+    blocks, C0). L1 keeps matrices that way (NZ), so that a tile that comes so (NC1HWC0, FRACTAL_Z) is one already. Of three
+    axes the first counts matrices of a batch, which have no common blocks.
     """
     order, r = op.attrs["order"], op.results[0]
-    if len(order) < 3 or r.is_pointer or r.shape[-1] * element_bits(r) != 8 * BLOCK_BYTES:
+    if len(order) < 4 or r.is_pointer or r.shape[-1] * element_bits(r) != 8 * BLOCK_BYTES:
         return False
     others = (*order[:-2], order[-1])
     return order[-1] == len(order) - 1 and others == tuple(sorted(others))

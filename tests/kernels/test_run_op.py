@@ -95,6 +95,10 @@ def test_time_only_needs_no_memory(op):
                 "grad_output": (1 << 20, 1 << 20, 1, 1),
             },
         ),
+        "convolution": (
+            {"input": (16, 64, 128, 128), "weight": (64, 64, 3, 3), "bias": (64,)},
+            {"input": (1 << 20, 1 << 20, 1, 1), "weight": (1, 1 << 20, 1, 1), "bias": (1,)},
+        ),
         "batch_norm_statistics": ({"n": 16, "c": 64, "space": (128, 128)}, {"n": 1 << 20, "c": 1 << 20}),
         "group_norm": ({"n": 16, "c": 64, "space": (128, 128)}, {"n": 1 << 20, "c": 1 << 20}),
         "rms_norm": ({"rows": 1 << 11, "cols": 1 << 13}, {"rows": 1 << 20, "cols": 1 << 20}),

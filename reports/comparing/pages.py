@@ -23,6 +23,9 @@ MOST_SETTINGS = 12
 def difference_page(d: RunDifference) -> RenderableType:
     """Two runs: the whole, what differs in the choices, then lines, pipes, waits, bounds, buffers."""
     longer = max(d.time.first or 0.0, d.time.second or 0.0)
+    faster = (
+        [fact("B is", _verdict(d.time), style="bold")] if None not in (d.time.first, d.time.second) else []
+    )
     tables = (
         ("time by source line", (*d.lines, d.other), True),
         ("pipes, busy", d.busy, True),
@@ -34,11 +37,12 @@ def difference_page(d: RunDifference) -> RenderableType:
         title_line(d.first),
         fact("A", _who(d, first=True)),
         fact("B", _who(d, first=False)),
-        fact("B is", _verdict(d.time), style="bold"),
+        *faster,
         *_settings(d),
         *(row for block in blocks for row in block),
         *_sizes("buffers at their peak, KiB", d.buffers, 1024),
         *_sizes("moved, MiB", d.traffic, 1024**2),
+        *_errors(d),
     )
 
 
@@ -48,7 +52,8 @@ def _who(d: RunDifference, first: bool) -> str:
     limit = (
         f"; bound {words.meaning(bound.name)}, {words.percent(bound.fraction)} of it reached" if bound else ""
     )
-    return f"{facts.product_name(run)}  {words.micros(run.time_us)} us{limit}"
+    time = f"{words.micros(run.time_us)} us" if facts.timed(run) else "values only"
+    return f"{facts.product_name(run)}  {time}{limit}"
 
 
 def _verdict(time: Pair) -> str:
@@ -93,6 +98,15 @@ def _sizes(title: str, pairs: tuple[Pair, ...], unit: int) -> Block:
     return [Text(), table]
 
 
+def _errors(d: RunDifference) -> Block:
+    if not d.errors:
+        return []
+    table = make_table(("errors against float64", 47), (">A", 9), (">B", 9))
+    for p in d.errors:
+        add_row(table, p.name, *("-" if x is None else words.figure(x) for x in (p.first, p.second)))
+    return [Text(), table]
+
+
 def _cell(x: float | None) -> str:
     return "-" if x is None else words.micros(x)
 
@@ -110,6 +124,7 @@ def difference_json(d: RunDifference) -> dict[str, Any]:
         "bounds_us": d.bounds,
         "buffers_bytes": d.buffers,
         "traffic_bytes": d.traffic,
+        "errors": d.errors,
     }
     plain: dict[str, Any] = json_value(
         {

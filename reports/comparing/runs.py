@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ascendtile.reports import facts
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Launch, Run
 
@@ -27,11 +28,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class RunDifference:
-    """All in us but `buffers`, which is in bytes.
+    """All in us but `buffers` and `traffic`, which are in bytes, and `errors`.
 
-    time: the whole run. lines: each source line's part of the time, what moved most first; with `other` they add up to
-    `time`. busy: pipe by pipe. waits: "AIV.V waits for data". bounds: lower bounds. traffic: bytes from HBM, L2.
-    settings: choices that differ, as words (name, first, second).
+    time: the whole run; of None where a run has values only. lines: each source line's part of the time, what moved most
+    first; with `other` they add up to `time`. busy: pipe by pipe. waits: "AIV.V waits for data". bounds: lower bounds.
+    traffic: bytes from HBM, L2. errors: the largest in ulp, and the effective bits, of each output. settings: choices that
+    differ, as words (name, first, second).
     """
 
     first: Run
@@ -44,28 +46,32 @@ class RunDifference:
     bounds: tuple[Pair, ...]
     buffers: tuple[Pair, ...]
     traffic: tuple[Pair, ...]
+    errors: tuple[Pair, ...]
     settings: tuple[tuple[str, str, str], ...]
 
 
 def compare_runs(first: Run, second: Run) -> RunDifference:
-    """What changed from `first` to `second`; `UsageError` if one of them has no times."""
-    for run in (first, second):
-        if not run.launches:
-            raise UsageError(f"{run.name} was run for values only, it has no times to compare")
-    lines = _lines(first), _lines(second)
-    rest = [run.time_us - sum(found.values()) for run, found in zip((first, second), lines, strict=True)]
+    """What changed from `first` to `second`; `UsageError` if there is nothing that both of them have."""
+    timed = facts.timed(first) and facts.timed(second)
+    if not timed and not (first.errors and second.errors):
+        values = first if not facts.timed(first) else second
+        raise UsageError(f"{values.name} was run for values only, it has no times to compare")
+    lines = _lines(first, second)
+    sums = sum(p.first or 0.0 for p in lines), sum(p.second or 0.0 for p in lines)
+    whole = [run.time_us if facts.timed(run) else None for run in (first, second)]
     peaks = [{n: float(b.peak_bytes) for n, b in run.buffers.items()} for run in (first, second)]
     return RunDifference(
         first,
         second,
-        Pair("time", first.time_us, second.time_us),
-        _pairs(*lines, by_change=True),
-        Pair(OTHER, rest[0], rest[1]),
+        Pair("time", whole[0], whole[1]),
+        lines,
+        Pair(OTHER, *(None if us is None else us - spent for us, spent in zip(whole, sums, strict=True))),
         _pairs(_busy(first), _busy(second)),
         _pairs(_waits(first), _waits(second), by_change=True),
         _pairs(first.bounds, second.bounds),
         _pairs(peaks[0], peaks[1]),
         _pairs(_traffic(first), _traffic(second)),
+        _pairs(_errors(first), _errors(second)),
         _settings(first, second),
     )
 
@@ -79,14 +85,19 @@ def _us(launch: Launch, cycles: float) -> float:
     return cycles * (launch.time_us - launch.overhead_us) / launch.cycles if launch.cycles else 0.0
 
 
-def _lines(run: Run) -> dict[str, float]:
-    """Line -> us. A line is known by its file's name, its number and its text, wherever the file lies."""
-    out: dict[str, float] = {}
-    for launch in run.launches:
-        for cost in launch.lines:
-            name = f"{PurePath(cost.file).name}:{cost.line}  {cost.source.strip()}"
-            out[name] = out.get(name, 0.0) + _us(launch, cost.cycles)
-    return out
+def _lines(first: Run, second: Run) -> tuple[Pair, ...]:
+    """A line is known by its file's name and its text, so that it may have moved; it is shown where it was first."""
+    sums: dict[tuple[str, str], list[float | None]] = {}
+    names: dict[tuple[str, str], str] = {}
+    for k, run in enumerate((first, second)):
+        for launch in run.launches:
+            for cost in launch.lines:
+                key = PurePath(cost.file).name, cost.source.strip()
+                names.setdefault(key, f"{key[0]}:{cost.line}  {key[1]}")
+                pair = sums.setdefault(key, [None, None])
+                pair[k] = (pair[k] or 0.0) + _us(launch, cost.cycles)
+    found = [Pair(names[key], a, b) for key, (a, b) in sums.items()]
+    return tuple(sorted(found, key=lambda p: -abs(p.change)))
 
 
 def _busy(run: Run) -> dict[str, float]:
@@ -115,6 +126,13 @@ def _traffic(run: Run) -> dict[str, float]:
     return out
 
 
+def _errors(run: Run) -> dict[str, float]:
+    shown = {"largest error, ulp": "max_ulp", "effective bits": "effective_bits"}
+    return {
+        f"{n}: {words}": getattr(e, field) for n, e in run.errors.items() for words, field in shown.items()
+    }
+
+
 def _settings(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
     a, b = _said(first), _said(second)
     return tuple((n, a.get(n, "-"), b.get(n, "-")) for n in dict.fromkeys((*a, *b)) if a.get(n) != b.get(n))
@@ -127,5 +145,8 @@ def _said(run: Run) -> dict[str, str]:
         "case": run.case,
         "cube": run.cube_math_type,
     }
-    said = {**base, "operator": run.op or run.name, **run.inputs, **run.options, **run.tiling}
+    figures = {f"figure {n}": x for n, x in facts.overrides(run).items()}
+    options = {f"option {n}": x for n, x in run.options.items()}
+    tiling = {f"tiling {n}": x for n, x in run.tiling.items()}
+    said = {**base, "operator": run.op or run.name, **run.inputs, **tiling, **options, **figures}
     return {n: str(x) for n, x in said.items()}

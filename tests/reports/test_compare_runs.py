@@ -14,7 +14,7 @@ import ascendtile.simulator as sim
 from ascendtile.kernels.running import run_op
 from ascendtile.reports.cli import cli
 from ascendtile.reports.comparing.pages import difference_json, difference_page
-from ascendtile.reports.comparing.runs import compare_runs
+from ascendtile.reports.comparing.runs import Pair, compare_runs
 from ascendtile.reports.explore_view import as_text
 
 from ..sample_runs import hostile_runs, launch, run
@@ -66,19 +66,36 @@ def test_the_page_says_who_is_faster_and_what_differs(pair):
     assert max(map(len, page.splitlines())) <= 80
     told = json.loads(json.dumps(difference_json(d), allow_nan=False))
     assert told["time_us"]["change"] == pytest.approx(d.time.change)
-    assert {"name": "rows", "a": "1", "b": "2"} in told["settings"]
+    assert {"name": "tiling rows", "a": "1", "b": "2"} in told["settings"]
 
 
 def test_kernels_that_share_no_line_are_all_there():
-    other = launch("other", lines=tuple(replace(x, line=x.line + 100) for x in launch().lines))
+    other = launch("other", lines=tuple(replace(x, source=f"{x.source} + 1") for x in launch().lines))
     d = compare_runs(run(), run(launches=(other,)))
     assert {(p.first is None, p.second is None) for p in d.lines} == {(True, False), (False, True)}
     assert math.isclose(sum(p.change for p in d.lines), 0.0, abs_tol=1e-9)
 
 
+def test_a_line_that_moved_is_the_same_line():
+    moved = launch(lines=tuple(replace(x, line=x.line + 100, cycles=x.cycles + 9) for x in launch().lines))
+    d = compare_runs(run(), run(launches=(moved,)))
+    assert {p.name.split()[0] for p in d.lines} == {"tile.py:13", "tile.py:12"}
+    assert all(p.first and p.second and p.change > 0 for p in d.lines)
+
+
+def test_runs_for_values_only_are_compared_by_their_errors():
+    d = compare_runs(run(), run(launches=()))
+    assert d.time == Pair("time", 38.0, None)
+    assert "out: effective bits" in {p.name for p in d.errors}
+    page = as_text(difference_page(d))
+    assert "values only" in page
+    assert "errors against float64" in page
+    assert "B is" not in page
+
+
 def test_runs_without_times_are_refused():
     with pytest.raises(sim.UsageError, match="was run for values only"):
-        compare_runs(run(), run(launches=()))
+        compare_runs(run(), run(launches=(), errors={}))
 
 
 @settings(max_examples=40, deadline=None)

@@ -87,7 +87,7 @@ def difference_page(d: Difference) -> RenderableType:
             if max(x, y) >= 0.01 * max(a.time_us, b.time_us):
                 rows.append((f"  waits: {reason}", x, y))
     for name, x, y in rows:
-        table.add_row(*map(Text, (name, words.micros(x), words.micros(y), _signed(y - x))))
+        table.add_row(*map(Text, (name, words.micros(x), words.micros(y), words.signed_micros(y - x))))
     moved = ", ".join(
         f"{n} {a.resources.get(n, 0) / 2**20:.4g} / {b.resources.get(n, 0) / 2**20:.4g}" for n in a.resources
     )
@@ -112,10 +112,6 @@ def _waits(s: Side, pipe: str, reason: str) -> float:
 
 def _reasons(s: Side, pipe: str) -> dict[str, float]:
     return s.pipes.get(pipe, (0.0, {}))[1]
-
-
-def _signed(x: float) -> str:
-    return f"{'-' if x < 0 else '+'}{words.micros(abs(x))}"
 
 
 def _differing(one: Side, other: Side) -> str:

@@ -55,6 +55,11 @@ def _escape(c: str) -> str:
     return " " if c in "\t\n\r" else c.encode("unicode_escape").decode("ascii")
 
 
+def signed_micros(us: float) -> str:
+    """+1.50, -0.250; a difference of times"""
+    return f"{'-' if us < 0 else '+'}{micros(abs(us))}"
+
+
 def count(x: float) -> str:
     """65,538; no digits after the point."""
     if abs(x) < LARGEST_SHOWN:

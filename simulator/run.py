@@ -6,6 +6,8 @@ data: numbers, strings, lists, and numpy arrays for the timeline; `record.py` sa
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,6 +202,16 @@ class Launch:
     core_cycles: tuple[float, ...] = ()
 
     @property
+    def working_us(self) -> float:
+        """Time without the launch overhead, in us: that of `cycles`."""
+        return self.time_us - self.overhead_us
+
+    @property
+    def us_per_cycle(self) -> float:
+        """Of the AI Core clock; NaN for a launch of 0 cycles."""
+        return self.working_us / self.cycles if self.cycles else math.nan
+
+    @property
     def bound(self) -> tuple[str, float]:
         """The largest bound and its time in us."""
         name = max(self.bounds, key=lambda n: self.bounds[n])
@@ -246,7 +258,7 @@ class Run:
     @property
     def grades(self) -> dict[str, float]:
         """Grade of the figures -> us of the time of all launches that rest on it."""
-        return _sum(x.grades for x in self.launches)
+        return add_up(x.grades for x in self.launches)
 
     @property
     def interval_us(self) -> tuple[float, float] | None:
@@ -267,7 +279,7 @@ class Run:
     @property
     def bounds(self) -> dict[str, float]:
         """Bound by bound, the sum over the launches in us."""
-        return _sum(x.bounds for x in self.launches)
+        return add_up(x.bounds for x in self.launches)
 
     @property
     def bound(self) -> tuple[str, float]:
@@ -279,9 +291,9 @@ class Run:
     @property
     def pipes(self) -> dict[str, Pipe]:
         """Pipe by pipe, cycles summed over the launches; shares are of `cycles`."""
-        busy = _sum({n: p.busy_cycles for n, p in x.pipes.items()} for x in self.launches)
+        busy = add_up({n: p.busy_cycles for n, p in x.pipes.items()} for x in self.launches)
         total = self.cycles or 1.0
-        stalls = {n: _sum(x.pipes[n].stalls for x in self.launches if n in x.pipes) for n in busy}
+        stalls = {n: add_up(x.pipes[n].stalls for x in self.launches if n in x.pipes) for n in busy}
         return {n: Pipe(b, b / total, stalls[n]) for n, b in busy.items()}
 
     @property
@@ -351,7 +363,8 @@ class Run:
         return show("text", self)
 
 
-def _sum(parts: Any) -> dict[str, float]:
+def add_up(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Name by name, the sum of the parts that have it; names in the order in which they are met."""
     out: dict[str, float] = {}
     for part in parts:
         for n, x in part.items():

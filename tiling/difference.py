@@ -65,7 +65,7 @@ def _side(run: Run) -> Side:
     pipes: dict[str, tuple[float, dict[str, float]]] = {}
     bytes_of: dict[str, float] = {}
     for x in run.launches:
-        per_us = x.cycles / (x.time_us - x.overhead_us) if x.cycles else 1.0
+        per_us = x.cycles / x.working_us if x.cycles else 1.0
         for n, p in x.pipes.items():
             busy, waits = pipes.get(n, (0.0, {}))
             more = {r: waits.get(r, 0.0) + c / per_us for r, c in p.stalls.items()}

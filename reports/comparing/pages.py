@@ -61,7 +61,7 @@ def _verdict(time: Pair) -> str:
     if first == second or not first:
         return "as fast as A"
     part = abs(second - first) / first
-    return f"{words.percent(part)} {'slower' if second > first else 'faster'} ({_signed(second - first)} us)"
+    return f"{words.percent(part)} {'slower' if second > first else 'faster'} ({words.signed_micros(second - first)} us)"
 
 
 def _settings(d: RunDifference) -> Block:
@@ -70,8 +70,7 @@ def _settings(d: RunDifference) -> Block:
     table = make_table(("what differs", 20), ("A", 28), ("B", 28))
     for name, a, b in d.settings[:MOST_SETTINGS]:
         add_row(table, name, a, b)
-    more = len(d.settings) - MOST_SETTINGS
-    return [Text(), table, *([Text(f"  and {more} more", style="dim")] if more > 0 else [])]
+    return [Text(), table, *_more(len(d.settings) - MOST_SETTINGS)]
 
 
 def _table(title: str, pairs: tuple[Pair, ...], longer: float, ranked: bool) -> Block:
@@ -83,9 +82,12 @@ def _table(title: str, pairs: tuple[Pair, ...], longer: float, ranked: bool) -> 
     table = make_table((title, 47), (">A us", 9), (">B us", 9), (">B - A", 10))
     for p in kept[:MOST_ROWS]:
         name = words.meaning(p.name) if not ranked else p.name
-        add_row(table, name, _cell(p.first), _cell(p.second), _signed(p.change))
-    more = len(kept) - MOST_ROWS
-    return [Text(), table, *([Text(f"  and {more} more", style="dim")] if more > 0 else [])]
+        add_row(table, name, _cell(p.first), _cell(p.second), words.signed_micros(p.change))
+    return [Text(), table, *_more(len(kept) - MOST_ROWS)]
+
+
+def _more(hidden: int) -> Block:
+    return [Text(f"  and {hidden} more", style="dim")] if hidden > 0 else []
 
 
 def _sizes(title: str, pairs: tuple[Pair, ...], unit: int) -> Block:
@@ -109,10 +111,6 @@ def _errors(d: RunDifference) -> Block:
 
 def _cell(x: float | None) -> str:
     return "-" if x is None else words.micros(x)
-
-
-def _signed(x: float) -> str:
-    return f"{'-' if x < 0 else '+'}{words.micros(abs(x))}"
 
 
 def difference_json(d: RunDifference) -> dict[str, Any]:

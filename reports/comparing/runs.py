@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from ascendtile.reports import facts
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Launch, Run
+from ascendtile.simulator.run import Launch, Run, add_up
 
 OTHER = "dispatch, idle cores, launches"  # what belongs to no source line
 
@@ -82,7 +82,7 @@ def _pairs(a: dict[str, float], b: dict[str, float], by_change: bool = False) ->
 
 
 def _us(launch: Launch, cycles: float) -> float:
-    return cycles * (launch.time_us - launch.overhead_us) / launch.cycles if launch.cycles else 0.0
+    return cycles * launch.working_us / launch.cycles if launch.cycles else 0.0
 
 
 def _lines(first: Run, second: Run) -> tuple[Pair, ...]:
@@ -101,29 +101,18 @@ def _lines(first: Run, second: Run) -> tuple[Pair, ...]:
 
 
 def _busy(run: Run) -> dict[str, float]:
-    out: dict[str, float] = {}
-    for launch in run.launches:
-        for name, pipe in launch.pipes.items():
-            out[name] = out.get(name, 0.0) + _us(launch, pipe.busy_cycles)
-    return out
+    return add_up({n: _us(x, p.busy_cycles) for n, p in x.pipes.items()} for x in run.launches)
 
 
 def _waits(run: Run) -> dict[str, float]:
-    out: dict[str, float] = {}
-    for launch in run.launches:
-        for name, pipe in launch.pipes.items():
-            for reason, cycles in pipe.stalls.items():
-                key = f"{name} waits for {reason}"
-                out[key] = out.get(key, 0.0) + _us(launch, cycles)
-    return out
+    return add_up(
+        {f"{n} waits for {r}": _us(x, cycles) for n, p in x.pipes.items() for r, cycles in p.stalls.items()}
+        for x in run.launches
+    )
 
 
 def _traffic(run: Run) -> dict[str, float]:
-    out: dict[str, float] = {}
-    for launch in run.launches:
-        for name, amount in launch.resources.items():
-            out[name] = out.get(name, 0.0) + amount
-    return out
+    return add_up(x.resources for x in run.launches)
 
 
 def _errors(run: Run) -> dict[str, float]:

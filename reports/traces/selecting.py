@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def _part(number: int, launch: Launch, begins: float) -> Part | None:
     t = launch.timeline
     if t is None or not len(t.start):
         return None
-    per_cycle = (launch.time_us - launch.overhead_us) / launch.cycles if launch.cycles > 0 else math.nan
+    per_cycle = launch.us_per_cycle if launch.cycles > 0 else math.nan
     times = np.stack([t.start, t.end, t.done]).astype(np.float64)
     if not (math.isfinite(per_cycle) and per_cycle > 0 and np.isfinite(times).all()):
         raise UsageError(f"launch {number}: its times are no numbers, this record is damaged")
@@ -121,11 +121,4 @@ def _first(parts: list[Part], limit: int) -> tuple[Part, ...]:
 
 def _keep(part: Part, places: np.ndarray) -> Part:
     cut = {n: getattr(part, n)[places] for n in ("rows", "start", "end", "done")}
-    return Part(
-        part.number,
-        part.launch,
-        part.timeline,
-        **cut,
-        begins_us=part.begins_us,
-        us_per_cycle=part.us_per_cycle,
-    )
+    return replace(part, **cut)

@@ -52,7 +52,7 @@ def memory(launch: Launch) -> list[Row]:
     for column, way in WAYS.items():
         roof = launch.roofs.get(way)
         amount = roof.amount / launch.cores_used if roof else 0.0
-        busiest = roof.per_us * _working_us(launch) if roof else 0.0
+        busiest = roof.per_us * launch.working_us if roof else 0.0
         cells[f"{column}_datas(KB)"] = amount / 1024
         cells[f"{column}_bw_usage_rate(%)"] = 100 * roof.amount / busiest if roof and busiest else 0.0
     read = cells["GM_to_L1_datas(KB)"] + cells["GM_to_UB_datas(KB)"]
@@ -144,10 +144,6 @@ def _pipe_cells(launch: Launch, unit: Unit) -> Row:
 def _of(shares: dict[str, float], name: str, mine: bool) -> Any:
     """A pipe's share; 0 for one that this kernel's core has and does not use, NA on another sort of core."""
     return shares.get(name, 0.0) if mine else NA
-
-
-def _working_us(launch: Launch) -> float:
-    return launch.time_us - launch.overhead_us
 
 
 def _rates(unit: Unit, cells: Row) -> Row:

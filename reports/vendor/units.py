@@ -59,7 +59,7 @@ def units(launch: Launch) -> list[Unit]:
 
 def us_per_cycle(launch: Launch) -> float:
     """Of the AI Core clock."""
-    found = (launch.time_us - launch.overhead_us) / launch.cycles if launch.cycles else math.nan
+    found = launch.us_per_cycle
     if not (math.isfinite(found) and found > 0):
         raise UsageError(f"{launch.kernel}: its times are no numbers, this record is damaged")
     return found

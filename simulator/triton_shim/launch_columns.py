@@ -28,7 +28,7 @@ def unit_columns(launch: Launch, unit: str) -> dict[str, Any]:
     them."""
     own = {n.partition(".")[2]: p for n, p in launch.pipes.items() if n.startswith((unit.upper(), "AICORE"))}
     whole = "aicore_time(us)" if unit == "aic" else "aiv_time(us)"
-    us = launch.time_us - launch.overhead_us
+    us = launch.working_us
     out: dict[str, Any] = {whole: us if own else 0.0, f"{unit}_total_cycles": launch.cycles if own else 0.0}
     for column, name in PIPES[unit].items():
         share = own[name].share if name in own else 0.0

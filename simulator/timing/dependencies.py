@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing import _dependencies
+from ascendtile.simulator.timing.ragged import Ragged
 
 Ints = npt.NDArray[Any]
 
@@ -52,10 +53,10 @@ class Dependencies(NamedTuple):
 
 
 def dependencies(
-    reads: Lists,
-    writes: Lists,
+    reads: Lists | Ragged,
+    writes: Lists | Ragged,
     slots: int,
-    clobbers: Lists | None = None,
+    clobbers: Lists | Ragged | None = None,
     conditional: npt.NDArray[np.bool_] | None = None,
     flags: Collection[int] = (),
 ) -> Dependencies:
@@ -102,9 +103,9 @@ class Scanned(NamedTuple):
 
 
 def scanned(
-    reads: Lists,
-    writes: Lists,
-    clobbers: Lists,
+    reads: Lists | Ragged,
+    writes: Lists | Ragged,
+    clobbers: Lists | Ragged,
     slots: int,
     conditional: npt.NDArray[np.int8],
     flags: Collection[int],
@@ -116,9 +117,9 @@ def scanned(
 
 
 def _scanned(
-    reads: Lists,
-    writes: Lists,
-    clobbers: Lists,
+    reads: Lists | Ragged,
+    writes: Lists | Ragged,
+    clobbers: Lists | Ragged,
     conditional: npt.NDArray[np.int8],
     flags: npt.NDArray[np.int8],
 ) -> Scanned:
@@ -127,7 +128,7 @@ def _scanned(
     return _scan(reads, writes, clobbers, conditional, flags, total) if total else counted
 
 
-def _check(records: int, slots: int, lists: dict[str, Lists], conditional: npt.NDArray[np.int8]) -> None:
+def _check(records: int, slots: int, lists: dict[str, Lists | Ragged], conditional: npt.NDArray[np.int8]) -> None:
     sizes = {name: len(value.start) - 1 for name, value in lists.items()} | {"conditional": len(conditional)}
     for name, size in sizes.items():
         if size != records:
@@ -141,9 +142,9 @@ def _check(records: int, slots: int, lists: dict[str, Lists], conditional: npt.N
 
 
 def _scan(
-    reads: Lists,
-    writes: Lists,
-    clobbers: Lists,
+    reads: Lists | Ragged,
+    writes: Lists | Ragged,
+    clobbers: Lists | Ragged,
     conditional: npt.NDArray[np.int8],
     flags: npt.NDArray[np.int8],
     total: int,

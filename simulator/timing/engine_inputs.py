@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing._engine import MAX_CHANNELS, MAX_PIPES, MAX_RESOURCES, MAX_UNITS
+from ascendtile.simulator.timing._sound import sound
 from ascendtile.simulator.timing.runs import Runs
 
 Array = npt.NDArray[Any]
@@ -168,6 +169,8 @@ class Trace:
         for name in COLUMNS:
             object.__setattr__(self, name, _convert("trace", name, getattr(self, name)))
         _check_shapes(self)
+        if self.runs is None and sound(**{n: getattr(self, n) for n in COLUMNS}, kinds=FLAG + 1):
+            return
         for name in ("occupancy", "latency", "amount"):
             values = getattr(self, name)
             _refuse(

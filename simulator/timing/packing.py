@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _packing
-from .dependencies import Lists, Scanned, scanned
+from .dependencies import Scanned, scanned
 from .engine_inputs import Trace
 from .engine_layout import RECORD
-from .ragged import join, pick_lists
+from .ragged import Ragged, join, pick_lists
 from .runs import Runs
 
 NEAR = 4096  # records back; whoever is waited for from farther is kept
@@ -31,9 +31,9 @@ class Piece(NamedTuple):
 
     columns: dict[str, np.ndarray]
     conditional: np.ndarray
-    reads: Lists
-    writes: Lists
-    clobbers: Lists
+    reads: Ragged
+    writes: Ragged
+    clobbers: Ragged
 
 
 class Carried(NamedTuple):
@@ -48,9 +48,9 @@ class Carried(NamedTuple):
     conditional: np.ndarray
     waited: np.ndarray
     kept: np.ndarray
-    reads: Lists
-    writes: Lists
-    clobbers: Lists
+    reads: Ragged
+    writes: Ragged
+    clobbers: Ragged
 
 
 class Packer:
@@ -183,7 +183,8 @@ class Packer:
 
 
 def _nobody() -> Carried:
-    none, types = Lists.empty(0), (np.int64, np.int8, np.float64, np.int8, np.uint16, np.int32)
+    none = Ragged(np.zeros(1, np.int64), np.empty(0, np.int32))
+    types = (np.int64, np.int8, np.float64, np.int8, np.uint16, np.int32)
     fields: dict[str, Any] = {n: np.zeros(0, t) for n, t in zip(Carried._fields[:6], types, strict=True)}
     return Carried(**fields, reads=none, writes=none, clobbers=none)
 
@@ -197,8 +198,8 @@ def _grown(array: np.ndarray, size: int) -> np.ndarray:
     return out
 
 
-def _lists(ids: np.ndarray, records: np.ndarray, items: np.ndarray) -> Lists:
+def _lists(ids: np.ndarray, records: np.ndarray, items: np.ndarray) -> Ragged:
     """Per record of `ids` the items that stand beside it."""
     order = np.argsort(records, kind="stable")
     counts = np.bincount(np.searchsorted(ids, records), minlength=len(ids))
-    return Lists(np.append(0, counts.cumsum()), items[order])
+    return Ragged(np.append(0, counts.cumsum()).astype(np.int64), items[order].astype(np.int32))

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from .engine import Lists
+
+class Ragged(NamedTuple):
+    """As the fields of `Lists`, of arrays that are known to be right: int64 and int32."""
+
+    start: np.ndarray
+    item: np.ndarray
 
 
-def join(parts: Sequence[Lists]) -> Lists:
+def join(parts: Sequence[Ragged]) -> Ragged:
     """The lists of all parts, in order."""
-    counts = [np.diff(p.start) for p in parts]
-    start = np.concatenate([np.zeros(1, np.int64), *counts]).cumsum()
-    return Lists(start, np.concatenate([np.empty(0, np.int32), *(p.item for p in parts)]))
+    if len(parts) == 1:
+        return parts[0]
+    starts, first = [np.zeros(1, np.int64)], 0
+    for start, item in parts:
+        starts.append(start[1:] + first)
+        first += len(item)
+    return Ragged(np.concatenate(starts), np.concatenate([np.empty(0, np.int32), *(x for _, x in parts)]))
 
 
-def pick(lists: Sequence[Sequence[int]], chosen: np.ndarray) -> Lists:
-    """`lists[k]` for each k of `chosen`, in order."""
-    lengths = np.array([len(x) for x in lists], np.int64)
-    first = lengths.cumsum() - lengths
-    items = np.array([i for x in lists for i in x], np.int32)
-    counts = lengths[chosen]
-    start = np.concatenate([np.zeros(1, np.int64), counts.cumsum()])
-    return Lists(start, items[np.repeat(first[chosen] - start[:-1], counts) + np.arange(start[-1])])
-
-
-def pick_lists(lists: Lists, chosen: np.ndarray) -> Lists:
+def pick_lists(lists: Ragged, chosen: np.ndarray) -> Ragged:
     """The chosen ones of the lists, in order."""
     counts = np.diff(lists.start)[chosen]
     start = np.append(0, counts.cumsum())
-    return Lists(
+    return Ragged(
         start, lists.item[np.repeat(lists.start[:-1][chosen] - start[:-1], counts) + np.arange(start[-1])]
     )

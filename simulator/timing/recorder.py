@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .engine import Lists, Trace, dependencies
+from .engine import Trace, dependencies
 from .packing import Packer, Piece
-from .ragged import join
+from .ragged import Ragged, join
 
 CHUNK = 1 << 18  # records, after which those so far are packed
 
@@ -25,6 +25,8 @@ ROW = {
     "instructions": np.int32,
     "line": np.int32,
 }
+
+_ROWS = np.dtype(list(ROW.items()))
 
 
 class LaterPiece(Protocol):
@@ -49,7 +51,8 @@ class Recorder:
         self.programs = programs
         self.numbers = np.arange(programs) if numbers is None else numbers
         self.know: Callable[[], None] = _nothing
-        self.table: list[np.ndarray] = []
+        self.table: list[np.ndarray] = []  # blocks of rows
+        self.columns = 0  # rows in all of them
         self.drains: dict[
             int, int
         ] = {}  # slot that every record of a pipe reads, so that one can wait for all of them
@@ -154,27 +157,32 @@ class Recorder:
 
     def new_column(self, amount: Any, active: np.ndarray | None) -> int:
         """New row of the table; -1 for programs that skip the record."""
-        row = np.full(self.programs, -1.0)
-        row[slice(None) if active is None else active] = amount
+        row = np.full((1, self.programs), -1.0)
+        row[0, slice(None) if active is None else active] = amount
         return self._row(row)
 
-    def new_columns(self, rows: np.ndarray) -> np.ndarray:
-        """Numbers in the table of those rows, one value for each program."""
-        if self.packer is not None:
-            return np.array([self._row(row) for row in rows], np.int64)
-        first = len(self.table)
-        self.table.extend(rows)
-        return np.arange(first, len(self.table))
+    def number_columns(self, column: np.ndarray, first: int, rows: np.ndarray) -> None:
+        """Put rows into the table, one value for each program. column: numbers them from `first` on, and gets their own."""
+        if not len(rows):
+            return
+        if self.packer is None and first == self.columns:
+            self.table.append(rows)
+            self.columns += len(rows)
+            return
+        numbers = np.array([self._row(rows[k : k + 1]) for k in range(len(rows))], np.int32)
+        new = column >= first
+        column[new] = numbers[column[new] - first]
 
     def _row(self, row: np.ndarray) -> int:
         """Number in the table of a row; in a long list a row that is there already."""
-        if self.packer is None:
-            self.table.append(row)
-            return len(self.table) - 1
-        found = self.known_rows.setdefault(row.tobytes(), len(self.table))
-        if found == len(self.table):
-            self.table.append(row.copy())
-        return found
+        if self.packer is not None:
+            found = self.known_rows.setdefault(row.tobytes(), self.columns)
+            if found < self.columns:
+                return found
+            row = row.copy()
+        self.table.append(row)
+        self.columns += 1
+        return self.columns - 1
 
     @property
     def records(self) -> int:
@@ -206,16 +214,16 @@ class Recorder:
         """Make a part of the rows so far."""
         if not self.rows:
             return
-        fields = zip(ROW.items(), zip(*self.rows, strict=True), strict=True)
+        rows = np.array(self.rows, _ROWS)
         conditional = np.zeros(len(self.rows), bool)
         conditional[self.conditional] = True
         self._put(
             Piece(
-                {name: np.array(values, kind) for (name, kind), values in fields},
+                {name: rows[name] for name in ROW},
                 conditional,
-                Lists(np.array(self.read_start), np.array(self.reads, np.int32)),
-                Lists(np.array(self.write_start), np.array(self.writes, np.int32)),
-                Lists(np.array(self.clobber_start), np.array(self.clobbers, np.int32)),
+                Ragged(np.array(self.read_start, np.int64), np.array(self.reads, np.int32)),
+                Ragged(np.array(self.write_start, np.int64), np.array(self.writes, np.int32)),
+                Ragged(np.array(self.clobber_start, np.int64), np.array(self.clobbers, np.int32)),
             )
         )
         self._begin()
@@ -224,7 +232,7 @@ class Recorder:
         """The records so far with their dependencies. flags: slots that stand for flags."""
         self._finish_rows()
         part = _joined(self._pieces())
-        table = np.array(self.table, np.float64) if self.table else np.empty((0, 0))
+        table = np.concatenate(self.table) if self.table else np.empty((0, 0))
         if self.packer is not None:
             self.packer.add(part, flags)
             return self.packer.trace(table)
@@ -246,6 +254,8 @@ def _nothing() -> None:
 
 def _joined(parts: Sequence[Piece]) -> Piece:
     """The records of all parts."""
+    if len(parts) == 1:
+        return parts[0]
     return Piece(
         {n: np.concatenate([np.zeros(0, k), *(p.columns[n] for p in parts)]) for n, k in ROW.items()},
         np.concatenate([np.zeros(0, bool), *(p.conditional for p in parts)]),

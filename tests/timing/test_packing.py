@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ascendtile.simulator.timing.dependencies import dependencies
 from ascendtile.simulator.timing.engine import EngineResult, Group, Machine, Trace, simulate
 from ascendtile.simulator.timing.packing import Packer, Piece
-from ascendtile.simulator.timing.ragged import pick, pick_lists
+from ascendtile.simulator.timing.ragged import Ragged, pick_lists
 
 from .engine_strategies import cycles, machines
 
@@ -62,9 +62,12 @@ def piece_of(found: Rows, table: np.ndarray) -> Piece:
     kinds = (np.int8, float, float, np.int8, float, np.int32, np.int32, np.int32)
     columns = {n: np.array([r[n] for r in found], k) for n, k in zip(names, kinds, strict=True)}
     skipped = np.append((table < 0).any(axis=1), False)[columns["column"]]
-    every = np.arange(len(found))
-    lists = (pick([r[n] for r in found], every) for n in ("reads", "writes", "clobbers"))
-    return Piece(columns, skipped, *lists)
+    return Piece(columns, skipped, *(ragged([r[n] for r in found]) for n in ("reads", "writes", "clobbers")))
+
+
+def ragged(lists: list[list[int]]) -> Ragged:
+    items = np.array([i for x in lists for i in x], np.int32)
+    return Ragged(np.array([0, *np.cumsum([len(x) for x in lists])], np.int64), items)
 
 
 def flat(piece: Piece, table: np.ndarray, flags: list[int]) -> Trace:

@@ -50,23 +50,24 @@ def matmul_tiles(
     K,
     items,
     part,
-    GROUP: tl.constexpr,
+    group,
     BM: tl.constexpr,
     BN: tl.constexpr,
     BK: tl.constexpr,
     EVEN: tl.constexpr,
 ):
-    """c (parts, M, N) = a (M, K) b (K, N), a sum of `part` products for each part; items: tiles of all parts.
+    """c (parts, M, N) = a (M, K) b (K, N), a sum of `part` products for each part; items: tiles of all parts, of which
+    `group` rows are taken together.
 
     EVEN: no tile is cut short, so that no mask is needed.
     """
     down, across = tl.cdiv(M, BM), tl.cdiv(N, BN)
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         split, tile = item // (down * across), item % (down * across)
-        first = tile // (GROUP * across) * GROUP
-        height = tl.minimum(down - first, GROUP)
-        rows = (first + tile % (GROUP * across) % height) * BM + tl.arange(0, BM)
-        cols = tile % (GROUP * across) // height * BN + tl.arange(0, BN)
+        first = tile // (group * across) * group
+        height = tl.minimum(down - first, group)
+        rows = (first + tile % (group * across) % height) * BM + tl.arange(0, BM)
+        cols = tile % (group * across) // height * BN + tl.arange(0, BN)
         acc = tl.zeros((BM, BN), tl.float32)
         start = split * part
         stop = tl.minimum(K, start + part)
@@ -108,7 +109,7 @@ def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Mapping[str, Any], res
     arguments = {
         **{"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": m, "N": n, "K": k, "items": items},
         "part": -(-k // tiling["split_k"]),
-        "GROUP": tiling["group"],
+        "group": tiling["group"],
         **{"BM": tiling["block_m"], "BN": tiling["block_n"], "BK": tiling["block_k"]},
         "EVEN": not (
             m % tiling["block_m"] or n % tiling["block_n"] or k % (tiling["block_k"] * tiling["split_k"])

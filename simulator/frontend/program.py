@@ -148,6 +148,9 @@ class Program:
     warnings: tuple[str, ...] = ()  # what the compiler noticed
     buffers: dict[int, Op] = field(default_factory=dict)  # value -> the alloc of the buffer that it is in
     only_elsewhere: dict[str, Loc] = field(default_factory=dict)  # words that no product here can carry out
+    placements: dict[Any, Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # buffers, as found so far
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
     split_words: dict[str, Loc] = field(
         default_factory=dict

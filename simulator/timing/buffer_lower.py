@@ -30,7 +30,7 @@ class BufferLowering(CubeLowering):
         if op.id in plan.homes.in_place:
             root = plan.definitions.root(v)
             assert root is not None
-            self.current[r.id] = self.current.get(root.id, plan.placement.slot_of[r.id].number)
+            self.current[r.id] = self.slots_at(((root.id, plan.placement.slot_of[r.id].number),))[0]  # type: ignore[attr-defined]
             return
         self.flush()  # type: ignore[attr-defined]
         if plan.homes.home(r) == UB:

@@ -82,7 +82,7 @@ class CostModel:
         self.repeat_max = product.integer("vector.repeat_times_max")
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
         self.scalar_element_cycles = product.number(SCALAR_LOOP)
-        self._rows: dict[tuple[str, str], tuple[float, float]] = {}
+        self.known_rows: dict[tuple[str, str], tuple[float, float]] = {}
         self._specials: dict[tuple[str, str], str | None] = {}
         self._grades: dict[tuple[str, str], int] = {}
         self._worst = BEST
@@ -90,10 +90,10 @@ class CostModel:
     def row(self, op: str, dtype: str) -> tuple[float, float]:
         """(cycles per repeat, fixed cycles) of a vector operation on a dtype."""
         key = (op, dtype)
-        found = self._rows.get(key)
+        found = self.known_rows.get(key)
         if found is None:
             before, self._worst = self._worst, BEST
-            found = self._rows[key] = self._look_up(op, dtype)
+            found = self.known_rows[key] = self._look_up(op, dtype)
             self._grades[key], self._worst = self._worst, before
         self._worst = max(self._worst, self._grades[key])
         return found

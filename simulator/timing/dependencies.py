@@ -128,7 +128,9 @@ def _scanned(
     return _scan(reads, writes, clobbers, conditional, flags, total) if total else counted
 
 
-def _check(records: int, slots: int, lists: dict[str, Lists | Ragged], conditional: npt.NDArray[np.int8]) -> None:
+def _check(
+    records: int, slots: int, lists: dict[str, Lists | Ragged], conditional: npt.NDArray[np.int8]
+) -> None:
     sizes = {name: len(value.start) - 1 for name, value in lists.items()} | {"conditional": len(conditional)}
     for name, size in sizes.items():
         if size != records:

@@ -45,6 +45,7 @@ from .what_if import lifted_cycles
 if TYPE_CHECKING:
     from ..launch import Call
 
+MAX_PLACEMENTS = 16  # kept for one program
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
 
 
@@ -148,9 +149,31 @@ def has_vector_work(program: Program, homes: Homes) -> bool:
 
 
 def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Homes, Placement]:
-    product = call.device.product
-    split = product.core_model == "split"
-    homes = Homes(program, Definitions(program), fixpipe=split, bias_table=product.bt_bytes > 0)
+    """Found once for each program, product and choice of the device: neither changes afterwards."""
+    device, blocks = call.device, block_by_block(program, call.arguments)
+    copies = copies or device.multibuffer
+    banks = _banks(device.product) if device.banks_apart else None
+    strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
+    key = (device.product, copies, device.multibuffer_l0c, banks, strided)
+    found = program.placements.get(key)
+    if found is None:
+        homes, limits = _homes(program, device.product)
+        l0c = device.multibuffer_l0c
+        found = homes, place(program, homes, copies, limits, device.product.name, l0c, blocks, banks)
+        if len(program.placements) >= MAX_PLACEMENTS:
+            program.placements.pop(next(iter(program.placements)))
+        program.placements[key] = found
+    return found
+
+
+def _homes(program: Program, product: Product) -> tuple[Homes, dict[str, tuple[int, int]]]:
+    """Where values live, and capacity and alignment of each buffer that they need."""
+    homes = Homes(
+        program,
+        Definitions(program),
+        fixpipe=product.core_model == "split",
+        bias_table=product.bt_bytes > 0,
+    )
     limits = {UB: (product.ub_bytes, product.integer("alignment.ub"))}
     if homes.has_dot:
         reserved = product.integer("buffers.l1_reserved")
@@ -161,11 +184,7 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
     for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
         if any(op.attrs["space"] == name for op in program.buffers.values()):
             limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))
-    blocks = block_by_block(program, call.arguments)
-    copies = copies or call.device.multibuffer
-    banks = _banks(product) if call.device.banks_apart else None
-    l0c = call.device.multibuffer_l0c
-    return homes, place(program, homes, copies, limits, product.name, l0c, blocks, banks)
+    return homes, limits
 
 
 def _banks(product: Product) -> tuple[int, int] | None:

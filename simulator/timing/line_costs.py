@@ -15,7 +15,7 @@ from .provenance import DISPATCH, GRADES, OVERHEAD, grade_of
 def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineCost, ...], np.ndarray]:
     """Lines, dearest first, and the place there of each line number of the trace."""
     numbers: dict[tuple[str, int], list[int]] = {}
-    for (file, line, *_), k in plan.lines.items():
+    for (file, line, *_), k in sorted(plan.lines.items()):  # sums do not depend on the order of the walk
         numbers.setdefault((file, line), []).append(k)
     found = [_cost(plan, result, used, *where, ks) for where, ks in numbers.items()]
     order = sorted(range(len(found)), key=lambda i: -found[i].cycles)
@@ -51,7 +51,7 @@ def grade_shares(
     the launch.
     """
     cycles = [0.0] * len(GRADES)
-    for (_, _, grade, _), k in plan.lines.items():
+    for (_, _, grade, _), k in sorted(plan.lines.items()):
         if k < len(result.line_exposed):
             cycles[grade] += float(result.line_exposed[k]) / used
     cycles[grade_of(plan.product, (DISPATCH,))] += result.cycles - sum(cycles)

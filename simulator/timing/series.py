@@ -70,6 +70,7 @@ class Series:
         self.templates: list[Template] = []
         self.order: list[list[int] | np.ndarray] = [[]]
         self.row: list[list[int] | np.ndarray] = [[]]
+        self.first_turn: tuple[int, Template] | None = None  # what one template is in the first turn
 
     def add(
         self,
@@ -157,6 +158,10 @@ class Series:
         templates = self.templates
         if used:
             templates = [_later(t, rotation, gains, k, last) for k in range(period) for t in self.templates]
+        if self.first_turn is not None:
+            number, template = self.first_turn
+            order[0][order[0] == number] = len(templates)
+            templates = [*templates, _later(template, rotation, gains, 0, last)]
         return Unrolled(templates, order.reshape(-1), row.reshape(-1))
 
     @property

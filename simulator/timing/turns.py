@@ -1,8 +1,9 @@
 """Turns of a loop walked all at once, where they differ in numbers only.
 
 The turn becomes one more axis of what the walk knows: a lane for each turn and program, so that the body is walked once for
-all of them. The first turn is walked alone before: scalar work from before the loop is charged to it, and what it hands on
-shows how carried values grow. Slots that alternate from turn to turn are put in afterwards (rotation.py).
+all of them. The first turn is walked alone before, as what it hands on shows how carried values grow; without any, it is
+walked with the others, and the scalar work from before the loop is then charged to it. Slots that alternate from turn to
+turn are put in afterwards (rotation.py).
 
 A walk in doubt is thrown away and its turns are walked one by one: where a branch or a bound is not the same in all lanes,
 where a carried value does not grow evenly, where anything is in error. Either way the records are the same.
@@ -10,7 +11,7 @@ where a carried value does not grow evenly, where anything is in error. Either w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,6 +56,9 @@ class Turns(Lowering):
         self.rotation = Rotation()
         self.alone: set[int] = set()  # loops whose turns are walked one by one
         self.asked: set[int] = set()
+        self.first_flush: Flush | None = None  # of the walk of many turns; see `_from_the_start`
+        self.begun_alone: set[int] = set()  # loops without carried values whose first turn is walked alone
+        self.left_over: LeftOver | None = None  # of a walk from the start
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
@@ -63,7 +67,7 @@ class Turns(Lowering):
     ) -> list[Any]:
         if not self.together or last - first <= LEAST or not self._may_be_alike(op):
             return super().turns(op, frame, lower, step, first, last, carried)
-        done, failed = first, False
+        done, failed = self._from_the_start(op, frame, (lower, step), first, last, carried), False
         while last - done > LEAST:
             before = self.recorder.records
             earlier, carried = carried, super().turns(op, frame, lower, step, done, done + 1, carried)
@@ -84,6 +88,22 @@ class Turns(Lowering):
             self.alone.add(op.id)
         return super().turns(op, frame, lower, step, done, last, carried)
 
+    def _from_the_start(
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], first: int, last: int, carried: list[Any]
+    ) -> int:
+        """Walk all turns at once where nothing is carried; the turn that comes next, `first` if that was not possible."""
+        if carried or op.id in self.begun_alone:
+            return first
+        m = min(last - first, LANES // len(self.active), self.steps_left // self.times)
+        lower, step = counter
+        try:
+            if m >= LEAST:
+                self._all(op, frame, (lower + first * step, step), m, [], [], True)
+                return first + m
+        except (NotAlikeError, AscendtileError, OverflowError):
+            self.begun_alone.add(op.id)
+        return first
+
     def _most(self, records: int) -> int:
         """Turns of so many records each that are walked at once; a loop inside such a walk has no say in its records."""
         lanes = LANES // len(self.active)
@@ -98,10 +118,19 @@ class Turns(Lowering):
         return op.id not in self.alone
 
     def _all(
-        self, op: Op, frame: Frame, counter: tuple[Any, Any], m: int, carried: list[Any], gains: list[Any]
+        self,
+        op: Op,
+        frame: Frame,
+        counter: tuple[Any, Any],
+        m: int,
+        carried: list[Any],
+        gains: list[Any],
+        fresh: bool = False,
     ) -> list[Any]:
-        """Walk the next `m` turns. counter: its value in the first of them, and its step."""
+        """Walk the next `m` turns. counter: its value in the first of them, and its step. fresh: no turn was before."""
         before = _State(self)
+        flushed, self.first_flush = self.first_flush, None
+        left_over, self.left_over = self.left_over, LeftOver(before.current) if fresh else self.left_over
         outer, active, times = self.recorder, self.active, self.times
         inside = isinstance(outer, Series)
         series = Series(self.active_or_none(), outer.drains)
@@ -111,14 +140,23 @@ class Turns(Lowering):
         try:
             self._check_memory(frame, len(index))
             self._body(op, Frame(frame, index), counter, (np.arange(m), index), carried, gains)
-            before.check(self, op)
+            if fresh:
+                self._charge_later_turns(series, before.pending)
+                self.left_over.check(self.current)  # type: ignore[union-attr]
+                if not inside and series.records * m > RECORDS:
+                    raise NotAlikeError
+            before.check(self, op, fresh)
             found = before.repeat(self, series, m, not inside)
         except BaseException:
             before.restore(self)
+            self.first_flush = flushed
             raise
         finally:
-            self.recorder, self.active, self.times = outer, active, times
+            if left_over is not None and fresh:
+                left_over.inside(self.left_over)  # type: ignore[arg-type]
+            self.recorder, self.active, self.times, self.left_over = outer, active, times, left_over
             self.series = outer if isinstance(outer, Series) else None
+        self.first_flush = flushed or self.first_flush
         if isinstance(outer, Series):
             outer.take(found)
         else:
@@ -148,6 +186,22 @@ class Turns(Lowering):
             if not equal(inner.get(y), grown(x, by, turns + 1, index)):
                 raise NotAlikeError
         self.turn_ends(op)
+
+    def flush(self, cube: bool = False) -> None:
+        if self.pending and self.series is not None and self.first_flush is None:
+            self.first_flush = Flush(self.series, len(self.series.templates), self.pending)
+        super().flush(cube)
+
+    def _charge_later_turns(self, series: Series, before: int) -> None:
+        """The first scalar work of a turn has in the first what was before the loop, in others what the last one left."""
+        if self.pending == before:
+            return
+        first = self.first_flush
+        if first is None or first.series is not series:
+            raise NotAlikeError
+        cycles = (self.pending + first.pending - before) * self.plan.costs.model.scalar_cycles
+        series.first_turn = (first.number, series.templates[first.number])
+        series.templates[first.number] = series.templates[first.number]._replace(occupancy=cycles)
 
     def _check_memory(self, frame: Frame | None, lanes: int) -> None:
         """Index tiles that are held element by element get a copy for each lane."""
@@ -202,6 +256,11 @@ class Turns(Lowering):
         super().step(op, weight)
 
     # -- slots -------------------------------------------------------------------------------------------------------
+
+    def slots_at(self, roots: tuple[tuple[int, int], ...]) -> Slots:
+        if self.left_over is not None:
+            self.left_over.note(roots, self.current)
+        return super().slots_at(roots)
 
     def copy_of(self, slot: Slot, loop: int) -> tuple[Slots, Slots]:
         if self.series is None or slot.copies == 1:
@@ -302,6 +361,35 @@ class Turns(Lowering):
             raise NotAlikeError
 
 
+class LeftOver:
+    """Values that a turn reads before it makes them: where the last turn left them, which the first one does not know."""
+
+    def __init__(self, before: dict[int, int]) -> None:
+        self.before = before
+        self.read: set[int] = set()
+
+    def note(self, roots: tuple[tuple[int, int], ...], now: dict[int, int]) -> None:
+        for i, _ in roots:
+            if now.get(i) == self.before.get(i):
+                self.read.add(i)
+
+    def inside(self, inner: LeftOver) -> None:
+        """What a walk of a loop inside found."""
+        self.read |= {i for i in inner.read if inner.before.get(i) == self.before.get(i)}
+
+    def check(self, now: dict[int, int]) -> None:
+        if any(now.get(i) != self.before.get(i) for i in self.read):
+            raise NotAlikeError
+
+
+class Flush(NamedTuple):
+    """The first record of scalar work in a walk of many turns: where it went, and the operations it stands for."""
+
+    series: Series
+    number: int
+    pending: int
+
+
 class _State:
     """What a walk changes besides values, so that it can be taken back."""
 
@@ -313,6 +401,7 @@ class _State:
             plan.executed,
             model.notes,
             model.assumed,
+            model.known_rows,  # a row makes its notes when it is looked up
         ]
         self.copies = [d.copy() for d in self.dicts]
         self.warnings, self.grade = plan.warnings.saved(), _grade(turns)
@@ -335,9 +424,13 @@ class _State:
         turns.touch.read_lines = self.read_lines
         turns.pending_bias = self.pending_bias
 
-    def check(self, after: Turns, op: Op) -> None:
-        """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew."""
-        left = (after.pending, after.pending_loc, _grade(after))
+    def check(self, after: Turns, op: Op, fresh: bool) -> None:
+        """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew.
+
+        fresh: scalar work that has no record yet may differ; see `_charge_later_turns`.
+        """
+        pending = (self.pending, self.pending_loc) if fresh else (after.pending, after.pending_loc)
+        left = (*pending, _grade(after))
         made = {r.id for inner in walk(op.regions[0]) for r in inner.results}
         moved = {v for v, slot in after.current.items() if self.current.get(v) != slot}
         if left != (self.pending, self.pending_loc, self.grade) or not moved <= made:

@@ -36,6 +36,7 @@ class Seen:
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
+        self.lines: list[list[Any]] = []  # of each launch: what each line number of its traces stands for
         self.launches: list[sim.Launch] = []
         self.loops = 0
         self.error = ""
@@ -43,11 +44,15 @@ class Seen:
 
 def observe(work: Callable[[], Any], together: bool) -> Seen:
     seen = Seen()
-    simulate, take = estimate.simulate, turns.take
+    simulate, take, finish = estimate.simulate, turns.take, estimate._finish
 
     def simulated(machine: Any, groups: Any, limit: int) -> Any:
         seen.groups += groups
         return simulate(machine, groups, limit)
+
+    def finished(call: Any, plan: Any, *args: Any) -> Any:
+        seen.lines.append(list(plan.lines))
+        return finish(call, plan, *args)
 
     def taken(*args: Any) -> None:
         seen.loops += 1
@@ -56,6 +61,7 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
     with (
         mock.patch.object(Turns, "together", together),
         mock.patch.object(estimate, "simulate", simulated),
+        mock.patch.object(estimate, "_finish", finished),
         mock.patch.object(turns, "take", taken),
         mock.patch("ascendtile.simulator.launch.recall", return_value=None),
         watch(lambda run: seen.launches.extend(run.launches)),
@@ -81,11 +87,12 @@ def assert_same(a: Seen, b: Seen) -> None:
     assert a.groups or a.error
     for g, h in zip(a.groups, b.groups, strict=True):
         for f in fields(Trace):
-            if f.name not in ("amount", "column", "table"):
+            if f.name not in ("amount", "column", "table", "line"):
                 assert np.array_equal(getattr(g.trace, f.name), getattr(h.trace, f.name)), f.name
         x, y = amounts(g.trace), amounts(h.trace)
         assert np.array_equal(*np.broadcast_arrays(x, y))
         assert np.array_equal(g.programs, h.programs)
+    assert lines(a) == lines(b)
     for x, y in zip(a.launches, b.launches, strict=True):
         for f in fields(x):
             if f.name != "timeline":
@@ -93,8 +100,21 @@ def assert_same(a: Seen, b: Seen) -> None:
         assert_same_timeline(x.timeline, y.timeline)
 
 
+def lines(seen: Seen) -> list[Any]:
+    """Of each record: source line, grade and name. Their numbers are given as they come, which may differ."""
+    if len(seen.lines) != 1:
+        return []  # of more launches: those of the timeline, see below
+    return [seen.lines[0][k] for g in seen.groups for k in g.trace.line.tolist()]
+
+
 def assert_same_timeline(x: Any, y: Any) -> None:
-    assert all(np.array_equal(getattr(x, f.name), getattr(y, f.name)) for f in fields(x)) if x else y is None
+    if x is None:
+        assert y is None
+        return
+    for f in fields(x):
+        if f.name not in ("name", "names"):
+            assert np.array_equal(getattr(x, f.name), getattr(y, f.name)), f.name
+    assert [x.names[k] for k in x.name.tolist()] == [y.names[k] for k in y.name.tolist()]
 
 
 def check(work: Callable[[], Any]) -> int:

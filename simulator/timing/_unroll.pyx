@@ -188,11 +188,11 @@ cdef void whole(
     cdef double occupancy = occupancy_of(loop, x, row, memory)
     cdef int32_t column = -1
     cdef double* values
+    cdef double amount
     cdef int64_t i
     if not x.amounts.at:
-        record(
-            out, x, occupancy, 0.0 if x.shared >= 0 else x.amount, channel, line, x.shared, x.shared >= 0, LAST
-        )
+        amount = 0.0 if x.shared >= 0 else x.amount
+        record(out, x, occupancy, amount, channel, line, x.shared, x.shared >= 0, LAST)
     elif not loop.active and alike(&x.amounts, row, loop.lanes):
         record(out, x, occupancy, number(&x.amounts, row, 0), channel, line, -1, False, LAST)
     else:
@@ -309,8 +309,9 @@ def expand(
     """Records of a loop: record k is that of `bodies[order[k]]` with the numbers of row `rows[k]`.
 
     bodies: (pipe, line, occupancy, latency, channel, amount, instructions, reads, writes, clobbers,
-    channel for what memory gives, channel for the rest, their lines, shared column or -1, amounts, least, share,
-    partial, slow). The last five are None or float64 arrays (see `lanes_of`), slots tuples of `slots` numbers in all.
+    channel for what memory gives, channel for the rest, their lines, shared column or -1, amounts, least,
+    share, partial, slow). The last five are None or float64 arrays (see `lanes_of`), slots tuples of `slots`
+    numbers in all.
     active: the program of each lane, None for all programs.
 
     Returns (fields by name, conditional, (start, item) of reads, writes and clobbers, rows of the table);

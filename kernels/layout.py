@@ -17,6 +17,9 @@ from ..simulator import language as tl
 from .operator import Step, Tensor
 
 TILE_ELEMENTS = 8192
+SPREAD_ELEMENTS = (
+    2048  # of a tile each of whose elements takes a block of 32 bytes: two copies of it fit in any UB
+)
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,8 @@ def view_copy_step(source: Tensor, out: np.ndarray, cores: int) -> Step:
 
 def _copy(source: Tensor, of: Sequence[int], out: Tensor, to: Sequence[int], cores: int) -> Step:
     axes = merge_axes(source.shape, [of, to]).padded()
-    rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], TILE_ELEMENTS)
+    spread = any(abs(s[-1]) > 1 and s[-2] != 1 for s in axes.strides)
+    rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], SPREAD_ELEMENTS if spread else TILE_ELEMENTS)
     items = tile_count(axes.lengths, rows, cols)
     arguments = {
         "source_ptr": source,

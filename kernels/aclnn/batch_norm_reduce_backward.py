@@ -6,8 +6,10 @@ from ...simulator.device import current_device
 from ..batch_norm_reduce_backward import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
 from ..refusing import check_dtype
 from .building import (
+    LEFT_ALONE,
     Answer,
     Call,
+    Idle,
     check_not_private,
     check_present,
     check_same_format,
@@ -57,15 +59,17 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     flags = {"sum_dy": inputG, "sum_dy_xmu": inputG, "grad_weight": weightG, "grad_bias": biasG}
     outputs = dict(zip(OUTPUTS, (sumDy, sumDyXmu, gradWeight, gradBias), strict=True))
 
-    def prepare() -> Call | None:
+    def prepare() -> Call | Idle:
         check_present({NAMES[n]: t for n, t in given.items()})
         reasons = {"sum_dy": "inputG", "sum_dy_xmu": "inputG", "grad_weight": "weightG", "grad_bias": "biasG"}
         check_wanted({NAMES[n]: (flags[n], outputs[n], reasons[n]) for n in OUTPUTS})
         inputs = {n: t for n, t in given.items() if t is not None}
         wanted = {n: t for n, t in outputs.items() if flags[n] and t is not None}
-        _check(inputs, wanted)
-        if not wanted or not inputs["x"].size:
-            return None
+        _check(inputs, wanted, weight)
+        if not inputs["x"].size:
+            return Idle((LEFT_ALONE,))
+        if not wanted:
+            return Idle()
         bits = {"input_g": inputG, "weight_g": weightG, "bias_g": biasG}
         options = OPERATOR.read_options({n: int(b) for n, b in bits.items()} | {"out_dtype": "float32"})
         # The kernel writes every output in its own type.
@@ -74,15 +78,16 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     return first_phase(API, NAMES, prepare)
 
 
-def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor]) -> None:
-    """Types, formats, shapes: in the order of the page."""
+def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], weight: aclTensor | None) -> None:
+    """Types, formats, shapes: in the order of the page; of weight only the format."""
     product = current_device().product
     shapes = {n: t.like for n, t in inputs.items()}
     check_types(shapes, product)
     for n, t in wanted.items():
         check_dtype(NAME, n, t.like, OPERATOR.dtypes_on(product), product)
     check_same_format("gradOut", inputs["grad_out"], "input", inputs["x"])
-    check_not_private({NAMES[n]: t for n, t in (*inputs.items(), *wanted.items())})
+    check_not_private({NAMES[n]: t for n, t in inputs.items()} | {"weight": weight})
+    check_not_private({NAMES[n]: t for n, t in wanted.items()})
     check_shapes(shapes)
     channels = inputs["x"].shape[1]
     for n, t in wanted.items():

@@ -11,7 +11,17 @@ from ...simulator.device import current_device
 from ...simulator.frontend import types as ty
 from ..bce_with_logits_backward import MAX_RANK, OPERATOR, check_shapes, check_types
 from ..operator import dtype_name
-from .building import Answer, Call, check_present, check_same_format, check_shape, check_writable, first_phase
+from .building import (
+    Answer,
+    Call,
+    Idle,
+    check_not_private,
+    check_present,
+    check_same_format,
+    check_shape,
+    check_writable,
+    first_phase,
+)
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream
 from .status import PARAM_INVALID, Refused
@@ -48,13 +58,13 @@ def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
         "pos_weight": posWeightOptional,
     }
 
-    def prepare() -> Call | None:
+    def prepare() -> Call | Idle:
         check_present({"gradOutput": gradOutput, "self": self, "target": target, "out": out})
         assert out is not None
         inputs = {n: t for n, t in given.items() if t is not None}
         _check(inputs, out, reduction)
         if not inputs["x"].size:
-            return None
+            return Idle()
         wide = promoted(t.dtype for t in inputs.values())
         options = OPERATOR.read_options({"reduction": REDUCTIONS[reduction]})
         return Call(API, OPERATOR, inputs, {"out": out}, options, NAMES, {"out": wide}, widen=wide)
@@ -74,9 +84,11 @@ def _check(inputs: dict[str, aclTensor], out: aclTensor, reduction: int) -> None
         raise Refused(PARAM_INVALID, f"out is {names[0]}, target is {names[1]}; they must be of one type")
     check_same_format("self", inputs["x"], "target", inputs["target"])
     check_same_format("self", inputs["x"], "out", out)
+    check_not_private({NAMES[n]: t for n, t in inputs.items()} | {"out": out})
     if inputs["x"].size:
-        check_shapes(shapes)
+        check_shapes({n: shapes[n] for n in ("x", "target")})
         check_shape("out", out, inputs["x"].shape, "the shape of self")
+        check_shapes(shapes)
     if reduction not in range(len(REDUCTIONS)):
         raise Refused(PARAM_INVALID, f"reduction is {reduction}; it must be 0 (none), 1 (mean) or 2 (sum)")
     check_writable({"out": out})

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...simulator.device import current_device
-from ...simulator.errors import BufferOverflowError, RefusedError, UsageError
+from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.frontend import types as ty
 from ..layout import copy_step, view_copy_step
 from ..matmul_tiles import cast_step
 from ..operator import Operator, Tensor, dtype_of
+from ..running import MAX_ELEMENTS
 from .executor import Arena, Piece, aclOpExecutor
 from .status import INNER_NULLPTR, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed, translated
 from .tensor import PRIVATE, aclTensor
@@ -39,6 +40,7 @@ class Call:
 
     inputs, outputs: present ones by the names of the Python face; `names`: those names in the C interface. types: of the
     outputs as the operator writes them. widen: type to which inputs are cast first. knobs: of the tiling, by default.
+    notes: warnings of the checks.
     """
 
     api: str
@@ -50,9 +52,12 @@ class Call:
     types: Mapping[str, ty.DType]
     widen: ty.DType | None = None
     knobs: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def build(self, arena: Arena) -> tuple[list[Piece], dict[str, Any]]:
         """All launches, with their tensors in `arena`, and the knobs that were used."""
+        if arena.values:
+            self._check_memory()
         pieces: list[Piece] = []
         tensors = {n: self._input(n, t, arena, pieces) for n, t in self.inputs.items()}
         given = {n: t.array() for n, t in self.outputs.items() if self._direct(n, t)}
@@ -63,6 +68,23 @@ class Call:
             if n not in given:
                 self._write_back(n, plan.outputs[n], t, arena, pieces)
         return pieces, plan.tiling
+
+    def check_tensors(self) -> None:
+        """What no kernel could be made for."""
+        for n, t in (*self.inputs.items(), *self.outputs.items()):
+            here = self.names[n]
+            if t.destroyed:
+                raise Refused(PARAM_NULLPTR, f"{here} was destroyed; it is required")
+            if t.size > MAX_ELEMENTS:
+                raise Refused(
+                    INNER_NULLPTR, f"{here} has {t.size} elements; the kernels reach at most {MAX_ELEMENTS}"
+                )
+
+    def _check_memory(self) -> None:
+        """Called when the kernels run: a tensor that they cannot reach is a failure on the device."""
+        for n, t in (*self.inputs.items(), *self.outputs.items()):
+            if why := t.missing():
+                raise RunError(f"{self.api}: {self.names[n]} cannot be reached: {why}")
 
     def _direct(self, name: str, tensor: aclTensor) -> bool:
         return tensor.contiguous() and tensor.dtype == self.types[name]
@@ -93,19 +115,31 @@ class Call:
             pieces.append(("view copy", here, view_copy_step(found, tensor.array(), cores)))
 
 
+@dataclass(frozen=True)
+class Idle:
+    """A call that needs no kernel, and words about it."""
+
+    notes: tuple[str, ...] = ()
+
+
 Answer = tuple[int, int, aclOpExecutor | None]
+LEFT_ALONE = (
+    "input is empty: no kernel runs and the outputs keep what they hold, as on the device; the sums are zero"
+)
 
 
-def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call | None]) -> Answer:
-    """(status, workspace size, executor). `prepare` checks and gives the call, or None where there is nothing to do.
+def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call | Idle]) -> Answer:
+    """(status, workspace size, executor). `prepare` checks and gives the call, or that there is nothing to do.
 
     What a check refuses has its own status; a tiling that does not fit shows as 561103, an internal step that failed.
     """
     machine = current_device()
     try:
         call = prepare()
-        build = _nothing if call is None else _with_knobs(call).build
-        executor = aclOpExecutor(api, build, machine)
+        if isinstance(call, Call):
+            call.check_tensors()
+        build = _nothing if isinstance(call, Idle) else _with_knobs(call).build
+        executor = aclOpExecutor(api, build, machine, tuple(translated(n, names) for n in call.notes))
     except Refused as e:
         return failed(api, e.status, str(e)), 0, None
     except RefusedError as e:
@@ -144,12 +178,12 @@ def check_wanted(wanted: Mapping[str, tuple[bool, object, str]]) -> None:
             raise Refused(PARAM_NULLPTR, f"{name} is null; {why} asks for it")
 
 
-def check_not_private(tensors: Mapping[str, aclTensor | None]) -> None:
-    """161002 for a format that belongs to the device."""
+def check_not_private(tensors: Mapping[str, aclTensor | None], status: int = PARAM_INVALID) -> None:
+    """A format that belongs to the device; 161002, or the status given."""
     for name, x in tensors.items():
         if x is not None and x.format in PRIVATE:
             raise Refused(
-                PARAM_INVALID,
+                status,
                 f"{name} has format {x.format.name}, which is private; it must be a public one such as ACL_FORMAT_ND",
             )
 
@@ -170,7 +204,11 @@ def check_shape(name: str, tensor: aclTensor, want: tuple[int, ...], rule: str) 
 def check_writable(tensors: Mapping[str, aclTensor | None]) -> None:
     """161002 for an output whose elements share memory."""
     for name, x in tensors.items():
-        if x is not None and any(s == 0 and n > 1 for n, s in zip(x.shape, x.strides, strict=True)):
+        if (
+            x is not None
+            and x.size
+            and any(s == 0 and n > 1 for n, s in zip(x.shape, x.strides, strict=True))
+        ):
             raise Refused(
                 PARAM_INVALID,
                 f"{name} has strides {x.strides} for shape {x.shape}; a stride of 0 is for inputs only",

@@ -14,7 +14,7 @@ from ..convolution_backward.call import INPUTS, RESULTS, TensorView
 from ..convolution_backward.call import Call as Convolution
 from ..convolution_backward.checks import check_call, check_nulls
 from ..operator import dtype_name
-from .building import Answer, Call, check_writable, first_phase
+from .building import Answer, Call, Idle, check_writable, first_phase
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream, deterministic
 from .tensor import DeviceMemory, aclBoolArray, aclIntArray, aclTensor
@@ -69,16 +69,16 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
         groups=int(groups),
     )
 
-    def prepare() -> Call | None:
-        _check(call, cubeMathType)
+    def prepare() -> Call | Idle:
+        notes = _check(call, cubeMathType)
         wanted = {n: t for n, asked in zip(RESULTS, call.wants, strict=True) if asked and (t := tensors[n])}
         check_writable({NAMES[n]: t for n, t in wanted.items()})
         if not any(t.size for t in wanted.values()):
-            return None
+            return Idle(notes)
         inputs = {n: t for n in INPUTS if (t := tensors[n])}
         knobs = {"combine": "two_phase"} if deterministic() else {}
         types = {n: t.dtype for n, t in wanted.items()}
-        return Call(API, OPERATOR, inputs, wanted, _options(call), NAMES, types, knobs=knobs)
+        return Call(API, OPERATOR, inputs, wanted, _options(call), NAMES, types, knobs=knobs, notes=notes)
 
     with device(cube_math_type=CUBE_MATH_TYPES[cubeMathType]) if cubeMathType in range(4) else nullcontext():
         return first_phase(API, NAMES, prepare)
@@ -92,12 +92,12 @@ def _view(t: aclTensor | None) -> TensorView | None:
     )
 
 
-def _check(call: Convolution, mode: int) -> None:
-    """All checks of the page in their order; a product without the operator is told where it looks at types."""
+def _check(call: Convolution, mode: int) -> tuple[str, ...]:
+    """All checks of the page in their order, and warnings; a product without the operator is told at the types."""
     product = current_device().product
     check_nulls(call)
     OPERATOR.dtypes_on(product)
-    check_call(call, product, mode)
+    return check_call(call, product, mode)
 
 
 def _options(call: Convolution) -> dict[str, object]:

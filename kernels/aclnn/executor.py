@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ...simulator.device import Device, device
+from ...simulator.errors import RunError
 from ...simulator.execution.memory import Shape
 from ...simulator.frontend import types as ty
 from ...simulator.launch import compute
 from ...simulator.run import Launch
 from ..launching import call_of, timed_steps
 from ..operator import Step, Tensor, Workshop
-from .runtime import aclrtStream
+from .runtime import aclrtStream, stream_of
 from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
 from .tensor import DeviceMemory
 
@@ -85,6 +86,8 @@ class aclOpExecutor:
 
     def run(self, workspace: DeviceMemory | None) -> float:
         """Compute the values; gives the time."""
+        if workspace is not None and workspace.freed:
+            raise RunError(f"{self.api}: workspace was freed before the kernels ran")
         buffer = np.empty(0, np.uint8) if workspace is None else workspace.bytes
         with device(self._machine.product, **switches_of(self._machine)):
             pieces, _ = self._build(Arena(self._machine.product, True, workspace=buffer))
@@ -121,9 +124,12 @@ def second_phase(
     workspace: DeviceMemory | None,
     workspace_size: int,
     executor: aclOpExecutor | None,
-    stream: aclrtStream,
+    stream: aclrtStream | None,
 ) -> int:
-    """Enqueue the kernels of an executor; the checks of hicann/opbase, op_executor.cpp, in their order."""
+    """Enqueue the kernels of an executor; the checks of hicann/opbase, op_executor.cpp, in their order.
+
+    stream None is the default stream of the device.
+    """
     if executor is None:
         return failed(api, PARAM_NULLPTR, "executor is null")
     if executor.used and not executor.repeatable:
@@ -151,5 +157,5 @@ def second_phase(
         return failed(
             api, PARAM_INVALID, f"workspace has {have} bytes; phase 1 asked for {executor.workspace_size}"
         )
-    stream.pending.append(lambda: executor.run(workspace))
+    stream_of(stream).pending.append(lambda: executor.run(workspace))
     return SUCCESS

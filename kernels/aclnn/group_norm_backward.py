@@ -9,7 +9,18 @@ from ...simulator.device import current_device
 from ..group_norm_backward import NAME, OPERATOR, OUTPUTS, check_sizes, check_types
 from ..group_norm_choice import View
 from ..refusing import check_same_dtype
-from .building import Answer, Call, check_present, check_shape, check_wanted, check_writable, first_phase
+from .building import (
+    LEFT_ALONE,
+    Answer,
+    Call,
+    Idle,
+    check_not_private,
+    check_present,
+    check_shape,
+    check_wanted,
+    check_writable,
+    first_phase,
+)
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream
 from .status import PARAM_INVALID, Refused
@@ -52,7 +63,7 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
     given = {"grad_out": gradOut, "x": input, "mean": mean, "rstd": rstd}
     outputs = dict(zip(OUTPUTS, (gradInput, gradGammaOut, gradBetaOut), strict=True))
 
-    def prepare() -> Call | None:
+    def prepare() -> Call | Idle:
         check_present({NAMES[n]: t for n, t in given.items()})
         masks = _masks(outputMask)
         rows = zip(OUTPUTS, masks, range(3), strict=True)
@@ -62,8 +73,10 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
             n: t for (n, t), asked in zip(outputs.items(), masks, strict=True) if asked and t is not None
         }
         _check(inputs, wanted, N, C, HxW, group)
-        if not wanted or not inputs["x"].size:
-            return None
+        if not inputs["x"].size:
+            return Idle((LEFT_ALONE,))
+        if not wanted:
+            return Idle()
         sizes = {"n": N, "c": C, "hxw": HxW, "group": group}
         flags = {name: int(asked) for name, asked in zip(MASKS, masks, strict=True)}
         options = OPERATOR.read_options({**sizes, **flags})
@@ -84,11 +97,12 @@ def _masks(given: aclBoolArray | None) -> tuple[bool, ...]:
 def _check(
     inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], n: int, c: int, hxw: int, group: int
 ) -> None:
-    """Types, groups, sizes, shapes of outputs: in the order of the page."""
+    """Types, groups, sizes, shapes of outputs: in the order of the page; formats come after types, as elsewhere."""
     product = current_device().product
     shapes = {k: t.like for k, t in inputs.items()}
     check_types(shapes, product)
     check_same_dtype(NAME, shapes | {k: t.like for k, t in wanted.items()}, "grad_out", wanted)
+    check_not_private({NAMES[k]: t for k, t in (*inputs.items(), *wanted.items())})
     if group <= 0 or c % group:
         raise Refused(PARAM_INVALID, f"C is {c}, group is {group}; group must be at least 1 and divide C")
     for name, size in (("N", n), ("C", c), ("HxW", hxw)):

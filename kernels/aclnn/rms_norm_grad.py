@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...simulator.device import current_device
 from ..rms_norm_grad import OPERATOR, check_inference, check_shapes, check_types
-from .building import Answer, Call, check_present, check_writable, first_phase
+from .building import Answer, Call, check_not_private, check_present, check_writable, first_phase
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream, deterministic
+from .status import INNER_FIND_KERNEL_ERROR
 from .tensor import DeviceMemory, aclTensor
 
 API = "aclnnRmsNormGrad"
@@ -40,12 +41,13 @@ def aclnnRmsNormGradGetWorkspaceSize(
         OPERATOR.dtypes_on(product)
         check_types(shapes, product)
         check_shapes(shapes)
-        check_inference(shapes, product)
+        notes = check_inference(shapes, product)
+        check_not_private({NAMES[n]: t for n, t in tensors.items()}, INNER_FIND_KERNEL_ERROR)
         outputs = {n: tensors.pop(n) for n in ("dx", "dgamma")}
         check_writable({NAMES[n]: t for n, t in outputs.items()})
         knobs = {"combine": "two_phase" if deterministic() else "atomic"}
         types = {n: t.dtype for n, t in outputs.items()}
-        return Call(API, OPERATOR, tensors, outputs, {}, NAMES, types, knobs=knobs)
+        return Call(API, OPERATOR, tensors, outputs, {}, NAMES, types, knobs=knobs, notes=notes)
 
     return first_phase(API, NAMES, prepare)
 

@@ -38,6 +38,14 @@ class aclrtStream:
                 raise
 
 
+_default = aclrtStream()
+
+
+def stream_of(stream: aclrtStream | None) -> aclrtStream:
+    """The stream, or the default stream of the device for None."""
+    return _default if stream is None else stream
+
+
 def aclInit(configPath: Any = None) -> int:
     """Nothing to set up."""
     return SUCCESS
@@ -46,6 +54,7 @@ def aclInit(configPath: Any = None) -> int:
 def aclFinalize() -> int:
     """Drops all streams."""
     _streams.clear()
+    _default.pending.clear()
     return SUCCESS
 
 
@@ -78,25 +87,32 @@ def aclrtDestroyStream(stream: aclrtStream) -> int:
     return status
 
 
-def aclrtSynchronizeStream(stream: aclrtStream) -> int:
-    """Run what was enqueued; failures of kernels appear here, with 361001 and their text in aclGetRecentErrMsg."""
+def aclrtSynchronizeStream(stream: aclrtStream | None) -> int:
+    """Run what was enqueued; failures of kernels appear here, with 361001 and their text in aclGetRecentErrMsg.
+
+    None is the default stream.
+    """
     try:
-        stream.synchronize()
+        stream_of(stream).synchronize()
     except AscendtileError as e:
         return failed("aclrtSynchronizeStream", RUNTIME_ERROR, str(e))
     return SUCCESS
 
 
 def aclrtSynchronizeDevice() -> int:
-    """Run what was enqueued on every stream, in the order in which they were created."""
-    return max((aclrtSynchronizeStream(s) for s in list(_streams)), default=SUCCESS)
+    """Run what was enqueued on every stream: the default one, then in the order in which they were created."""
+    return max(aclrtSynchronizeStream(s) for s in (_default, *_streams))
 
 
 def aclrtMalloc(size: int, policy: int = ACL_MEM_MALLOC_HUGE_FIRST) -> tuple[int, DeviceMemory | None]:
     """(status, device memory of `size` bytes, whatever they hold)."""
     if size <= 0:
         return failed("aclrtMalloc", RUNTIME_ERROR, f"size is {size}; it must be at least 1"), None
-    return SUCCESS, DeviceMemory(size)
+    try:
+        return SUCCESS, DeviceMemory(size)
+    except MemoryError:
+        text = f"size is {size} bytes, which this machine cannot give; phase 1 gives times without memory"
+        return failed("aclrtMalloc", RUNTIME_ERROR, text), None
 
 
 def aclrtFree(memory: DeviceMemory) -> int:
@@ -109,6 +125,9 @@ def aclrtFree(memory: DeviceMemory) -> int:
 
 def aclrtMemcpy(dst: Any, destMax: int, src: Any, count: int, kind: int) -> int:
     """`count` bytes between host arrays and device memory; waits for no stream."""
+    for what, x in (("the destination", dst), ("the source", src)):
+        if isinstance(x, DeviceMemory) and x.freed:
+            return failed("aclrtMemcpy", RUNTIME_ERROR, f"{what} is {len(x)} bytes that were freed before")
     to, of = _bytes(dst), _bytes(src)
     for what, size in (("destMax", destMax), ("the destination", len(to)), ("the source", len(of))):
         if count > size:

@@ -56,5 +56,5 @@ def aclGetRecentErrMsg() -> str:
 def translated(message: str, names: Mapping[str, str]) -> str:
     """A message of the Python face in the words of the C interface: `names` gives its parameters by ours."""
     words = re.sub(r"^[a-z_]*: ", "", message)
-    pattern = re.compile(r"(?<![\w'])(" + "|".join(map(re.escape, names)) + r")(?![\w'])")
+    pattern = re.compile(r"(?<![\w'])(" + "|".join(map(re.escape, names)) + r")(?!\w|'(?!s\b))")
     return pattern.sub(lambda found: names[found[0]], words)

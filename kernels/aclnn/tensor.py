@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import TypeVar
 
 import numpy as np
 
@@ -99,15 +100,16 @@ class aclTensor:
         data: DeviceMemory | None,
     ) -> None:
         self.shape = tuple(int(n) for n in shape)
-        self.acl_dtype = aclDataType(dtype)
+        self.acl_dtype = _known("dataType", aclDataType, dtype)
         found = ty.from_name(_TYPES[self.acl_dtype])
         assert found is not None
         self.dtype = found
         self.strides = _row_major(self.shape) if strides is None else tuple(int(s) for s in strides)
         self.offset = int(offset)
-        self.format = aclFormat(format)
+        self.format = _known("format", aclFormat, format)
         self.storage_shape = tuple(int(n) for n in storage_shape)
         self.data = data
+        self.destroyed = False
         self._check()
 
     def _check(self) -> None:
@@ -149,13 +151,23 @@ class aclTensor:
         return not self.size or all(n == 1 or s == want for n, s, want in steps)
 
     def array(self) -> np.ndarray:
-        """The elements as a numpy view of the device memory."""
+        """The elements as a numpy view of the device memory; without memory, strides over nothing, for time only."""
         storage, step = self.dtype.storage, self.dtype.itemsize
-        if self.data is None or not self.size:
+        if not self.size:
             return np.empty(self.shape, storage)
-        flat = self.data.bytes[: len(self.data) // step * step].view(storage)
         strides = [s * step for s in self.strides]
+        if self.data is None:
+            return np.lib.stride_tricks.as_strided(np.empty(1, storage), self.shape, strides)
+        flat = self.data.bytes[: len(self.data) // step * step].view(storage)
         return np.lib.stride_tricks.as_strided(flat[self.offset :], self.shape, strides)
+
+    def missing(self) -> str:
+        """What keeps a kernel from reading or writing it, in words; empty if nothing does."""
+        if not self.size:
+            return ""
+        if self.data is None:
+            return "it has no device memory"
+        return "its device memory was freed before the kernels ran" if self.data.freed else ""
 
 
 def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -163,6 +175,16 @@ def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
     for n in reversed(shape[1:]):
         out.append(out[-1] * n)
     return tuple(reversed(out))[: len(shape)]
+
+
+_Member = TypeVar("_Member", bound=IntEnum)
+
+
+def _known(what: str, kind: type[_Member], value: int) -> _Member:
+    if value not in set(kind):
+        names = ", ".join(f"{int(x)} {x.name}" for x in kind)
+        raise UsageError(f"aclCreateTensor: {what} is {value}; known are {names}")
+    return kind(value)
 
 
 class aclIntArray(tuple[int, ...]):
@@ -194,8 +216,8 @@ def aclCreateTensor(
 
 
 def aclDestroyTensor(tensor: aclTensor) -> int:
-    """Forget a tensor; its device memory stays."""
-    tensor.data = None
+    """Forget a tensor; its device memory stays, and kernels that were enqueued with it run."""
+    tensor.destroyed = True
     return 0
 
 

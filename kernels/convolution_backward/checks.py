@@ -27,7 +27,7 @@ NULLPTR, INVALID, INNER = 161001, 161002, 561103
 MEANING = {NULLPTR: "null pointer", INVALID: "parameter invalid", INNER: "an inner step fails"}
 FORMATS = {3: ("NCL", "ND"), 4: ("NCHW",), 5: ("NCDHW",)}
 NAMES = {3: "3 (N, C, L)", 4: "4 (N, C, H, W)", 5: "5 (N, C, D, H, W)"}
-MAX_DIM = 2**31 - 1
+MAX_DIM = 2**31 - 2
 SPATIAL = {1: "L", 2: "HW", 3: "DHW"}
 
 
@@ -41,10 +41,10 @@ def check_call(call: Call, product: Product, mode: str | int) -> tuple[str, ...]
     """Raise `RefusedError` for the first check that fails; gives the warnings of the call."""
     check_nulls(call)
     _dtypes(call, product)
-    _formats(call)
+    wide = "fp32" in cube_inputs_of(product)
+    _formats(call, wide)
     _values(call)
     found = _mode(call, product, mode)
-    wide = "fp32" in cube_inputs_of(product)
     if wide and (_view(call.input).empty or _view(call.weight).empty):
         _empty(call)
     else:
@@ -103,7 +103,7 @@ def _dtypes(call: Call, product: Product) -> None:
             refuse(INVALID, f"{n} is {view.dtype}, on {product.name} it must be of {listed(allowed, 'or')}")
 
 
-def _formats(call: Call) -> None:
+def _formats(call: Call, wide: bool) -> None:
     for n in (*INPUTS, "grad_input", "grad_weight"):
         view: TensorView | None = getattr(call, n)
         if view is None:
@@ -117,7 +117,7 @@ def _formats(call: Call) -> None:
                 f"{n} has format {view.format}, at rank {rank} it must be {listed(FORMATS[rank], 'or')}",
             )
     bias = call.grad_bias
-    if bias is not None and bias.format not in (None, "ND") and not call.transposed:
+    if wide and bias is not None and bias.format not in (None, "ND") and not call.transposed:
         refuse(INVALID, f"grad_bias has format {bias.format}, it must be ND")
 
 
@@ -270,6 +270,8 @@ def _sizes(call: Call, status: int) -> None:
 
 def _empty(call: Call) -> None:
     x, w = _view(call.input).shape, _view(call.weight).shape
+    if len(w) != len(x):
+        refuse(INVALID, f"weight has rank {len(w)}, input has {len(x)}; they must be equal")
     no_batch = x[0] == 0
     no_channels = x[1] == 0 and w[1:2] == (0,) and not call.transposed
     if not (no_batch or no_channels):
@@ -286,8 +288,10 @@ def _empty(call: Call) -> None:
         _empty_reach(call, x, w)
     if call.wants[2] and call.bias_sizes is None:
         refuse(INVALID, "bias_sizes is null, an empty input with output_mask[2] needs it")
-    if call.wants[2] and len(call.bias_sizes or ()) != 1:
-        refuse(INVALID, f"bias_sizes is {call.bias_sizes}, it must have 1 value")
+    channels = (w[1] * call.groups if call.transposed else w[0],)
+    if call.wants[2] and call.bias_sizes != channels:
+        rule = "weight's second axis times groups" if call.transposed else "weight's first axis"
+        refuse(INVALID, f"bias_sizes is {call.bias_sizes}, it must be {channels}, {rule}")
 
 
 def _empty_reach(call: Call, x: Ints, w: Ints) -> None:
@@ -321,10 +325,10 @@ def _volumes(call: Call, product: Product, mode: str | int, wide: bool) -> None:
 
 def _ranges(call: Call, wide: bool) -> None:
     """Documented ranges of the A2 and A3 for a plain convolution; elsewhere only the lower ends, checked above."""
-    for n in ("grad_output", "input"):
-        _between(n, _view(getattr(call, n)).shape, 1, MAX_DIM)
     if not wide or call.transposed:
         return
+    for n in ("grad_output", "input"):
+        _between(n, _view(getattr(call, n)).shape, 1, MAX_DIM)
     volume = call.spatial == 3
     last = slice(1, None) if volume else slice(None)
     _between("weight on its last axes", _view(call.weight).shape[2:][last], 1, 255)

@@ -1,21 +1,16 @@
-"""aclnnConvolutionBackward: the page's table of checks in order, both phases, modes, masks, strided and mixed tensors."""
+"""aclnnConvolutionBackward in both phases: modes, masks, strided and mixed tensors; its checks are in pages/."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-import ascendtile.simulator as sim
 from ascendtile.kernels import aclnn, convolution_backward
 
-from .calls import STORAGE, blank, refused, run, strided, tensor
-from .test_tables import ordered
+from .calls import STORAGE, blank, run, strided, tensor
 
-F16, BF16, F32, F64 = "float16", "bfloat16", "float32", "float64"
-NCHW, NHWC, NCL, ND, NCDHW, NC = (
-    getattr(aclnn.aclFormat, f"ACL_FORMAT_{n}") for n in ("NCHW", "NHWC", "NCL", "ND", "NCDHW", "NC")
-)
-NC1HWC0 = aclnn.aclFormat.ACL_FORMAT_NC1HWC0
+F16, BF16, F32 = "float16", "bfloat16", "float32"
+NCHW, ND = aclnn.aclFormat.ACL_FORMAT_NCHW, aclnn.aclFormat.ACL_FORMAT_ND
 PHASES = (aclnn.aclnnConvolutionBackwardGetWorkspaceSize, aclnn.aclnnConvolutionBackward)
 RESULTS = ("gradInput", "gradWeight", "gradBias")
 
@@ -47,120 +42,6 @@ def good(**changes):
         "gradBias": blank((4,)),
     }
     return {**given, **changes}
-
-
-def phase_one(arguments):
-    return refused(PHASES[0], *arguments.values())
-
-
-def of(*shape, dtype=F16, format=NCHW):
-    return blank(shape, dtype, format)
-
-
-IN_ORDER = [
-    *(
-        ({n: None}, 161001, f"{n} is null")
-        for n in ("gradOutput", "input", "weight", "stride", "padding", "dilation")
-    ),
-    ({"outputPadding": None}, 161001, "outputPadding is null"),
-    ({"outputMask": None}, 161001, "outputMask is null"),
-    ({"outputMask": flags(True)}, 161001, "outputMask has 1 elements, it must have 3"),
-    *(({n: None}, 161001, f"{n} is null, but outputMask") for n in RESULTS),
-    (
-        {"gradOutput": of(2, 4, 5, 5, dtype=F64)},
-        161002,
-        "gradOutput is fp64, on ascend910b3 it must be of float32",
-    ),
-    ({"input": of(2, 8, 5, 5, dtype=F64)}, 161002, "input is fp64"),
-    ({"gradBias": of(4, dtype=F64, format=ND)}, 161002, "gradBias is fp64"),
-    ({"weight": of(4, 8, 3, 3, format=NHWC)}, 161002, "weight has format NHWC, at rank 4 it must be NCHW"),
-    ({"gradInput": of(2, 8, 5, 5, format=NC1HWC0)}, 161002, "gradInput has format NC1HWC0"),
-    ({"stride": ints(0, 1)}, 161002, "stride is (0, 1), every value of it must be at least 1, 0 is not"),
-    ({"padding": ints(1, -1)}, 161002, "padding is (1, -1)"),
-    ({"dilation": ints(1, 0)}, 161002, "dilation is (1, 0)"),
-    ({"outputPadding": ints(1, 0)}, 161002, "outputPadding is (1, 0), without transposed it must be 0"),
-    ({"groups": 0}, 161002, "groups is 0"),
-    ({"cubeMathType": 4}, 161002, "cubeMathType 4"),
-]
-ALONE = [
-    ({"input": of(2, 8, format=ND)}, "input has rank 2, it must be 3 (N, C, L), 4 (N, C, H, W) or 5"),
-    ({"gradBias": of(4, format=NC)}, "gradBias has format NC, it must be ND"),
-    ({"input": of(2, 8, 5, format=NCL)}, "gradOutput, input and weight have ranks [4, 3, 4]"),
-    ({"gradOutput": of(2, 0, 5, 5)}, "gradOutput has shape (2, 0, 5, 5) and no elements"),
-    ({"gradInput": of(2, 8, 5, 4)}, "gradInput has shape (2, 8, 5, 4), it must be input's, (2, 8, 5, 5)"),
-    ({"gradWeight": of(4, 8, 3, 1)}, "gradWeight has shape (4, 8, 3, 1)"),
-    ({"gradBias": of(8, format=ND)}, "gradBias has shape (8,), it must be the channels of gradOutput, (4,)"),
-    ({"stride": ints(1)}, "stride has 1 values (1,), for 2 spatial axes it must have 2"),
-    ({"padding": ints(1, 1, 1)}, "padding has 3 values (1, 1, 1), for 2 spatial axes it must have 2 or 4"),
-    ({"groups": 2}, "input has 8 channels, weight has 8 on its second axis: that is 1 groups, groups is 2"),
-]
-
-
-def test_checks_come_in_the_order_of_the_page():
-    ordered(phase_one, good(), IN_ORDER)
-
-
-@pytest.mark.parametrize(("change", "text"), ALONE, ids=[t[:40] for _, t in ALONE])
-def test_shapes_that_do_not_belong_together(change, text):
-    status, message = phase_one(good(**change))
-    assert (status, text in message) == (161002, True), message
-    assert message.startswith("aclnnConvolutionBackward: ")
-
-
-def test_sizes_of_2d_are_found_by_an_inner_step():
-    status, message = phase_one(good(gradOutput=of(2, 4, 5, 4)))
-    assert (status, "spatial sizes (5, 4), the forward convolution gives (5, 5)" in message) == (561103, True)
-
-
-def three_axes(**changes):
-    x, w, one = of(1, 4, 5, 5, 5, format=NCDHW), of(4, 4, 3, 3, 3, format=NCDHW), ints(1, 1, 1)
-    return good(
-        gradOutput=x, input=x, weight=w, gradInput=x, gradWeight=w, stride=one, padding=one, dilation=one,
-        outputPadding=ints(0, 0, 0), **changes,
-    )  # fmt: skip
-
-
-def test_three_axes_only_where_they_are():
-    assert PHASES[0](*three_axes().values())[0] == 0
-    wrong = of(1, 4, 5, 5, 4, format=NCDHW)
-    assert phase_one({**three_axes(), "gradOutput": wrong})[0] == 161002
-    for product in ("ascend910a", "ascend310p"):
-        with sim.device(product):
-            status, message = phase_one(three_axes())
-        assert (status, f"{product} takes 1 or 2" in message) == (161002, True)
-
-
-@pytest.mark.parametrize(
-    ("product", "allowed"), [("ascend910b3", {0, 1, 2, 3}), ("ascend910a", {1, 2}), ("ascend310p", {1, 2})]
-)
-def test_modes_of_float32_by_product(product, allowed):
-    wide = {n: blank(t.shape, F32, t.format) for n, t in good().items() if isinstance(t, aclnn.aclTensor)}
-    with sim.device(product):
-        for mode in range(4):
-            status = PHASES[0](*good(**wide, cubeMathType=mode).values())[0]
-            assert status == (0 if mode in allowed else 161002)
-        aclnn.aclGetRecentErrMsg()
-
-
-def test_310b_refuses_it_and_so_does_910a_with_bfloat16():
-    with sim.device("ascend310b"):
-        status, message = phase_one(good())
-        assert (status, "is not available on ascend310b" in message) == (161002, True)
-        assert phase_one(good(input=None))[0] == 161001
-    low = {n: blank(t.shape, BF16, t.format) for n, t in good().items() if isinstance(t, aclnn.aclTensor)}
-    with sim.device("ascend910a"):
-        status, message = phase_one(good(**low))
-    assert (status, "gradOutput is bfloat16, on ascend910a it must be of" in message) == (161002, True)
-
-
-def test_outputs_must_not_overlap_themselves():
-    memory = aclnn.DeviceMemory(64)
-    stretched = aclnn.aclCreateTensor((4,), 1, aclnn.aclDataType.ACL_FLOAT16, [0], 0, ND, [1], 1, memory)
-    status, message = phase_one(good(gradBias=stretched))
-    assert (status, "a stride of 0 is for inputs only" in message) == (161002, True)
-
-
-# -- both phases -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -248,35 +129,3 @@ def test_types_of_outputs_are_free(stream):
     for n, m in zip(RESULTS, ("grad_input", "grad_weight", "grad_bias"), strict=True):
         wanted = np.float64(expected[m]).astype(outputs[n].array().dtype)
         np.testing.assert_array_equal(outputs[n].array(), wanted)
-
-
-def test_an_empty_batch_fills_weight_and_bias_with_zeros(stream):
-    outputs = {
-        "gradInput": of(0, 8, 5, 5),
-        "gradWeight": placed(tensor, np.ones((4, 8, 3, 3), F16)),
-        "gradBias": placed(tensor, np.ones(4, F16)),
-    }
-    empty = good(gradOutput=of(0, 4, 5, 5), input=of(0, 8, 5, 5), **outputs)
-    run(*PHASES, stream, *empty.values())
-    assert not np.any(outputs["gradWeight"].array())
-    assert not np.any(outputs["gradBias"].array())
-    status, message = phase_one({**empty, "biasSizes": None})
-    assert (status, "biasSizes is null" in message) == (161002, True)
-    with sim.device("ascend910a"):
-        assert phase_one(empty)[0] == 161002
-
-
-def test_the_deterministic_switch_sums_in_two_phases():
-    many = good(
-        gradOutput=of(8, 16, 32, 32), input=of(8, 16, 32, 32), weight=of(16, 16, 3, 3), gradInput=of(8, 16, 32, 32),
-        gradWeight=of(16, 16, 3, 3), gradBias=of(16, format=ND),
-    )  # fmt: skip
-    found = []
-    for level in (0, 1):
-        aclnn.aclrtCtxSetSysParamOpt(aclnn.ACL_OPT_DETERMINISTIC, level)
-        try:
-            found.append(PHASES[0](*many.values())[2].tiling)
-        finally:
-            aclnn.aclrtCtxSetSysParamOpt(aclnn.ACL_OPT_DETERMINISTIC, 0)
-    assert [t["combine"] for t in found] == ["atomic", "two_phase"]
-    assert found[0]["weight_parts"] > 1

@@ -1,0 +1,25 @@
+"""Phase 1 without the time of its kernels: most of these tests ask for statuses and values only."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ascendtile.kernels.aclnn import executor
+
+
+@pytest.fixture(autouse=True)
+def untimed(monkeypatch, request):
+    """Every launch takes no time; `@pytest.mark.usefixtures("timed")` asks for the real one."""
+    if "timed" not in request.fixturenames:
+        monkeypatch.setattr(
+            executor,
+            "launch_of",
+            lambda step, machine: SimpleNamespace(time_us=0.0, kernel=step.kernel.name, resources={}),
+        )
+
+
+@pytest.fixture
+def timed():
+    """Launches have their simulated time."""

@@ -146,7 +146,15 @@ def test_every_vector_is_free_in_the_set(product):
         assert status_on(product, PHASE_ONE, good(**changes)) == (0, "")
 
 
-@pytest.mark.parametrize("weight", [None, blank((3,), F64), blank((3,), I32), blank((7,), F16)], ids=repr)
+WEIGHTS = {
+    "null": None,
+    "float64": blank((3,), F64),
+    "int32": blank((3,), I32),
+    "other length": blank((7,), F16),
+}
+
+
+@pytest.mark.parametrize("weight", WEIGHTS.values(), ids=WEIGHTS)
 def test_weight_is_not_checked_and_changes_nothing(weight):
     assert status_on("ascend910b3", PHASE_ONE, good(weight=weight)) == (0, "")
     assert [

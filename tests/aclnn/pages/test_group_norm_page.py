@@ -280,8 +280,7 @@ EDGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("gamma", [True, False], ids=["gamma", "no gamma"])
-@pytest.mark.parametrize("strategy", ["auto", "vendor"])
+@pytest.mark.parametrize(("strategy", "gamma"), [("auto", True), ("vendor", False)])
 @pytest.mark.parametrize("name", EDGES)
 def test_edges(stream, name, strategy, gamma):
     values = numbers(*EDGES[name])

@@ -53,6 +53,8 @@ class Pipe:
     "bandwidth" is part of busy_cycles: what transfers took longer because they shared it.
     core_busy, core_waits: core by core the busy cycles, and those of data, buffer, flag and issue together; empty where no
     timeline was asked for.
+    core_conflicts: of Vector units, core by core the busy cycles that bank conflicts of UB added: "bank group", where the
+    sources of an instruction share a group of banks, and "bank", where its result goes to a bank that is being read.
     """
 
     busy_cycles: float
@@ -60,6 +62,7 @@ class Pipe:
     stalls: dict[str, float] = field(default_factory=dict)
     core_busy: tuple[float, ...] = ()
     core_waits: tuple[float, ...] = ()
+    core_conflicts: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,10 @@ def pipe_utilization(launch: Launch) -> list[Row]:
 
 
 def resource_conflicts(launch: Launch) -> list[Row]:
-    """ResourceConflictRatio.csv: the share of its core's cycles for which each pipe waited.
+    """ResourceConflictRatio.csv: the share of its core's cycles for which each pipe waited, and that bank conflicts added.
 
-    Cycles that bank conflicts add are part of the Vector instructions here, so their columns are "NA".
+    Bank groups are met by reads, banks by a write and a read; the total is of these two. Conflicts over execution units and
+    with transfers are not modelled.
     """
     out = []
     for unit in units(launch):
@@ -39,8 +40,7 @@ def resource_conflicts(launch: Launch) -> list[Row]:
             for name in pipes:
                 cells[f"{side}_{name}_wait_ratio"] = _of(unit.waits, name, unit.side == side)
             if "vec" in pipes:
-                conflicts = ("total", "bankgroup", "bank", "resc", "mte")
-                cells |= {f"{side}_vec_{c}_cflt_ratio": NA for c in conflicts}
+                cells |= _conflict_cells(unit, side)
         out.append({**_head(launch, unit), **cells})
     return out
 
@@ -139,6 +139,14 @@ def _pipe_cells(launch: Launch, unit: Unit) -> Row:
             cells[f"{side}_{name}_ratio"] = share
         cells[f"{side}_icache_miss_rate"] = NA
     return cells
+
+
+def _conflict_cells(unit: Unit, side: str) -> Row:
+    known = unit.conflicts if unit.side == side else {}
+    shares = {"total": sum(known.values()), **known} if known else {}
+    return {
+        f"{side}_vec_{c}_cflt_ratio": shares.get(c, NA) for c in ("total", "bankgroup", "bank", "resc", "mte")
+    }
 
 
 def _of(shares: dict[str, float], name: str, mine: bool) -> Any:

@@ -18,6 +18,8 @@ PIPES = {
     "MTE3": "mte3",
     "FIXP": "fixpipe",
 }
+# Sort of bank conflict -> the vendor's word, as in aiv_vec_bankgroup_cflt_ratio.
+CONFLICTS = {"bank group": "bankgroup", "bank": "bank"}
 KINDS = {
     "AIC": ("aic", "cube0"),
     "AIV": ("aiv", "vector0"),
@@ -30,7 +32,8 @@ KINDS = {
 class Unit:
     """block: number of the core. side: "aic" or "aiv"; a core that has both sorts of unit is "aic", as the vendor has it.
     part: the vendor's sub_block_id. cycles, us: from the launch's first cycle to the end of the core's last program.
-    busy, waits: vendor's word for a pipe -> share of these cycles."""
+    busy, waits: vendor's word for a pipe -> share of these cycles.
+    conflicts: vendor's word for a sort of bank conflict -> likewise; empty where the record does not tell."""
 
     block: int
     side: str
@@ -39,6 +42,7 @@ class Unit:
     us: float
     busy: dict[str, float]
     waits: dict[str, float]
+    conflicts: dict[str, float]
 
 
 def units(launch: Launch) -> list[Unit]:
@@ -72,8 +76,10 @@ def _unit(launch: Launch, core: int, name: str) -> Unit:
     try:
         busy = {PIPES.get(n, n.lower()): p.core_busy[core] / cycles for n, p in own.items()}
         waits = {PIPES.get(n, n.lower()): p.core_waits[core] / cycles for n, p in own.items()}
+        lost = own["V"].core_conflicts if "V" in own else {}
+        met = {word: lost[n][core] / cycles for n, word in CONFLICTS.items() if n in lost}
     except IndexError:
         raise UsageError(
             f"{launch.kernel}: its pipes know fewer cores than it has, this record is damaged"
         ) from None
-    return Unit(core, side, part, cycles, cycles * us_per_cycle(launch), busy, waits)
+    return Unit(core, side, part, cycles, cycles * us_per_cycle(launch), busy, waits, met)

@@ -7,7 +7,7 @@ from the product file; where the table has no row for a case, the nearest docume
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..products import Product
 from .provenance import BEST, WORST, grade_of
@@ -54,11 +54,17 @@ CASTS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """occupancy: cycles the pipe is taken. latency: cycles after that until the result may be used."""
+    """occupancy: cycles the pipe is taken. latency: cycles after that until the result may be used.
+
+    group_conflict, bank_conflict: of the occupancy, what sources in one group of UB's banks cost, and what writing to a bank
+    that is read does.
+    """
 
     occupancy: float
     latency: float
     instructions: int = 1
+    group_conflict: float = 0.0
+    bank_conflict: float = 0.0
 
     def then(self, other: Cost) -> Cost:
         """This and, dependent on it, another, as one record."""
@@ -66,7 +72,13 @@ class Cost:
             self.occupancy + self.latency + other.occupancy,
             other.latency,
             self.instructions + other.instructions,
+            self.group_conflict + other.group_conflict,
+            self.bank_conflict + other.bank_conflict,
         )
+
+    def held_up(self, cycles: float) -> Cost:
+        """This with so many cycles more, for writes to banks that are read."""
+        return replace(self, occupancy=self.occupancy + cycles, bank_conflict=self.bank_conflict + cycles)
 
 
 class CostModel:
@@ -167,14 +179,13 @@ class CostModel:
         conflict: its sources lie in the same group of UB's banks. Elements that do not fill the last repeat are masked
         out, by a mask that is set once.
         """
-        per_repeat, fixed = self.row(op, dtype)
-        if conflict:
-            per_repeat = self._special(op, CONFLICT, dtype, per_repeat)
+        alone, fixed = self.row(op, dtype)
+        per_repeat = self._special(op, CONFLICT, dtype, alone) if conflict else alone
         repeats = self.repeats(elements, bits)
         count = max(groups, -(-repeats // self.repeat_max))
         issue = count * self._special(op, "issue_cycles", dtype, 0.0)
-        busy = max(issue + repeats * per_repeat, count * self.minimum)
-        return Cost(busy + self.masking(elements, bits), fixed, count)
+        busy, free = (max(issue + repeats * x, count * self.minimum) for x in (per_repeat, alone))
+        return Cost(busy + self.masking(elements, bits), fixed, count, busy - free)
 
     def held_up(self, repeats: int) -> float:
         """Cycles of that many repeats that write to a bank which is read at the same moment."""

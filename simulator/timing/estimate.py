@@ -21,6 +21,7 @@ from ..units.vector import Numerics
 from .bounds import bounds_us
 from .buffer_lints import buffer_words
 from .cache import FirstTouch
+from .conflicts import KINDS, core_conflicts
 from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, simulate
 from .geometry import Definitions
@@ -268,7 +269,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
         cores=machine.cores,
         programs=sum(len(g.programs) for g in groups),
         instructions=result.instructions_run,
-        pipes=_pipes(plan.wiring, result, used, bool(call.device.timeline)),
+        pipes=_pipes(plan, result, used, groups if call.device.timeline else None),
         buffers=_buffers(plan),
         lines=lines,
         other_cycles=result.cycles - sum(x.cycles for x in lines),
@@ -318,15 +319,26 @@ def _buffers(plan: Plan) -> dict[str, Buffer]:
     return out
 
 
-def _pipes(wiring: Wiring, result: EngineResult, used: int, by_core: bool) -> dict[str, Pipe]:
+def _pipes(plan: Plan, result: EngineResult, used: int, groups: list[Group] | None) -> dict[str, Pipe]:
+    """groups: of the launch, where figures of each core are wanted."""
     total = result.cycles or 1.0
     dispatch = float(result.core_dispatch.sum()) / used
     idle = result.cycles - float(result.core_cycles.sum()) / used
+    conflicts = None if groups is None else core_conflicts(plan, result, groups)
     out = {}
-    for p in range(len(wiring.machine.pipes)):
+    for p, spec in enumerate(plan.wiring.machine.pipes):
         busy = float(result.busy[:, p].sum()) / used
         stalls = {r: float(result.stalls[:, p, k].sum()) / used for k, r in enumerate(REASONS)}
         stalls |= {"dispatch": dispatch, "idle": idle}
-        cores = (result.busy[:, p], result.stalls[:, p, WAITS].sum(axis=1)) if by_core else ((), ())
-        out[wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *(tuple(map(float, x)) for x in cores))
+        cores: tuple[Any, ...] = ()
+        if conflicts is not None:
+            cores = _floats(result.busy[:, p]), _floats(result.stalls[:, p, WAITS].sum(axis=1))
+            cores += (
+                dict(zip(KINDS, map(_floats, conflicts[:, p].T), strict=True)) if spec.name == "V" else {},
+            )
+        out[plan.wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *cores)
     return out
+
+
+def _floats(values: np.ndarray) -> tuple[float, ...]:
+    return tuple(map(float, values))

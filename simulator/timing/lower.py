@@ -233,9 +233,12 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         if why and not op.attrs.get("of_access"):
             self._warn_scalar(op, why, cost.occupancy)
         pipe = self.plan.scalar if why else self._pipe(op)
+        line = self.plan.line(op.loc, pipe, grade=grade, name=op.name or op.kind)
+        if cost.group_conflict or cost.bank_conflict:
+            self.plan.conflicts[line, cost.occupancy] = cost.group_conflict, cost.bank_conflict
         return Template(
             pipe,
-            self.plan.line(op.loc, pipe, grade=grade, name=op.name or op.kind),
+            line,
             cost.occupancy,
             cost.latency,
             1 if why else cost.instructions,

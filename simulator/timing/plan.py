@@ -145,6 +145,8 @@ class Plan:
         self.channel_grade = channel_grades(product)
         self.warnings = LineWarnings()
         self.templates: dict[int, Template] = {}
+        # Line number and occupancy of a record -> the cycles of it that bank conflicts take (see `conflicts.KINDS`).
+        self.conflicts: dict[tuple[int, float], tuple[float, float]] = {}
         self.executed: dict[int, int] = {}  # operation -> how often programs execute it, all together
         self.extra_slots: dict[Any, int] = {}
         self._extra_keys: dict[int, Any] = {}

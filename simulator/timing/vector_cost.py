@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
@@ -100,7 +99,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         if min(bits) < 8:
             return cost  # a mask goes along: eight bytes a repeat
         met = self.banks.writes_met(op, padded_elements(r, max(bits)), *bits)
-        return replace(cost, occupancy=cost.occupancy + self.model.held_up(met))
+        return cost.held_up(self.model.held_up(met))
 
     def _conflict(self, op: Op) -> bool:
         """Whether sources of an instruction share a group of banks; BF16 is read from scratch, tile behind tile."""

@@ -77,7 +77,32 @@ def test_waits_of_a_pipe_and_its_work_fit_into_its_core(norm, tmp_path):
         for pipe in ("vec", "mte2", "mte3"):
             both = float(work[f"aiv_{pipe}_ratio"]) + float(waits[f"aiv_{pipe}_wait_ratio"])
             assert 0 < both <= 1 + 1e-6
-        assert waits["aiv_vec_bank_cflt_ratio"] == "NA"
+        lost = float(waits["aiv_vec_bankgroup_cflt_ratio"]) + float(waits["aiv_vec_bank_cflt_ratio"])
+        assert 0 < lost == pytest.approx(float(waits["aiv_vec_total_cflt_ratio"]), abs=2e-6)
+        assert lost < float(work["aiv_vec_ratio"])
+        assert waits["aiv_vec_mte_cflt_ratio"] == waits["aiv_vec_resc_cflt_ratio"] == "NA"
+
+
+def test_bank_conflicts_are_shares_of_the_cores_cycles(norm, tmp_path):
+    write_tables(norm, tmp_path)
+    for number, one in enumerate(norm.launches):
+        found = rows(tmp_path / f"{number}_{one.kernel}" / "ResourceConflictRatio.csv")
+        for kind, column in (("bank group", "bankgroup"), ("bank", "bank")):
+            lost = one.pipes["AIV.V"].core_conflicts[kind]
+            for row in found:
+                share = float(row[f"aiv_vec_{column}_cflt_ratio"])
+                assert share * float(row["aiv_total_cycles"]) == pytest.approx(
+                    lost[int(row["block_id"])], abs=1e-6 * float(row["aiv_total_cycles"])
+                )
+
+
+def test_records_without_conflicts_have_none_in_the_table(norm, tmp_path):
+    """Those that an earlier version wrote."""
+    one = norm.launches[1]
+    pipes = {n: replace(p, core_conflicts={}) for n, p in one.pipes.items()}
+    write_tables(replace(norm, launches=(replace(one, pipes=pipes),)), tmp_path)
+    for row in rows(tmp_path / "ResourceConflictRatio.csv"):
+        assert row["aiv_vec_total_cflt_ratio"] == row["aiv_vec_bank_cflt_ratio"] == "NA"
 
 
 def test_op_summary_has_a_row_for_each_launch_one_after_another(norm, tmp_path):

@@ -35,7 +35,7 @@ def read_record(path: str) -> Any:
 
 
 def _of_json(path: str) -> Any:
-    from ascendtile.tiling.reading import exploration_of_json
+    from ascendtile.tiling.reading import explorations_of_json
 
     raw = read_whole(path, MAX_JSON, "JSON of ascendtile")
     with naming(path, "read"):
@@ -43,8 +43,9 @@ def _of_json(path: str) -> Any:
             data = json.loads(raw, parse_constant=_no_literal)
         except (ValueError, RecursionError) as error:
             raise UsageError(f"is damaged or no JSON: {str(error)[:120]}") from None
-        if "space" in data:
-            return (exploration_of_json(data),)
+        found = explorations_of_json(data)
+        if found is not None:
+            return found
         if "rows" in data or "sweep" in data:
             return data
         raise UsageError(f"is JSON of something else; {WAY_OUT}")

@@ -20,6 +20,7 @@ from .store import VERSION
 MAX_BYTES = 2**30
 MAX_POINTS = 500_000
 MAX_TEXT = 2**20
+MAX_SWEEPS = 1000
 SCALARS = (str, int, float, bool, type(None))
 
 
@@ -135,6 +136,33 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
         points.update((repr(x.point), x) for x in (_listed(item, whole.axes) for item in items))
     found = tuple(points.values())
     return replace(whole, found=found, axes=axes_of(found, whole.axes))
+
+
+def explorations_of_json(data: Mapping[str, Any]) -> tuple[Exploration, ...] | None:
+    """All explorations in JSON that `ascendtile explore` printed: one, those of `--cases`, of `--what-if`, or of a store.
+
+    None if this is JSON of something else.
+    """
+    if "space" in data:
+        return (exploration_of_json(data),)
+    for key in ("explorations", "cases", "variants"):
+        items = data.get(key)
+        if isinstance(items, dict):
+            items = [{"case": name, **x} if isinstance(x, dict) else x for name, x in items.items()]
+        if isinstance(items, list) and 0 < len(items) <= MAX_SWEEPS:
+            return tuple(_one_of_many(x, f"{key}.{k}") for k, x in enumerate(items))
+    return None
+
+
+def _one_of_many(item: Any, where: str) -> Exploration:
+    if not isinstance(item, dict):
+        raise UsageError(f"is no exploration: {where} is no JSON object")
+    found = exploration_of_json(item)
+    changed = item.get("set")
+    if not isinstance(changed, dict) or not changed:
+        return found
+    words = ", ".join(f"{n}={str(x)[:40]}" for n, x in changed.items())
+    return replace(found, case=f"{found.case or ''}  with {words}".strip())
 
 
 def _listed(item: Any, axes: Mapping[str, Any]) -> Found:

@@ -26,8 +26,8 @@ def command(files: tuple[str, ...], output: str | None, picture: str | None, as_
     """Show what a record holds.
 
     FILE is a run (`ascendtile run --save`, `ascendtile demo`, run.save), a store (`ascendtile explore --store`), or the
-    JSON of `ascendtile explore` or `ascendtile precision`. With -o it becomes one HTML file that opens offline; two runs
-    are compared.
+    JSON of `ascendtile explore` or `ascendtile precision`; two runs are compared. With -o it becomes one HTML file that
+    opens offline.
 
     Example: ascendtile report x.run -o x.html
     """
@@ -36,7 +36,7 @@ def command(files: tuple[str, ...], output: str | None, picture: str | None, as_
 
     records = [read_record(f) for f in files]
     if output is None:
-        _show(records[0], files[0], as_json)
+        _show(records, files, as_json)
     elif picture is not None:
         _draw(records[0], picture, output)
     else:
@@ -49,8 +49,6 @@ def _check(files: tuple[str, ...], output: str | None, picture: str | None, as_j
         raise click.UsageError(
             f"a report is of one file, or of two runs side by side; {len(files)} are given"
         )
-    if len(files) == 2 and output is None:
-        raise click.UsageError("two runs are compared on a page: give -o FILE.html")
     if picture is not None and (output is None or len(files) == 2):
         raise click.UsageError("--picture draws one record: give one file, and -o FILE.png, .svg or .pdf")
     if as_json and output is not None:
@@ -65,32 +63,16 @@ def _check(files: tuple[str, ...], output: str | None, picture: str | None, as_j
             )
 
 
-def _show(record: Any, file: str, as_json: bool) -> None:
+def _show(records: list[Any], files: tuple[str, ...], as_json: bool) -> None:
     """In the terminal."""
+    from ascendtile.reports import record_view
     from ascendtile.reports.console import show, show_json
-    from ascendtile.simulator.run import Run
 
-    if isinstance(record, Run):
-        if as_json:
-            from ascendtile.reports.json_view import run_json
-
-            show_json(run_json(record, file))
-        else:
-            from ascendtile.reports.terminal import run_report
-
-            show(run_report(record, file))
-    elif isinstance(record, tuple):
-        from ascendtile.reports.explore_view import exploration_page
-
-        for k, e in enumerate(record):
-            if as_json:
-                show_json({"explorations": [e.to_dict() for e in record]})
-                return
-            if k:
-                show("")
-            show(exploration_page(e, 5))
+    if as_json:
+        show_json(record_view.plain(records, files))
     else:
-        raise click.UsageError(f"{file} is the JSON of a study: give -o FILE.html to make a page of it")
+        for page in record_view.pages(records, files):
+            show(page)
 
 
 def _write(records: list[Any], files: tuple[str, ...], output: str) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
+from ascendtile.reports.explore_view import as_text
 from ascendtile.reports.pictures import PICTURES
-from ascendtile.reports.precision_view import study_json, sweep_json
+from ascendtile.reports.precision_view import study_json, study_page, sweep_json, sweep_page
 from ascendtile.tiling import explore
 
 from . import page_reader
@@ -63,6 +64,80 @@ def test_every_picture(
     assert out.read_bytes().startswith(MAGIC[ending])
 
 
+def test_the_terminal_page_of_a_study_is_that_of_the_study(ascendtile: Any, tmp_path: Path) -> None:
+    """Of its JSON, word by word what `ascendtile precision` shows; also modes that share a computation."""
+    case = {"m": 16, "n": 16, "k": 32}
+    study = precision_study("matmul", sizes=case, dtypes="mixed", modes="KEEP_DTYPE,USE_FP16,USE_HF32")
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(study_json(study)))
+    assert ascendtile("report", path).out.rstrip() == as_text(study_page(study)).rstrip()
+    sweep = precision_sweep("matmul", "scale", case, values=(0, 20), time=False)
+    path.write_text(json.dumps(sweep_json("scale", sweep)))
+    answer = ascendtile("report", path)
+    assert answer.out.rstrip() == as_text(sweep_page("scale", sweep)).rstrip()
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert json.loads(ascendtile("report", path, "--json").out)["sweep"]["parameter"] == "scale"
+
+
+def lacks(*names: str) -> Any:
+    """Rows of a study without a field, or without a part of one."""
+
+    def change(data: Any) -> Any:
+        part = data["rows"][0]
+        for n in names[:-1]:
+            part = part[n]
+        del part[names[-1]]
+        return data
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lacks("output_dtypes"), "lacks field"),
+        (lacks("output_dtypes", "out"), "lacks the type of the output"),
+        (lacks("verdicts", "out"), "lacks errors or verdicts against exact_inputs"),
+        (lacks("errors", "out", "rounded_inputs"), "lacks errors or verdicts against rounded_inputs"),
+        (lambda d: d["rows"][0].update(dtype="\x1b[2Jfloat") or d, "unknown number format"),
+        (lambda d: d["rows"][0].update(time_us="soon") or d, "must be"),
+        (lambda d: {**d, "numerics": [1]}, "must be a JSON object"),
+    ],
+)
+def test_studies_that_lack_what_a_page_says_are_refused(
+    refused: Any, files: Path, tmp_path: Path, change: Any, words: str
+) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(change(json.loads((files / "p.json").read_text()))))
+    message = refused("report", path)
+    assert words in message
+    assert "\x1b" not in message
+
+
+def test_json_of_many_explorations_is_shown(ascendtile: Any, files: Path, tmp_path: Path) -> None:
+    """That of a store, of many cases, and of changed machines."""
+    one = json.loads((files / "e.json").read_text())
+    whole = {
+        "store": json.loads(ascendtile("report", files / "s.db", "--json").out),
+        "cases": {"op": one["op"], "cases": {"tiny": one, "other": {**one, "case": "other"}}},
+        "variants": {"variants": [one, {**one, "set": {"buffers.ub": 131072}}]},
+    }
+    for name, data in whole.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(data))
+        answer = ascendtile("report", path)
+        assert answer.status == 0
+        assert answer.out.count("proof ") == (1 if name == "store" else 2)
+        assert ascendtile("report", path, "-o", tmp_path / "x.html").status == 0
+    assert "with buffers.ub=131072" in answer.out
+
+
+def test_two_runs_are_compared_in_the_terminal(ascendtile: Any, files: Path) -> None:
+    a, b = files / "a.run", files / "b.run"
+    assert ascendtile("report", a, b).out == ascendtile("compare", a, b).out
+    assert ascendtile("report", a, b, "--json").out == ascendtile("compare", a, b, "--json").out
+
+
 def test_the_terminal_shows_runs_and_explorations(ascendtile: Any, files: Path) -> None:
     assert "lower bounds" in ascendtile("report", files / "a.run").out
     assert "rms_norm_grad" in ascendtile("report", files / "s.db").out
@@ -74,7 +149,7 @@ def test_the_terminal_shows_runs_and_explorations(ascendtile: Any, files: Path) 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("a.run", "b.run"), "give -o FILE.html"),
+        (("a.run", "p.json"), "only two runs"),
         (("a.run", "b.run", "a.run"), "one file, or of two runs"),
         (("a.run", "-o", "x.txt"), "a page ends in .html"),
         (("a.run", "-o", "x.svg"), "say which --picture"),
@@ -83,7 +158,6 @@ def test_the_terminal_shows_runs_and_explorations(ascendtile: Any, files: Path) 
         (("a.run", "--picture", "pareto", "-o", "x.svg"), "there are roofline"),
         (("a.run", "--json", "-o", "x.html"), "give one of them"),
         (("a.run", "s.db", "-o", "x.html"), "only two runs"),
-        (("p.json",), "give -o FILE.html"),
         (("p.json", "--picture", "sweep", "-o", "x.svg"), "study of one point"),
         (("gone.run",), "No such file"),
         ((".",), "folder"),

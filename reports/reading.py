@@ -18,14 +18,15 @@ WAY_OUT = (
 
 def read_record(path: str) -> Any:
     """A Run, a tuple of Explorations, or the JSON of a study. `UsageError` says what is wrong with any other file."""
-    from ascendtile.simulator import load_run
-    from ascendtile.tiling.reading import stored_explorations
+    from ascendtile.simulator.record import load_run
 
     with naming(path, "read"):
         regular_size(path, "a record")
         with open(path, "rb") as file:
             head = file.read(64)
     if head.startswith(STORE):
+        from ascendtile.tiling.reading import stored_explorations
+
         return stored_explorations(path)
     if head.lstrip()[:1] == b"{":
         return _of_json(path)

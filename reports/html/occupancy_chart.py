@@ -34,7 +34,7 @@ def chart(launch: Launch, name: str, b: Buffer) -> Markup:
     label = f"{name}: {words.kib(b.peak_bytes)} of {words.kib(b.capacity_bytes)} KiB at the peak"
     return frame.svg(
         label,
-        frame.axes(x, y, axis, "KiB alive"),
+        frame.axes(x, y, axis, "KiB in use"),
         el("path", d=path, class_="f0 area"),
         el("path", d=path.removesuffix("Z"), class_="s0", fill="none"),
         el("line", class_="limit", x1=frame.left, x2=frame.width - frame.right, y1=limit, y2=limit),

@@ -38,7 +38,7 @@ def occupancy(run: Run) -> Figure:
                 color=COLOURS[3],
             )
             axes.set(
-                xlabel=axis, ylabel="KiB alive", ylim=(0, max(b.capacity_bytes, b.peak_bytes) / 1024 * 1.14)
+                xlabel=axis, ylabel="KiB in use", ylim=(0, max(b.capacity_bytes, b.peak_bytes) / 1024 * 1.14)
             )
             axes.set_title(
                 f"{words.clean(launch.kernel, 40)}: {words.clean(name, 20)}, {words.kib(b.peak_bytes)} KiB at the peak"

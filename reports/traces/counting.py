@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ascendtile.reports.occupancy import held, told_core
+
 from .selecting import Part
 from .telling import name_of
 
@@ -48,24 +50,13 @@ def _changes(way: str, edges: np.ndarray, rates: np.ndarray) -> Iterator[tuple[s
 
 
 def buffer_samples(part: Part) -> Iterator[tuple[int, str, float, int]]:
-    """(core, buffer, us, bytes): what the ledger has alive while a line's instructions run, core by core.
-
-    The ledger is by step of the program; of a line with several steps the fullest counts.
-    """
-    for buffer, found in part.launch.buffers.items():
-        alive: dict[int, int] = {}
-        for line, amount in found.steps:
-            alive[line] = max(alive.get(line, 0), amount)
-        if alive:
-            yield from _occupied(part, buffer, alive)
-
-
-def _occupied(part: Part, buffer: str, alive: dict[int, int]) -> Iterator[tuple[int, str, float, int]]:
-    t, lines = part.timeline, part.launch.lines
-    last: dict[int, int] = {}
-    for place, us in zip(part.rows.tolist(), part.start.tolist(), strict=True):
-        number, core = int(t.line[place]), int(t.core[place])
-        amount = alive.get(lines[number].line) if 0 <= number < len(lines) else None
-        if amount is not None and last.get(core) != amount:
-            last[core] = amount
-            yield core, buffer, us, amount
+    """(core, buffer, us, bytes): what holds a value in the buffers of the core whose occupancy the record tells."""
+    if not len(part.rows):
+        return
+    core, first, last = told_core(part.launch), float(part.start.min()), float(part.end.max())
+    for name, buffer in part.launch.buffers.items():
+        found = [(part.begins_us + cycle * part.us_per_cycle, amount) for cycle, amount in held(buffer)]
+        before = [amount for us, amount in found if us <= first]
+        if found:
+            yield core, name, first, before[-1] if before else 0
+        yield from ((core, name, us, amount) for us, amount in found if first < us <= last)

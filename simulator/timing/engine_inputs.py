@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing._engine import MAX_CHANNELS, MAX_PIPES, MAX_RESOURCES, MAX_UNITS
 from ascendtile.simulator.timing._sound import sound
+from ascendtile.simulator.timing.ragged import Ragged
 from ascendtile.simulator.timing.runs import Runs
 
 Array = npt.NDArray[Any]
@@ -147,6 +148,7 @@ class Trace:
         runs: None, or the order of the records; the arrays then are those of the kinds of records. A dependency
             is told by how many records it goes back (-1 - k: it is the record runs.keep[k]), and its kind has
             the bit CROSSES if that record is on another pipe.
+        uses: None, or the slots that the first records read, write and clobber; nothing here depends on them.
     """
 
     pipe: Array
@@ -162,6 +164,7 @@ class Trace:
     column: Array | None = None
     table: Array = field(default_factory=lambda: np.empty((0, 0)))
     runs: Runs | None = None
+    uses: tuple[Ragged, Ragged, Ragged] | None = None
 
     def __post_init__(self) -> None:
         if self.column is None:

@@ -25,6 +25,7 @@ from .conflicts import KINDS, core_conflicts
 from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, simulate
 from .geometry import Definitions
+from .held import Points, held
 from .homes import L0C, L1, UB, Homes
 from .l0_tiles import NAMES as L0_NAMES
 from .l0_tiles import check_products, l0_buffer
@@ -270,7 +271,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
         programs=sum(len(g.programs) for g in groups),
         instructions=result.instructions_run,
         pipes=_pipes(plan, result, used, groups if call.device.timeline else None),
-        buffers=_buffers(plan),
+        buffers=_buffers(plan, held(plan, result, groups)),
         lines=lines,
         other_cycles=result.cycles - sum(x.cycles for x in lines),
         bounds=bounds_us(wiring, groups, result.resource_bytes, overhead, per_us),
@@ -309,14 +310,14 @@ def _argument_words(call: Call) -> dict[str, str]:
     return {n: describe_argument(x) for n, x in call.arguments.items()}
 
 
-def _buffers(plan: Plan) -> dict[str, Buffer]:
+def _buffers(plan: Plan, over_time: dict[str, Points]) -> dict[str, Buffer]:
     out = dict(plan.placement.buffers)
     if plan.homes.has_dot:
         for name in L0_NAMES:
             out[name] = l0_buffer(plan, name)
         if not out[UB].peak_bytes:
             del out[UB]
-    return out
+    return {n: replace(b, held=over_time.get(n, ())) for n, b in out.items()}
 
 
 def _pipes(plan: Plan, result: EngineResult, used: int, groups: list[Group] | None) -> dict[str, Pipe]:

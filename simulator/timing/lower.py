@@ -236,6 +236,8 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         line = self.plan.line(op.loc, pipe, grade=grade, name=op.name or op.kind)
         if cost.group_conflict or cost.bank_conflict:
             self.plan.conflicts[line, cost.occupancy] = cost.group_conflict, cost.bank_conflict
+        if op.id in self.plan.placement.scratch_of:
+            self.plan.scratch[line, cost.occupancy] = self.plan.placement.scratch_of[op.id]
         return Template(
             pipe,
             line,

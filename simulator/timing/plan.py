@@ -147,6 +147,9 @@ class Plan:
         self.templates: dict[int, Template] = {}
         # Line number and occupancy of a record -> the cycles of it that bank conflicts take (see `conflicts.KINDS`).
         self.conflicts: dict[tuple[int, float], tuple[float, float]] = {}
+        self.scratch: dict[
+            tuple[int, float], Slot
+        ] = {}  # likewise: the slot of what the operation needs while it runs
         self.executed: dict[int, int] = {}  # operation -> how often programs execute it, all together
         self.extra_slots: dict[Any, int] = {}
         self._extra_keys: dict[int, Any] = {}

@@ -14,6 +14,11 @@ class Ragged(NamedTuple):
     start: np.ndarray
     item: np.ndarray
 
+    def of(self, record: int) -> list[int]:
+        """The numbers of one record."""
+        found: list[int] = self.item[self.start[record] : self.start[record + 1]].tolist()
+        return found
+
 
 def join(parts: Sequence[Ragged]) -> Ragged:
     """The lists of all parts, in order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,6 +61,7 @@ class Recorder:
         self.parts: list[Piece | LaterPiece] = []
         self.part_records = 0
         self.packer: Packer | None = None
+        self.uses: tuple[Ragged, Ragged, Ragged] | None = None  # slots of the first records (see `held.py`)
         self.known_rows: dict[bytes, int] = {}
         self.flag_slots: Callable[[], Collection[int]] = tuple  # slots that stand for flags, so far
         self._begin()
@@ -195,9 +197,10 @@ class Recorder:
         if self.part_records + len(self.rows) < self.chunk:
             return
         self._finish_rows()
-        pieces = self._pieces()
+        piece = _joined(self._pieces())
         self.packer = self.packer or Packer()
-        self.packer.add(_joined(pieces), self.flag_slots())
+        self.packer.add(piece, self.flag_slots())
+        self.uses = self.uses or piece[2:]
         self.parts, self.part_records = [], 0
         self.shared.clear()  # it holds on to arrays of programs
 
@@ -235,7 +238,7 @@ class Recorder:
         table = np.concatenate(self.table) if self.table else np.empty((0, 0))
         if self.packer is not None:
             self.packer.add(part, flags)
-            return self.packer.trace(table)
+            return replace(self.packer.trace(table), uses=self.uses)
         found = dependencies(
             part.reads,
             part.writes,
@@ -245,7 +248,7 @@ class Recorder:
             flags,
         )
         columns: dict[str, Any] = {**part.columns, **found._asdict()}
-        return Trace(**columns, table=table)
+        return Trace(**columns, table=table, uses=part[2:])
 
 
 def _nothing() -> None:

@@ -58,7 +58,7 @@ def test_a_timeline_has_the_busy_time_of_the_record(run: Run) -> None:
 def test_an_occupancy_peaks_where_the_ledger_does(run: Run) -> None:
     (axes,) = pictures.occupancy(run).axes
     stairs = axes.lines[0].get_ydata()
-    assert max(stairs) * 1024 == max(size for _, size in run.buffers["UB"].steps)
+    assert max(stairs) * 1024 == max(size for _, size in run.buffers["UB"].held)
 
 
 def test_a_histogram_has_every_element(run: Run) -> None:

@@ -57,7 +57,9 @@ setup(
         for name in find_packages(str(ROOT), include=[p for f in FOLDERS for p in (f, f"{f}.*")])
     ],
     package_dir={f"{PACKAGE}.{folder}": folder for folder in FOLDERS},
-    package_data={"": ["*.pxd", "*.pyx", "*.toml", "*.csv", "*.html", "*.css", "*.js", "py.typed"]},
+    package_data={
+        "": ["*.pxd", "*.pyx", "*.toml", "*.csv", "*.html", "*.css", "*.js", "*.ipynb", "py.typed"]
+    },
     options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         extensions(),

@@ -75,6 +75,10 @@ class Study:
 
         write("html", self, path)
 
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Study {self.op} {self.case or 'given inputs'} on {self.product}: {len(self.rows)} rows>"
+
     def _repr_html_(self) -> str:
         from ..simulator.views import show
 

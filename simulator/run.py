@@ -362,6 +362,12 @@ class Run:
 
         return show("notebook", self)
 
+    def __repr__(self) -> str:
+        """One line; `print(run)` shows the whole."""
+        words = (self.op or self.name, self.case, self.dtype, f"on {self.product.get('name')}")
+        took = f": {self.time_us:.4g} us" if self.launches else ""
+        return f"<Run {' '.join(w for w in words if w)}{took}>"
+
     def __str__(self) -> str:
         from .views import show
 

@@ -151,6 +151,11 @@ class Exploration:
 
         write("html", self, path)
 
+    def __repr__(self) -> str:
+        """One line; `print(exploration)` shows the whole."""
+        best = "no tiling" if self.best is None else f"best {self.best.time_us:.4g} us"
+        return f"<Exploration {self.op}{f' {self.case}' if self.case else ''} on {self.product}: {best}>"
+
     def _repr_html_(self) -> str:
         from ..simulator.views import show
 

@@ -13,6 +13,9 @@ from ascendtile.simulator.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WIDTH = 620  # of a picture at most
+PIXELS = 88  # of an inch: its letters are about as large as those around it
+
 
 def excerpt(shown: Any) -> str:
     """HTML of a Run, an Exploration or a Study; `shown.html(path)` has the whole."""
@@ -30,9 +33,10 @@ def _picture(shown: Any) -> Markup:
         except UsageError:
             continue
         data = base64.b64encode(drawn(figure, "png")).decode("ascii")
+        width = min(WIDTH, round(PIXELS * figure.get_size_inches()[0]))
         return Markup(
-            '<img alt="{}" style="max-width:100%;width:620px" src="data:image/png;base64,{}">'
-        ).format(draw.__name__, data)
+            '<img alt="{}" style="max-width:100%;width:{}px" src="data:image/png;base64,{}">'
+        ).format(draw.__name__, width, data)
     return Markup("")
 
 

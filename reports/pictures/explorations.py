@@ -45,7 +45,7 @@ def pareto(e: Exploration) -> Figure:
         )
         axes.set(xscale="log", xlabel="us", ylabel=title)
         plain_figures(axes.xaxis)
-        axes.set_title(words.clean(f"{e.op} {e.case or ''} on {e.product}", 80))
+        axes.set_title(words.clean(f"{named(e)} on {e.product}", 80))
         axes.legend()
     return figure
 
@@ -83,7 +83,7 @@ def _drawn(e: Exploration, table: np.ndarray, rows: str, columns: str) -> Figure
                 colour = "white" if np.log(us) < dark else "#1c1f23"
                 axes.text(j, i, words.micros(float(us)), ha="center", va="center", fontsize=8.5, color=colour)
         axes.set(xlabel=words.clean(columns, 40), ylabel=words.clean(rows, 40))
-        axes.set_title(words.clean(f"{e.op} {e.case or ''}: best us", 80))
+        axes.set_title(words.clean(f"{named(e)}: best us", 80))
         axes.grid(visible=False)
     return figure
 
@@ -92,3 +92,8 @@ def _pale(table: np.ndarray) -> float:
     """End of the colours: beyond the slowest, so that it is still seen."""
     logs = np.log(table)
     return float(np.nanmax(logs) + 0.25 * (np.nanmax(logs) - np.nanmin(logs)) + 0.05)
+
+
+def named(e: Exploration) -> str:
+    """What was explored."""
+    return f"{e.op} {e.case}" if e.case else e.op

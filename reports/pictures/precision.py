@@ -10,15 +10,18 @@ from ascendtile.reports import words
 from ascendtile.reports.html.study_data import EXACT, ROUNDED, StudyRow, read_study
 from ascendtile.reports.html.study_page import distinct, lost_percent, sweep_label
 from ascendtile.reports.pictures.style import COLOURS, MARKS, new_figure, styled
+from ascendtile.reports.precision_view import study_json
 from ascendtile.simulator.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ascendtile.kernels.study_bench import Study
 
-def precision_bars(given: Mapping[str, Any], output: str | None = None) -> Figure:
-    """Effective bits of every computation against both references, beside its time. given: the JSON of a study."""
-    study = read_study(given)
+
+def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:
+    """Effective bits of every computation against both references, beside its time. given: a Study, or the JSON of one."""
+    study = read_study(given if isinstance(given, Mapping) else study_json(given))
     name = output or next(iter(study.outputs), None)
     rows = [] if name is None else distinct(study.points[0].rows, name)
     if name is None or not rows:
@@ -38,7 +41,7 @@ def precision_bars(given: Mapping[str, Any], output: str | None = None) -> Figur
         bits.set_yticks(range(len(rows)), [label.replace("  ", "\n") for label in labels])
         bits.set(xlabel="effective bits", ylim=(len(rows) - 0.5, -0.5))
         bits.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2)
-        bits.set_title(words.clean(f"{study.op} {study.case or ''}: {name}", 80))
+        bits.set_title(words.clean(f"{study.op}{f' {study.case}' if study.case else ''}: {name}", 80))
         _times(time, rows)
     return figure
 

@@ -1,0 +1,1 @@
+"""Two executed notebooks, one for each of the two jobs: exploring tilings, and studying precision."""

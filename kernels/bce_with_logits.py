@@ -21,6 +21,7 @@ from ..simulator import language as tl
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend.types import float32
 from ..simulator.products import Product
+from .bce_loss_space import bound_us, explored, fits
 from .bce_with_logits_backward import ARCHITECTURES, check_shapes, check_types
 from .bce_with_logits_tiles import load_stretched
 from .combine import sum_partials_step, zero_fill_step
@@ -230,6 +231,9 @@ OPERATOR = Operator(
     check=check,
     plan=plan,
     formula=formula,
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
 )
 
 

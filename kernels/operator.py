@@ -108,6 +108,7 @@ class Operator:
     many rows and columns (None: what a study affords); empty where that is all of it.
     explored: the axes of the space of tilings, by knob; without, every knob gets the values that its declaration suggests.
     fits: rule -> which points (columns of knobs) keep it, for a product and a cubeMathType. bound_us: least time of points.
+    Those of these three that name a parameter `options` get the arguments of the operator, too.
     """
 
     name: str
@@ -136,9 +137,9 @@ class Operator:
     accumulates: str | None = None
     scaled: str | None = None
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
-    explored: Callable[[Tensors, Product], Mapping[str, tuple[Any, ...]]] | None = None
-    fits: Callable[[Tensors, Product, str, Mapping[str, np.ndarray]], Mapping[str, np.ndarray]] | None = None
-    bound_us: Callable[[Tensors, Product, str, Mapping[str, np.ndarray]], np.ndarray] | None = None
+    explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = None  # of tensors, product
+    fits: Callable[..., Mapping[str, np.ndarray]] | None = None  # of tensors, product, cubeMathType, points
+    bound_us: Callable[..., np.ndarray] | None = None  # of the same
 
     def inputs(
         self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"

@@ -6,7 +6,9 @@ them, and a pair that the operator refuses is a rule that removes its points.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ SETTINGS = ("dtype", "cube_math_type")
 COPIES = (1, 2)
 LARGEST = 1 << 16
 Pair = tuple[str, str]
-Fits = Callable[[Tensors, Product, str, Columns], Mapping[str, np.ndarray]]
+Fits = Callable[..., Mapping[str, np.ndarray]]
 
 
 class OperatorPoints:
@@ -72,7 +74,8 @@ class OperatorPoints:
         problem = self.problems[pair]
         if self.op.bound_us is not None:
             try:
-                return self.op.bound_us(problem.tensors, self.machine, pair[1], columns)
+                ask = _with_options(self.op.bound_us, problem)
+                return np.asarray(ask(problem.tensors, self.machine, pair[1], columns))
             except (KeyError, TypeError):  # a knob that the closed form needs is left to the operator
                 pass
         return np.full(count, self._outputs_us(problem, pair[1]))
@@ -117,7 +120,7 @@ class OperatorPoints:
                     f"{op.name} has no knob {name!r} to explore; it has {', '.join([*known, *SETTINGS])}"
                 )
         if op.explored is not None:
-            axes = dict(op.explored(tensors, self.machine))
+            axes = dict(_with_options(op.explored, self.first)(tensors, self.machine))
         else:
             cores = self.machine.cube_cores if op.uses_cube else self.machine.vector_cores
             axes = {n: _suggested(p, tensors, cores) for n, p in known.items()}
@@ -141,7 +144,8 @@ class OperatorPoints:
             return []
         few = {n: Space(axes).columns(np.zeros(1, np.int64))[n] for n in axes}
         try:
-            names = list(fits(self.first.tensors, self.machine, self.mode, few))
+            ask = _with_options(fits, self.first)
+            names = list(ask(self.first.tensors, self.machine, self.mode, few))
         except (KeyError, TypeError):
             return []  # a knob that the rules need is left to the operator
         return [self._rule(fits, name) for name in names]
@@ -150,7 +154,9 @@ class OperatorPoints:
         def allows(**columns: np.ndarray) -> np.ndarray:
             out = np.ones(len(next(iter(columns.values()))), bool)
             for pair, chosen, some in self._each(columns):
-                out[chosen] = fits(self.problems[pair].tensors, self.machine, pair[1], some)[name]
+                problem = self.problems[pair]
+                ask = _with_options(fits, problem)
+                out[chosen] = ask(problem.tensors, self.machine, pair[1], some)[name]
             return out
 
         return Rule(name, allows, columns=True)
@@ -168,6 +174,12 @@ class OperatorPoints:
         usual = {"dtype": self.dtype, "cube_math_type": self.mode}
         dtype, mode = (columns.get(n, np.full(count, x, object)) for n, x in usual.items())
         return np.asarray(dtype), np.asarray(mode)
+
+
+def _with_options(function: Callable[..., Any], problem: Problem) -> Callable[..., Any]:
+    """A function of a space, with the operator's arguments where it asks for them."""
+    asks = "options" in inspect.signature(function).parameters
+    return partial(function, options=problem.options) if asks else function
 
 
 def _mode(x: Any) -> str:

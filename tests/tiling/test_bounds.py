@@ -16,13 +16,13 @@ from ascendtile.tiling.evaluate import OperatorProblem
 SLACK = 1e-9
 
 
-def points_of(op, sizes, product, dtype, mode="KEEP_DTYPE", given=None):
+def points_of(op, sizes, product, dtype, mode="KEEP_DTYPE", given=None, options=None):
     """The points of a space, and the problem that evaluates them."""
-    operator, machine = get_operator(op), load_product(product)
-    points = OperatorPoints(operator, operator.case(sizes), machine, dtype, mode, {}, given or {})
+    operator, machine, options = get_operator(op), load_product(product), options or {}
+    points = OperatorPoints(operator, operator.case(sizes), machine, dtype, mode, options, given or {})
     fixed = {"dtype": points.dtype, "cube_math_type": mode}
     fixed = {n: x for n, x in fixed.items() if n not in points.space.axes}
-    return points, OperatorProblem(op, sizes, product, {}, {}, fixed)
+    return points, OperatorProblem(op, sizes, product, {}, options, fixed)
 
 
 def check(points, problem, numbers):
@@ -158,6 +158,29 @@ BCE = st.one_of(
 )
 def test_bce_drawn(sizes, product, dtype, data):
     points, problem = points_of("bce_with_logits_backward", sizes, product, dtype)
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
+BCE_LOSS = st.one_of(
+    st.fixed_dictionaries({"shape": st.integers(1, 200_000)}),
+    st.builds(lambda r, c: {"shape": (r, c), "weight": c}, st.integers(1, 200), st.integers(2, 700)),
+    st.builds(lambda n, c, w: {"shape": (n, c, w), "pos_weight": (c, 1)}, *[st.integers(2, 40)] * 3),
+    st.builds(lambda r, c: {"shape": (r, c), "weight": (r, c)}, st.integers(1, 90), st.integers(2, 700)),
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    BCE_LOSS,
+    st.sampled_from(("ascend910b3", "ascend310p", "ascend910a")),
+    st.sampled_from(("float16", "float32")),
+    st.sampled_from(("none", "mean", "sum")),
+    st.data(),
+)
+def test_bce_loss_drawn(sizes, product, dtype, reduction, data):
+    options = {"reduction": reduction}
+    points, problem = points_of("bce_with_logits", sizes, product, dtype, options=options)
     legal, _ = points.space.legal()
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 

@@ -111,7 +111,7 @@ class _Launch:
         found = late if self.product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles"
         p, x = self.parts, self.cross
         self.latency = self.product.number(found)
-        self.store = _store_cycles(self.product, self.tiles.rows * self.tiles.columns * self.tiles.written)
+        self.store = store_cycles(self.product, self.tiles.rows * self.tiles.columns * self.tiles.written)
         # both operands are there, the first part is in L0
         self.first = self.latency + x + p["first_a"] + p["first_b"]
         self.after = self.first + x + np.maximum(p["rest"] + p["last_mmad"], p["mmad"]) + x + self.store
@@ -212,7 +212,7 @@ def _parts(product: Product, operand: str, bm: int, bn: int, bk: int, *base: int
     return Parts(sum(m), ways, a[0], b[0], m[-1], max(ways, waits))
 
 
-def _store_cycles(product: Product, size: Array) -> Array:
+def store_cycles(product: Product, size: Array) -> Array:
     """A tile from L0C to memory; 0 where it goes through UB, for which the core has no pipe of its own."""
     if product.core_model != "split":
         return 0.0 * size

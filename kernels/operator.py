@@ -137,7 +137,9 @@ class Operator:
     accumulates: str | None = None
     scaled: str | None = None
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
-    explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = None  # of tensors, product
+    explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = (
+        None  # of tensors, product; on that device
+    )
     fits: Callable[..., Mapping[str, np.ndarray]] | None = None  # of tensors, product, cubeMathType, points
     bound_us: Callable[..., np.ndarray] | None = None  # of the same
 

@@ -76,9 +76,15 @@ class OperatorPoints:
             try:
                 ask = _with_options(self.op.bound_us, problem)
                 return np.asarray(ask(problem.tensors, self.machine, pair[1], columns))
-            except (KeyError, TypeError):  # a knob that the closed form needs is left to the operator
-                pass
+            except (KeyError, TypeError) as e:
+                self._left_to_the_operator(e, columns)
         return np.full(count, self._outputs_us(problem, pair[1]))
+
+    def _left_to_the_operator(self, e: Exception, columns: Columns) -> None:
+        """Raise an error again, unless a rule or a closed form lacks a knob that is left to the operator."""
+        missing = isinstance(e, KeyError) and e.args[0] in {p.name for p in self.op.parameters}
+        if not missing and not any(x is None for column in columns.values() for x in column.tolist()):
+            raise e
 
     def _outputs_us(self, problem: Problem, mode: str) -> float:
         with device(self.machine, values=False, cube_math_type=mode):
@@ -120,7 +126,9 @@ class OperatorPoints:
                     f"{op.name} has no knob {name!r} to explore; it has {', '.join([*known, *SETTINGS])}"
                 )
         if op.explored is not None:
-            axes = dict(_with_options(op.explored, self.first)(tensors, self.machine))
+            mode = next(iter(self.problems))[1]
+            with device(self.machine, values=False, cube_math_type=mode):
+                axes = dict(_with_options(op.explored, self.first)(tensors, self.machine))
         else:
             cores = self.machine.cube_cores if op.uses_cube else self.machine.vector_cores
             axes = {n: _suggested(p, tensors, cores) for n, p in known.items()}
@@ -146,8 +154,9 @@ class OperatorPoints:
         try:
             ask = _with_options(fits, self.first)
             names = list(ask(self.first.tensors, self.machine, self.mode, few))
-        except (KeyError, TypeError):
-            return []  # a knob that the rules need is left to the operator
+        except (KeyError, TypeError) as e:
+            self._left_to_the_operator(e, few)
+            return []
         return [self._rule(fits, name) for name in names]
 
     def _rule(self, fits: Fits, name: str) -> Rule:

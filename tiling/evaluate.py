@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..kernels.launching import timed_steps
+from ..kernels.launching import timed_once
 from ..kernels.operator import Operator, Plan, Workshop
 from ..kernels.problem import problem_of_case
 from ..kernels.registry import get_operator
@@ -132,7 +132,7 @@ class OperatorProblem:
             if key not in _same:
                 if len(_same) >= SAME_POINTS:
                     _same.clear()
-                _same[key] = evaluation(timed_steps(plan.steps), plan.tiling, None)
+                _same[key] = evaluation(timed_once(plan.steps), plan.tiling, None)
         return _same[key]
 
     def _plan(self, op: Operator, machine: Product, knobs: dict[str, Any], dtype: str | None) -> Plan:

@@ -27,12 +27,14 @@ from ..operator import DTYPE_NAMES, Arrays, Operator, Sizes, Tensors, dims, dtyp
 from ..parallel import float64, in_chunks
 from ..parameter import choice, integer, integers
 from ..running import OpResult, run_op
+from .bound import bound_us
 from .call import INPUTS, call_of
 from .cases import CASES
 from .checks import check_call, is_empty
 from .geometry import Geometry, geometry
 from .plan import plan, resolution
 from .reference import correlated, gradients, weigh
+from .space import explored, fits
 from .tiling import PARAMETERS
 
 ARCHITECTURES = {
@@ -160,6 +162,9 @@ OPERATOR = Operator(
     resolve=resolution,
     order_knobs=("weight_parts", "accumulate"),
     scaled="grad_output",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
 )
 
 

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product as combinations
-from math import ceil, prod
+from math import prod
+from typing import Any
+
+import numpy as np
 
 from ...simulator.products import Product
 from ...simulator.timing.cube_cost import CubeCosts
@@ -235,15 +238,19 @@ class Weights:
         return up(prod(tile), 16) * rows + self.seen(tile) * columns
 
 
-def makespan(cores: int, first: int, first_cycles: float, second: int, second_cycles: float) -> float:
-    """Cycles until all cores are done with items of two kinds, dealt out one after the other."""
+def dealt(cores: Any, items: Any, start: Any = 0) -> np.ndarray:
+    """Items of each core where they are dealt out one after the other from core `start` on: a new last axis of cores."""
+    cores, items, start = (np.asarray(x)[..., None] for x in (cores, items, start))
+    core = np.arange(cores.max())
+    found = -(-np.maximum(0, items - (core - start) % cores) // cores)
+    return np.where(core < cores, found, 0)
 
-    def dealt(items: int, start: int, core: int) -> int:
-        return ceil(max(0, items - (core - start) % cores) / cores)
 
-    return max(
-        dealt(first, 0, c) * first_cycles + dealt(second, first, c) * second_cycles for c in range(cores)
-    )
+def makespan(cores: Any, first: Any, first_cycles: Any, second: Any, second_cycles: Any) -> np.ndarray:
+    """Cycles until all cores are done with items of two kinds, dealt out one after the other; numbers or columns of them."""
+    cycles = [np.asarray(x)[..., None] for x in (first_cycles, second_cycles)]
+    counts = dealt(cores, first), dealt(cores, second, first)
+    return np.asarray((counts[0] * cycles[0] + counts[1] * cycles[1]).max(axis=-1))
 
 
 def position_tiles(batch: int, height: int, width: int, lengths: Iterable[int]) -> Iterator[Tile]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ...simulator.errors import UsageError
 from ...simulator.products import Product
 from ..layout import up
@@ -99,8 +101,8 @@ def choose(
         out["accumulate"] = "exact" if 2 * g.products() <= EXACT_PRODUCTS else "blas"
     rates = Rates(product, operand, itemsize, out["cores"])
     image = Image.of(seen or g, m)
-    cycles, tile = _choose_image(image, out, rates)
-    step = _choose_weight(Weights(g, m), out, rates)
+    cycles, tile = choose_image(image, out, rates)
+    step = choose_weight(Weights(g, m), out, rates)
     items = image.tiles(out["block_m"], tile) if out["launches"] == "joint" else 0
     out["weight_parts"] = knobs["weight_parts"] or _parts(Weights(g, m), out, rates, step, items, cycles)
     return Tiling(out, tile, step)
@@ -121,7 +123,7 @@ def cube_cores(wanted: int | None, product: Product) -> int:
     return wanted or product.cube_cores
 
 
-def _choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float, Tile]:
+def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float, Tile]:
     """The least time of all rounds; puts taps, block_m, block_p and block_k into `out`. Gives the cycles of a tile."""
     ways = ("window", "reload") if has_windows(image.geometry) else ("reload",)
     if out["taps"] in ways:
@@ -159,7 +161,7 @@ def _depths(image: Image, out: Mapping[str, Any], rates: Rates, room: int) -> li
     return sorted({min(d, whole) for d in DEPTHS if d <= max(room, FRACTAL)})
 
 
-def _choose_weight(weights: Weights, out: dict[str, Any], rates: Rates) -> Tile:
+def choose_weight(weights: Weights, out: dict[str, Any], rates: Rates) -> Tile:
     """The least cycles for each position; puts weight_m, weight_n and weight_p into `out`."""
     g, m, product = weights.geometry, weights.merging, rates.product
     rows = [min(out["weight_m"], up(m.narrow, FRACTAL))] if out["weight_m"] else _edges(m.narrow)
@@ -185,16 +187,35 @@ def _choose_weight(weights: Weights, out: dict[str, Any], rates: Rates) -> Tile:
 def _parts(
     weights: Weights, out: Mapping[str, Any], rates: Rates, step: Tile, items: int, cycles: float
 ) -> int:
-    """Parts of the sums of grad_weight, so that all cores end at the same time; `items` tiles of grad_input come before."""
+    """Parts of the sums of grad_weight; `items` tiles of grad_input come before."""
     a, b = out["weight_m"], out["weight_n"]
-    tiles, chunks = weights.tiles(a, b), weights.chunks(step)
     chunk, drain = weights.chunk_cycles(rates, a, b, step), weights.drain_cycles(a, b)
-    most = min(MOST_PARTS, chunks, max(1, chunks * prod(step) // MIN_PART))
+    figures = weights.tiles(a, b), weights.chunks(step), prod(step), chunk, drain
+    return int(best_parts(rates.cores, items, cycles, *(np.array(x) for x in figures)))
 
-    def time(parts: int) -> float:
-        return makespan(rates.cores, items, cycles, tiles * parts, -(-chunks // parts) * chunk + drain)
 
-    return min(range(1, most + 1), key=lambda n: (time(n), n))
+def best_parts(
+    cores: Any,
+    items: Any,
+    cycles: Any,
+    tiles: np.ndarray,
+    chunks: np.ndarray,
+    step: np.ndarray,
+    chunk: np.ndarray,
+    drain: np.ndarray,
+) -> np.ndarray:
+    """Parts of the sums of grad_weight, so that all cores end at the same time; numbers, or columns of tilings.
+
+    items, cycles: tiles of grad_input, and how long one takes; tiles of grad_weight, chunks of a sum, positions of a chunk,
+    cycles of a chunk and of what follows the last one.
+    """
+    most = np.minimum(np.minimum(MOST_PARTS, chunks), np.maximum(1, chunks * step // MIN_PART))
+    best, least = np.ones_like(most), np.full(np.shape(most), np.inf)
+    for parts in range(1, int(most.max()) + 1):
+        times = makespan(cores, items, cycles, tiles * parts, -(-chunks // parts) * chunk + drain)
+        better = (times < least) & (parts <= most)
+        best, least = np.where(better, parts, best), np.where(better, times, least)
+    return np.asarray(best)
 
 
 def _edges(channels: int) -> list[int]:

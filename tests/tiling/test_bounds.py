@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascendtile.kernels import get_operator
-from ascendtile.simulator.errors import UsageError
+from ascendtile.kernels import get_operator, run_op
+from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.products import load_product
+from ascendtile.tiling import explore
 from ascendtile.tiling.axes import OperatorPoints
 from ascendtile.tiling.evaluate import OperatorProblem
 
@@ -183,6 +186,110 @@ def test_bce_loss_drawn(sizes, product, dtype, reduction, data):
     points, problem = points_of("bce_with_logits", sizes, product, dtype, options=options)
     legal, _ = points.space.legal()
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
+CONVOLUTIONS = st.fixed_dictionaries(
+    {
+        "batch": st.integers(1, 3),
+        "channels": st.tuples(st.integers(1, 40), st.integers(1, 40)),
+        "sizes": st.tuples(st.integers(3, 14), st.integers(3, 14)),
+        "taps": st.tuples(st.integers(1, 3), st.integers(1, 3)),
+        "stride": st.tuples(st.integers(1, 3), st.integers(1, 2)),
+        "padding": st.tuples(st.integers(0, 1), st.integers(0, 1)),
+        "groups": st.sampled_from((1, 1, 2)),
+        "transposed": st.booleans(),
+    }
+)
+
+
+def convolution_of(drawn):
+    """(sizes, options) of gradients of a convolution with these figures."""
+    groups, taps = drawn["groups"], drawn["taps"]
+    narrow, wide = (c * groups for c in drawn["channels"])
+    padding = tuple(min(p, k - 1) for p, k in zip(drawn["padding"], taps, strict=True))
+    figures = zip(drawn["sizes"], padding, taps, drawn["stride"], strict=True)
+    small = tuple((n + 2 * p - k) // s + 1 for n, p, k, s in figures)
+    figures = zip(small, padding, taps, drawn["stride"], strict=True)
+    large = tuple((n - 1) * s - 2 * p + k for n, p, k, s in figures)  # so that both directions agree
+    images = (drawn["batch"], wide, *large), (drawn["batch"], narrow, *small)
+    x, dy = images[::-1] if drawn["transposed"] else images
+    sizes = {"input": x, "grad_output": dy, "weight": (narrow, wide // groups, *taps)}
+    options = {"stride": drawn["stride"], "padding": padding, "groups": groups}
+    return sizes, options | {"transposed": "true" if drawn["transposed"] else "false"}
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    CONVOLUTIONS,
+    st.sampled_from(("ascend910b3", "ascend310p", "ascend910a")),
+    st.sampled_from(("float16", "float32")),
+    st.sampled_from(("KEEP_DTYPE", "USE_FP16")),
+    st.data(),
+)
+def test_convolution_backward_drawn(drawn, product, dtype, mode, data):
+    sizes, options = convolution_of(drawn)
+    more = {"combine": ("atomic", "two_phase"), "buffers": (1, 2), "weight_parts": (None, 1, 3)}
+    given = {n: data.draw(st.sampled_from(x)) for n, x in more.items()}
+    try:
+        points, problem = points_of("convolution_backward", sizes, product, dtype, mode, given, options)
+    except UsageError:
+        return  # the product does not take the mode
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(2)]])
+
+
+def test_convolution_backward_whole_small_space():
+    """Every point against its bound, and every one that a rule refuses does not fit when it is tried."""
+    sizes = {"input": (1, 256, 8, 8), "weight": (256, 256, 3, 3), "grad_output": (1, 256, 8, 8)}
+    given = {"taps": "window", "block_m": (64, 256), "block_p": 64, "block_k": (64, 256), "launches": "joint"}
+    given |= {"weight_m": (64, 256), "weight_n": 64, "weight_p": 64}
+    points, problem = points_of(
+        *("convolution_backward", sizes, "ascend910b3", "float16", "KEEP_DTYPE"),
+        given=given,
+        options={"padding": (1, 1), "stride": (1, 1)},
+    )
+    legal, refused = points.space.legal()
+    ratios = check(points, problem, legal)
+    assert len(ratios) == len(legal) > 0
+    assert min(ratios) < 1.1
+    assert refused
+    for number in set(range(points.space.size)) - set(legal.tolist()):
+        assert problem.evaluate(points.space.point(number)).refused is not None
+
+
+FEW = [
+    (
+        "bce_with_logits",
+        {"shape": (60, 700), "weight": 700},
+        {"block": (1024, 2048, 4096)},
+        {"reduction": "sum"},
+    ),
+    (
+        "bce_with_logits_backward",
+        {"shape": (60, 700), "pos_weight": 700},
+        {"block": (1024, 2048, 4096), "buffers": 2},
+        {},
+    ),
+    ("convolution_backward", "tiny", {}, {}),
+]
+
+
+@pytest.mark.parametrize(("op", "case", "space", "options"), FEW, ids=[x[0] for x in FEW])
+def test_the_proved_answer_is_that_of_brute_force(op, case, space, options):
+    found = explore(op, case=case, dtype="float16", space=space, options=options)
+    assert found.optimal
+    axes = found.axes
+    times = []
+    for values in itertools.product(*axes.values()):
+        tiling = dict(zip(axes, values, strict=True))
+        try:
+            times.append(
+                run_op(op, case=case, dtype="float16", tiling=tiling, options=options, values=False).time_us
+            )
+        except BufferOverflowError:
+            continue
+    assert found.best.time_us == min(times)
+    assert len(times) == found.legal
 
 
 def test_an_operator_without_a_bound_of_its_own_has_that_of_its_outputs():

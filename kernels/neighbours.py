@@ -26,7 +26,7 @@ def changes(
     for values.
     """
     found: dict[str, float] = {}
-    with device(machine.product, values=False, time=True, timeline=0, explain=False):
+    with device(machine.product, values=False, time=True, timeline=0, explain=False, details=False):
         for p in op.parameters:
             for value in _other_values(p, tiling.get(p.name)):
                 time_us = _time({**tiling, p.name: value}, tiling, replan)

@@ -39,6 +39,7 @@ class Device:
     order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
     explain: whether a launch is timed again and again to say how sure its time is and what holds it up: with every figure at
     the fast and at the slow end of what was published, with one limit lifted at a time, and with one knob changed.
+    details: False leaves out of a launch what only pages about it show, for sweeps: costs by line, roofs and grades.
     timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
     """
 
@@ -49,6 +50,7 @@ class Device:
     multibuffer: int = 2
     multibuffer_l0c: bool = True
     explain: bool = False
+    details: bool = True
     timeline: int = 20_000
     step_limit: int = 1_000_000
     l0_tile: tuple[int, int, int] | None = None

@@ -58,7 +58,7 @@ def changes(call: Call, now_us: float, time: Callable[[Call], Launch]) -> dict[s
 
 
 def _plain(device: Device) -> Device:
-    return replace(device, values=False, time=True, timeline=0, explain=False)
+    return replace(device, values=False, time=True, timeline=0, explain=False, details=False)
 
 
 def _others(call: Call) -> Iterator[tuple[str, Callable[[], Call]]]:

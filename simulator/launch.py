@@ -168,7 +168,9 @@ def with_interval(call: Call, launch: Launch) -> Launch:
 
     times = [launch.time_us]
     for end in (fast_end, slow_end):
-        device = replace(call.device, product=end(call.device.product), timeline=0, explain=False)
+        device = replace(
+            call.device, product=end(call.device.product), timeline=0, explain=False, details=False
+        )
         times.append(estimate(replace(call, device=device)).time_us)
     return replace(launch, low_us=min(times), high_us=max(times))
 

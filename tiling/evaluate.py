@@ -126,7 +126,7 @@ class OperatorProblem:
     def _time(self, knobs: dict[str, Any], settings: Mapping[str, Any]) -> Evaluation:
         op, machine = get_operator(self.op), machine_of(self)
         mode = settings.get("cube_math_type", "KEEP_DTYPE")
-        with device(machine, cube_math_type=mode, values=False, timeline=0):
+        with device(machine, cube_math_type=mode, values=False, timeline=0, details=False):
             plan = self._plan(op, machine, knobs, settings.get("dtype"))
             key = (self.identity, *settings.items(), *plan.tiling.items())
             if key not in _same:

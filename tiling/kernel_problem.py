@@ -63,13 +63,13 @@ class KernelProblem:
 
     def _run(self, constants: Mapping[str, Any], mode: Mapping[str, Any]) -> Run:
         try:
-            with device(machine_of(self), values=False, timeline=0, **mode):
+            with device(machine_of(self), values=False, timeline=0, details=False, **mode):
                 return self.kernel.time(self.grid, **self.arguments, **constants)  # type: ignore[no-any-return]
         except NeedsDataError:
             if any(isinstance(x, type(None)) for x in self.arguments.values()):
                 raise
             copies = {n: copy_of(x) for n, x in self.arguments.items()}
-            with device(machine_of(self), values=True, time=True, timeline=0, **mode):
+            with device(machine_of(self), values=True, time=True, timeline=0, details=False, **mode):
                 return JitFunction.__getitem__(self.kernel, self.grid)(**copies, **constants)  # type: ignore[no-any-return]
 
     def _derived(self, constants: Mapping[str, Any]) -> dict[str, Any]:

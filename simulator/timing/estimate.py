@@ -257,7 +257,8 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
     used = int((result.core_programs > 0).sum())
     overhead = launch_overhead_us(product, used, machine.cores)
     per_us = product.us_to_cycles(1.0)
-    lines, rank = line_costs(plan, result, used)
+    details = call.device.details
+    lines, rank = line_costs(plan, result, used) if details else ((), np.zeros(len(plan.lines), np.int32))
     return Launch(
         kernel=call.kernel.name,
         grid=call.grid,
@@ -286,9 +287,9 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
             *timeline_words(result, call.device.timeline),
         ),
         lifted=_lifted(call, wiring, groups, result.cycles, overhead),
-        grades=grade_shares(plan, result, used, overhead, per_us),
+        grades=grade_shares(plan, result, used, overhead, per_us) if details else {},
         timeline=launch_timeline(plan, result, groups, rank) if call.device.timeline else None,
-        roofs=roofs(plan, machine, result, per_us),
+        roofs=roofs(plan, machine, result, per_us) if details else {},
         sources=source_texts(call.kernel.source, lines) if call.device.timeline else (),
         core_cycles=tuple(result.core_cycles.tolist()) if call.device.timeline else (),
     )
@@ -317,7 +318,7 @@ def _buffers(plan: Plan, over_time: dict[str, Points]) -> dict[str, Buffer]:
             out[name] = l0_buffer(plan, name)
         if not out[UB].peak_bytes:
             del out[UB]
-    return {n: replace(b, held=over_time.get(n, ())) for n, b in out.items()}
+    return {n: replace(b, held=over_time[n]) if n in over_time else b for n, b in out.items()}
 
 
 def _pipes(plan: Plan, result: EngineResult, used: int, groups: list[Group] | None) -> dict[str, Pipe]:

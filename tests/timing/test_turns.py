@@ -87,8 +87,10 @@ def assert_same(a: Seen, b: Seen) -> None:
     assert a.groups or a.error
     for g, h in zip(a.groups, b.groups, strict=True):
         for f in fields(Trace):
-            if f.name not in ("amount", "column", "table", "line"):
+            if f.name not in ("amount", "column", "table", "line", "uses"):
                 assert np.array_equal(getattr(g.trace, f.name), getattr(h.trace, f.name)), f.name
+        for one, other in zip(g.trace.uses or (), h.trace.uses or (), strict=True):
+            assert all(np.array_equal(x, y) for x, y in zip(one, other, strict=True))
         x, y = amounts(g.trace), amounts(h.trace)
         assert np.array_equal(*np.broadcast_arrays(x, y))
         assert np.array_equal(g.programs, h.programs)

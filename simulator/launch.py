@@ -177,14 +177,15 @@ def with_interval(call: Call, launch: Launch) -> Launch:
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
     """Values only; gives warnings in words."""
-    apart, size = way(call.program, call.grid, call.arguments)
+    how = way(call.program, call.grid, call.arguments)
     return run_values(
         call.program,
         call.grid,
         call.arguments,
         numerics(call.device),
-        apart=apart,
-        chunk=size,
+        apart=how.apart,
+        chunk=how.size,
+        waiting=how.waiting,
         step_limit=call.device.step_limit,
         seed=call.device.atomic_seed,
         progress=progress,

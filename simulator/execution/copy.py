@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import lru_cache
 from typing import Any
 
@@ -54,6 +55,15 @@ class Region:
         self.starts = _starts(affine.base, self.origin, programs)
         self.strides = _table(affine.strides, pad, 0)
         self.lows, self.highs, self.full = _bounds(mask, shape, pad)
+
+    def of_program(self, lane: int) -> Region:
+        """The same access of one of the programs."""
+        out = copy.copy(self)
+        out.programs, out.starts = 1, self.starts[lane : lane + 1]
+        for name in ("strides", "lows", "highs"):
+            table = getattr(self, name)
+            setattr(out, name, table[lane : lane + 1] if len(table) > 1 else table)
+        return out
 
 
 def _starts(base: Any, origin: int, programs: int) -> np.ndarray:

@@ -23,6 +23,7 @@ from .printing import print_values
 from .races import StoreWatch
 from .rearranging import Rearranging
 from .values import Affine, Box, Pointers, take
+from .waiting_adds import WaitingAdds
 from .walker import DEFAULT_STEP_LIMIT, Walker
 
 ARITHMETIC = ("binary", "unary", "compare", "reduce", "fma", "scan")
@@ -37,13 +38,22 @@ class ValueRun(Rearranging, Walker):
         grid: tuple[int, int, int],
         numerics: vector.Numerics,
         step_limit: int = DEFAULT_STEP_LIMIT,
+        waiting: frozenset[int] = frozenset(),
     ) -> None:
+        """waiting: atomics (by id) whose additions are made when all programs have been walked."""
         super().__init__(program, grid, step_limit)
+        self.waiting = waiting
+        self.adds = WaitingAdds()
         self.numerics = numerics
+        self.turned = turned_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
         self.masked = MaskedLanes()
         self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
         self.printed: dict[int, int] = {}
+
+    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        super().walk(numbers, arguments)
+        self.adds.make(numbers)
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
@@ -112,7 +122,8 @@ class ValueRun(Rearranging, Walker):
         return mmad(a, b, acc, rules=rules, operand=operand, on_grid=operand == stored)
 
     def dense_permute(self, op: Op, x: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(x.transpose(0, *(k + 1 for k in op.attrs["order"])))
+        seen = x.transpose(0, *(k + 1 for k in op.attrs["order"]))
+        return seen if op.id in self.turned else np.ascontiguousarray(seen)
 
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]
@@ -204,7 +215,10 @@ class ValueRun(Rearranging, Walker):
         copy.check(tensor, region, self.programs, what, self.site(op))
         if not adding:
             self.watch.box(op, tensor, pointer.offsets, mask, self.programs, region)
-        copy.write(tensor, region, tile, adding)
+        if op.id in self.waiting:
+            self.adds.keep(tensor, region, tile, self.programs)
+        else:
+            copy.write(tensor, region, tile, adding)
 
     def check_writable(self, op: Op, tensor: Tensor, what: str) -> None:
         if not tensor.writable:
@@ -278,6 +292,18 @@ class ValueRun(Rearranging, Walker):
 
     def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
         return discrete.gather(pointer.tensor, self.addresses(op, pointer, mask, "load"), fill)
+
+
+def turned_operands(program: Program) -> frozenset[int]:
+    """Permutations (by id) whose tiles are operands of products and nothing else."""
+    uses: dict[int, set[bool]] = {}
+    yields = {v.id for op in program.walk() for r in op.regions for v in r.yields}
+    for op in program.walk():
+        for i, v in enumerate(op.args):
+            if v is not None:
+                uses.setdefault(v.id, set()).add(op.kind == "dot" and i < 2)
+    tiles = [(op.id, op.results[0].id) for op in program.walk() if op.kind == "permute"]
+    return frozenset(number for number, v in tiles if uses.get(v) == {True} and v not in yields)
 
 
 def _dtype(op: Op) -> DType:

@@ -17,10 +17,11 @@ from ..frontend.cores import EVENTS
 from ..frontend.program import Op, Program
 from .hangs import check_left_over
 from .lanes import lanes
-from .order import must_run_one_by_one
+from .order import find_order
 from .reading import DataDependentError
 from .run import chunk_size, runtime_arguments
 from .values import OPAQUE, Pointers
+from .waiting_adds import programs_at_once
 from .walker import Walker
 
 
@@ -53,20 +54,33 @@ def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     return FlagOrder(walk.in_order, walk.even, "all" in names)
 
 
-def way(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> tuple[bool, int]:
-    """Whether the parts of both cores are walked apart, and how many programs at once."""
-    order, total = flag_order(program, grid, arguments), grid[0] * grid[1] * grid[2]
-    if order is not None and order.barrier:
-        if not order.even:
+@dataclass(frozen=True)
+class Way:
+    """Whether the parts of both cores are walked apart, how many programs at once, and which additions wait meanwhile."""
+
+    apart: bool
+    size: int
+    waiting: frozenset[int] = frozenset()
+
+
+def way(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Way:
+    """How a launch is walked over values."""
+    flags, total = flag_order(program, grid, arguments), grid[0] * grid[1] * grid[2]
+    if flags is not None and flags.barrier:
+        if not flags.even:
             raise RunError(
                 f"{program.name}: sync_block_all beside flags that not all programs pass together, or whose number comes "
                 "from data, is not supported"
             )
-        return not order.in_order, total
-    apart = order is not None and not order.in_order
-    if (order is not None and apart and not order.even) or must_run_one_by_one(program, grid, arguments):
-        return apart, 1
-    return apart, chunk_size(program)
+        return Way(not flags.in_order, total)
+    apart = flags is not None and not flags.in_order
+    if flags is not None and apart and not flags.even:
+        return Way(apart, 1)
+    order = find_order(program, grid, arguments)
+    if order.depends and order.waiting and not apart:
+        size = programs_at_once(chunk_size(program), order.waiting_bytes)
+        return Way(apart, size, order.waiting if size > 1 else frozenset())
+    return Way(apart, 1 if order.depends else chunk_size(program))
 
 
 class _Order(Walker):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,19 +13,39 @@ from ..frontend.program import Op, Program, Region, Value
 from ..frontend.types import DType
 from .address_walk import without_addresses
 from .anywhere import Anywhere
+from .copy import can_add
 from .lanes import lanes
 from .memory import Tensor
 from .run import runtime_arguments
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
-from .values import OPAQUE, Affine, Opaque, Pointers
+from .values import OPAQUE, Affine, Box, Opaque, Pointers
 from .walker import DataDependentError, Frame, Walker
 
 # Atomics whose effect does not depend on the order in which programs come.
 COMMUTATIVE = ("and", "or", "xor", "max", "min")
 
 
+@dataclass(frozen=True)
+class Order:
+    """Whether the result depends on the order of the programs, and if nothing but additions makes it do so, which ones.
+
+    waiting: atomics (by id) that only add, to tensors of which the kernel makes no other use: programs may run together if
+    these additions wait, and are made program by program when all have run. waiting_bytes: of the tiles that one program
+    adds, on average. Without `waiting` programs must run one by one where `depends`.
+    """
+
+    depends: bool
+    waiting: frozenset[int] = frozenset()
+    waiting_bytes: int = 0
+
+
 def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> bool:
-    """True if the result depends on the order of the programs.
+    """True if the result depends on the order of the programs."""
+    return find_order(program, grid, arguments).depends
+
+
+def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Order:
+    """What a result owes to the order of the programs.
 
     One atomic whose result is used, outside of loops and the only access to its tensor, does not need it: the elements of
     all programs are combined in the order of the programs.
@@ -31,19 +53,38 @@ def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments:
     parts are found by a walk without values.
     """
     if grid == (1, 1, 1):
-        return False
+        return Order(False)
     if _reach_anything(program):
-        return True
+        return Order(True)
     shared = _shared(program, arguments)
     if not shared:
-        return False
-    touched = _Touched(program, grid, shared, _apart_from(program, arguments, shared))
+        return Order(False)
+    adding = _only_added_to(program, arguments, shared)
+    touched = _Touched(program, grid, shared, _apart_from(program, arguments, shared), adding)
+    total = grid[0] * grid[1] * grid[2]
     try:
-        numbers = lanes(program, grid, np.arange(grid[0] * grid[1] * grid[2]))
+        numbers = lanes(program, grid, np.arange(total))
         touched.walk(numbers, runtime_arguments(program, arguments))
     except DataDependentError:
-        return True
-    return touched.unknown or touched.meet()
+        return Order(True)
+    if touched.unknown or touched.meet():
+        return Order(True)
+    if not touched.sums_meet():
+        return Order(False)
+    return (
+        Order(True, frozenset(touched.sums), -(-touched.sum_bytes // total)) if touched.boxes else Order(True)
+    )
+
+
+def _only_added_to(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
+    """Shared tensors (by id) of floats that the kernel only adds to, with atomics whose result nobody uses."""
+    uses = _uses(program)
+    tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor) and id(t) in shared}
+
+    def only_adds(x: Tensor) -> bool:
+        return all(set(uses[n]) == {"add"} for n, t in tensors.items() if t is x or _overlap(t, x))
+
+    return {id(t) for t in tensors.values() if t.dtype.is_floating() and can_add(t) and only_adds(t)}
 
 
 def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
@@ -170,11 +211,21 @@ class _Touched(Walker):
     """Walks without values and keeps what memory each program reads, stores to and adds to, in the shared tensors."""
 
     def __init__(
-        self, program: Program, grid: tuple[int, int, int], shared: set[int], skipped: set[int]
+        self,
+        program: Program,
+        grid: tuple[int, int, int],
+        shared: set[int],
+        skipped: set[int],
+        adding: set[int],
     ) -> None:
         super().__init__(program, grid)
         self.skipped = skipped
         self.shared = shared
+        self.adding = adding
+        self.sums: set[int] = set()  # atomics (by id) that add to tensors of `adding`
+        self.sum_spans = Spans()
+        self.sum_bytes = 0
+        self.boxes = self.subs == 1  # whether all of them are boxes of memory
         self.unknown = False
         self.spans = {what: Spans() for what in ("load", "store", "add", "commutative")}
         self.floating = False
@@ -217,18 +268,33 @@ class _Touched(Walker):
             affine, programs, mask = affine.take(np.flatnonzero(mask)), self.programs[mask], True
         else:
             programs = self.programs
+        if id(tensor.whole) in self.adding:
+            self._add_sum(op, tensor, affine, mask, programs)
+            return
         if op.kind == "atomic":
             self.atomics.add(op.name)
         what = "store" if _what(op) == "both" else _what(op)
-        self._add(what, tensor, runs_of(affine, mask, programs))
+        self._add(self.spans[what], tensor, runs_of(affine, mask, programs))
+        self.floating |= what == "add" and tensor.dtype.is_floating()
 
-    def _add(self, what: str, tensor: Tensor, runs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    def _add_sum(self, op: Op, tensor: Tensor, affine: Affine, mask: Any, programs: np.ndarray) -> None:
+        self.sums.add(op.id)
+        self.sum_bytes += len(programs) * math.prod(affine.shape) * tensor.dtype.held.itemsize
+        plain = not affine.shape or mask is None or isinstance(mask, bool | Box)
+        self.boxes &= plain and tensor is tensor.whole
+        if self.sum_spans.count <= MAX_RUNS:
+            self._add(self.sum_spans, tensor, runs_of(affine, mask, programs))
+
+    def _add(self, spans: Spans, tensor: Tensor, runs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         program, low, high = runs
         size = tensor.dtype.itemsize
         start = tensor.address + tensor.origin * size
-        self.spans[what].add(program, start + low * size, start + high * size)
-        self.floating |= what == "add" and tensor.dtype.is_floating()
+        spans.add(program, start + low * size, start + high * size)
         self.unknown |= sum(s.count for s in self.spans.values()) > MAX_RUNS
+
+    def sums_meet(self) -> bool:
+        """Whether two programs add floats to one address, where rounding makes the order matter; too many to tell may."""
+        return self.sum_spans.count > MAX_RUNS or meet_each_other(self.sum_spans)
 
     def meet(self) -> bool:
         """Whether a program touches what another writes, in a way that depends on their order."""

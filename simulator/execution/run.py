@@ -21,6 +21,21 @@ from .walker import DEFAULT_STEP_LIMIT
 
 # Elements of the largest tile times programs of a chunk: 128 Ki float32 values are 512 KiB, half of a 1 MiB L2 cache.
 CHUNK_ELEMENTS = 1 << 17
+# Products take so much longer than moving tiles that fewer walks, of more programs, gain more than the cache does.
+CHUNKS_OF_PRODUCTS = 16
+MOVING = (
+    "load",
+    "for",
+    "if",
+    "cast",
+    "splat",
+    "broadcast",
+    "expand_dims",
+    "reshape",
+    "permute",
+    "extract_slice",
+    "atomic",
+)
 
 
 def chunk_size(program: Program) -> int:
@@ -28,7 +43,14 @@ def chunk_size(program: Program) -> int:
     largest = max(
         (r.numel for op in program.walk() for r in op.results if r.static.kind == "dense"), default=1
     )
-    return max(1, CHUNK_ELEMENTS // largest // (SUB_VECTOR_CORES if has_sub_vectors(program) else 1))
+    most = CHUNK_ELEMENTS * (CHUNKS_OF_PRODUCTS if multiplies_only(program) else 1)
+    return max(1, most // largest // (SUB_VECTOR_CORES if has_sub_vectors(program) else 1))
+
+
+def multiplies_only(program: Program) -> bool:
+    """Whether tiles are multiplied by the Cube, and else only moved and cast."""
+    kinds = {op.kind for op in program.walk() for r in op.results if r.shape and r.static.kind == "dense"}
+    return "dot" in kinds and kinds <= {"dot", *MOVING}
 
 
 def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -66,12 +88,13 @@ def run_values(
     chunk: int | None = None,
     step_limit: int = DEFAULT_STEP_LIMIT,
     seed: int | None = None,
+    waiting: frozenset[int] = frozenset(),
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[str, ...]:
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings in words.
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` walks the parts of the
-    Cube and the Vector core side by side (see `together.py`). `seed`: see `Device.atomic_seed`.
+    Cube and the Vector core side by side (see `together.py`). `seed`: see `Device.atomic_seed`. `waiting`: see `ValueRun`.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
@@ -80,7 +103,7 @@ def run_values(
     if apart:
         run = Together(program, lambda part: ValueRun(part, grid, numerics, step_limit))
     else:
-        run = ValueRun(program, grid, numerics, step_limit)
+        run = ValueRun(program, grid, numerics, step_limit, waiting)
     order = program_order(program, total, seed)
     for first in range(0, total, size):
         numbers = order[first : first + size]

@@ -412,3 +412,21 @@ def flush(float[::1] x):
     with nogil:
         if x.shape[0] > 0:
             flush_row(&x[0], x.shape[0])
+
+
+def add_row(float[::1] total, const float[::1] start, bint flush):
+    """total += start; `flush`: with zeros for subnormals of both, a block of the cache at a time."""
+    cdef float[1024] block
+    cdef Py_ssize_t first = 0
+    cdef Py_ssize_t i, n
+    with nogil:
+        while first < total.shape[0]:
+            n = min(total.shape[0] - first, <Py_ssize_t>1024)
+            memcpy(block, &start[first], n * sizeof(float))
+            if flush:
+                flush_row(block, n)
+            for i in range(n):
+                total[first + i] += block[i]
+            if flush:
+                flush_row(&total[first], n)
+            first += n

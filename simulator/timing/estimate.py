@@ -68,14 +68,14 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
     """Time and values of a kernel whose control flow or addresses depend on data; writes its tensors."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
-    apart, size = way(call.program, call.grid, call.arguments)
+    how = way(call.program, call.grid, call.arguments)
     seed = call.device.atomic_seed
-    size = size if seed is None or size == total else 1
+    size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
     touch = _cache(call)
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    walk = lowering(call, apart, lambda part: TimeWithValues(part, call.grid, numerics, limit))
+    walk = lowering(call, how.apart, lambda part: TimeWithValues(part, call.grid, numerics, limit))
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))

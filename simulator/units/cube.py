@@ -14,6 +14,10 @@ where terms differ by more than 2^29 a tie, or with TRUNC a value just beside a 
 
 from __future__ import annotations
 
+import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -32,6 +36,7 @@ Float32 = NDArray[np.float32]
 
 _DEFAULT = CubeRules()
 _FASTEST = len(PATHS) - 1
+PRODUCTS_OF_THREAD = 1 << 24  # some milliseconds
 _EXACT_K = 1024  # products of two INT8 are at most 2^14: so many add up to at most 2^24, exact in float32
 
 
@@ -60,6 +65,8 @@ def mmad(
     x, y = (_operand(values, chosen, on_grid) for values in (a, b))
     if chosen.accumulate == "blas" and acc is None and bias is None:
         return _blas_product(x, y, None, chosen)  # an array of zeros would cost a tenth of the product
+    if chosen.accumulate == "blas" and bias is None and _settles_on_the_way(chosen):
+        return _blas_sum(x, y, _accumulators(acc, shape), chosen)
     if chosen.accumulate == "blas":
         return _blas_product(x, y, _settle(_start(acc, bias, shape, np.float32), chosen), chosen)
     if acc is None and bias is None:
@@ -90,20 +97,41 @@ def exact_product(
         return c
     left, right, stack = _as_stacks(x, y, c)
     kb = min(rules.products_per_step, x.shape[-1])
-    multiply(
-        left,
-        right,
-        None if start is None else start.reshape(stack.shape),
-        stack,
-        np.empty(scratch_doubles(kb)),
-        kb,
-        _rounding.TARGETS[rules.accumulates_in],
-        _rounding.MODES[rules.block_round],
-        rules.overflow == "saturate",
-        rules.flushes_results,
-        path,
-    )
+    first = None if start is None else start.reshape(stack.shape)
+
+    def part(at: tuple[slice, slice]) -> None:
+        multiply(
+            left[at if len(left) > 1 else (slice(None), at[1])],
+            right[at[0]] if len(right) > 1 else right,
+            None if first is None else first[at],
+            stack[at],
+            np.empty(scratch_doubles(kb)),
+            kb,
+            _rounding.TARGETS[rules.accumulates_in],
+            _rounding.MODES[rules.block_round],
+            rules.overflow == "saturate",
+            rules.flushes_results,
+            path,
+        )
+
+    _on_all_processors(part, stack.shape, stack.size * x.shape[-1])
     return c
+
+
+def _on_all_processors(
+    part: Callable[[tuple[slice, slice]], None], shape: tuple[int, ...], products: int
+) -> None:
+    """`part` of all (programs, rows); in threads where that pays. Each element is one chain of sums, whoever makes it."""
+    everything = slice(None)
+    workers = min(os.cpu_count() or 1, products // PRODUCTS_OF_THREAD)
+    axis = 0 if shape[0] > 1 else 1
+    if workers < 2 or shape[axis] < workers:
+        part((everything, everything))
+        return
+    edges = [shape[axis] * k // workers for k in range(workers + 1)]
+    cuts = [slice(a, b) for a, b in itertools.pairwise(edges)]
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(part, [(c, everything) if axis == 0 else (everything, c) for c in cuts]))
 
 
 def _settles_on_the_way(rules: CubeRules) -> bool:
@@ -142,7 +170,8 @@ def _operand(values: Array, rules: CubeRules, on_grid: bool) -> Float32:
     subnormals = rules.operand_subnormals
     on_grid = on_grid or rules.operand == "fp32"  # every float32 is
     if on_grid and rules.overflow == "inf_nan" and array.dtype == np.float32:
-        array = np.ascontiguousarray(array)
+        if rules.accumulate != "blas" or subnormals != "keep":
+            array = np.ascontiguousarray(array)  # numpy's product takes turned operands as they are
         if subnormals == "keep" or (rules.operand != "fp16" and not has_subnormals(array.reshape(-1))):
             return array
     how = (rules.operand, rules.operand_round, rules.overflow)
@@ -218,6 +247,15 @@ def _blas_product(x: Float32, y: Float32, start: Float32 | None, rules: CubeRule
         if start is not None:
             result += start
     return _settle(result, rules)
+
+
+def _blas_sum(x: Float32, y: Float32, acc: Float32, rules: CubeRules) -> Float32:
+    """As above with old accumulators, which are read once."""
+    result: Float32 = new_tile(acc.shape, np.float32)
+    with np.errstate(all="ignore"):
+        np.matmul(x, y, out=result)
+        _rounding.add_row(result.reshape(-1), acc.reshape(-1), rules.flushes_results)
+    return result
 
 
 def _integer_product(a: Array, b: Array, start: Array) -> Array:

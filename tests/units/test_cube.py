@@ -10,6 +10,7 @@ import pytest
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.rounding import decode, encode, round_to
+from ascendtile.simulator.units import cube
 from ascendtile.simulator.units._cube import PATHS
 from ascendtile.simulator.units.cube import exact_product, mmad
 from ascendtile.simulator.units.cube_rules import BLOCK_K, CubeRules
@@ -346,3 +347,41 @@ def test_refusals_name_the_rule_and_the_numbers(shapes: Any, rules: dict[str, An
 def test_integers_are_not_taken_for_floats() -> None:
     with pytest.raises(UsageError, match="operands are floats, not int32"):
         mmad(np.ones((1, 1), np.int32), np.ones((1, 1), np.int32), operand="fp32")
+
+
+@pytest.mark.parametrize("shape", [(1, 67, 40, 33), (5, 9, 40, 33)])
+@pytest.mark.parametrize("shared", [False, True])
+def test_threads_give_the_bits_of_one(shape: tuple[int, ...], shared: bool, monkeypatch: Any) -> None:
+    p, m, k, n = shape
+    rng = np.random.default_rng(7)
+    a = rng.standard_normal((p, m, k)).astype(np.float16).astype(np.float32)
+    b = rng.standard_normal((1 if shared else p, k, n)).astype(np.float16).astype(np.float32)
+    c = rng.standard_normal((p, m, n)).astype(np.float32)
+    want = mmad(a, b, c), mmad(a, b)
+    monkeypatch.setattr(cube, "PRODUCTS_OF_THREAD", 1)
+    monkeypatch.setattr(cube.os, "cpu_count", lambda: 3)
+    for x, y in zip(want, (mmad(a, b, c), mmad(a, b)), strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("subnormals", ["flush", "keep"])
+def test_a_blas_sum_flushes_the_old_accumulators_and_the_new_ones(subnormals: str) -> None:
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal(s).astype(np.float16).astype(np.float32) for s in ((2, 40, 33), (2, 33, 31)))
+    c = (rng.standard_normal((2, 40, 31)) * 2.0 ** rng.integers(-140, 3, (2, 40, 31))).astype(np.float32)
+    a[:, :5] = 0  # rows whose sums are the old accumulators alone
+    found = mmad(
+        a,
+        np.swapaxes(np.swapaxes(b, -1, -2).copy(), -1, -2),
+        c,
+        accumulate="blas",
+        fp32_subnormals=subnormals,
+    )
+
+    def held(x: np.ndarray) -> np.ndarray:
+        return (
+            np.where(np.abs(x) < 2.0**-126, np.copysign(np.float32(0), x), x) if subnormals == "flush" else x
+        )
+
+    np.testing.assert_array_equal(found, held(np.matmul(a, b) + held(c)))
+    assert (found != mmad(a, b, c * 0, accumulate="blas")).any()

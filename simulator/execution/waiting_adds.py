@@ -1,0 +1,48 @@
+"""Additions to memory that wait until their programs are walked: they come in the order of the programs all the same.
+
+Programs that are walked together reach their additions turn by turn, not one program after the other, and rounding makes
+the order matter. Where nothing else depends on it (`order.find_order`), tiles are kept and added in the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .copy import Region, write
+from .memory import Tensor
+
+MOST_BYTES = 1 << 28  # of tiles that wait: fewer programs are walked at once where theirs are more
+
+
+@dataclass(frozen=True)
+class _Addition:
+    tensor: Tensor
+    region: Region
+    tile: np.ndarray  # (P or 1, *shape)
+
+
+class WaitingAdds:
+    """Additions of the programs of one walk."""
+
+    def __init__(self) -> None:
+        self.of_program: dict[int, list[tuple[_Addition, int]]] = {}
+
+    def keep(self, tensor: Tensor, region: Region, tile: np.ndarray, programs: np.ndarray) -> None:
+        """Boxes of memory, checked before, to which `programs` add a tile each."""
+        addition = _Addition(tensor, region, tile)
+        for lane, number in enumerate(programs.tolist()):
+            self.of_program.setdefault(number, []).append((addition, lane))
+
+    def make(self, programs: np.ndarray) -> None:
+        """Add what waits, program by program in the order given, each in the order of its own."""
+        for number in programs.tolist():
+            for x, lane in self.of_program.pop(number, ()):
+                row = lane if len(x.tile) > 1 else 0
+                write(x.tensor, x.region.of_program(lane), x.tile[row : row + 1], adding=True)
+
+
+def programs_at_once(size: int, bytes_of_program: int) -> int:
+    """At most `size` programs whose additions may wait together."""
+    return max(1, min(size, MOST_BYTES // max(1, bytes_of_program)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ascendtile.reports import facts
+from ascendtile.reports import facts, words
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Launch, Run, add_up
 
+BITS = "effective bits"  # of which more is better
+LEAST_US = 1e-9  # shorter waits are rounding
 OTHER = "dispatch, idle cores, launches"  # what belongs to no source line
 
 
@@ -105,10 +107,15 @@ def _busy(run: Run) -> dict[str, float]:
 
 
 def _waits(run: Run) -> dict[str, float]:
-    return add_up(
-        {f"{n} waits for {r}": _us(x, cycles) for n, p in x.pipes.items() for r, cycles in p.stalls.items()}
+    found = add_up(
+        {
+            f"{n} waits for {words.STALLS.get(r, r)}": _us(x, cycles)
+            for n, p in x.pipes.items()
+            for r, cycles in p.stalls.items()
+        }
         for x in run.launches
     )
+    return {n: us for n, us in found.items() if us > LEAST_US}
 
 
 def _traffic(run: Run) -> dict[str, float]:
@@ -116,10 +123,8 @@ def _traffic(run: Run) -> dict[str, float]:
 
 
 def _errors(run: Run) -> dict[str, float]:
-    shown = {"largest error, ulp": "max_ulp", "effective bits": "effective_bits"}
-    return {
-        f"{n}: {words}": getattr(e, field) for n, e in run.errors.items() for words, field in shown.items()
-    }
+    shown = {"largest error, ulp": "max_ulp", BITS: "effective_bits"}
+    return {f"{n}: {what}": getattr(e, field) for n, e in run.errors.items() for what, field in shown.items()}
 
 
 def _settings(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:

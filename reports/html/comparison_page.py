@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ascendtile.reports import facts, words
-from ascendtile.reports.comparing.runs import Pair, RunDifference, compare_runs
+from ascendtile.reports.comparing.runs import BITS, Pair, RunDifference, compare_runs
 from ascendtile.reports.html import run_words
 from ascendtile.reports.html.run_page import each, timeline
 from ascendtile.reports.html.writing import Page, Section, render
@@ -103,4 +103,12 @@ def _table(unit: str, pairs: Iterable[Pair], show: Shown) -> Markup:
     most = max(finite, default=0.0) or 1.0
     if not rows:
         return Markup("")
-    return render("pairs.html", unit=unit, rows=rows, show=show, most=most, tiny=most * 1e-6)
+    signs = [-1 if p.name.endswith(BITS) else 1 for p in rows]  # of what is worse
+    return render(
+        "pairs.html",
+        unit=unit,
+        rows=list(zip(rows, signs, strict=True)),
+        show=show,
+        most=most,
+        tiny=most * 1e-6,
+    )

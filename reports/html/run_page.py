@@ -32,7 +32,7 @@ def run_page(run: Run) -> Page:
         Section("pipes", "Pipes and stalls", pipe_table(run) if run.pipes else Markup("")),
         Section("bounds", "Bounds ladder", bounds_ladder(run) if run.bounds else Markup("")),
         Section("roofline", "Roofline", each(dear, rooflines), ROOFLINE_LEAD),
-        Section("buffers", "Buffers", each(dear, buffers)),
+        Section("buffers", "Buffers", each(dear, buffers), BUFFERS_LEAD),
     ]
     rest = [
         Section("errors", "Errors", error_panel(run)),
@@ -54,6 +54,10 @@ def run_page(run: Run) -> Page:
 ROOFLINE_LEAD = (
     "Dashed is where this run stands; a marker on a slope means that this way of memory is used in full, one at the "
     "dashed peak that the unit is."
+)
+BUFFERS_LEAD = (
+    "The stairs are what holds a value while one core works. The peak is higher where several copies of a tile, or values "
+    "that take turns, are set aside and not full at the same moment."
 )
 
 

@@ -94,6 +94,15 @@ def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:
     return list(found.values())
 
 
+def labelled(rows: Iterable[StudyRow], name: str) -> dict[str, StudyRow]:
+    """A short name for each computation: "float16 as fp16"; where two have the same types the mode tells the later one."""
+    out: dict[str, StudyRow] = {}
+    for r in distinct(rows, name):
+        types = words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
+        out.setdefault(types if types not in out else f"{types}, {words.clean(r.cube_math_type, 30)}", r)
+    return out
+
+
 def _bits(r: StudyRow, name: str, golden: str) -> float | None:
     e = r.errors.get(name, {}).get(golden)
     return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else None
@@ -127,9 +136,10 @@ def _rules(rows: Iterable[StudyRow], name: str) -> list[str]:
 
 def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
     """Time against effective bits; right and up is slow and exact."""
+    every = labelled(rows, name)
     points = [
         (r, _bits(r, name, EXACT), _bits(r, name, ROUNDED))
-        for r in distinct(rows, name)
+        for r in every.values()
         if r.time_us is not None and r.time_us > 0
     ]
     points = [p for p in points if p[1] is not None or p[2] is not None]
@@ -161,9 +171,7 @@ def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
                         aria_label=tip,
                     )
                 )
-    names = [
-        (words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60), k % 7) for k, (r, *_) in enumerate(points)
-    ]
+    names = [(next(n for n, x in every.items() if x is r), k % 7) for k, (r, *_) in enumerate(points)]
     return render(
         "legend.html",
         chart=frame.svg(f"Effective bits of {words.clean(name, 40)} against time", *parts),
@@ -226,9 +234,7 @@ def _lines(
     """A line for each data type and compute type over the points."""
     series: dict[str, list[tuple[int, float]]] = {}
     for k, p in enumerate(study.points):
-        for key, r in {
-            f"{r.dtype} as {r.compute_dtype or '-'}": r for r in reversed(distinct(p.rows, name))
-        }.items():
+        for key, r in labelled(p.rows, name).items():
             v = value(r.errors[name][EXACT]) if EXACT in r.errors[name] else math.nan
             if math.isfinite(v) and (v > 0 or not log):
                 series.setdefault(key, []).append((k, v))
@@ -250,11 +256,11 @@ def _lines(
                 y(v),
                 4,
                 class_=f"f{j % 7}",
-                data_tip=f"{words.clean(key, 60)}, {study.points[k].value}: {v:.4g}",
+                data_tip=f"{key}, {study.points[k].value}: {v:.4g}",
             )
             for k, v in points
         ]
-    names = [(words.clean(key, 60), j % 7) for j, key in enumerate(sorted(series, reverse=True))]
+    names = [(key, j % 7) for j, key in enumerate(sorted(series, reverse=True))]
     return render(
         "legend.html", chart=frame.svg(f"{label} of {words.clean(name, 40)}", *parts), names=names, note=label
     )

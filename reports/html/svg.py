@@ -66,7 +66,8 @@ def _decades(low: float, high: float, most: int) -> list[float]:
     if len(whole) >= 3 or every > 1:
         return [10.0**k for k in whole]
     between = (m * 10.0**k for k in range(math.floor(a), math.ceil(b) + 1) for m in (1, 2, 5))
-    return [x for x in between if low <= x <= high]
+    found = [x for x in between if low <= x <= high]
+    return found if len(found) >= 3 else _steps(low, high, most)
 
 
 def spread(values: Iterable[float], log: bool = False, room: float = 0.06) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascendtile.reports import words
 from ascendtile.reports.html.study_data import EXACT, ROUNDED, StudyRow, read_study
-from ascendtile.reports.html.study_page import distinct, lost_percent, sweep_label
+from ascendtile.reports.html.study_page import distinct, labelled, lost_percent, sweep_label
 from ascendtile.reports.pictures.style import COLOURS, MARKS, new_figure, styled
 from ascendtile.reports.precision_view import study_json
 from ascendtile.simulator.errors import UsageError
@@ -95,10 +95,9 @@ def _series(points: Any, name: str, bits: bool) -> dict[str, list[tuple[int, flo
     """Data type and compute type -> (place, figure)."""
     out: dict[str, dict[int, float]] = {}
     for k, p in enumerate(points):
-        for r in distinct(p.rows, name):
+        for label, r in labelled(p.rows, name).items():
             e = r.errors[name].get(EXACT)
             value = math.nan if e is None else e.effective_bits if bits else lost_percent(e)
             if math.isfinite(value):
-                label = words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
                 out.setdefault(label, {}).setdefault(k, value)
     return {n: list(found.items()) for n, found in out.items()}

@@ -2,7 +2,7 @@
 
 Every instruction is a complete event ("X"), and so is the gap before it, in the category `stall`, with its reason. Arrows
 ("s", "f") go from the instruction that a gap waited for to the one that waited, where they are on different pipes.
-Counters ("C"): bytes a second on each way of transfers, and the bytes alive in each buffer.
+Counters ("C"): bytes a second on each way of transfers, and the bytes alive in each buffer (Perfetto appends the unit).
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def _slices(part: Part) -> Iterator[Event]:
         shown[told.place] = told
         where = {"pid": _process(part, told.core), "tid": tracks[told.pipe]}
         if told.gap_us > 0 and told.reason:
-            yield _stall(told, where)
+            stall = _stall(told, where)
+            if stall["dur"] > 0:  # no nanosecond: nothing to see
+                yield stall
         yield {
             "name": told.name,
             "cat": "instruction",
@@ -90,13 +92,13 @@ def _arrow(part: Part, told: Told, cause: Told, tracks: dict[str, int]) -> Itera
 
 def _counters(part: Part) -> Iterator[Event]:
     for core, buffer, us, amount in buffer_samples(part):
-        yield _count(_process(part, core), f"{buffer} bytes", us, {"bytes": amount})
+        yield _count(_process(part, core), buffer, us, {"bytes": amount})
     for way, us, rate in rate_samples(part):
-        yield _count(_device(part), f"{way} GB/s", us, {"GB/s": rate})
+        yield _count(_device(part), way, us, {"GB/s": rate})
 
 
 def _count(pid: int, name: str, us: float, values: dict[str, float]) -> Event:
-    return {"name": name, "ph": "C", "pid": pid, "tid": 0, "ts": _us(us), "args": values}
+    return {"name": name, "ph": "C", "pid": pid, "tid": 0, "ts": round(us, 6), "args": values}
 
 
 def _meta(pid: int, kind: str, **values: Any) -> Event:
@@ -112,8 +114,8 @@ def _device(part: Part) -> int:
 
 
 def _span(start: float, end: float) -> Event:
-    return {"ts": _us(start), "dur": _us(max(0.0, _us(end) - _us(start)))}  # ends meet where they met
+    return {"ts": _us(start), "dur": _us(max(0.0, _us(end) - _us(start)))}
 
 
 def _us(x: float) -> float:
-    return round(x, 6)  # 1e-6 us is a picosecond, far below a cycle
+    return round(x, 3)  # whole nanoseconds, as the viewers count: what meets here meets there

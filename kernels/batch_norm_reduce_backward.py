@@ -26,6 +26,7 @@ from ..simulator.execution.memory import Shape
 from ..simulator.frontend import types as ty
 from ..simulator.products import Product
 from .batch_norm_reduce_choice import Given, View, choose, sum_steps
+from .batch_norm_reduce_space import bound_us, explored, fits
 from .batch_norm_reduce_vendor import vendor_steps
 from .combine import zero_fill_step
 from .draw import Draw
@@ -142,6 +143,9 @@ PARAMETERS = (
     choice("form", "centred", ("centred", "uncentred"), "subtract the mean before or after the sum"),
     choice("sums", "lanes", ("lanes", "tile", "kahan"), "how a core adds its tiles"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded in a loop"),
+    choice(
+        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
+    ),
 )
 OPTIONS = (
     integer("input_g", 1, 0, 1, "1: sum_dy and sum_dy_xmu are wanted"),
@@ -303,6 +307,9 @@ OPERATOR = Operator(
     formula=formula,
     accumulates="n",
     scaled="grad_out",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "sums", "form"),
 )
 

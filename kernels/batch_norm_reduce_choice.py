@@ -214,10 +214,11 @@ def _main(given: Given, view: View, tiling: Mapping[str, Any], workspace: Tensor
         "ATOMIC": tiling["combine"] == "atomic",
         "multibuffer": tiling["buffers"],
     }
+    apart = {"banks_apart": tiling["banks"] == "apart"}
     if by_columns:
-        return Step(columns, tiling["cores"], arguments)
+        return Step(columns, tiling["cores"], arguments, apart)
     own = {"samples": view.samples, "space": view.space, "chunks": chunks, "SAMPLES": tiling["samples"]}
-    return Step(planes, tiling["cores"], {**arguments, **own})
+    return Step(planes, tiling["cores"], {**arguments, **own}, apart)
 
 
 def finish_step(given: Given, workspace: Tensor, tiling: Mapping[str, Any], cores: int) -> Step:

@@ -32,7 +32,9 @@ def vendor_steps(
         _as_fp32(t, workshop, steps) for t in (given.dy, given.x, given.mean, given.invstd)
     )
     assert dy is not None
-    tiling = choose(view, 4, False, {**knobs, "strategy": "auto", "form": "uncentred"}, workshop)
+    tiling = choose(
+        view, 4, False, {**knobs, "strategy": "auto", "form": "uncentred", "banks": "packed"}, workshop
+    )
     sums = workshop.tensor((2, view.channels), float32)
     if x is not None:
         product = workshop.tensor(x.shape, float32)

@@ -109,6 +109,9 @@ PARAMETERS = (
     integer("block", None, 1, None, "elements of a tile"),
     integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored"),
+    choice(
+        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
+    ),
     integer("stable", 0, 0, 1, "1: the form without cancellation, with a second exponential"),
 )
 OPTIONS = (choice("reduction", "mean", ("none", "mean", "sum"), "the forward reduction that is undone"),)

@@ -206,7 +206,12 @@ def _flat_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Mapping[s
     n, block = tensors["x"].size, tiling["block"]
     full = tuple(tensors[name].size > 1 if name in tensors else None for name in STRETCHED)
     own = {"n": n, "BLOCK": block, "FULL": full}
-    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own})
+    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, _apart(tiling))
+
+
+def _apart(tiling: Mapping[str, Any]) -> dict[str, Any]:
+    """How tiles are placed, as the knob `banks` says."""
+    return {"banks_apart": tiling["banks"] == "apart"}
 
 
 def _stretched_step(
@@ -223,4 +228,4 @@ def _stretched_step(
         "LENGTHS": axes.lengths,
         "STRIDES": (*each, next(strides)),
     }
-    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own})
+    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, _apart(tiling))

@@ -29,8 +29,9 @@ from ..simulator.execution.memory import Shape
 from ..simulator.products import Product
 from .combine import zero_fill_step
 from .draw import Draw
-from .group_norm_choice import View, choose
+from .group_norm_choice import View, choose, kernel_of, stays_in_l2
 from .group_norm_launches import Given, make_steps
+from .group_norm_space import bound_us, explored, fits
 from .operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
 from .parallel import float64, in_chunks
 from .parameter import choice, integer
@@ -161,6 +162,9 @@ PARAMETERS = (
     choice("combine", "two_phase", ("two_phase", "pairwise", "atomic"), "dgamma and dbeta over samples"),
     choice("form", "xhat", ("xhat", "sums"), "sums of dy * xh, or of dy * x"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
+    choice(
+        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
+    ),
 )
 OPTIONS = (
     integer("n", None, 0, None, "samples; axis 0 of x if left out"),
@@ -187,7 +191,12 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     dy, x, mean, rstd = (tensors[n] for n in ("grad_out", "x", "mean", "rstd"))
     given = Given(dy, x, mean, rstd, gamma, dx, dgamma, dbeta)
     tiling = choose(view, dtype.itemsize, knobs, workshop)
-    return Plan(tuple(make_steps(given, view, tiling, workshop)), outputs, tiling)
+    held = kernel_of(view, tiling) == "shared" and stays_in_l2(view, dtype.itemsize, workshop.product)
+    notes = (HELD,) if held and dx is not None else ()
+    return Plan(tuple(make_steps(given, view, tiling, workshop)), outputs, tiling, notes)
+
+
+HELD = "the launch of dx finds dy and x in L2, where the launch of the sums left them"
 
 
 def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
@@ -298,6 +307,9 @@ OPERATOR = Operator(
     formula=formula,
     accumulates="space",
     scaled="grad_out",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "form"),
 )
 

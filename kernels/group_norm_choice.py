@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,9 @@ MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
 TURN_ELEMENTS = 700
 GROUP_ELEMENTS = 2500
 LAUNCH_ELEMENTS = 42_000
-TWICE, TWICE_APART = 1.5, {2: 1.45, 4: 2.6}  # apart: by bytes of an element
+TWICE = 1.5
+# By bytes of an element; the second launch finds dy and x in L2 where they fit there together.
+TWICE_APART, TWICE_HELD = {2: 1.45, 4: 2.6}, {2: 1.36, 4: 1.9}
 UNITS_PER_CORE = 4
 NAME = "group_norm_backward"
 
@@ -87,7 +90,10 @@ def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Worksh
         and _vectors_fit(view, itemsize, knobs, workshop.product.ub_bytes)
     ):
         wanted = "vectors"
-    makers = {"resident": _resident, "streamed": _streamed, "shared": _shared, "vectors": _vectors}
+    twice = (TWICE_HELD if stays_in_l2(view, itemsize, workshop.product) else TWICE_APART)[itemsize]
+    shared = functools.partial(_shared, twice=twice)
+    makers: dict[str, Callable[..., Choice | None]]
+    makers = {"resident": _resident, "streamed": _streamed, "shared": shared, "vectors": _vectors}
     names = ("resident", "streamed", "shared") if wanted == "auto" else (wanted,)
     found = [makers[n](view, itemsize, knobs, workshop.product.ub_bytes, cores) for n in names]
     _, best = min((x for x in found if x is not None), key=lambda x: x[0])
@@ -142,7 +148,12 @@ def _streamed(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, core
     return work, {**tiling, "cores": -(-view.tasks // share)}
 
 
-def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+def stays_in_l2(view: View, itemsize: int, product: Product) -> bool:
+    """Whether L2 still holds dy and x when the launch that read them is over: both fit, and the oldest leave first."""
+    return 2 * view.tasks * view.depth * view.space * itemsize <= product.number("l2.size")
+
+
+def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int, twice: float) -> Choice:
     """parts: spans of S, as many as give every core UNITS_PER_CORE units."""
     rows, cols = _tile(view, itemsize, knobs, ub)
     blocks, chunks = -(-view.depth // rows), -(-view.space // cols)
@@ -151,7 +162,7 @@ def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores:
     units = view.tasks * blocks * parts
     share = -(-units // cores)
     turns = share * -(-chunks // parts)
-    work = turns * (TWICE_APART[itemsize] * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + LAUNCH_ELEMENTS
+    work = turns * (twice * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + LAUNCH_ELEMENTS
     work += -(-share // (blocks * parts)) * GROUP_ELEMENTS
     tiling = {"strategy": "shared", "groups": 1, "rows": rows, "cols": cols, "parts": parts}
     return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}
@@ -226,6 +237,7 @@ def vendor_tiling(
             **knobs,
             **_vectors(view, itemsize, wide, product.ub_bytes, cores)[1],
             "buffers": 1,
+            "banks": "packed",
             "strategy": "vendor",
         }
     rows = view.depth if mode == 0 else 1
@@ -236,6 +248,7 @@ def vendor_tiling(
         "rows": rows,
         "cols": cols,
         "buffers": 2 if mode == 2 else 1,
+        "banks": "packed",
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend.types import float32
 from .combine import REPEAT, zero_fill_step
-from .group_norm_choice import View, kernel_of
+from .group_norm_choice import View, kernel_of, stays_in_l2
 from .group_norm_tiles import resident, shared_dx, shared_sums, streamed, sum_rows, vectors
 from .layout import up
 from .operator import Step, Tensor, Workshop, dtype_of
@@ -53,11 +53,17 @@ def make_steps(given: Given, view: View, tiling: Mapping[str, Any], workshop: Wo
     """All launches of a tiling."""
     kernel = kernel_of(view, tiling)
     if kernel == "shared":
-        return _shared_steps(given, view, tiling, workshop)
+        return _apart(_shared_steps(given, view, tiling, workshop), tiling)
     rows = tiling["parts"] if kernel == "vectors" else view.samples
     sums = _place(given, view, rows, tiling, workshop)
     make = {"resident": _resident_step, "streamed": _streamed_step, "vectors": _vectors_step}[kernel]
-    return [*sums.before, make(given, view, tiling, sums), *sums.after]
+    return _apart([*sums.before, make(given, view, tiling, sums), *sums.after], tiling)
+
+
+def _apart(steps: Sequence[Step], tiling: Mapping[str, Any]) -> list[Step]:
+    """The launches with tiles placed as the knob `banks` says."""
+    apart = {"banks_apart": tiling["banks"] == "apart"}
+    return [replace(step, switches={**step.switches, **apart}) for step in steps]
 
 
 def _place(given: Given, view: View, rows: int, tiling: Mapping[str, Any], workshop: Workshop) -> Sums:
@@ -199,9 +205,13 @@ def _shared_steps(given: Given, view: View, tiling: Mapping[str, Any], workshop:
         "multibuffer": tiling["buffers"],
     }
     steps = [Step(shared_sums, tiling["cores"], {**common, "D": view.depth, "FORM": tiling["form"]})]
+    held = stays_in_l2(view, dtype_of(given.x).itemsize, workshop.product)
     if given.dx is not None:
         own = {"gamma_ptr": given.gamma, "dx_ptr": given.dx, "groups": view.groups, "inverse": _inverse(view)}
-        steps.append(Step(shared_dx, tiling["cores"], {**common, **own, "PARTS": parts, "D": view.depth}))
+        warm = {"warm_l2": ("dy_ptr", "x_ptr")} if held else {}
+        steps.append(
+            Step(shared_dx, tiling["cores"], {**common, **own, "PARTS": parts, "D": view.depth}, warm)
+        )
     if given.dgamma is not None or given.dbeta is not None:
         halves = [_half(workspace, 1), _half(workspace, 0)]
         steps.append(_sum_step(given, halves, rows, view, tiling, workshop.product.vector_cores))

@@ -39,9 +39,9 @@ def times(x, gamma):
 @sim.jit
 def factors(db, dg, mean, rstd, inverse, FORM: tl.constexpr):
     """What dx needs of a group's gamma-weighted sums of dy (db) and of dy * xh or dy * x (dg): dx = rstd * gamma * dy
-    + first * (xh or x) + second."""
+    + first * (x - mean or x) + second."""
     if FORM == "xhat":
-        return -rstd * (dg * inverse), -rstd * (db * inverse)
+        return -rstd * rstd * (dg * inverse), -rstd * (db * inverse)
     first = (db * mean - dg) * (rstd * rstd * rstd * inverse)
     return first, -first * mean - db * (rstd * inverse)
 
@@ -77,9 +77,11 @@ def resident(
         mean = tl.load(mean_ptr + first + group).to(tl.float32)
         rstd = tl.load(rstd_ptr + first + group).to(tl.float32)
         if FORM == "xhat":
-            x = x * rstd[:, None, None] + (-mean * rstd)[:, None, None]
+            x = x - mean[:, None, None]
         db = plane_sums(dy)
         dg = plane_sums(dy * x)
+        if FORM == "xhat":
+            dg = dg * rstd[:, None]
         here = first // ALL // per_row * channels + channel + plane
         put(dbeta_ptr, here, db, None, ATOMIC)
         put(
@@ -99,11 +101,11 @@ def resident(
 
 
 @sim.jit
-def load_pair(dy_ptr, x_ptr, at, tile, mask, mean, rstd, FORM: tl.constexpr):
-    """dy, and xh or x, of a tile in fp32."""
+def load_pair(dy_ptr, x_ptr, at, tile, mask, mean, FORM: tl.constexpr):
+    """dy, and x - mean or x, of a tile in fp32: rstd is multiplied in where there is less to do, once for a channel."""
     x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
     dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-    return dy, x * rstd + (-mean * rstd) if FORM == "xhat" else x
+    return dy, x - mean if FORM == "xhat" else x
 
 
 @sim.jit
@@ -127,10 +129,10 @@ def block_sums(
     db, dg = tl.zeros((ROWS,), tl.float32), tl.zeros((ROWS,), tl.float32)
     for start in range(begin, stop, COLS):
         mask = alive[:, None] & (col < stop - start)[None, :]
-        dy, x = load_pair(dy_ptr, x_ptr, at + start, tile, mask, mean, rstd, FORM)
+        dy, x = load_pair(dy_ptr, x_ptr, at + start, tile, mask, mean, FORM)
         db += row_sums(dy)
         dg += row_sums(dy * x)
-    return db, dg
+    return db, dg * rstd if FORM == "xhat" else dg
 
 
 @sim.jit
@@ -158,7 +160,7 @@ def write_dx(
     scale = rstd if gamma is None else (gamma * rstd)[:, None]
     for start in range(begin, stop, COLS):
         mask = alive[:, None] & (col < stop - start)[None, :]
-        dy, x = load_pair(dy_ptr, x_ptr, at + start, tile, mask, mean, rstd, FORM)
+        dy, x = load_pair(dy_ptr, x_ptr, at + start, tile, mask, mean, FORM)
         dx = dy * scale + (x * a + b)
         tl.store(dx_ptr + at + start + tile, dx.to(dx_ptr.dtype.element_ty), mask=mask)
 

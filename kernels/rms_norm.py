@@ -7,7 +7,7 @@ that fit stay in UB; longer ones are read twice, in chunks of columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Worksh
 from .parallel import float64, in_chunks
 from .parameter import integer
 from .refusing import check_dtype, check_same_dtype, refuse
-from .rms_norm_grad_tiles import best_rows, row_sums
+from .rms_norm_grad_tiles import row_sums
 from .rms_norm_space import bound_us, explored, fits
 from .running import OpResult, run_op
 
@@ -114,6 +114,23 @@ def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tup
     if tensors["x"].size == 0:
         raise refuse(f"{NAME}: x has shape {x} and no elements; there is nothing to normalise")
     return ()
+
+
+TURN_ELEMENTS = (
+    500  # what the latencies of a turn cost, in elements of a tile (fitted to the simulator's own times)
+)
+
+
+def best_rows(share: int, cols: int, fits: Callable[[int], bool]) -> int:
+    """Rows of a tile for a core with `share` rows: least work with the padding of the last tile; at least 1."""
+    best, least = 1, share * (cols + TURN_ELEMENTS)
+    for rows in range(2, share + 1):
+        work = -(-share // rows) * (rows * cols + TURN_ELEMENTS)
+        if not fits(rows):
+            break
+        if work <= least:
+            best, least = rows, work
+    return best
 
 
 PARAMETERS = (

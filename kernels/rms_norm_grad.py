@@ -7,10 +7,11 @@ With x and dy as (R, D), gamma (D,), rstd (R,):
 All arithmetic is FP32; dgamma is FP32. The sum over D halves rows down to 64 lanes and finishes with one in-register
 tree, as the vendor's current kernels do (hicann/ops-nn, norm/rms_norm_grad).
 
-strategy full_row keeps whole rows in UB and reads dy and x once. split_row cuts the columns into chunks and sweeps twice
-over each block of rows: the first sweep makes c and dgamma, the second reads dy and x again and makes dx. auto is
-full_row where one row fits (see `full_row_bytes`), else split_row. vendor is the choice of the vendor's tiling: a row at a
-time up to 6080 columns, several up to 640, above that chunks of 4096 columns, which read everything twice.
+Strategies: full_row keeps whole rows in UB and reads dy and x once. kept_row does so too, and loads, computes and stores
+them in chunks of columns: longer rows fit. split_row sweeps twice over each block of rows: the first sweep makes c and
+dgamma, the second reads dy and x again and makes dx. vendor is the vendor's tiling: a row at a time up to 6080 columns,
+several up to 640, above that chunks of 4096 columns, which read everything twice. cube leaves the sum over R to the Cube:
+the Vector cores write s * x, and a product with a row of ones adds up its rows.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from .. import simulator as sim
 from ..simulator.errors import RefusedError
 from ..simulator.execution.memory import Shape
+from ..simulator.frontend.jit import JitFunction
 from ..simulator.frontend.types import float32
 from ..simulator.products import Product
 from .combine import sum_partials_step, zero_fill_step
@@ -44,8 +46,9 @@ from .operator import (
 from .parallel import float64, in_chunks
 from .parameter import choice, integer
 from .refusing import TILING_FAILED, refuse
+from .rms_norm_grad_choice import TOGETHER, choose
 from .rms_norm_grad_space import bound_us, explored, fits
-from .rms_norm_grad_tiles import choose, full_row, split_row, split_row_vendor
+from .rms_norm_grad_tiles import full_row_vendor, kept_row, split_row, split_row_vendor
 from .running import OpResult, run_op
 from .words import listed
 
@@ -206,14 +209,23 @@ PARAMETERS = (
     choice(
         "strategy",
         "auto",
-        ("auto", "full_row", "split_row", "vendor"),
-        "whole rows in UB, or chunks of columns",
+        ("auto", "full_row", "kept_row", "split_row", "vendor"),
+        "whole rows in UB, at once or in chunks of columns, or chunks that are read twice",
     ),
     integer("rows", None, 1, None, "rows of a tile"),
-    integer("cols", None, 1, None, "columns of a chunk of split_row, rounded up to whole repeats of 64"),
+    integer(
+        "cols",
+        None,
+        1,
+        None,
+        "columns of a chunk of kept_row and split_row, rounded up to whole repeats of 64",
+    ),
     integer("cores", None, 1, None, "cores that share the rows; all of the product if left out"),
     choice("combine", "atomic", ("atomic", "two_phase"), "dgamma over cores: atomic add, or a second kernel"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
+    integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored in a loop"),
+    choice(
+        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
+    ),
 )
 
 
@@ -236,18 +248,28 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         "COLS": tiling["cols"],
         "multibuffer": tiling["buffers"],
     }
-    two_phase = tiling["combine"] == "two_phase"
-    if tiling["cols"] == gamma.size and tiling["strategy"] != "split_row":
-        kernel, own = full_row, {"TWO_PHASE": two_phase}
-    else:
-        length = gamma.size
-        own = {
-            "row_length": length,
-            "inverse_length": 1.0 / length,
-            "part_stride": length if two_phase else 0,
-        }
-        kernel = split_row_vendor if tiling["strategy"] == "vendor" else split_row
-    return Plan((*before, Step(kernel, tiling["cores"], {**arguments, **own}), *after), outputs, tiling)
+    kernel, own = _kernel(tiling, gamma.size, dtype_of(x).itemsize)
+    switches = {"banks_apart": tiling["banks"] == "apart"}
+    return Plan(
+        (*before, Step(kernel, tiling["cores"], {**arguments, **own}, switches), *after), outputs, tiling
+    )
+
+
+def _kernel(tiling: Mapping[str, Any], length: int, itemsize: int) -> tuple[JitFunction, dict[str, Any]]:
+    """The kernel of a tiling, and the arguments that only it has."""
+    two_phase, strategy = tiling["combine"] == "two_phase", tiling["strategy"]
+    if strategy in ("full_row", "kept_row"):
+        narrow = strategy == "kept_row" and itemsize == 2 and tiling["buffers"] == 1
+        own: dict[str, Any] = {"LENGTH": length, "OUT_COPIES": 2 if narrow else 1, "TOGETHER": TOGETHER}
+        return kept_row, {**own, "TWO_PHASE": two_phase}
+    if strategy == "vendor" and tiling["cols"] == length:
+        return full_row_vendor, {"TWO_PHASE": two_phase}
+    own = {
+        "row_length": length,
+        "inverse_length": 1.0 / length,
+        "part_stride": length if two_phase else 0,
+    }
+    return split_row_vendor if strategy == "vendor" else split_row, own
 
 
 def _combined(
@@ -258,8 +280,10 @@ def _combined(
     if tiling["combine"] == "atomic":
         return [zero_fill_step(dgamma, cores)], dgamma, []
     parts = workshop.tensor((tiling["cores"], dgamma.size), float32)
-    whole = tiling["cols"] == dgamma.size and tiling["strategy"] != "split_row"
-    clear = [] if whole else [zero_fill_step(parts, cores)]
+    adds = tiling["strategy"] == "split_row" or (
+        tiling["strategy"] == "vendor" and tiling["cols"] < dgamma.size
+    )
+    clear = [zero_fill_step(parts, cores)] if adds else []
     return clear, parts, [sum_partials_step(parts, dgamma, cores, tiling["buffers"])]
 
 

@@ -27,7 +27,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
         up(length, REPEAT),
     )
     return {
-        "strategy": ("full_row", "split_row"),
+        "strategy": ("full_row", "kept_row", "split_row"),
         "rows": rows,
         "cols": chunks,
         "cores": tuple(dict.fromkeys(max(1, product.vector_cores // d) for d in (1, 2, 4))),
@@ -43,10 +43,13 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
     whole = points["strategy"] == "full_row"
     cols = np.where(whole, length, np.minimum(points["cols"], length))
     least = points["rows"] * cols * (2 * size + 4)  # dy and x as loaded, and one FP32 tile
+    rows = (points["rows"] + 1) * length * 8  # x and t of the rows, gamma and dgamma
     return {
         "full_row has no chunks: one value of cols stands for all": ~whole
         | (points["cols"] == points["cols"].min()),
         "the tiles of dy and x and one FP32 tile fit in UB": least <= product.ub_bytes,
+        "the rows that kept_row keeps fit in UB": (points["strategy"] != "kept_row")
+        | (rows <= product.ub_bytes),
     }
 
 
@@ -55,51 +58,52 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     m = Machine(product)
     count, length = _lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize
-    whole = points["strategy"] == "full_row"
+    whole, once = points["strategy"] == "full_row", points["strategy"] != "split_row"
     cores = np.minimum(points["cores"], count)
     share = -(-count // cores)
     used = -(-count // share)
     rows = np.minimum(points["rows"], share)
     cols = np.where(whole, length, np.minimum(length, -(-points["cols"] // REPEAT) * REPEAT))
     chunks = -(-length // cols)
-    tiles = -(-share // rows) * np.where(whole, 1, chunks)
+    blocks = -(-share // rows)
+    tiles = blocks * np.where(whole, 1, chunks)
     elements = share * length
     smallest = (
         np.where(share % rows, share % rows, rows) * np.where(length % cols, length % cols, cols) * size
     )
     stream = Stream(
-        turns=np.where(whole, tiles, 2 * tiles),
+        turns=np.where(once, blocks, 2 * tiles),
         loads=smallest,
         per_turn=2,
-        loaded=elements * size * np.where(whole, 2, 4),
+        loaded=elements * size * np.where(once, 2, 4),
         stored=elements * size,
-        repeats=_vector(m, size, whole, elements, tiles, length),
+        repeats=_vector(m, size, once, elements, np.where(once & ~whole, 0, tiles)),
         smallest=smallest,
         copies=points["buffers"],
     )
     run = np.where(whole & (length * size % LINE == 0), LINE, cols * size)
     moved = count * length * size * 2 * touched(run)
-    return np.asarray(m.us(m.cycles(stream), moved, used) + _others_us(m, length, points, used, whole))
+    return np.asarray(m.us(m.cycles(stream), moved, used) + _others_us(m, length, points, used, once))
 
 
-def _vector(
-    m: Machine, size: int, whole: np.ndarray, elements: np.ndarray, tiles: np.ndarray, length: int
-) -> np.ndarray:
-    """Cycles of the Vector unit: all operations on all elements, or those in a row that each need the one before.
+def _vector(m: Machine, size: int, once: np.ndarray, elements: np.ndarray, tiles: np.ndarray) -> np.ndarray:
+    """Cycles of the Vector unit: all operations on all elements, or those on a tile that each need the one before (tiles:
+    how many such tiles follow each other; none where two chunks alternate).
 
-    Seven products and differences, both sums, casts of narrow types; split_row reads dy and x twice and makes
-    xh and t twice.
+    Five products, a difference, the sum of rows, casts of narrow types; split_row casts dy and x twice, makes s and t
+    twice, and its sum of a single row is none.
     """
     cast = m.casts((size,))
-    names = [*cast, "mul", "mul", "mul", "mul", "mul", "mul", "sub", "add", *cast, *cast]
-    once = m.chain(names)[0]
+    every = m.chain([*cast, *cast, "mul", "mul", "mul", "mul", "mul", "sub", *cast])[0]
     again = m.chain([*cast, "mul", "mul", *cast])[0]
-    every = elements / REPEAT * np.where(whole, once, once + again)
-    repeat, waiting = m.chain([*cast, "mul", "mul", "mul", "sub", "mul", *cast])
-    return np.asarray(np.maximum(every, elements / REPEAT * repeat + tiles * waiting))
+    all_of = elements / REPEAT * (every + np.where(once, m.chain(["add"])[0], again))
+    repeat, waiting = m.chain([*cast, "mul", "mul", "mul", "mul", "sub", *cast])
+    return np.asarray(
+        np.maximum(all_of, np.where(tiles > 0, elements / REPEAT * repeat, 0) + tiles * waiting)
+    )
 
 
-def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, once: np.ndarray) -> np.ndarray:
     """The launch that clears dgamma or its parts, and the one that adds the parts."""
     two = points["combine"] == "two_phase"
     flight = (m.read_latency + m.write_latency) / m.product.us_to_cycles(1.0)
@@ -109,7 +113,7 @@ def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, whole
     step = min(SUM_COLUMNS, up(-(-length // cores), REPEAT))
     summing = m.launch_us(min(cores, -(-length // step))) + flight
     return np.asarray(
-        np.where(~two | ~whole, np.minimum(clearing, m.launch_us(1)), 0.0) + np.where(two, summing, 0.0)
+        np.where(~two | ~once, np.minimum(clearing, m.launch_us(1)), 0.0) + np.where(two, summing, 0.0)
     )
 
 

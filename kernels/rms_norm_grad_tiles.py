@@ -1,25 +1,26 @@
-# mypy: disable-error-code="no-untyped-def"
-"""Tile kernels of RmsNormGrad, what they need of UB, and the choice of a tiling; the mathematics is in rms_norm_grad.py."""
+# mypy: disable-error-code="no-untyped-def, assignment, misc, var-annotated, operator, index"
+"""Tile kernels of RmsNormGrad; the mathematics is in rms_norm_grad.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from .. import simulator as sim
 from ..simulator import language as tl
-from .combine import REPEAT
-from .layout import up
-from .operator import Tensor, Workshop, dtype_of
+from ..simulator.language.extra.cann import extension as al
 
-# -- kernels ---------------------------------------------------------------------------------------------------------
+
+@sim.jit
+def lane_sums(x):
+    """(rows, repeats, 64) fp32 -> (rows, 64): neighbouring repeats, which never lie in one group of UB's banks."""
+    if x.shape[1] > 2 and x.shape[1] % 2 == 0:
+        return lane_sums(tl.sum(tl.reshape(x, (x.shape[0], x.shape[1] // 2, 2, 64)), axis=2))
+    return tl.sum(x, axis=1)
 
 
 @sim.jit
 def row_sums(x):
     """(rows, columns) fp32 -> (rows,): halving down to 64 lanes, then one tree; by repeats if columns are no multiple."""
     if x.shape[1] > 64 and x.shape[1] % 64 == 0:
-        x = tl.sum(tl.reshape(x, (x.shape[0], x.shape[1] // 64, 64)), axis=1)
+        x = lane_sums(tl.reshape(x, (x.shape[0], x.shape[1] // 64, 64)))
     return tl.sum(x, axis=1)
 
 
@@ -30,7 +31,170 @@ def column_sums(x):
 
 
 @sim.jit
-def full_row(
+def chunk_mask(begin, alive, LENGTH: tl.constexpr, COLS: tl.constexpr):
+    """Mask of a chunk of a row, or of rows of which some are alive; None where nothing is left out."""
+    inside = tl.arange(0, COLS) < LENGTH - begin
+    if alive is None:
+        return None if begin + COLS <= LENGTH else inside
+    return alive if begin + COLS <= LENGTH else alive & inside[None, :]
+
+
+@sim.jit
+def load_chunk(ptr, begin, offsets, alive, LENGTH: tl.constexpr, COLS: tl.constexpr):
+    """The chunk of columns from `begin` on; zeros beyond the row."""
+    if alive is None and begin + COLS <= LENGTH:
+        return tl.load(ptr + begin + offsets)
+    return tl.load(ptr + begin + offsets, mask=chunk_mask(begin, alive, LENGTH, COLS), other=0.0)
+
+
+@sim.jit
+def store_chunk(ptr, x, begin, offsets, alive, LENGTH: tl.constexpr, COLS: tl.constexpr):
+    """As load_chunk."""
+    tl.store(ptr + begin + offsets, x, mask=chunk_mask(begin, alive, LENGTH, COLS))
+
+
+@sim.jit
+def products(dys, xs, gammas, rstd):
+    """x, t, s * x and t * x of several chunks, one operation on all of them after the other."""
+    d, x, s, t, part, weighted = (), (), (), (), (), ()
+    for i in tl.static_range(len(xs)):
+        d += (dys[i].to(tl.float32),)
+        x += (xs[i].to(tl.float32),)
+    for i in tl.static_range(len(xs)):
+        s += (d[i] * rstd,)
+    for i in tl.static_range(len(xs)):
+        t += (s[i] * gammas[i][None, :],)
+    for i in tl.static_range(len(xs)):
+        part += (s[i] * x[i],)
+    for i in tl.static_range(len(xs)):
+        weighted += (t[i] * x[i],)
+    return x, t, part, weighted
+
+
+@sim.jit
+def kept_row(
+    dy_ptr,
+    x_ptr,
+    rstd_ptr,
+    gamma_ptr,
+    dx_ptr,
+    dgamma_ptr,
+    row_count,
+    rows_per_core,
+    LENGTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    TWO_PHASE: tl.constexpr,
+    OUT_COPIES: tl.constexpr,
+    TOGETHER: tl.constexpr,
+):
+    """dx of a core's rows, and its part of dgamma: added to dgamma, or row `pid` of a workspace. dy and x are read once.
+
+    Rows stay in UB in chunks of COLS columns, loaded one by one, so that the next rows come in while these are computed on.
+    With s = dy * rstd and t = s * gamma, dx = t - x * (mean(t * x) * rstd ** 2) and dgamma = sum(s * x): one operation
+    less than with xh = x * rstd (rstd ** 2 holds while x stays below 1e18).
+    Operations that do not need each other's result alternate, between TOGETHER chunks too, since the Vector unit hides no
+    latency between two that do.
+    """
+    pid = tl.program_id(0)
+    stop = min(pid * rows_per_core + rows_per_core, row_count)
+    cols, row = tl.arange(0, COLS), tl.arange(0, ROWS)[:, None]
+    tile = row * LENGTH + cols[None, :]
+    gammas, sums = (), ()
+    for begin in tl.static_range(0, LENGTH, COLS):
+        gammas += (load_chunk(gamma_ptr, begin, cols, None, LENGTH, COLS).to(tl.float32),)
+        sums += (tl.zeros((COLS,), tl.float32),)
+    for first in range(pid * rows_per_core, stop, ROWS):
+        alive = row < stop - first
+        rstd = tl.load(rstd_ptr + first + row, mask=alive, other=0.0)
+        dys, xs, ts, added = (), (), (), ()
+        for begin in tl.static_range(0, LENGTH, COLS):
+            dys += (load_chunk(dy_ptr + first * LENGTH, begin, tile, alive, LENGTH, COLS),)
+            xs += (load_chunk(x_ptr + first * LENGTH, begin, tile, alive, LENGTH, COLS),)
+        kept, total = (), ()
+        for k in tl.static_range(0, len(xs), TOGETHER):
+            x, t, part, weighted = products(dys[k : k + TOGETHER], xs[k : k + TOGETHER], gammas[k:], rstd)
+            for i in tl.static_range(len(x)):
+                added += (sums[k + i] + column_sums(part[i]),)
+            for i in tl.static_range(len(x)):
+                total = (weighted[i] if len(total) == 0 else total[0] + weighted[i],)
+            kept += x
+            ts += t
+        sums = added
+        c = (row_sums(total[0]) * (1.0 / LENGTH))[:, None] * rstd * rstd
+        for k in tl.static_range(0, len(xs), TOGETHER):
+            last = min(k + TOGETHER, len(xs))
+            scaled, found = (), ()
+            for i in tl.static_range(k, last):
+                scaled += (kept[i] * c,)
+            for i in tl.static_range(k, last):
+                found += (ts[i] - scaled[i - k],)
+            for i in tl.static_range(k, last):
+                dx = found[i - k].to(dx_ptr.dtype.element_ty)
+                if OUT_COPIES > 1:
+                    al.multibuffer(dx, OUT_COPIES)
+                store_chunk(dx_ptr + first * LENGTH, dx, i * COLS, tile, alive, LENGTH, COLS)
+    for i in tl.static_range(len(sums)):
+        if TWO_PHASE:
+            store_chunk(dgamma_ptr + pid * LENGTH, sums[i], i * COLS, cols, None, LENGTH, COLS)
+        else:
+            inside = cols < LENGTH - i * COLS
+            tl.atomic_add(dgamma_ptr + i * COLS + cols, sums[i], mask=inside if LENGTH % COLS else None)
+
+
+@sim.jit
+def split_row(
+    dy_ptr,
+    x_ptr,
+    rstd_ptr,
+    gamma_ptr,
+    dx_ptr,
+    dgamma_ptr,
+    row_count,
+    row_length,
+    inverse_length,
+    rows_per_core,
+    part_stride,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+):
+    """As kept_row, but dy and x are read again for dx. Core `pid` adds to dgamma + pid * part_stride (0: all to one)."""
+    pid = tl.program_id(0)
+    stop = min(pid * rows_per_core + rows_per_core, row_count)
+    row, col = tl.arange(0, ROWS)[:, None], tl.arange(0, COLS)
+    tile = row * row_length + col[None, :]
+    part_ptr = dgamma_ptr + pid * part_stride
+    for first in range(pid * rows_per_core, stop, ROWS):
+        alive = row < stop - first
+        rstd = tl.load(rstd_ptr + first + row, mask=alive, other=0.0)
+        c = tl.zeros((ROWS,), tl.float32)
+        for begin in range(0, row_length, COLS):
+            inside = col < row_length - begin
+            mask = alive & inside[None, :]
+            at = first * row_length + begin
+            dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
+            s = dy * rstd
+            x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
+            gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
+            tl.atomic_add(part_ptr + begin + col, column_sums(s * x), mask=inside)
+            t = s * gamma[None, :]
+            c += row_sums(t * x)
+        c = (c * inverse_length)[:, None] * rstd * rstd
+        for begin in range(0, row_length, COLS):
+            inside = col < row_length - begin
+            mask = alive & inside[None, :]
+            at = first * row_length + begin
+            x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
+            dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
+            gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
+            s = dy * rstd
+            scaled = x * c
+            dx = s * gamma[None, :] - scaled
+            tl.store(dx_ptr + at + tile, dx.to(dx_ptr.dtype.element_ty), mask=mask)
+
+
+@sim.jit
+def full_row_vendor(
     dy_ptr,
     x_ptr,
     rstd_ptr,
@@ -43,11 +207,7 @@ def full_row(
     COLS: tl.constexpr,
     TWO_PHASE: tl.constexpr,
 ):
-    """dx of a core's rows of COLS elements, and its part of dgamma: added to dgamma, or row `pid` of a workspace.
-
-    Operations that do not need each other's result alternate, since the Vector unit hides no latency between two
-    that do.
-    """
+    """As kept_row for rows of one chunk, by the vendor's steps: xh = x * rstd first, the row's factor rstd at the end."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
     cols = tl.arange(0, COLS)
@@ -73,57 +233,6 @@ def full_row(
         tl.store(dgamma_ptr + pid * COLS + cols, dgamma)
     else:
         tl.atomic_add(dgamma_ptr + cols, dgamma)
-
-
-@sim.jit
-def split_row(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    row_count,
-    row_length,
-    inverse_length,
-    rows_per_core,
-    part_stride,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
-    """As full_row, in chunks of COLS columns. Core `pid` adds to dgamma + pid * part_stride (0: all to the same)."""
-    pid = tl.program_id(0)
-    stop = min(pid * rows_per_core + rows_per_core, row_count)
-    row, col = tl.arange(0, ROWS)[:, None], tl.arange(0, COLS)
-    tile = row * row_length + col[None, :]
-    part_ptr = dgamma_ptr + pid * part_stride
-    for first in range(pid * rows_per_core, stop, ROWS):
-        alive = row < stop - first
-        rstd = tl.load(rstd_ptr + first + row, mask=alive, other=0.0)
-        c = tl.zeros((ROWS,), tl.float32)
-        for begin in range(0, row_length, COLS):
-            inside = col < row_length - begin
-            mask = alive & inside[None, :]
-            at = first * row_length + begin
-            x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-            xh = x * rstd
-            dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-            gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
-            tl.atomic_add(part_ptr + begin + col, column_sums(dy * xh), mask=inside)
-            t = dy * gamma[None, :]
-            c += row_sums(t * xh)
-        c = c * inverse_length
-        for begin in range(0, row_length, COLS):
-            inside = col < row_length - begin
-            mask = alive & inside[None, :]
-            at = first * row_length + begin
-            x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-            dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-            gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
-            xh = x * rstd
-            t = dy * gamma[None, :]
-            dx = (t - xh * c[:, None]) * rstd
-            tl.store(dx_ptr + at + tile, dx.to(dx_ptr.dtype.element_ty), mask=mask)
 
 
 @sim.jit
@@ -173,102 +282,3 @@ def split_row_vendor(
                 own = tl.sum(tl.where(place == row - first, c, 0.0), axis=0)
                 dx = (dy * gamma - xh * own) * rstd
                 tl.store(dx_ptr + at, dx.to(dx_ptr.dtype.element_ty), mask=inside)
-
-
-# -- what fits -------------------------------------------------------------------------------------------------------
-
-BLOCK_BYTES = 32
-SPLIT_COLUMNS = 1024  # a chunk of split_row is at most this long: longer ones leave no room for several rows
-# What the latencies of one turn of the loop cost, in elements of a tile (fitted to the simulator's own times).
-TURN_ELEMENTS = 500
-
-
-def full_row_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
-    """UB bytes that full_row needs for tiles of rows x cols, at most (checked against the placement by a test).
-
-    dy, x and dx in their own type, `copies` each; FP32 temporaries: 4 tiles for one row, up to half a tile more for
-    several; FP32 tiles are computed on where they were loaded, which saves one. gamma, dgamma, a sum of columns.
-    """
-    cols = up(cols, BLOCK_BYTES // itemsize)
-    transfers = 3 * itemsize * copies if copies > 1 else 0
-    temporaries = (16 if rows == 1 else 19) - (4 if itemsize == 4 and copies > 1 else 0)
-    return rows * cols * (transfers + temporaries) + (8 if rows == 1 else 12) * cols + 128 * rows
-
-
-def split_row_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
-    """UB bytes that split_row needs for tiles of rows x cols, at most, as above; gamma comes anew with every chunk."""
-    cols = up(cols, BLOCK_BYTES // itemsize)
-    transfers = 3 * itemsize * copies if copies > 1 else 0
-    temporaries = 15 if copies == 1 else 12 if itemsize == 2 else 6
-    return rows * cols * (transfers + temporaries) + (8 + 4 * copies) * cols + 128 * rows
-
-
-def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
-    """Every knob: as given, or by the rules here; cut to what the shapes allow.
-
-    strategy vendor: see `vendor_tile`. auto: full_row if one row fits UB by `full_row_bytes`, else split_row. rows: see
-    `best_rows`.
-    """
-    row_count = x.size // gamma.size
-    share = -(-row_count // min(workshop.cores(knobs["cores"]), row_count))
-    capacity, itemsize, copies = workshop.product.ub_bytes, dtype_of(x).itemsize, knobs["buffers"]
-    strategy = knobs["strategy"]
-    if strategy == "vendor":
-        rows, cols = vendor_tile(gamma.size, share, itemsize)
-        # The vendor's kernel computes in place on buffers of FP32 width; ours needs more for a row.
-        while cols == gamma.size and rows > 1 and full_row_bytes(cols, rows, itemsize, copies) > capacity:
-            rows -= 1
-        if cols == gamma.size and full_row_bytes(cols, rows, itemsize, copies) > capacity:
-            knobs = {**knobs, "buffers": 1}
-        return {**knobs, "rows": rows, "cols": cols, "cores": -(-row_count // share)}
-    if strategy == "auto":
-        one_row = full_row_bytes(gamma.size, 1, itemsize, copies)
-        strategy = "full_row" if one_row <= capacity else "split_row"
-    whole = strategy == "full_row"
-    cols = gamma.size if whole else _chunk(gamma.size, knobs["cols"])
-    needs = full_row_bytes if whole else split_row_bytes
-    rows = knobs["rows"] or best_rows(share, cols, lambda n: needs(cols, n, itemsize, copies) <= capacity)
-    return {
-        **knobs,
-        "strategy": strategy,
-        "rows": min(rows, share),
-        "cols": cols,
-        "cores": -(-row_count // share),
-    }
-
-
-VENDOR_FULL_ROW, VENDOR_SMALL_ROW, VENDOR_CHUNK = 6080, 640, 4096  # columns
-VENDOR_BLOCK = 32  # rows
-VENDOR_UB = 195_584
-
-
-def vendor_tile(length: int, share: int, itemsize: int) -> tuple[int, int]:
-    """(rows, columns) of a tile by the vendor's rules (hicann/ops-nn, rms_norm_grad/op_host/rms_norm_grad_tiling.cpp).
-
-    `share`: rows of a core. Rows of at most 640 columns go in blocks, up to 6080 one at a time, longer ones in chunks of
-    4096 and blocks of 32 rows, whose sums are kept between the two sweeps.
-    """
-    cols = up(length, BLOCK_BYTES // itemsize)
-    if cols > VENDOR_FULL_ROW:
-        return VENDOR_BLOCK, VENDOR_CHUNK
-    rows = (VENDOR_UB - 10 * cols) // (24 * cols + 268) if cols <= VENDOR_SMALL_ROW else 1
-    return max(1, min(rows, share)), length
-
-
-def _chunk(row_length: int, wanted: int | None) -> int:
-    """Columns of a chunk: what was asked for in whole repeats, or the row in the fewest equal chunks."""
-    if wanted is None:
-        wanted = -(-row_length // -(-row_length // SPLIT_COLUMNS))
-    return min(row_length, up(wanted, REPEAT))
-
-
-def best_rows(share: int, cols: int, fits: Callable[[int], bool]) -> int:
-    """Rows of a tile for a core with `share` rows: least work with the padding of the last tile; at least 1."""
-    best, least = 1, share * (cols + TURN_ELEMENTS)
-    for rows in range(2, share + 1):
-        work = -(-share // rows) * (rows * cols + TURN_ELEMENTS)
-        if not fits(rows):
-            break
-        if work <= least:
-            best, least = rows, work
-    return best

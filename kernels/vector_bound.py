@@ -119,3 +119,13 @@ def outputs_us(op_outputs: Mapping[str, Any], tensors: Tensors, product: Product
     launch = np.array([launch_overhead_us(product, int(c), most) for c in cores])
     writing = np.maximum(size / product.l2_bytes_per_cycle, size / (cores * rate)) / per_us
     return float((launch + writing).min())
+
+
+def reading_us(m: Machine, size: int, run: Array, vector: Array, cores: Array) -> np.ndarray:
+    """Least time in us of an operator that reads so many bytes once, in runs of `run` bytes, on at most `cores` cores.
+
+    vector: cycles for which the core with most work keeps its Vector unit busy. One launch, on as few cores as it may be.
+    """
+    loading = size / (np.asarray(cores) * m.reads) + m.read_latency
+    cycles = np.maximum(loading, np.asarray(vector)) + m.write_latency
+    return m.us(cycles, size * touched(run), 1)

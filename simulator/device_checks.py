@@ -42,6 +42,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "multibuffer_l0c": (lambda x: isinstance(x, bool), "True or False"),
     "explain": (lambda x: isinstance(x, bool), "True or False"),
     "details": (lambda x: isinstance(x, bool), "True or False"),
+    "banks_apart": (lambda x: isinstance(x, bool), "True or False"),
     "unit_flag": (lambda x: isinstance(x, bool), "True or False"),
     "timeline": (lambda x: _integer(x, 0), "a number of instructions from 0"),
     "step_limit": (lambda x: _integer(x, 1), "a number of turns from 1"),

@@ -116,4 +116,4 @@ def _reduction(op: Op) -> int:
         rows = v.numel // v.shape[-1]
         partials = -(-v.shape[-1] // REPEAT_LANES_FP32)
         return align(rows * partials * 4, BLOCK_BYTES) if partials > 1 else 0
-    return tile_bytes(v) // 2 if v.shape[axis] > 1 else 0
+    return tile_bytes(v) // 2 if v.shape[axis] > 2 else 0  # two halves: their sum is the result

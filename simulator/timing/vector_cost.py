@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 from ..frontend.program import Op, Value
 from ..frontend.types import DType
@@ -284,11 +285,11 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         dtype = _compute_type(v)
         bits = _bits(dtype)
         rest = padded_elements(v, bits) // v.shape[axis]
-        n = v.shape[axis]
+        n, inner = v.shape[axis], padded_elements(v, bits) // math.prod(v.shape[: axis + 1])
         total: Cost | None = None
         while n > 1:
             lower = (n + 1) // 2
-            met = self.banks is not None and not self.banks.apart(lower * rest * bits // 8)
+            met = self.banks is not None and not self.banks.apart(lower * inner * bits // 8)
             step = self.model.vector(
                 "add" if name == "sum" else name, dtype, max(1, (n - lower) * rest), bits, conflict=met
             )

@@ -344,7 +344,7 @@ def test_kernels_have_tiling_traffic_and_time():
     ]
     status, _, executor = RMS[0](*tensors)
     assert status == 0
-    assert [k.name for k in executor.kernels] == ["zero_fill", "full_row"]
+    assert [k.name for k in executor.kernels] == ["zero_fill", "kept_row"]
     assert executor.tiling["cores"] == 40
     assert executor.kernels[1].traffic["L2"] == pytest.approx(3 * 2048 * 4096 * 2, rel=0.05)
     assert executor.time_us == pytest.approx(sum(k.time_us for k in executor.kernels))

@@ -324,7 +324,7 @@ def test_ub_need_is_never_less_than_what_is_placed(dtype, copies, sums, tile):
 
     for form in ("centred", "uncentred"):
         knobs = {"strategy": "channel_split", "sums": sums, "buffers": copies, "form": form, "cores": 1}
-        knobs |= dict(zip(("samples", "rows", "cols"), tile, strict=True))
+        knobs |= {"banks": "packed"} | dict(zip(("samples", "rows", "cols"), tile, strict=True))
         sizes = {"n": 2 * tile[0], "c": tile[1], "space": tile[2]}
         result = run_op(OP, sizes, dtype, values=False, tiling=knobs, overrides={"buffers.ub": "16MiB"})
         each = element_bytes(2 if dtype == F16 else 4, copies, sums, True, form == "centred")

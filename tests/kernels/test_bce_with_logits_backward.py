@@ -325,7 +325,7 @@ def test_ub_need_is_never_less_than_what_is_placed(extra, types, copies, stable)
     shapes = OP.shapes({"shape": shape, "grad_output": shape, **extra}, "float16")
     for n, name in zip(("grad_output", "x", "target"), types, strict=True):
         shapes[n] = sim.shape(shapes[n].shape, name)
-    knobs = {"block": 4096, "cores": 1, "buffers": copies, "stable": stable}
+    knobs = {"block": 4096, "cores": 1, "buffers": copies, "stable": stable, "banks": "packed"}
     result = run_op(OP, inputs=shapes, values=False, tiling=knobs, overrides={"buffers.ub": "16MiB"})
     assert result.run.buffers["UB"].peak_bytes <= 4096 * element_bytes(shapes, copies, bool(stable)) + 64
 
@@ -334,5 +334,11 @@ def test_the_tiling_in_the_record_is_what_was_used():
     """20 elements in rows of 5: a block of 12 elements holds one row, since rows are padded to 16."""
     sizes = {"shape": (4, 5), "weight": 5}
     tiling = run_op(OP, sizes, values=False, tiling={"block": 12}).tiling
-    assert tiling == {"block": 5, "cores": 1, "buffers": 2, "stable": 0}
-    assert run_op(OP, "yolo", values=False).tiling == {"block": 8192, "cores": 40, "buffers": 2, "stable": 0}
+    assert tiling == {"block": 5, "cores": 1, "buffers": 2, "banks": "packed", "stable": 0}
+    assert run_op(OP, "yolo", values=False).tiling == {
+        "block": 8192,
+        "cores": 40,
+        "buffers": 2,
+        "banks": "apart",
+        "stable": 0,
+    }

@@ -385,7 +385,7 @@ def test_ub_need_is_never_less_than_what_is_placed(dtype, copies, form, groups, 
     sizes = {"n": 4, "c": groups * depth, "space": space, "group": groups}
 
     def placed(knobs):
-        knobs = {**knobs, "buffers": copies, "form": form, "cores": 1}
+        knobs = {**knobs, "buffers": copies, "form": form, "cores": 1, "banks": "packed"}
         run = run_op(OP, sizes, dtype, values=False, tiling=knobs, overrides={"buffers.ub": "16MiB"})
         return max(x.buffers["UB"].peak_bytes for x in run.launches if x.kernel != "sum_rows")
 

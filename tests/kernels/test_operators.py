@@ -174,7 +174,8 @@ def test_wrong_tilings(op, tiling, text):
 
 def test_wrong_choice():
     with pytest.raises(
-        sim.UsageError, match="'strategy' must be one of auto, full_row, split_row or vendor, got 'whole'"
+        sim.UsageError,
+        match="'strategy' must be one of auto, full_row, kept_row, split_row or vendor, got 'whole'",
     ):
         run_op("rms_norm_grad", "tiny", tiling={"strategy": "whole"})
 

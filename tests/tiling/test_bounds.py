@@ -292,6 +292,37 @@ def test_the_proved_answer_is_that_of_brute_force(op, case, space, options):
     assert len(times) == found.legal
 
 
+@settings(max_examples=12, deadline=None)
+@given(
+    st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(1, 5), st.integers(1, 3000)),
+    st.sampled_from(("ascend910b3", "ascend910a")),
+    st.sampled_from(("float16", "float32")),
+    st.data(),
+)
+def test_group_norm_backward_drawn(lengths, product, dtype, data):
+    n, group, depth, space = lengths
+    sizes = {"n": n, "c": group * depth, "space": space, "group": group}
+    points, problem = points_of("group_norm_backward", sizes, product, dtype)
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.tuples(st.integers(1, 9), st.integers(1, 70), st.integers(1, 3000)),
+    st.sampled_from(("ascend910b3", "ascend910a")),
+    st.sampled_from(("float16", "float32")),
+    st.data(),
+)
+def test_batch_norm_reduce_backward_drawn(lengths, product, dtype, data):
+    n, c, space = lengths
+    points, problem = points_of(
+        "batch_norm_reduce_backward", {"n": n, "c": c, "space": space}, product, dtype
+    )
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
 def test_an_operator_without_a_bound_of_its_own_has_that_of_its_outputs():
     operator, machine = get_operator("rms_norm_grad"), load_product("ascend910b3")
     from dataclasses import replace

@@ -1,0 +1,69 @@
+"""What to try for GroupNormBackward, and how fast a tiling can be at best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..simulator.products import Product
+from .group_norm_choice import View
+from .operator import Tensors, dtype_of
+from .vector_bound import REPEAT, Machine, reading_us
+
+Columns = Mapping[str, np.ndarray]
+COLS = (512, 1024, 2048, 4096, 8192)
+ROWS = (1, 2, 4, 8, 16, 32, 64)
+
+
+def view_of(tensors: Tensors) -> View:
+    """Samples, groups, channels of a group and elements of a channel, from the shapes of x (N, C, ...) and mean."""
+    x = tensors["x"].shape
+    n, c = x[0], x[1]
+    groups = max(1, tensors["mean"].size // n)
+    return View(n, groups, c // groups, tensors["x"].size // (n * c))
+
+
+def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
+    """Axes: strategy, tile, cores, how sums come together over samples, copies. The form computes other values: no axis."""
+    view = view_of(tensors)
+    most = product.vector_cores
+    return {
+        "strategy": ("resident", "streamed", "shared") if view.space > 1 else ("resident", "vectors"),
+        "rows": tuple(r for r in ROWS if r < 2 * view.depth),
+        "cols": (*(c for c in COLS if c < view.space), *((view.space,) if view.space <= COLS[-1] else ())),
+        "cores": tuple(dict.fromkeys(max(1, most * k // 10) for k in (10, 8, 5))),
+        "combine": ("two_phase", "pairwise", "atomic"),
+        "buffers": (1, 2),
+    }
+
+
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+    """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
+    view, size = view_of(tensors), dtype_of(tensors["x"]).itemsize
+    each = 2 * size + 4  # dy and x as loaded, and one FP32 tile
+    resident, shared = (points["strategy"] == name for name in ("resident", "shared"))
+    whole = resident | (points["strategy"] == "vectors")
+    group = view.depth * view.space
+    tile = np.minimum(points["rows"], view.depth) * np.minimum(points["cols"], view.space)
+    first = {n: points[n] == points[n].min() for n in ("rows", "cols")}
+    return {
+        "resident and vectors choose their tiles: one value of rows and cols stands for all": ~whole
+        | (first["rows"] & first["cols"]),
+        "shared adds its sums by a launch of its own: combine is two_phase": ~shared
+        | (points["combine"] == "two_phase"),
+        "a group fits in UB where it stays there": ~resident | (group * each <= product.ub_bytes),
+        "the tiles of dy and x and one FP32 tile fit in UB": whole | (tile * each <= product.ub_bytes),
+    }
+
+
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
+    """Least time in us of each point, whichever outputs are wanted: dy and x are read, widened and multiplied."""
+    m, view, size = Machine(product), view_of(tensors), dtype_of(tensors["x"]).itemsize
+    elements = tensors["x"].size
+    cast = m.casts((size,))
+    cores = np.minimum(points["cores"], max(1, elements))
+    vector = elements / cores / REPEAT * m.chain([*cast, *cast, "mul"])[0]
+    run = np.where(points["strategy"] == "resident", view.depth * view.space, points["cols"])
+    return reading_us(m, 2 * elements * size, np.minimum(run, view.space) * size, vector, cores)

@@ -10,8 +10,7 @@ tree, as the vendor's current kernels do (hicann/ops-nn, norm/rms_norm_grad).
 Strategies: full_row keeps whole rows in UB and reads dy and x once. kept_row does so too, and loads, computes and stores
 them in chunks of columns: longer rows fit. split_row sweeps twice over each block of rows: the first sweep makes c and
 dgamma, the second reads dy and x again and makes dx. vendor is the vendor's tiling: a row at a time up to 6080 columns,
-several up to 640, above that chunks of 4096 columns, which read everything twice. cube leaves the sum over R to the Cube:
-the Vector cores write s * x, and a product with a row of ones adds up its rows.
+several up to 640, above that chunks of 4096 columns, which read everything twice.
 """
 
 from __future__ import annotations

@@ -334,7 +334,7 @@ def test_the_tiling_in_the_record_is_what_was_used():
     """20 elements in rows of 5: a block of 12 elements holds one row, since rows are padded to 16."""
     sizes = {"shape": (4, 5), "weight": 5}
     tiling = run_op(OP, sizes, values=False, tiling={"block": 12}).tiling
-    assert tiling == {"block": 5, "cores": 1, "buffers": 2, "banks": "packed", "stable": 0}
+    assert tiling == {"block": 5, "cores": 1, "buffers": 2, "banks": "apart", "stable": 0}
     assert run_op(OP, "yolo", values=False).tiling == {
         "block": 8192,
         "cores": 40,

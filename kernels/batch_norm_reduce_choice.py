@@ -8,6 +8,7 @@ from typing import Any
 
 from ..simulator.errors import UsageError
 from ..simulator.frontend.types import float32
+from ..simulator.products import Product
 from .batch_norm_reduce_tiles import columns, finish, planes
 from .combine import REPEAT, SUM_COLUMNS, zero_fill_step
 from .layout import even_part, up
@@ -19,6 +20,8 @@ BLOCK = 16  # elements to which a row of a tile is padded at most
 TURN_ELEMENTS = 350
 BLOCK_ELEMENTS = 1000
 FINISH_ELEMENTS = 22_000
+CYCLES_PER_ELEMENT = 0.146  # of a program that is not held up by memory, likewise
+NOT_HIDDEN = 0.05  # part of the shorter of reading and computing that shows beside the longer one
 LEAST_TURNS = 4  # so that copies and arithmetic overlap
 
 
@@ -50,11 +53,15 @@ class Grid:
     turns: int
     blocks: int
 
-    def work(self) -> int:
-        """Elements that the busiest program passes over: the first tile is waited for, a block ends with a reduction."""
+    def work(self, memory: float) -> float:
+        """Elements that the busiest program passes over: the first tile is waited for, a block ends with a reduction.
+
+        memory: what all cores read from memory takes, in elements; the longer of the two hides most of the other.
+        """
         tile = self.samples * self.rows * up(self.cols, BLOCK)
         block = self.turns * (tile + TURN_ELEMENTS) + tile + BLOCK_ELEMENTS
-        return tile + self.blocks * block + (FINISH_ELEMENTS if self.parts > 1 else 0)
+        low, high = sorted((memory, tile + self.blocks * block))
+        return high + NOT_HIDDEN * low + (FINISH_ELEMENTS if self.parts > 1 else 0)
 
 
 def element_bytes(itemsize: int, copies: int, sums: str, with_x: bool, centred: bool) -> int:
@@ -92,7 +99,10 @@ def choose(
     cores = workshop.cores(knobs["cores"])
     make = column_grid if by_columns else plane_grid
     grids = [make(view, budget, p, g, knobs) for p, g in _shares(view, cores, knobs)]
-    best = min(grids, key=Grid.work)
+    memory = 0.0
+    if not by_columns:
+        memory = _memory_cycles(view, itemsize * (1 + with_x), workshop.product) / CYCLES_PER_ELEMENT
+    best = min(grids, key=lambda grid: grid.work(memory))
     named = "columns" if by_columns else _name(best, view)
     strategy = named if knobs["strategy"] == "auto" else knobs["strategy"]
     return {
@@ -104,6 +114,12 @@ def choose(
         "parts": best.parts,
         "cores": best.parts * best.groups,
     }
+
+
+def _memory_cycles(view: View, itemsize: int, product: Product) -> float:
+    """Cycles in which memory gives all elements, `itemsize` bytes each."""
+    size = view.samples * view.channels * view.space * itemsize
+    return size / (product.hbm_bytes_per_cycle * product.number("memory.read_efficiency"))
 
 
 def _name(grid: Grid, view: View) -> str:

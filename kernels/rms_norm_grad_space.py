@@ -11,7 +11,7 @@ from ..simulator.products import Product
 from .combine import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from .layout import up
 from .operator import Tensors, dtype_of
-from .vector_bound import LINE, Machine, Stream, touched
+from .vector_bound import LINE, Machine, Stream, core_counts, touched
 
 Columns = Mapping[str, np.ndarray]
 LONGEST_CHUNK = 8192
@@ -30,7 +30,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
         "strategy": ("full_row", "kept_row", "split_row"),
         "rows": rows,
         "cols": chunks,
-        "cores": tuple(dict.fromkeys(max(1, product.vector_cores // d) for d in (1, 2, 4))),
+        "cores": core_counts(tensors, product),
         "combine": ("atomic", "two_phase"),
         "buffers": (1, 2),
     }
@@ -77,7 +77,8 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
         per_turn=2,
         loaded=elements * size * np.where(once, 2, 4),
         stored=elements * size,
-        repeats=_vector(m, size, once, elements, np.where(once & ~whole, 0, tiles)),
+        repeats=_vector(m, size, once, elements, np.where(once & ~whole, 0, tiles))
+        + np.where(once, blocks, tiles) * _tree(m, np.where(once & ~whole, points["cols"], cols)),
         smallest=smallest,
         copies=points["buffers"],
     )
@@ -88,7 +89,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
 
 def _vector(m: Machine, size: int, once: np.ndarray, elements: np.ndarray, tiles: np.ndarray) -> np.ndarray:
     """Cycles of the Vector unit: all operations on all elements, or those on a tile that each need the one before (tiles:
-    how many such tiles follow each other; none where two chunks alternate).
+    how many such tiles follow each other; none where two chunks alternate). What the sum of a row waits is `_tree`.
 
     Five products, a difference, the sum of rows, casts of narrow types; split_row casts dy and x twice, makes s and t
     twice, and its sum of a single row is none.
@@ -101,6 +102,19 @@ def _vector(m: Machine, size: int, once: np.ndarray, elements: np.ndarray, tiles
     return np.asarray(
         np.maximum(all_of, np.where(tiles > 0, elements / REPEAT * repeat, 0) + tiles * waiting)
     )
+
+
+def _tree(m: Machine, cols: np.ndarray) -> np.ndarray:
+    """Cycles that the sum of a tile's rows waits for its own steps: what comes before is issued, what comes after has to
+    wait for its turn."""
+    wait = m.chain(["add", "add"])[1]
+    lengths, where = np.unique(cols, return_inverse=True)
+    return np.asarray(np.array([wait * halvings(int(n)) for n in lengths])[where])
+
+
+def halvings(cols: int) -> int:
+    """Steps of `row_sums` before the 64 lanes of a row are added up, at least."""
+    return max(0, (cols // REPEAT - 1).bit_length()) if cols % REPEAT == 0 else 0
 
 
 def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, once: np.ndarray) -> np.ndarray:

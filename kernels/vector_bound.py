@@ -19,6 +19,7 @@ from .operator import Tensors, dtype_of
 
 LINE = 128  # bytes of a request to memory, by which first touches are counted
 REPEAT = 64  # fp32 elements of one repeat
+LONG = 5  # launches: what reads longer than so many take keeps all cores busy
 Array = Any
 
 
@@ -88,6 +89,19 @@ class Machine:
         most = self.product.vector_cores
         table = np.array([launch_overhead_us(self.product, c, most) for c in range(most + 1)])
         return np.asarray(table[np.minimum(np.asarray(cores, np.int64), most)])
+
+
+def core_counts(tensors: Tensors, product: Product, parts: tuple[int, ...] = (1, 2, 4)) -> tuple[int, ...]:
+    """Numbers of cores to try: all, and parts of them where reading the inputs takes no longer than waking the cores.
+
+    Fewer cores wake sooner; where a kernel runs long this is nothing beside what they lack in rate.
+    """
+    most = product.vector_cores
+    size = sum(x.size * dtype_of(x).itemsize for x in tensors.values())
+    reading = size / memory_rate(product) / product.us_to_cycles(1.0)
+    if reading > LONG * launch_overhead_us(product, most, most):
+        return (most,)
+    return tuple(dict.fromkeys(max(1, most // d) for d in parts))
 
 
 def memory_rate(product: Product) -> float:

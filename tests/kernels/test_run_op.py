@@ -295,17 +295,17 @@ def test_torch_tensors_of_any_strides():
 
 def test_an_overflow_says_which_knob_to_turn_and_the_advice_holds():
     with pytest.raises(sim.RunError, match="ub overflow") as e:
-        run_op("rms_norm_grad", "llama3-8b", tiling={"rows": 4}, values=False)
+        run_op("rms_norm_grad", "llama3-8b", tiling={"strategy": "full_row", "rows": 4}, values=False)
     knobs = dict(re.findall(r"(\w+)=(\d+) \(now", str(e.value).splitlines()[-1]))
     assert "rows" in knobs
     for name, value in knobs.items():
-        tiling = {"rows": 4, name: int(value)}
+        tiling = {"strategy": "full_row", "rows": 4, name: int(value)}
         assert run_op("rms_norm_grad", "llama3-8b", tiling=tiling, values=False).tiling[name] == int(value)
 
 
 def test_values_alone_refuse_a_tiling_that_does_not_fit():
     with pytest.raises(sim.RunError, match="ub overflow"):
-        run_op("rms_norm_grad", "llama3-8b", tiling={"rows": 4}, time=False)
+        run_op("rms_norm_grad", "llama3-8b", tiling={"strategy": "full_row", "rows": 4}, time=False)
 
 
 def test_a_knob_that_is_used_otherwise_than_asked_is_named():

@@ -10,7 +10,7 @@ import numpy as np
 from ..simulator.products import Product
 from .batch_norm_reduce_choice import View
 from .operator import Tensors, dtype_of
-from .vector_bound import REPEAT, Machine, reading_us
+from .vector_bound import REPEAT, Machine, core_counts, reading_us
 
 Columns = Mapping[str, np.ndarray]
 COLS = (512, 1024, 2048, 4096, 8192)
@@ -22,8 +22,11 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     """Axes: strategy, tile, cores, how parts come together, copies. form and sums compute other values: no axes."""
     view, most = View.of(tensors["x"].shape), product.vector_cores
     share = -(-view.channels // min(most, view.channels))
-    cores = tuple(dict.fromkeys(max(1, most * k // 10) for k in (10, 8, 5)))
-    common = {"cores": cores, "combine": ("two_phase", "atomic"), "buffers": (1, 2)}
+    common = {
+        "cores": core_counts(tensors, product, (1, 2)),
+        "combine": ("two_phase", "atomic"),
+        "buffers": (1, 2),
+    }
     if view.space == 1:
         cols = tuple(c for c in CHANNELS if c <= view.channels) or (view.channels,)
         return {"strategy": ("columns", "hybrid"), "rows": ROWS, "cols": cols, **common}

@@ -10,11 +10,12 @@ import numpy as np
 from ..simulator.products import Product
 from .group_norm_choice import View
 from .operator import Tensors, dtype_of
-from .vector_bound import REPEAT, Machine, reading_us
+from .vector_bound import REPEAT, Machine, core_counts, reading_us
 
 Columns = Mapping[str, np.ndarray]
 COLS = (512, 1024, 2048, 4096, 8192)
 ROWS = (1, 2, 4, 8, 16, 32, 64)
+LEAST_TILE = 2048  # elements of a tile, or all of a group: smaller ones wait most of the time
 
 
 def view_of(tensors: Tensors) -> View:
@@ -28,13 +29,12 @@ def view_of(tensors: Tensors) -> View:
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     """Axes: strategy, tile, cores, how sums come together over samples, copies. The form computes other values: no axis."""
     view = view_of(tensors)
-    most = product.vector_cores
     return {
         "strategy": ("resident", "streamed", "shared") if view.space > 1 else ("resident", "vectors"),
         "rows": tuple(r for r in ROWS if r < 2 * view.depth),
         "cols": (*(c for c in COLS if c < view.space), *((view.space,) if view.space <= COLS[-1] else ())),
-        "cores": tuple(dict.fromkeys(max(1, most * k // 10) for k in (10, 8, 5))),
-        "combine": ("two_phase", "pairwise", "atomic"),
+        "cores": core_counts(tensors, product, (1, 2)),
+        "combine": ("two_phase", "pairwise", "atomic")[: view.samples],
         "buffers": (1, 2),
     }
 
@@ -42,7 +42,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
 def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     view, size = view_of(tensors), dtype_of(tensors["x"]).itemsize
-    each = 2 * size + 4  # dy and x as loaded, and one FP32 tile
+    each = 2 * size * points["buffers"] + 4  # every copy of dy and x as loaded, and one FP32 tile
     resident, shared = (points["strategy"] == name for name in ("resident", "shared"))
     whole = resident | (points["strategy"] == "vectors")
     group = view.depth * view.space
@@ -55,6 +55,7 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
         | (points["combine"] == "two_phase"),
         "a group fits in UB where it stays there": ~resident | (group * each <= product.ub_bytes),
         "the tiles of dy and x and one FP32 tile fit in UB": whole | (tile * each <= product.ub_bytes),
+        f"a tile has {LEAST_TILE} elements, or all of a group": whole | (tile >= min(LEAST_TILE, group)),
     }
 
 

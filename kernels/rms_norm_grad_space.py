@@ -16,6 +16,7 @@ from .vector_bound import LINE, Machine, Stream, core_counts, touched
 Columns = Mapping[str, np.ndarray]
 LONGEST_CHUNK = 8192
 MOST_ROWS = 128
+LEAST_TILE = 4096  # elements of a tile that is read twice: smaller ones wait most of the time
 
 
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
@@ -38,18 +39,20 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
 
 def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
-    _, length = _lengths(tensors)
-    size = dtype_of(tensors["x"]).itemsize
-    whole = points["strategy"] == "full_row"
-    cols = np.where(whole, length, np.minimum(points["cols"], length))
-    least = points["rows"] * cols * (2 * size + 4)  # dy and x as loaded, and one FP32 tile
-    rows = (points["rows"] + 1) * length * 8  # x and t of the rows, gamma and dgamma
+    count, length = _lengths(tensors)
+    size, ub = dtype_of(tensors["x"]).itemsize, product.ub_bytes
+    whole, split = points["strategy"] == "full_row", points["strategy"] == "split_row"
+    tile = points["rows"] * np.where(whole, length, np.minimum(points["cols"], length))
+    loaded = 2 * size * points["buffers"]  # dy and x, every copy
+    rows = points["rows"] * length * np.maximum(loaded, 8) + 8 * length  # x and t in FP32, gamma and dgamma
+    work = -(-count // np.minimum(points["cores"], count)) * length
     return {
         "full_row has no chunks: one value of cols stands for all": ~whole
         | (points["cols"] == points["cols"].min()),
-        "the tiles of dy and x and one FP32 tile fit in UB": least <= product.ub_bytes,
-        "the rows that kept_row keeps fit in UB": (points["strategy"] != "kept_row")
-        | (rows <= product.ub_bytes),
+        "the tiles of dy and x and one FP32 tile fit in UB": tile * (loaded + 4) <= ub,
+        "the rows that kept_row keeps fit in UB": (points["strategy"] != "kept_row") | (rows <= ub),
+        f"a tile of split_row has {LEAST_TILE} elements, or all of a core": ~split
+        | (tile >= np.minimum(LEAST_TILE, work)),
     }
 
 

@@ -1,0 +1,77 @@
+"""The spaces of the normalisations: their search finds what trying every legal tiling finds, and leaves no better one out."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from ascendtile.kernels import get_operator, run_op
+from ascendtile.kernels.vector_bound import core_counts
+from ascendtile.simulator.errors import BufferOverflowError
+from ascendtile.simulator.products import load_product
+from ascendtile.tiling import explore
+
+SMALL = [
+    (
+        "rms_norm_grad",
+        {"rows": 90, "cols": 640},
+        {"rows": (1, 4), "cols": (256, 512), "combine": "atomic", "cores": 40},
+    ),
+    (
+        "group_norm_backward",
+        {"n": 2, "c": 64, "space": 900, "group": 8},
+        {"rows": (4, 8), "cols": (512, 900), "buffers": 2, "cores": 40},
+    ),
+    (
+        "batch_norm_reduce_backward",
+        {"n": 8, "c": 48, "space": 900},
+        {"rows": (1, 2), "cols": (512, 900), "buffers": 2, "cores": 40},
+    ),
+]
+
+
+def fastest(op, sizes, axes):
+    """Least time over all combinations of the axes that fit, without rules and bounds."""
+    times = []
+    for values in itertools.product(*axes.values()):
+        tiling = dict(zip(axes, values, strict=True))
+        try:
+            times.append(run_op(op, sizes, "float16", tiling=tiling, values=False).time_us)
+        except BufferOverflowError:
+            continue
+    return min(times)
+
+
+@pytest.mark.parametrize(("op", "sizes", "few"), SMALL, ids=[x[0] for x in SMALL])
+def test_the_proved_best_is_that_of_brute_force(op, sizes, few):
+    found = explore(op, case=sizes, dtype="float16", space=few)
+    assert found.optimal
+    assert found.best.time_us == fastest(op, sizes, found.to_dict()["axes"])
+
+
+@pytest.mark.parametrize(
+    ("op", "case"),
+    [
+        ("rms_norm_grad", "deepseek-v3"),
+        ("group_norm_backward", "vae-128"),
+        ("batch_norm_reduce_backward", "yolov5s-stem"),
+    ],
+)
+def test_the_space_of_the_largest_case_is_small_enough_to_prove(op, case):
+    """Everything is legal to evaluate in a minute: at most 150 points, all cores in each."""
+    from ascendtile.tiling.axes import OperatorPoints
+
+    operator, product = get_operator(op), load_product("ascend910b3")
+    sizes = {name: x for name, x in ((c, operator.shapes(c, "float16")["x"].size) for c in operator.cases)}
+    assert max(sizes, key=sizes.__getitem__) == case
+    points = OperatorPoints(operator, operator.case(case), product, "float32", "KEEP_DTYPE", {}, {})
+    assert points.space.axes["cores"] == (40,)
+    assert 20 <= len(points.space.legal()[0]) <= 150
+
+
+def test_fewer_cores_are_tried_where_waking_them_counts():
+    product = load_product("ascend910b3")
+    operator = get_operator("rms_norm_grad")
+    assert core_counts(operator.shapes("tiny", "float16"), product) == (40, 20, 10)
+    assert core_counts(operator.shapes("deepseek-v3", "float16"), product) == (40,)

@@ -1,4 +1,4 @@
-"""The spaces of the normalisations: their search finds what trying every legal tiling finds, and leaves no better one out."""
+"""The spaces of the normalisations: their search finds what trying every tiling finds, and leaves no better one out."""
 
 from __future__ import annotations
 

@@ -162,6 +162,8 @@ cdef void charge(World* world, Core* core, double until) noexcept nogil:
 
 cdef double charge_rest(World* world, Core* core) noexcept nogil:
     """Charge what is left of a program that has ended; gives the time at which its last result was done."""
+    if not world.by_line:
+        return core.horizon
     charge(world, core, INFINITY)
     if core.final >= 0:  # no pipe is busy any more; if none ever was, the record done last is charged
         world.line_exposed[

@@ -174,6 +174,7 @@ cdef struct World:
     int64_t timeline_size, timeline_limit
     double timeline_until  # the least start of a record that is not in it
     double* line_exposed
+    bint by_line  # whether time is charged to lines
     bint full  # no memory for the state of a core
 
 cdef inline const Record* record_of(const Core* core, int64_t r) noexcept nogil:

@@ -92,7 +92,7 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
     core.pipes[p].free, core.pipes[p].done = free, done
     if done > core.horizon or (done == core.horizon and r < core.final):
         core.horizon, core.final, core.final_line = done, r, record.line
-    if free != start:
+    if world.by_line and free != start:
         note_interval(world, core, p, start, free, record.line)
     core.left -= 1
     core.busy[p] += free - start

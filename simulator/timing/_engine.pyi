@@ -42,4 +42,5 @@ def run(
     timeline: _Rows,
     timeline_until: _Floats,
     counters: npt.NDArray[np.int64],
+    by_line: bool,
 ) -> tuple[int, int, int] | None: ...

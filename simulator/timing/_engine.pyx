@@ -156,12 +156,12 @@ def run(
     double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
     double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[:, :, ::1] line_stalls,
     double[::1] line_exposed, double[::1] channel_bytes, SpanRow[::1] spans,
-    TimelineRow[::1] timeline, double[::1] timeline_until, int64_t[::1] counters,
+    TimelineRow[::1] timeline, double[::1] timeline_until, int64_t[::1] counters, bint by_line,
 ):
     """Fill the output arrays (zeroed by the caller); return core, program, record that are stuck, or None.
 
     No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
-    in use; the length of `timeline` less one is the limit. `timeline_until` becomes the least start of a
+    in use; the length of `timeline` less one is the limit. by_line: fill `line_exposed`. `timeline_until` becomes the least start of a
     record that is not in it.
     """
     cdef int n_cores = <int>queue_times.shape[0], n_pipes = <int>pipes.shape[0], c, p
@@ -190,7 +190,7 @@ def run(
     world.line_exposed, world.line_stalls = &line_exposed[0], &line_stalls[0, 0, 0]
     world.line_busy, world.channel_bytes = &line_busy[0, 0], &channel_bytes[0]
     world.timeline, world.timeline_limit = &timeline[0], timeline.shape[0] - 1
-    world.timeline_until = INFINITY
+    world.timeline_until, world.by_line = INFINITY, by_line
     launch = Launch(
         &records[0], &table[0], &programs[0], programs.shape[0], 0, dispatch, &spans[0],
         &core_cycles[0], &core_dispatch[0], &core_programs[0],

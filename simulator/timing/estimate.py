@@ -253,11 +253,11 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
     product = call.device.product
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
     wiring = replace(plan.wiring, machine=machine)
-    result = simulate(machine, groups, call.device.timeline)
+    details = call.device.details
+    result = simulate(machine, groups, call.device.timeline, details)
     used = int((result.core_programs > 0).sum())
     overhead = launch_overhead_us(product, used, machine.cores)
     per_us = product.us_to_cycles(1.0)
-    details = call.device.details
     lines, rank = line_costs(plan, result, used) if details else ((), np.zeros(len(plan.lines), np.int32))
     return Launch(
         kernel=call.kernel.name,

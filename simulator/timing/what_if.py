@@ -22,7 +22,8 @@ WITHOUT_BUFFERS, WITHOUT_FLAGS, WITHOUT_DISPATCH = "buffers", "flags", "dispatch
 def lifted_cycles(wiring: Wiring, groups: Sequence[Group]) -> dict[str, float]:
     """Limit -> cycles of the launch without it: "HBM", "L2", pipes by name, "buffers", "flags", "dispatch"."""
     return {
-        name: simulate(machine, list(changed)).cycles for name, machine, changed in _limits(wiring, groups)
+        name: simulate(machine, list(changed), by_line=False).cycles
+        for name, machine, changed in _limits(wiring, groups)
     }
 
 

@@ -110,8 +110,8 @@ def at_random(records: int) -> Trace:
     )
 
 
-def measure(benchmark: BenchmarkFixture, machine: Machine, groups: list[Group]) -> None:
-    result = benchmark.pedantic(simulate, (machine, groups), rounds=5, warmup_rounds=1)
+def measure(benchmark: BenchmarkFixture, machine: Machine, groups: list[Group], by_line: bool = True) -> None:
+    result = benchmark.pedantic(simulate, (machine, groups, 0, by_line), rounds=5, warmup_rounds=1)
     assert result.records_run == CORES * RECORDS
     speed = result.records_run / benchmark.stats.stats.min
     benchmark.extra_info["records_per_second"] = speed
@@ -130,9 +130,10 @@ def test_a_million_records_of_twenty_traces(benchmark: BenchmarkFixture) -> None
     measure(benchmark, MACHINE, groups)
 
 
-def test_a_million_records_on_thirteen_pipes(benchmark: BenchmarkFixture) -> None:
-    """More than half are transfers, and the rates change at nearly every one."""
-    measure(benchmark, mixed_machine(), [Group(trace=at_random(RECORDS), programs=np.arange(CORES))])
+@pytest.mark.parametrize("by_line", [True, False])
+def test_a_million_records_on_thirteen_pipes(benchmark: BenchmarkFixture, by_line: bool) -> None:
+    """More than half are transfers, and the rates change at nearly every one. by_line: False as a sweep has it."""
+    measure(benchmark, mixed_machine(), [Group(trace=at_random(RECORDS), programs=np.arange(CORES))], by_line)
 
 
 def test_dependencies_of_a_million_records(benchmark: BenchmarkFixture) -> None:

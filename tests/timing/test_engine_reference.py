@@ -111,6 +111,16 @@ def test_the_same_input_gives_the_same_bits(case: tuple[Machine, list[Group]]) -
         assert np.asarray(getattr(first, name)).tobytes() == np.asarray(getattr(second, name)).tobytes(), name
 
 
+@settings(max_examples=50, deadline=None)
+@given(cases())
+def test_without_costs_by_line_all_else_is_the_same(case: tuple[Machine, list[Group]]) -> None:
+    machine, groups = case
+    whole, brief = simulate(machine, groups, ROWS), simulate(machine, groups, ROWS, by_line=False)
+    assert not brief.line_exposed.any()
+    for name in set(EngineResult.__slots__) - {"line_exposed"}:
+        assert np.asarray(getattr(whole, name)).tobytes() == np.asarray(getattr(brief, name)).tobytes(), name
+
+
 @settings(max_examples=100, deadline=None)
 @given(cases(cores=1, channels=0), st.integers(1, 3))
 def test_a_deeper_queue_is_never_slower(case: tuple[Machine, list[Group]], more: int) -> None:

@@ -46,9 +46,9 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
     seen = Seen()
     simulate, take, finish = estimate.simulate, turns.take, estimate._finish
 
-    def simulated(machine: Any, groups: Any, limit: int) -> Any:
+    def simulated(machine: Any, groups: Any, *how: Any) -> Any:
         seen.groups += groups
-        return simulate(machine, groups, limit)
+        return simulate(machine, groups, *how)
 
     def finished(call: Any, plan: Any, *args: Any) -> Any:
         seen.lines.append(list(plan.lines))

@@ -9,9 +9,10 @@ form centred subtracts the mean before it multiplies; uncentred forms sum(dy * x
 vendor's chain of kernels does, and loses digits where the mean is large beside the spread.
 
 Strategies: channel_split gives every core channels of its own; batch_split gives every core a part of N and S, hybrid a
-part of both, and then parts are combined (two_phase: a second launch in fixed order; atomic). columns is for S = 1. vendor
-is the chain of launches of the vendor's library. `sums`: how a core adds: lanes (one accumulator per element of a tile,
-reduced once), tile (every tile is reduced at once), kahan (lanes with compensation).
+part of both, and then parts are combined (two_phase: a second launch in fixed order; atomic). columns is for S = 1. cube
+multiplies on the Cube, in the format that cube_math_type says, and has the uncentred form only. vendor is the chain of
+launches of the vendor's library. `sums`: how a core adds: lanes (one accumulator per element of a tile, reduced once), tile
+(every tile is reduced at once), kahan (lanes with compensation).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from .. import simulator as sim
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend import types as ty
 from ..simulator.products import Product
-from .batch_norm_reduce_choice import Given, View, choose, sum_steps
+from .batch_norm_reduce_choice import Given, View, choose, fastest_cycles, sum_steps
+from .batch_norm_reduce_cube import choose_cube, cube_cycles, cube_steps, resolved
 from .batch_norm_reduce_space import bound_us, explored, fits
 from .batch_norm_reduce_vendor import vendor_steps
 from .combine import zero_fill_step
@@ -131,7 +133,7 @@ def check_shapes(tensors: Tensors) -> tuple[str, ...]:
 
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
-STRATEGIES = ("auto", "channel_split", "batch_split", "hybrid", "columns", "vendor")
+STRATEGIES = ("auto", "channel_split", "batch_split", "hybrid", "columns", "cube", "vendor")
 PARAMETERS = (
     choice("strategy", "auto", STRATEGIES, "who sums what: channels, or parts of N and S, for each core"),
     integer("samples", None, 1, None, "samples of a tile"),
@@ -177,7 +179,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         tuple(outputs.get(n) for n in OUTPUTS),
     )
     steps, tiling = _steps(given, view, knobs, workshop)
-    return Plan(tuple(steps), outputs, tiling)
+    return Plan(tuple(steps), outputs, tiling, uses_cube=tiling["strategy"] == "cube")
 
 
 def _steps(
@@ -187,8 +189,26 @@ def _steps(
         return vendor_steps(given, view, knobs, workshop)
     if given.x is None:
         knobs = {**knobs, "form": "uncentred"}
+    if knobs["strategy"] == "cube" or _cube_pays(given, view, knobs, workshop):
+        return cube_steps(given, view, knobs, workshop)
     tiling = choose(view, dtype_of(given.dy).itemsize, given.x is not None, knobs, workshop)
     return sum_steps(given, view, tiling, workshop), tiling
+
+
+def _cube_pays(given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop) -> bool:
+    """Whether auto leaves the sums to the Cube: where the form is the one it has, the operands stay what they are, and it is
+    the faster one by the counts of both."""
+    product, dtype = workshop.product, dtype_of(given.dy)
+    free = knobs["strategy"] == "auto" and knobs["form"] == "uncentred" and knobs["sums"] == "lanes"
+    if not free or product.core_model != "split" or view.space == 1 or knobs["cores"] is not None:
+        return False
+    found = resolved(given.dy, view, product)
+    if not found.ok or found.operand != dtype.name:
+        return False
+    with_x = given.x is not None
+    tiling = choose_cube(view, dtype.itemsize, with_x, knobs, product)
+    cube = cube_cycles(view, dtype.itemsize, with_x, tiling, product)
+    return cube < fastest_cycles(view, dtype.itemsize, with_x, knobs, workshop)
 
 
 def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ TURN_ELEMENTS = 350
 BLOCK_ELEMENTS = 1000
 FINISH_ELEMENTS = 22_000
 CYCLES_PER_ELEMENT = 0.146  # of a program that is not held up by memory, likewise
+UNCENTRED = 0.85  # of these, without the difference to the mean
 NOT_HIDDEN = 0.05  # part of the shorter of reading and computing that shows beside the longer one
 LEAST_TURNS = 4  # so that copies and arithmetic overlap
 
@@ -92,17 +93,8 @@ def choose(
             f"batch_norm_reduce_backward: strategy columns is for inputs (N, C), S = 1; here S is {view.space}: "
             "take channel_split, batch_split, hybrid or auto"
         )
-    centred = knobs["form"] == "centred"
-    each = element_bytes(itemsize, knobs["buffers"], knobs["sums"], with_x, centred)
-    budget = max(BLOCK, (workshop.product.ub_bytes - 4096) // each)
     by_columns = knobs["strategy"] == "columns" or (knobs["strategy"] == "auto" and view.space == 1)
-    cores = workshop.cores(knobs["cores"])
-    make = column_grid if by_columns else plane_grid
-    grids = [make(view, budget, p, g, knobs) for p, g in _shares(view, cores, knobs)]
-    memory = 0.0
-    if not by_columns:
-        memory = _memory_cycles(view, itemsize * (1 + with_x), workshop.product) / CYCLES_PER_ELEMENT
-    best = min(grids, key=lambda grid: grid.work(memory))
+    best, _ = _best_grid(view, itemsize, with_x, knobs, workshop)
     named = "columns" if by_columns else _name(best, view)
     strategy = named if knobs["strategy"] == "auto" else knobs["strategy"]
     return {
@@ -114,6 +106,32 @@ def choose(
         "parts": best.parts,
         "cores": best.parts * best.groups,
     }
+
+
+def _best_grid(
+    view: View, itemsize: int, with_x: bool, knobs: Mapping[str, Any], workshop: Workshop
+) -> tuple[Grid, float]:
+    """The grid with the least work that the knobs allow, and that work."""
+    centred = knobs["form"] == "centred"
+    each = element_bytes(itemsize, knobs["buffers"], knobs["sums"], with_x, centred)
+    budget = max(BLOCK, (workshop.product.ub_bytes - 4096) // each)
+    by_columns = knobs["strategy"] == "columns" or (knobs["strategy"] == "auto" and view.space == 1)
+    cores = workshop.cores(knobs["cores"])
+    make = column_grid if by_columns else plane_grid
+    grids = [make(view, budget, p, g, knobs) for p, g in _shares(view, cores, knobs)]
+    memory = 0.0
+    if not by_columns:
+        memory = _memory_cycles(view, itemsize * (1 + with_x), workshop.product) / CYCLES_PER_ELEMENT
+    best = min(grids, key=lambda grid: grid.work(memory))
+    return best, best.work(memory)
+
+
+def fastest_cycles(
+    view: View, itemsize: int, with_x: bool, knobs: Mapping[str, Any], workshop: Workshop
+) -> float:
+    """About the cycles of the best grid of Vector cores."""
+    work = _best_grid(view, itemsize, with_x, knobs, workshop)[1]
+    return work * CYCLES_PER_ELEMENT * (1.0 if knobs["form"] == "centred" else UNCENTRED)
 
 
 def _memory_cycles(view: View, itemsize: int, product: Product) -> float:

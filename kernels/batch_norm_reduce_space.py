@@ -19,7 +19,8 @@ CHANNELS = (64, 128, 256, 512)  # of a tile of columns
 
 
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
-    """Axes: strategy, tile, cores, how parts come together, copies. form and sums compute other values: no axes."""
+    """Axes: strategy, tile, cores, how parts come together, copies. form and sums compute other values: no axes; and so does
+    strategy cube, which can be given."""
     view, most = View.of(tensors["x"].shape), product.vector_cores
     share = -(-view.channels // min(most, view.channels))
     common = {
@@ -41,14 +42,17 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
 def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     view, size = View.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
-    columns = points["strategy"] == "columns"
+    columns, cube = points["strategy"] == "columns", points["strategy"] == "cube"
     rows = np.minimum(points["rows"], np.where(columns, view.samples, view.channels))
     cols = np.minimum(points["cols"], np.where(columns, view.channels, view.space))
     alone = points["strategy"] == "channel_split"
     return {
-        "channel_split has no parts to add up: combine is two_phase": ~alone
+        "channel_split has no parts to add up, cube writes them: combine is two_phase": ~(alone | cube)
         | (points["combine"] == "two_phase"),
-        "a tile of dy and its FP32 accumulator fit in UB": rows * cols * (size + 4) <= product.ub_bytes,
+        "cube has tiles of 16 channels: one value of rows stands for all": ~cube
+        | (points["rows"] == points["rows"].min()),
+        "a tile of dy and its FP32 accumulator fit in UB": cube
+        | (rows * cols * (size + 4) <= product.ub_bytes),
     }
 
 
@@ -56,7 +60,8 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     """Least time in us of each point, whichever outputs are wanted: dy is read and widened."""
     m, view, size = Machine(product), View.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
     elements = tensors["x"].size
-    cores = np.minimum(points["cores"], max(1, elements))
+    cube = points["strategy"] == "cube"  # whose cores have other ports: what memory takes is sure
+    cores = np.where(cube, elements, np.minimum(points["cores"], max(1, elements)))
     vector = elements / cores / REPEAT * m.chain(m.casts((size,)))[0]
     run = np.where(
         view.space == 1, np.minimum(points["cols"], view.channels), np.minimum(points["cols"], view.space)

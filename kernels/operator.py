@@ -57,12 +57,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to launch, in order. `tiling` holds every knob as really used; `notes` are words for the user."""
+    """What to launch, in order. `tiling` holds every knob as really used; `notes` are words for the user.
+
+    uses_cube: that this plan does, of an operator that can do without.
+    """
 
     steps: tuple[Step, ...]
     outputs: dict[str, Tensor]
     tiling: dict[str, Any]
     notes: tuple[str, ...] = ()
+    uses_cube: bool = False
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ def _run(
         raise BufferOverflowError(f"{e}\n{way_out}".rstrip()) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
     reports = _errors(op, problem, outputs) if errors and machine.values else {}
-    words = (*notes, *plan.notes, *_without_cube(op, machine))
+    words = (*notes, *plan.notes, *_without_cube(op, plan, machine))
     return OpResult(
         outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words
     )
@@ -202,8 +202,8 @@ def _check_tensors(op: Operator, problem: Problem, machine: Device) -> None:
             )
 
 
-def _without_cube(op: Operator, machine: Device) -> list[str]:
-    idle = not op.uses_cube and machine.cube_math_type != CUBE_MATH_TYPES[0]
+def _without_cube(op: Operator, plan: Plan, machine: Device) -> list[str]:
+    idle = not (op.uses_cube or plan.uses_cube) and machine.cube_math_type != CUBE_MATH_TYPES[0]
     return (
         [f"cube_math_type {machine.cube_math_type} has no effect: {op.name} does not use the Cube"]
         if idle

@@ -173,7 +173,7 @@ def cube_cycles(
     own = turns * (1 + with_x) * (load + LOAD_CYCLES / tiling["buffers"])
     size = view.samples * view.channels * view.space * itemsize * (1 + with_x)
     shared = size / (product.hbm_bytes_per_cycle * product.number("memory.read_efficiency"))
-    return max(own, shared) + LAUNCHES_CYCLES
+    return float(max(own, shared)) + LAUNCHES_CYCLES
 
 
 # -- launches --------------------------------------------------------------------------------------------------------

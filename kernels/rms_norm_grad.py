@@ -244,7 +244,6 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         "row_count": row_count,
         "rows_per_core": -(-row_count // tiling["cores"]),
         "ROWS": tiling["rows"],
-        "COLS": tiling["cols"],
         "multibuffer": tiling["buffers"],
     }
     kernel, own = _kernel(tiling, gamma.size, dtype_of(x).itemsize)
@@ -259,11 +258,12 @@ def _kernel(tiling: Mapping[str, Any], length: int, itemsize: int) -> tuple[JitF
     two_phase, strategy = tiling["combine"] == "two_phase", tiling["strategy"]
     if strategy in ("full_row", "kept_row"):
         narrow = strategy == "kept_row" and itemsize == 2 and tiling["buffers"] == 1
-        own: dict[str, Any] = {"LENGTH": length, "OUT_COPIES": 2 if narrow else 1, "TOGETHER": TOGETHER}
-        return kept_row, {**own, "TWO_PHASE": two_phase}
+        own: dict[str, Any] = {"OUT_COPIES": 2 if narrow else 1, "TOGETHER": TOGETHER}
+        return kept_row, {**own, "SIZES": (length, tiling["cols"]), "TWO_PHASE": two_phase}
     if strategy == "vendor" and tiling["cols"] == length:
-        return full_row_vendor, {"TWO_PHASE": two_phase}
+        return full_row_vendor, {"COLS": tiling["cols"], "TWO_PHASE": two_phase}
     own = {
+        "COLS": tiling["cols"],
         "row_length": length,
         "inverse_length": 1.0 / length,
         "part_stride": length if two_phase else 0,

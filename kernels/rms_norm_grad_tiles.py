@@ -81,21 +81,23 @@ def kept_row(
     dgamma_ptr,
     row_count,
     rows_per_core,
-    LENGTH: tl.constexpr,
+    SIZES: tl.constexpr,
     ROWS: tl.constexpr,
-    COLS: tl.constexpr,
     TWO_PHASE: tl.constexpr,
     OUT_COPIES: tl.constexpr,
     TOGETHER: tl.constexpr,
 ):
     """dx of a core's rows, and its part of dgamma: added to dgamma, or row `pid` of a workspace. dy and x are read once.
 
+    SIZES: columns of a row and of a chunk, together, since not every pair makes sense: each chunk is code of its own.
     Rows stay in UB in chunks of COLS columns, loaded one by one, so that the next rows come in while these are computed on.
     With s = dy * rstd and t = s * gamma, dx = t - x * (mean(t * x) * rstd ** 2) and dgamma = sum(s * x): one operation
     less than with xh = x * rstd (rstd ** 2 holds while x stays below 1e18).
     Operations that do not need each other's result alternate, between TOGETHER chunks too, since the Vector unit hides no
     latency between two that do.
     """
+    LENGTH: tl.constexpr = SIZES[0]
+    COLS: tl.constexpr = SIZES[1]
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
     cols, row = tl.arange(0, COLS), tl.arange(0, ROWS)[:, None]

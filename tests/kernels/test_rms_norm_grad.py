@@ -373,7 +373,7 @@ def test_ub_need_is_never_less_than_what_is_placed(strategy, copies, dtype, rows
 
 def test_overflow_names_the_numbers_and_the_way_out():
     with pytest.raises(
-        sim.RunError, match=r"ub overflow, requires \d+ bits while 1572864 bits(.|\n)*ROWS = 1 \(now 9\)"
+        sim.RunError, match=r"ub overflow, requires \d+ bits while 1572864 bits(.|\n)*ROWS = 2 \(now 9\)"
     ):
         run_op(OP, "llama3-8b", "float16", values=False, tiling={"strategy": "full_row", "rows": 9})
 

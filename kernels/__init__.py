@@ -17,6 +17,7 @@ from .convolution import convolution
 from .convolution_backward import convolution_backward
 from .group_norm import group_norm
 from .group_norm_backward import group_norm_backward
+from .layer_norm import layer_norm
 from .matmul import matmul
 from .operator import Case, Operator
 from .parameter import Parameter
@@ -43,6 +44,7 @@ __all__ = [
     "get_operator",
     "group_norm",
     "group_norm_backward",
+    "layer_norm",
     "matmul",
     "operators",
     "precision_study",

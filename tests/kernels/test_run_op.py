@@ -101,6 +101,7 @@ def test_time_only_needs_no_memory(op):
         ),
         "batch_norm_statistics": ({"n": 16, "c": 64, "space": (128, 128)}, {"n": 1 << 20, "c": 1 << 20}),
         "group_norm": ({"n": 16, "c": 64, "space": (128, 128)}, {"n": 1 << 20, "c": 1 << 20}),
+        "layer_norm": ({"rows": 1 << 11, "cols": 1 << 13}, {"rows": 1 << 20, "cols": 1 << 20}),
         "rms_norm": ({"rows": 1 << 11, "cols": 1 << 13}, {"rows": 1 << 20, "cols": 1 << 20}),
         "matmul": ({"m": 1 << 11, "n": 16, "k": 1 << 13}, {"m": 1 << 20, "n": 16, "k": 1 << 20}),
     }

@@ -130,16 +130,16 @@ def test_rms_norm_grad_drawn(data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.data())
-def test_rms_norm_drawn(data):
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(("rms_norm", "layer_norm")), st.data())
+def test_forward_norms_drawn(op, data):
     sizes = {"rows": data.draw(st.integers(1, 300)), "cols": data.draw(st.integers(1, 1500))}
     dtype = data.draw(st.sampled_from(("float16", "float32", "bfloat16")))
-    product = data.draw(st.sampled_from(("ascend910b3", "ascend310p")))
+    product = data.draw(st.sampled_from(("ascend910b3", "ascend310p", "ascend910a")))
     try:
-        points, problem = points_of("rms_norm", sizes, product, dtype)
+        points, problem = points_of(op, sizes, product, dtype)
     except UsageError:
-        return  # the product does not take the type
+        return  # the product does not take the type, or has not the operator
     legal, _ = points.space.legal()
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 

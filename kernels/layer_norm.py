@@ -83,9 +83,9 @@ def layer_norm_rows(
     stop = min(pid * rows_per_core + rows_per_core, row_count)
     row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
     tile = row[:, None] * row_length + col[None, :]
-    gamma, beta = None, None
+    beta = None
     if WHOLE:
-        gamma = tl.load(gamma_ptr + col).to(tl.float32)
+        gamma = tl.load(gamma_ptr + col).to(tl.float32)[None, :]
         beta = None if beta_ptr is None else tl.load(beta_ptr + col).to(tl.float32)
     for first in range(pid * rows_per_core, stop, ROWS):
         alive = row < stop - first
@@ -95,7 +95,7 @@ def layer_norm_rows(
             mean = row_sums(x) * inverse_length
             apart = x - mean[:, None]
             rstd = 1.0 / tl.sqrt(row_sums(apart * apart) * inverse_length + eps)
-            y = shifted(apart * rstd[:, None] * gamma[None, :], beta)
+            y = shifted(apart * rstd[:, None] * gamma, beta)
             tl.store(y_ptr + at + tile, y.to(y_ptr.dtype.element_ty), mask=alive[:, None])
         else:
             mean, squares = row_statistics(x_ptr, at, tile, col, alive, row_length, ROWS, COLS)

@@ -19,8 +19,8 @@ RMS, BN, GN, CONV = (
 BCE = "bce_with_logits_backward"
 # What a user may ask for in place of the choice; knobs that are left out are chosen by rule for each.
 ALTERNATIVES = {
-    RMS: [{"strategy": s} for s in ("full_row", "split_row", "vendor")] + [{"combine": "two_phase"}],
-    BN: [{"strategy": s} for s in ("channel_split", "batch_split", "hybrid", "columns", "vendor")],
+    RMS: [{"strategy": s} for s in ("full_row", "kept_row", "split_row", "vendor")] + [{"combine": "two_phase"}],
+    BN: [{"strategy": s} for s in ("channel_split", "batch_split", "hybrid", "columns", "cube", "vendor")],
     GN: [{"strategy": s} for s in ("resident", "streamed", "shared", "vectors", "vendor")],
     BCE: [{"buffers": 1}, {"buffers": 3}],
     CONV: [{"strategy": "vendor"}, {"taps": "window"}, {"taps": "reload"}, {"launches": "apart"}, {"combine": "two_phase"}],

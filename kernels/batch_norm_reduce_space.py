@@ -51,6 +51,7 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
         | (points["combine"] == "two_phase"),
         "cube has tiles of 16 channels: one value of rows stands for all": ~cube
         | (points["rows"] == points["rows"].min()),
+        "cube has the cores of the Cube": ~cube | (points["cores"] <= product.cube_cores),
         "a tile of dy and its FP32 accumulator fit in UB": cube
         | (rows * cols * (size + 4) <= product.ub_bytes),
     }

@@ -75,3 +75,21 @@ def test_fewer_cores_are_tried_where_waking_them_counts():
     operator = get_operator("rms_norm_grad")
     assert core_counts(operator.shapes("tiny", "float16"), product) == (40, 20, 10)
     assert core_counts(operator.shapes("deepseek-v3", "float16"), product) == (40,)
+
+
+def test_the_cube_and_its_modes_can_be_axes():
+    """On small sums the mode changes the values only; points with more cores than there are Cubes are counted by rule."""
+    space = {
+        "strategy": ("hybrid", "cube"),
+        "form": "uncentred",
+        "cores": (40, 20),
+        "cols": 900,
+        "rows": (1, 2),
+    }
+    space |= {"buffers": 2, "combine": "two_phase", "cube_math_type": ("KEEP_DTYPE", "USE_HF32")}
+    sizes = {"n": 4, "c": 32, "space": 900}
+    found = explore("batch_norm_reduce_backward", case=sizes, dtype="float32", space=space)
+    assert found.optimal
+    assert found.refused["cube has the cores of the Cube"] > 0
+    assert {x.point["strategy"] for x in found.found} == {"hybrid", "cube"}
+    assert not found.failed

@@ -161,8 +161,8 @@ def run(
     """Fill the output arrays (zeroed by the caller); return core, program, record that are stuck, or None.
 
     No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
-    in use; the length of `timeline` less one is the limit. by_line: fill `line_exposed`. `timeline_until` becomes the least start of a
-    record that is not in it.
+    in use; the length of `timeline` less one is the limit. `timeline_until` becomes the least start of a
+    record that is not in it. by_line: fill `line_exposed`.
     """
     cdef int n_cores = <int>queue_times.shape[0], n_pipes = <int>pipes.shape[0], c, p
     cdef World world

@@ -10,7 +10,8 @@ b = (1 - t) * s - p * t * sigmoid(-x) instead, which loses nothing.
 
 Inputs of one element are scalars to the kernel, inputs in the shape of x are read as they lie, and what broadcasts over
 axes (a weight per column or per channel) is read once per tile and stretched in UB, never written out. Every input
-may have a type of its own: it is widened in UB, so that no cast launches are needed.
+may have a type of its own: it is widened in UB, so that no cast launches are needed. strategy vendor is the vendor's
+experimental kernel: casts and stretched inputs are launches of their own, and tiles have one copy.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ..simulator.execution.memory import Shape
 from ..simulator.products import Product
 from .bce_with_logits_space import bound_us, explored, fits
 from .bce_with_logits_tiles import STRETCHED, choose, make_step, tile_elements
+from .bce_with_logits_vendor import vendor_steps
 from .draw import Draw
 from .operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
 from .parallel import float64, in_chunks
@@ -106,6 +108,7 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 PARAMETERS = (
+    choice("strategy", "auto", ("auto", "vendor"), "ours, or launches and tiles of the vendor's kernel"),
     integer("block", None, 1, None, "elements of a tile"),
     integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored"),
@@ -120,6 +123,9 @@ OPTIONS = (choice("reduction", "mean", ("none", "mean", "sum"), "the forward red
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
     x = tensors["x"]
     outputs = {"out": workshop.output("out", x.shape, dtype_of(tensors["target"]))}
+    if x.size and knobs["strategy"] == "vendor":
+        steps, used = vendor_steps(tensors, outputs["out"], options, knobs, workshop)
+        return Plan(tuple(steps), outputs, used)
     tiling = choose(tensors, knobs, workshop)
     if x.size == 0:
         return Plan((), outputs, {**tiling, "cores": 0})

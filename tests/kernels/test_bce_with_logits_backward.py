@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import bce_with_logits_backward, get_operator, run_op
+from ascendtile.kernels.bce_with_logits_vendor import vendor_cores, vendor_tile
+from ascendtile.simulator.frontend.types import from_name
 
 OP = get_operator("bce_with_logits_backward")
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
 ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 0.0}
-F16, F32 = "float16", "float32"
+F16, BF16, F32 = "float16", "bfloat16", "float32"
 REDUCTIONS = ("none", "mean", "sum")
 WEIGHTS = ("weight", "pos_weight")
 
@@ -334,11 +336,50 @@ def test_the_tiling_in_the_record_is_what_was_used():
     """20 elements in rows of 5: a block of 12 elements holds one row, since rows are padded to 16."""
     sizes = {"shape": (4, 5), "weight": 5}
     tiling = run_op(OP, sizes, values=False, tiling={"block": 12}).tiling
-    assert tiling == {"block": 5, "cores": 1, "buffers": 2, "banks": "apart", "stable": 0}
-    assert run_op(OP, "yolo", values=False).tiling == {
-        "block": 8192,
-        "cores": 40,
-        "buffers": 2,
-        "banks": "apart",
-        "stable": 0,
-    }
+    rest = {"strategy": "auto", "buffers": 2, "banks": "apart", "stable": 0}
+    assert tiling == {"block": 5, "cores": 1, **rest}
+    assert run_op(OP, "yolo", values=False).tiling == {"block": 8192, "cores": 40, **rest}
+
+
+# -- the vendor's kernel ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("itemsize", "weights", "elements"), [(4, 0, 6432), (4, 2, 5000), (2, 0, 4672), (2, 2, 4096)]
+)
+def test_the_vendors_tiles_are_those_of_the_page(itemsize, weights, elements):
+    assert vendor_tile(196608, itemsize, weights) == elements
+
+
+@pytest.mark.parametrize(
+    ("n", "rank", "dtype", "weights", "reduction", "cores"),
+    [
+        (1000, 1, F32, 0, "mean", 1), (1025, 1, F32, 0, "mean", 2), (1 << 20, 1, F32, 0, "mean", 48),
+        (8192, 2, F32, 2, "mean", 8), (65536, 2, F32, 2, "mean", 16), (65537, 2, F32, 2, "mean", 24),
+        (1 << 20, 2, F32, 2, "mean", 32), ((1 << 20) + 1, 2, F32, 2, "mean", 48), (8192, 2, F16, 2, "mean", 8),
+        (65536, 2, F16, 2, "mean", 48), (300_000, 3, F32, 2, "sum", 40), (25_000, 3, BF16, 0, "mean", 25),
+        (25_000, 3, BF16, 0, "sum", 25), (28_000, 3, BF16, 0, "sum", 28),
+    ],
+)  # fmt: skip
+def test_the_vendors_cores_are_those_of_the_page(n, rank, dtype, weights, reduction, cores):
+    assert vendor_cores(n, rank, from_name(dtype), weights, reduction, 48) == cores
+
+
+@pytest.mark.parametrize("types", [(F16,) * 5, (F32,) * 5, (BF16, F16, F16, F32, BF16)], ids=" ".join)
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_values_of_the_vendors_launches(types, reduction):
+    """The same bits as ours, but for the rounding of a result of mixed types: all arithmetic is FP32."""
+    sizes = {"shape": (6, 50), "weight": 50, "pos_weight": (6, 1)}
+    drawn = OP.inputs(sizes, "float32")
+    kinds = dict(zip(("grad_output", "x", "target", "weight", "pos_weight"), types, strict=True))
+    given = {n: a.astype(TYPES[kinds[n]]) for n, a in drawn.items()}
+    ours, theirs = (
+        bce_with_logits_backward(**given, reduction=reduction, tiling={"strategy": s}, errors=False)
+        for s in ("auto", "vendor")
+    )
+    np.testing.assert_array_equal(ours.outputs["out"], theirs.outputs["out"])
+    kernels = [x.kernel for x in theirs.launches]
+    casts = sum(k != F32 for k in types) + (kinds["target"] != F32) if len(set(types)) > 1 else 0
+    assert sorted(kernels) == ["bce_flat", *["cast_flat"] * casts, *["stretch"] * 3]
+    assert theirs.tiling["buffers"] == 1
+    assert theirs.time_us > ours.time_us

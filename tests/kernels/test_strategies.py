@@ -22,7 +22,7 @@ ALTERNATIVES = {
     RMS: [{"strategy": s} for s in ("full_row", "kept_row", "split_row", "vendor")] + [{"combine": "two_phase"}],
     BN: [{"strategy": s} for s in ("channel_split", "batch_split", "hybrid", "columns", "cube", "vendor")],
     GN: [{"strategy": s} for s in ("resident", "streamed", "shared", "vectors", "vendor")],
-    BCE: [{"buffers": 1}, {"buffers": 3}],
+    BCE: [{"strategy": "vendor"}, {"buffers": 1}, {"buffers": 3}],
     CONV: [{"strategy": "vendor"}, {"taps": "window"}, {"taps": "reload"}, {"launches": "apart"}, {"combine": "two_phase"}],
 }  # fmt: skip
 WITHIN = 1.05

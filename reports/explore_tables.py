@@ -72,7 +72,12 @@ def variants_page(v: Variants) -> RenderableType:
         fact("device", f"{clean(usual.product, 60)}, changed"),
         table,
         fact("proof", proof),
+        *(fact("left out", clean(f"{_set(v, key)}: {why}", 300)) for key, why in v.refused.items()),
     )
+
+
+def _set(v: Variants, key: tuple[object, ...]) -> str:
+    return " ".join(f"{n}={x}" for n, x in zip(v.names, key, strict=True))
 
 
 def difference_page(d: Difference) -> RenderableType:

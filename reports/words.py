@@ -56,7 +56,8 @@ def _escape(c: str) -> str:
 
 
 def signed_micros(us: float) -> str:
-    """+1.50, -0.250; a difference of times"""
+    """+1.50, -0.250; a difference of times, 0 for what is only the rounding of one"""
+    us = 0.0 if abs(us) < 1e-9 else us
     return f"{'-' if us < 0 else '+'}{micros(abs(us))}"
 
 

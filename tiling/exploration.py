@@ -34,16 +34,18 @@ class Found:
 
     def to_dict(self) -> dict[str, Any]:
         e = self.evaluation
+        more = {"point": dict(self.point), "bound_us": e.bound_us, "pipe": e.pipe, "waits": dict(e.waits)}
+        return {**self.documented(), **more}
+
+    def documented(self) -> dict[str, Any]:
+        """Of `to_dict` what stands in the JSON of `ascendtile explore --json`."""
+        e = self.evaluation
         return {
-            "point": dict(self.point),
             "tiling": self.tiling,
             "time_us": e.time_us,
-            "bound_us": e.bound_us,
             "bound": e.bound,
             "errors": e.errors,
             "ub_peak_bytes": e.ub_peak_bytes,
-            "pipe": e.pipe,
-            "waits": dict(e.waits),
         }
 
 
@@ -121,7 +123,30 @@ class Exploration:
         return dict(sorted(out.items(), key=lambda item: -item[1]))
 
     def to_dict(self, top: int = TOP) -> dict[str, Any]:
-        """The JSON of `ascendtile explore --json`."""
+        """The JSON of `ascendtile explore --export json`: all of it, and the best `top` points."""
+        return {
+            **self._figures(),
+            "best": None if self.best is None else self.best.to_dict(),
+            "top": [x.to_dict() for x in self.ranked[:top]],
+            "pareto": [x.to_dict() for x in self.pareto],
+            "failures": dict(self.failed),
+            "reused": self.reused,
+            "sensitivity": self.sensitivity(),
+            "sampler": self.sampler,
+            "axes": {n: list(values) for n, values in self.axes.items()},
+            "notes": list(self.notes),
+        }
+
+    def documented(self, top: int = TOP) -> dict[str, Any]:
+        """The JSON of `ascendtile explore --json`: these keys and no others, which programs may rely on."""
+        return {
+            **self._figures(),
+            "best": None if self.best is None else self.best.documented(),
+            "top": [x.documented() for x in self.ranked[:top]],
+            "pareto": [x.documented() for x in self.pareto],
+        }
+
+    def _figures(self) -> dict[str, Any]:
         return {
             "op": self.op,
             "product": self.product,
@@ -134,15 +159,6 @@ class Exploration:
             "seconds": self.seconds,
             "optimal": self.optimal,
             "proof": self.proof,
-            "best": None if self.best is None else self.best.to_dict(),
-            "top": [x.to_dict() for x in self.ranked[:top]],
-            "pareto": [x.to_dict() for x in self.pareto],
-            "failures": dict(self.failed),
-            "reused": self.reused,
-            "sensitivity": self.sensitivity(),
-            "sampler": self.sampler,
-            "axes": {n: list(values) for n, values in self.axes.items()},
-            "notes": list(self.notes),
         }
 
     def html(self, path: str | Path) -> None:

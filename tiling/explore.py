@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ def explore(
         sweep = _Sweep(task, points, objective, Budget(budget, seconds), crew, kept, report)
         found = sweep.run(sampler, seed)
         out = sweep.exploration(found, clock.perf_counter() - begin)
-        kept.describe(sweep.name, out)
+        out = sweep.described(out)
     if found.interrupted:
         raise Interrupted(out)
     return out
@@ -295,6 +295,12 @@ class _Sweep:
                 write()
             except StoreError as e:
                 self.lost = (str(e),)
+
+    def described(self, out: Exploration) -> Exploration:
+        """Keep how the sweep ended; with a note if the store has no room for that."""
+        before = self.lost
+        self._keep(lambda: self.store.describe(self.name, out))
+        return out if self.lost == before else replace(out, notes=(*out.notes, *self.lost))
 
     def exploration(self, found: Outcome, seconds: float) -> Exploration:
         refused = dict(self.refused)

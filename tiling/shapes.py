@@ -47,7 +47,7 @@ class Shapes:
             "op": self.op,
             "product": self.product,
             "cases": {
-                n: {**e.to_dict(), "sizes": self.sizes[n], "loss": self.losses.get(n)}
+                n: {**e.documented(), "sizes": self.sizes[n], "loss": self.losses.get(n)}
                 for n, e in self.explorations.items()
             },
             "single": self.single,

@@ -125,7 +125,10 @@ class Store:
         return [(json.loads(p), json.loads(r)) for p, r in found]
 
     def describe(self, sweep: str, found: Exploration) -> None:
-        """Keep what an exploration of this sweep says besides its points (`reading.py` has the way back)."""
+        """Keep what an exploration of this sweep says besides its points (`reading.py` has the way back).
+
+        Raises `StoreError` where the file cannot grow.
+        """
         from .reading import about
 
         try:
@@ -134,8 +137,9 @@ class Store:
                     "INSERT OR REPLACE INTO about VALUES (?, ?)", (f"sweep {sweep}", json.dumps(about(found)))
                 )
         except sqlite3.Error as e:
-            raise UsageError(
-                f"cannot write {self.path}: {e}; make room and run the same command again"
+            raise StoreError(
+                f"cannot write to {self.path} how the sweep ended: {e}; what was stored before is safe: make room and run "
+                "the same command again"
             ) from None
 
     def close(self) -> None:

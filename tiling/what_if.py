@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from ..simulator.device import current_device
 from ..simulator.errors import UsageError
+from ..simulator.products import load_product
 from .exploration import Exploration
 from .explore import explore
 
 
 @dataclass(frozen=True)
 class Variants:
-    """One sweep for each changed machine, the unchanged one first (its key is ())."""
+    """One sweep for each changed machine, the unchanged one first (its key is ()).
+
+    refused: machines that cannot be, and why: figures that have to change together, such as the numbers of cores.
+    """
 
     names: tuple[str, ...]
     explorations: dict[tuple[Any, ...], Exploration]
+    refused: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
     @property
     def usual(self) -> Exploration:
@@ -27,10 +33,14 @@ class Variants:
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile explore OP --what-if NAME=V1,V2 --json`."""
         rows = [
-            {"set": dict(zip(self.names, key, strict=False)), **e.to_dict()}
+            {"set": dict(zip(self.names, key, strict=False)), **e.documented()}
             for key, e in self.explorations.items()
         ]
-        return {"op": self.usual.op, "product": self.usual.product, "case": self.usual.case, "variants": rows}
+        refused = [
+            {"set": dict(zip(self.names, key, strict=True)), "why": why} for key, why in self.refused.items()
+        ]
+        head = {"op": self.usual.op, "product": self.usual.product, "case": self.usual.case}
+        return {**head, "variants": rows, "refused": refused}
 
     def __str__(self) -> str:
         from ..simulator.views import show
@@ -41,14 +51,37 @@ class Variants:
 def what_if(what: Any, changes: Mapping[str, Sequence[Any]], **options: Any) -> Variants:
     """Explore on the product as it is, and with every combination of the values of its figures.
 
+    A combination that cannot be, such as more Vector cores than the Cube cores have, is listed and left out.
+
     changes: name of a figure ("buffers.ub", "memory.bandwidth_tb_per_s", "cores.cube_cores") -> values. options: of
     `explore`.
     """
     if not changes or not all(changes.values()):
         raise UsageError("what-if needs figures of the product with values, such as buffers.ub=128KiB,256KiB")
     overrides = dict(options.pop("overrides", None) or {})
+    machines = {
+        values: {**overrides, **dict(zip(changes, values, strict=True))}
+        for values in itertools.product(*changes.values())
+    }
+    refused = _refused(options.get("product"), machines)
     explorations = {(): explore(what, overrides=overrides, **options)}
-    for values in itertools.product(*changes.values()):
-        changed = {**overrides, **dict(zip(changes, values, strict=True))}
-        explorations[values] = explore(what, overrides=changed, **options)
-    return Variants(tuple(changes), explorations)
+    for values, changed in machines.items():
+        if values not in refused:
+            explorations[values] = explore(what, overrides=changed, **options)
+    return Variants(tuple(changes), explorations, refused)
+
+
+def _refused(
+    product: str | None, machines: Mapping[tuple[Any, ...], Mapping[str, Any]]
+) -> dict[tuple[Any, ...], str]:
+    """Machines that cannot be, and why. Raises `UsageError` if none of them can."""
+    name = product or current_device().product.name
+    found: dict[tuple[Any, ...], str] = {}
+    for values, changed in machines.items():
+        try:
+            load_product(name, overrides=changed)
+        except UsageError as e:
+            if len(found) + 1 == len(machines):
+                raise
+            found[values] = str(e).splitlines()[0]
+    return found

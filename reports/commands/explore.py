@@ -219,20 +219,30 @@ def _one(request: Request) -> None:
 
 
 def _show_one(request: Request, found: Exploration) -> None:
-    from ascendtile.reports.console import note, show, show_json
+    from ascendtile.reports.console import show, show_json
     from ascendtile.reports.explore_export import as_csv
     from ascendtile.reports.explore_view import exploration_page
 
     if request.as_json:
-        show_json(found.to_dict(request.top))
+        show_json(found.documented(request.top))
     elif request.export == "csv":
         click.echo(as_csv(found), nl=False)
-        for words in found.notes:
-            note(words)
     elif request.export == "json":
         show_json(found.to_dict(len(found.found)))
     else:
         show(exploration_page(found, request.top))
+        return
+    _notes(found)
+
+
+def _notes(found: Exploration) -> None:
+    """What the data on standard output has no place for."""
+    from ascendtile.reports.console import note
+
+    for message, count in found.failed.items():
+        note(f"{count:,} tilings failed: {message}")
+    for words in found.notes:
+        note(words)
 
 
 def _cases(request: Request, cases: str) -> None:

@@ -58,7 +58,8 @@ def test_the_answer_is_that_of_brute_force():
 
 
 def test_json_is_as_documented():
-    data = explore("matmul", case=SIZES, dtype="float16", space=FEW).to_dict()
+    found = explore("matmul", case=SIZES, dtype="float16", space=FEW)
+    data = found.documented(3)
     again = json.loads(json.dumps(data, allow_nan=False))
     documented = [
         "op",
@@ -73,9 +74,15 @@ def test_json_is_as_documented():
         "optimal",
     ]
     documented += ["proof", "best", "top", "pareto"]
-    assert list(again)[: len(documented)] == documented
+    assert list(again) == documented
     assert set(again["space"]) == {"size", "legal", "refused"}
-    assert {"tiling", "time_us", "bound", "errors", "ub_peak_bytes"} <= set(again["best"])
+    for one in (again["best"], *again["top"], *again["pareto"]):
+        assert list(one) == ["tiling", "time_us", "bound", "errors", "ub_peak_bytes"]
+    assert len(again["top"]) == 3
+    whole = json.loads(json.dumps(found.to_dict(3), allow_nan=False))
+    assert {n: x for n, x in whole.items() if n in again and n not in ("best", "top", "pareto")} == {
+        n: x for n, x in again.items() if n not in ("best", "top", "pareto")
+    }
     assert again["space"]["size"] == again["space"]["legal"] + sum(again["space"]["refused"].values())
     assert again["failed"] == 0
 
@@ -252,6 +259,18 @@ def test_what_if_the_machine_were_another():
                  tiling=found.explorations[(0.1,)].best.point)  # fmt: skip
     assert own.time_us == slow
     json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_machines_that_cannot_be_are_listed():
+    changes = {"cores.cube_cores": (10, 20), "cores.vector_cores": (20, 40)}
+    found = what_if("matmul", changes, case=SIZES, dtype="float16", space=FEW)
+    assert list(found.explorations) == [(), (10, 20), (20, 40)]
+    assert list(found.refused) == [(10, 40), (20, 20)]
+    assert all("change both together" in why for why in found.refused.values())
+    assert len(found.to_dict()["refused"]) == 2
+    assert "left out" in str(found)
+    with pytest.raises(UsageError, match="change both together"):
+        what_if("matmul", {"cores.cube_cores": (10, 11)}, case=SIZES, dtype="float16", space=FEW)
 
 
 def test_two_tilings_pipe_by_pipe():

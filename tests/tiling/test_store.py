@@ -131,3 +131,32 @@ def test_a_sweep_goes_on_when_its_store_is_full(tmp_path, monkeypatch):
     assert found.optimal
     assert found.notes == ("cannot write: disk is full",)
     assert found.to_dict()["notes"] == ["cannot write: disk is full"]
+
+
+def test_a_sweep_goes_on_when_the_file_cannot_grow(tmp_path, monkeypatch):
+    """A real limit on the size of files, from when the store is open: rows, and the words at the end, do not get in."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    really = Store._open
+
+    def opened(self):
+        really(self)
+        if self.path is not None:
+            size = self.path.with_name(f"{self.path.name}-wal").stat().st_size
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+
+    monkeypatch.setattr(Store, "_open", opened)
+    sizes, space = (
+        {"m": 96, "n": 64, "k": 128},
+        {"block_m": (16, 48), "block_n": 64, "block_k": 64, "group": 1},
+    )
+    try:
+        found = explore("matmul", case=sizes, dtype="float16", space=space, store=tmp_path / "s.sqlite")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert found.optimal
+    assert len(found.notes) == 1
+    assert "what was stored before is safe" in found.notes[0]
+    monkeypatch.setattr(Store, "_open", really)
+    again = explore("matmul", case=sizes, dtype="float16", space=space, store=tmp_path / "s.sqlite")
+    assert (again.found, again.notes) == (found.found, ())

@@ -84,8 +84,12 @@ class KernelProblem:
 
     def __getstate__(self) -> dict[str, Any]:
         """For a cluster: the kernel by its name, since `jit` has taken the place of the function; triton's name first."""
-        shim = _Shim(isinstance(self.kernel, triton_kernel.JITFunction))
-        return {"shim": shim, **self.__dict__, "kernel": name_of(self.kernel)}
+        shim, module, name = self.wanted()
+        return {"shim": _Shim(shim), **self.__dict__, "kernel": (module, name)}
+
+    def wanted(self) -> tuple[bool, str, str]:
+        """What `imported` takes on a worker: whether as triton's, the kernel's module and name."""
+        return (isinstance(self.kernel, triton_kernel.JITFunction), *name_of(self.kernel))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         del state["shim"]
@@ -107,6 +111,12 @@ def _installed(needed: bool) -> None:
         from ..simulator import triton_shim
 
         triton_shim.install()
+
+
+def imported(shim: bool, module: str, name: str) -> bool:
+    """Whether there is a kernel of that name here. Raises what importing it raises."""
+    _installed(shim)
+    return _named(module, name) is not None
 
 
 def name_of(kernel: Any) -> tuple[str, str]:

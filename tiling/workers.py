@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ..simulator.errors import RunError, UsageError
 from .evaluate import Evaluation, Problem, engine_version
-from .kernel_problem import KernelProblem, name_of
+from .kernel_problem import KernelProblem, imported, name_of
 from .space import Point
 
 PIECE = (
@@ -103,6 +103,21 @@ class Cluster:
                 "`dask scheduler` and `dask worker`, give --workers a number of processes, or --fallback to go on here"
             ) from None
         self._check()
+        if isinstance(problem, KernelProblem):
+            self._import(problem)
+
+    def _import(self, problem: KernelProblem) -> None:
+        """Workers and scheduler import the kernel by its name: what that misses is said here, dask has no words for it."""
+        needed = problem.wanted()
+        try:
+            self.client.run(imported, *needed)
+            self.client.run_on_scheduler(imported, *needed)
+        except (ImportError, AttributeError) as e:
+            self.client.close()
+            raise UsageError(
+                f"the cluster cannot import {needed[1]} ({type(e).__name__}: {e}); put it where scheduler and workers look "
+                "for modules (PYTHONPATH) and start them again, or give workers a number of processes"
+            ) from None
 
     def _check(self) -> None:
         """All workers must run this version: others would give other numbers."""
@@ -110,10 +125,12 @@ class Cluster:
         odd = [w for w, version in found.items() if version != engine_version()]
         if odd or not found:
             self.client.close()
-            what = (
-                f"worker {odd[0]} runs another version of ascendtile" if odd else "the cluster has no workers"
+            raise UsageError(
+                f"worker {odd[0]} runs another version of ascendtile; install the same one everywhere and start "
+                "`dask worker` again"
+                if odd
+                else "the cluster has no workers; start some with `dask worker` and the address of the scheduler"
             )
-            raise UsageError(f"{what}; install the same one everywhere and start `dask worker` again")
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         from distributed import KilledWorker
@@ -125,6 +142,11 @@ class Cluster:
                 yield from future.result()
         except KilledWorker as e:
             raise RunError(f"the cluster lost every worker that tried some points: {e}") from None
+        except (RuntimeError, ImportError) as e:  # of a scheduler, or a worker that came later
+            raise UsageError(
+                f"the cluster does not take the work: {' '.join(str(e).split())[:200]}; scheduler and workers need the same "
+                "ascendtile, and the modules of the kernel and of its grid"
+            ) from None
         finally:
             self.client.cancel(futures)
 

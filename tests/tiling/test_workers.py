@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import signal
@@ -15,6 +16,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels.combine import zero_fill
+from ascendtile.simulator import triton_shim
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.tiling import explore
 from ascendtile.tiling.evaluate import Evaluation, OperatorProblem
@@ -118,6 +120,52 @@ def test_a_kernel_travels_to_a_cluster_by_its_name(cluster):
         workers=cluster.scheduler_address,
     )
     assert there.found == here.found
+
+
+TRITON_KERNEL = """
+import triton
+import triton.language as tl
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": b}, num_warps=4) for b in (256, 1024, 4096)], key=["n"])
+@triton.heuristics({"EVEN": lambda a: a["n"] % a["BLOCK"] == 0})
+@triton.jit
+def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = None if EVEN else at < n
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=mask) * 2.0, mask=mask)
+"""
+
+
+def test_a_triton_kernel_travels_with_its_tuners(cluster, tmp_path, monkeypatch):
+    """Workers have no triton: what stands in for it is installed there before the kernel's module is imported."""
+    (tmp_path / "kernel_of_a_test.py").write_text(TRITON_KERNEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    triton_shim.install()
+    try:
+        double = importlib.import_module("kernel_of_a_test").double
+        data = sim.shape((100_000,), "float16")
+        args = {"x_ptr": data, "y_ptr": data, "n": 100_000}
+        call, where = {"grid": lambda a: (-(-a["n"] // a["BLOCK"]),)}, str(tmp_path)
+        here = explore(double, args, **call)
+        with distributed_client(cluster) as client:
+            with pytest.raises(
+                UsageError, match=r"the cluster cannot import kernel_of_a_test .*No module named"
+            ):
+                explore(double, args, workers=cluster.scheduler_address, **call)
+            client.run(lambda: sys.path.insert(0, where))
+            there = explore(double, args, workers=cluster.scheduler_address, **call)
+            client.run(lambda: sys.path.remove(where))
+    finally:
+        triton_shim.uninstall()
+        sys.modules.pop("kernel_of_a_test", None)
+    assert here.legal == here.evaluated == 3
+    assert there.found == here.found
+    assert there.proof == here.proof
+
+
+def distributed_client(cluster):
+    return pytest.importorskip("distributed").Client(cluster.scheduler_address, set_as_default=False)
 
 
 def test_a_kernel_without_a_name_cannot_travel():

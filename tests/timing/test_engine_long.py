@@ -50,7 +50,7 @@ long = st.tuples(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(machines(channels=0), long)
 def test_a_long_program_equals_the_reference(machine: Machine, size: tuple[int, int, int, int]) -> None:
     records, programs, far, seed = size
@@ -58,7 +58,7 @@ def test_a_long_program_equals_the_reference(machine: Machine, size: tuple[int, 
     agree(simulate(machine, groups, ROWS), Reference(machine, groups), 0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(machines(), long)
 def test_a_long_program_with_transfers_agrees_with_the_reference(
     machine: Machine, size: tuple[int, int, int, int]

@@ -18,6 +18,9 @@ from .exploration import Found, cost
 from .space import Point, Space
 
 BATCH = 32
+EVERY_POINT = (
+    512  # a batch where all points are looked at anyway: workers wait for each other at the end of one
+)
 Evaluate = Callable[[list[Point]], Iterator[Evaluation]]
 Report = Callable[[int, int, float], None]
 UNITS = {"time": " us", "error": "", "ub": " bytes"}
@@ -63,9 +66,9 @@ class Budget:
     def late(self, begin: float) -> bool:
         return self.seconds is not None and clock.perf_counter() - begin >= self.seconds
 
-    def room(self, points: int) -> int:
+    def room(self, points: int, most: int = BATCH) -> int:
         """Points of the next batch."""
-        return BATCH if self.points is None else max(1, min(BATCH, self.points - points))
+        return most if self.points is None else max(1, min(most, self.points - points))
 
 
 def search(
@@ -92,7 +95,8 @@ def search(
                 stopped = True
                 break
             end = _front(ordered, len(order), best)
-            stop = min(out.looked + budget.room(out.looked), max(out.looked + 1, end))
+            room = budget.room(out.looked, EVERY_POINT if ordered is None else BATCH)
+            stop = min(out.looked + room, max(out.looked + 1, end))
             points = [space.point(int(k)) for k in order[out.looked : stop]]
             for point, evaluation in zip(points, evaluate(points), strict=True):
                 out.add(point, evaluation)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
 from typing import Any, Protocol
 
 from ..simulator.errors import RunError, UsageError
@@ -54,7 +55,9 @@ class Processes:
         self.pool = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
-        # Forked processes inherit the problem: a kernel or grid need not be importable by name.
+        # Forked processes inherit the problem: a kernel or grid need not be importable by name. They inherit modules, too:
+        # to import what times a launch takes each of them as long as ten evaluations.
+        import_module("..simulator.timing.estimate", __package__)
         way = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
         context = multiprocessing.get_context(way)
         return ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(self.problem,))

@@ -23,9 +23,10 @@ from .space import Point, Space
 SAMPLERS = ("random", "tpe", "nsga2")
 BATCH = 16
 USUAL_POINTS = 1000  # where no budget is given
-FRUITLESS = 200  # batches in a row without a point that is new and legal
+FRUITLESS = 16  # batches in a row without a point that is new and legal
 REPRODUCES = 24  # NSGA-II: members of a generation
-STUCK = 4  # batches in a row without such a point, after which points are drawn evenly
+STUCK = 4  # batches in a row without such a point, after which points are drawn evenly, WIDE at a time
+WIDE = 256  # rules and bounds of many points take hardly longer than those of a few
 SHARES = {
     "tpe": 32,
     "nsga2": 2,
@@ -229,11 +230,14 @@ class _Walk:
 
     def batch(self, count: int) -> None:
         """Ask for points, evaluate those that are new, tell what they are worth."""
-        asked, points = [], []
-        source = self.source if self.fruitless < STUCK else self.evenly
-        proposed = source.ask(count)
+        asked: list[Any] = []
+        points: list[Point] = []
+        stuck = self.fruitless >= STUCK
+        proposed = self.evenly.ask(WIDE) if stuck else self.source.ask(count)
         self._look([p for _, p in proposed])
         for trial, point in proposed:
+            if len(points) == count:
+                break
             number = self.space.number(point)
             answer = self._known(number)
             if answer is not False:

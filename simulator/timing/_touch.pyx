@@ -33,12 +33,31 @@ cdef struct Level:  # L2: see `touch`
     int64_t head, tail, most
 
 
+cdef inline bint touch_held(uint32_t* stamps, int64_t n, int64_t clock, int64_t room) noexcept nogil:
+    """Read n lines if L2 holds all of them: two loops without branches, which become vector code."""
+    cdef uint32_t least = <uint32_t>(max(<int64_t>1, clock - room) << 1)
+    cdef uint32_t now = <uint32_t>(clock << 1)
+    cdef uint32_t missing = 0
+    cdef int64_t k
+    for k in range(n):
+        missing |= stamps[k] < least
+    if missing:
+        return False
+    for k in range(n):
+        stamps[k] = now | (stamps[k] & 1)
+    return True
+
+
 cdef inline void mark(
     const Access* x, Level* level, int64_t tile, int64_t first, int64_t last
 ) noexcept nogil:
     """Touch lines first..last."""
     cdef int64_t line
     cdef uint32_t dirty
+    if last - first >= 3 and not x.write:
+        if touch_held(x.stamps + first, last - first + 1, level.clock, level.room):
+            x.total[tile] += (last - first + 1) * x.weight
+            return
     for line in range(first, last + 1):
         dirty = x.stamps[line] & 1
         if x.stamps[line] == 0 or level.clock - (x.stamps[line] >> 1) > level.room:
@@ -52,21 +71,43 @@ cdef inline void mark(
     x.total[tile] += (last - first + 1) * x.weight
 
 
+cdef inline int joined(
+    const int64_t* strides, const int64_t* lows, const int64_t* highs, int64_t* at, int64_t* n
+) noexcept nogil:
+    """Outer axes that are left when those that go on where the run of n elements at `at` ends are in it."""
+    cdef int left = 4
+    while left > 0:
+        if highs[left - 1] - lows[left - 1] != 1 and strides[left - 1] != n[0]:
+            break
+        left -= 1
+        at[0] += lows[left] * strides[left]
+        n[0] *= highs[left] - lows[left]
+    return left
+
+
 cdef void touch_tile(const Access* x, Level* level, int64_t tile) noexcept nogil:
     """Touch all lines of a tile."""
     cdef const int64_t* strides = x.strides + tile * x.stride_step
     cdef const int64_t* lows = x.lows + tile * x.low_step
     cdef const int64_t* highs = x.highs + tile * x.high_step
-    cdef int64_t a, b, c, d, at, i, n = highs[4] - lows[4]
-    if n <= 0:
-        return
-    for a in range(lows[0], highs[0]):
-        for b in range(lows[1], highs[1]):
-            for c in range(lows[2], highs[2]):
-                for d in range(lows[3], highs[3]):
-                    at = x.starts[tile] + a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]
-                    at += lows[4] * strides[4]
-                    if strides[4] == 1 or n == 1:
+    cdef int64_t n = highs[4] - lows[4], begin = x.starts[tile] + lows[4] * strides[4]
+    cdef int64_t a, b, c, d, at, i
+    cdef int64_t[4] low, high
+    cdef int k, left = 4
+    for k in range(5):
+        if highs[k] <= lows[k]:
+            return
+    if strides[4] == 1 or n == 1:
+        left = joined(strides, lows, highs, &begin, &n)
+    for k in range(4):
+        low[k] = lows[k] if k < left else 0
+        high[k] = highs[k] if k < left else 1
+    for a in range(low[0], high[0]):
+        for b in range(low[1], high[1]):
+            for c in range(low[2], high[2]):
+                for d in range(low[3], high[3]):
+                    at = begin + a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3]
+                    if strides[4] == 1 or n == 1 or left < 4:
                         mark(
                             x,
                             level,

@@ -136,3 +136,23 @@ def test_cores_that_read_the_same_addresses_share_what_one_part_of_l2_serves():
     served = cores * 2 * n / P.number("l2.same_address_bytes_per_cycle")
     assert times[0] == pytest.approx(served, rel=0.05)
     assert times[1] < 0.6 * times[0]
+
+
+@settings(deadline=None)
+@given(st.integers(8, 40), st.data(), st.sampled_from((1, 2, 4, 8, 32)), st.integers(1, 4))
+def test_rows_that_go_on_where_the_last_one_ends_are_one_run(count, data, row, planes):
+    """A tile of blocks of channels has rows of 32 bytes: four of them are one line, not four."""
+    known = data.draw(st.integers(0, count))
+    n = count * LINE // 4
+    apart = n + LINE // 4
+    shares = []
+    for inner in ((n,), (n // row, row)):
+        cache, x = FirstTouch(), tensor(planes * (count + 1) + 1)
+        for plane in range(planes):
+            if known:
+                cache.share(x, lines_of(x, plane * (count + 1), known))
+        strides = (apart, 1) if len(inner) == 1 else (apart, row, 1)
+        shares.append(cache.share(x, Region(x, Affine(0, strides, (planes, *inner)), None, 1))[0])
+    assert shares[0] == shares[1]
+    if 3 <= planes * known <= planes * count - 3:
+        assert shares[0] == pytest.approx(1 - known / count) or shares[0] == 0.0

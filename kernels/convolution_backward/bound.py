@@ -45,6 +45,8 @@ SETTINGS = (
     "base_k",
     "strategy",
     "taps",
+    "image_layout",
+    "filter_layout",
 )  # what decides geometry and cuts
 IMAGE = ("taps", "block_m", "block_p", "block_k", "buffers", "cores")
 WEIGHT = ("weight_m", "weight_n", "weight_p", "buffers", "cores")
@@ -54,6 +56,8 @@ AROUND = (
     "taps",
     "buffers",
     "combine",
+    "image_layout",
+    "filter_layout",
 )  # of launches before and after the products
 PRODUCTS = (image_tiles, image_windows, weight_tiles, both_gradients)
 

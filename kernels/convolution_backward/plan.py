@@ -84,6 +84,10 @@ class Maker:
         self.tiling = self.chosen.knobs
         if self.patches:
             self.tiling["taps"] = "patch"
+        rows = self.patches or (knobs["image_layout"] == "NHWC" and not self.vendor)
+        matrices = self.merging.extent > 1 or (knobs["filter_layout"] == "ND" and not self.vendor)
+        self.tiling["image_layout"] = "NHWC" if rows else "NC1HWC0"
+        self.tiling["filter_layout"] = "ND" if matrices else "FRACTAL_Z"
         self.written: ty.DType | None = None  # type in which grad_input leaves L0C, if not that of the mode
         self.first = Preparation(self.product)
         self.before: list[Step] = []
@@ -118,7 +122,7 @@ class Maker:
             rows = self.workshop.tensor(shape, self.compute)
             if c0:
                 self.first.image(source, rows)
-            elif wide:
+            elif wide and self.patches:
                 self.before.append(patches_step(source, rows, self.unfolded, self.product))
             else:
                 self.before.append(rows_step(source, rows, source.shape[1], self.product))
@@ -128,12 +132,12 @@ class Maker:
     @property
     def c0(self) -> int:
         """Channels of a block of images, or 0: rows of all channels."""
-        return 0 if self.patches else 32 // self.compute.itemsize
+        return 0 if self.tiling["image_layout"] == "NHWC" else 32 // self.compute.itemsize
 
     @property
     def weight_c0(self) -> int:
         """Channels of a block of weights, or 0: matrices as they are."""
-        return 0 if self.merging.extent > 1 else 32 // self.compute.itemsize
+        return 0 if self.tiling["filter_layout"] == "ND" else 32 // self.compute.itemsize
 
     def weight_blocks(self) -> Tensor:
         """The weight, tap by tap, as what makes grad_input reads it."""
@@ -141,6 +145,10 @@ class Maker:
         blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), self.compute)
         if self.weight_c0:
             self.first.weight(self.tensors["weight"], blocks, g, m, self.weight_c0)
+        elif self.dense:
+            taps = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
+            weight = _seen_as(self.tensors["weight"], (m.count, m.narrow * m.wide, g.taps), self.workshop)
+            self.before.append(rows_step(weight, taps, taps.shape[2], self.product))
         else:
             self.before.append(clear_step(blocks, self.product))
             self.before.append(blocks_step(self.tensors["weight"], blocks, g, m, self.product))

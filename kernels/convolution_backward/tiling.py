@@ -26,6 +26,18 @@ PARAMETERS = (
         ("auto", "window", "reload", "patch"),
         "taps of grad_input as windows of an image in L1, loaded one by one, or as channels of whole patches",
     ),
+    choice(
+        "image_layout",
+        "auto",
+        ("auto", "NC1HWC0", "NHWC"),
+        "both images in memory: blocks of 32 bytes of channels, or rows of all channels, cut into blocks on the way to L1",
+    ),
+    choice(
+        "filter_layout",
+        "auto",
+        ("auto", "FRACTAL_Z", "ND"),
+        "the weight in memory: blocks of 32 bytes, or a matrix for each tap, cut into blocks on the way to L1",
+    ),
     integer("block_m", None, 1, None, "channels of a tile of grad_input"),
     integer("block_p", None, 1, None, "positions of a tile of grad_input"),
     integer("block_k", None, 1, None, "channels of a step of its sums"),
@@ -108,6 +120,11 @@ def choose(
     return Tiling(out, tile, step)
 
 
+def one_tap_each(image: Image) -> bool:
+    """Whether each of several phases meets one tap of a plane: a window keeps nothing, and phases apart share cores."""
+    return len(image.planes) > 1 and all(h * w <= 1 for _, h, w, _, _ in image.planes)
+
+
 def has_windows(g: Geometry) -> bool:
     """Whether all phases meet some tap of each plane, and are not too many to be unrolled."""
     phases = [a.phases(not g.transposed) for a in g.axes]
@@ -128,6 +145,8 @@ def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float
     ways = ("window", "reload") if has_windows(image.geometry) else ("reload",)
     if out["taps"] in ways:
         ways = (out["taps"],)
+    elif out["launches"] == "apart" and one_tap_each(image):
+        ways = ("reload",)
     best: tuple[float, float, Any] | None = None
     for rows, tile in _image_tiles(image, out, rates):
         rounds = -(-image.tiles(rows, tile) // rates.cores)

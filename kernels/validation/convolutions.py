@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ... import simulator as sim
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.run import Launch
+from ..convolution import convolution
 from ..convolution_backward import convolution_backward
 from .registry import Prediction, predicts
 from .settings import BYTES, NAMES, Settings, dtypes_of, roofline_us
@@ -19,6 +20,7 @@ from .trying import words
 
 CUBE_KERNELS = ("image_windows", "image_tiles", "weight_tiles")
 TRIED: dict[str, tuple[dict[str, Any], ...]] = {
+    "forward": ({}, {"taps": "reload"}),
     "image": ({}, {"taps": "reload"}),
     "weight": ({}, *({"weight_parts": n} for n in (1, 2, 4, 8))),
 }
@@ -48,17 +50,7 @@ def _backward(row: Row) -> Prediction:
 
 @predicts("conv2d")
 def _forward(row: Row) -> Prediction:
-    """With stride 1 the gradient of the input of a convolution with turned weights: the same products."""
-    s = _sizes(row)
-    if s.stride != 1:
-        raise UsageError(f"{row.id}: a forward convolution of stride {s.stride}; only stride 1 is predicted")
-    turned = s._replace(c_in=s.c_out, c_out=s.c_in, size=s.out, padding=s.taps - 1 - s.padding)
-    found = _best(row, turned, "image")
-    return Prediction(
-        found.value,
-        found.roofline,
-        f"as the gradient of an input with turned weights, without bias; {found.note}",
-    )
+    return _best(row, _sizes(row), "forward")
 
 
 def _sizes(row: Row) -> Sizes:
@@ -89,21 +81,22 @@ def _best(row: Row, s: Sizes, what: str) -> Prediction:
 
 def _time(row: Row, s: Sizes, what: str, knobs: dict[str, Any]) -> float:
     settings, kind = Settings(row), NAMES[dtypes_of(row)[0][0]]
-    tensors = (
-        sim.shape((s.n, s.c_out, s.out, s.out), kind),
-        sim.shape((s.n, s.c_in, s.size, s.size), kind),
-        sim.shape((s.c_out, s.c_in, s.taps, s.taps), kind),
-    )
+    dy = sim.shape((s.n, s.c_out, s.out, s.out), kind)
+    x = sim.shape((s.n, s.c_in, s.size, s.size), kind)
+    weight = sim.shape((s.c_out, s.c_in, s.taps, s.taps), kind)
+    same: dict[str, Any] = {
+        "stride": s.stride,
+        "padding": s.padding,
+        "cube_math_type": "USE_HF32" if settings.text("hf32") else "KEEP_DTYPE",
+        "tiling": {"cores": settings.number("cores"), **knobs},
+        "values": False,
+    }
     with sim.device(**settings.device_options()):
-        found = convolution_backward(
-            *tensors,
-            stride=s.stride,
-            padding=s.padding,
-            output_mask=(what == "image", what == "weight", False),
-            cube_math_type="USE_HF32" if settings.text("hf32") else "KEEP_DTYPE",
-            tiling={"cores": settings.number("cores"), **knobs},
-            values=False,
-        )
+        if what == "forward":
+            found = convolution(x, weight, **same)
+        else:
+            mask = (what == "image", what == "weight", False)
+            found = convolution_backward(dy, x, weight, output_mask=mask, **same)
     return sum(x.time_us for x in found.launches if _on_cube(x))
 
 

@@ -265,6 +265,49 @@ def test_the_automatic_way_is_the_fastest_or_within_5_percent(case):
     assert microseconds("auto") <= 1.05 * min(microseconds("window"), microseconds("reload"))
 
 
+# -- layouts -----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    problems(),
+    st.integers(0, 99),
+    st.sampled_from(["NC1HWC0", "NHWC"]),
+    st.sampled_from(["FRACTAL_Z", "ND"]),
+    st.sampled_from([np.float16, np.float32]),
+)
+def test_layouts_change_no_bit(problem, seed, image, weight, dtype):
+    if not problem.possible:
+        return
+    g = np.random.default_rng(seed)
+    arrays = {n: g.standard_normal(s).astype(dtype) for n, s in problem.shapes.items()}
+    layouts = {"image_layout": image, "filter_layout": weight}
+    want, found = (
+        convolution_backward(**arrays, **problem.options, tiling=t, time=False, errors=False).outputs
+        for t in ({}, layouts)
+    )
+    for n, x in want.items():
+        np.testing.assert_array_equal(found[n], x)
+
+
+def test_layouts_have_launches_of_their_own_and_are_told():
+    """Rows and matrices are made by launches of their own, and turned into blocks row by row on the way to L1."""
+    plain, rows, matrices = (
+        run_op(OP, "resnet50-l4-3x3", "float16", A2, values=False, tiling=t)
+        for t in ({}, {"image_layout": "NHWC"}, {"filter_layout": "ND"})
+    )
+    told = [(r.tiling["image_layout"], r.tiling["filter_layout"]) for r in (plain, rows, matrices)]
+    assert told == [("NC1HWC0", "FRACTAL_Z"), ("NHWC", "FRACTAL_Z"), ("NC1HWC0", "ND")]
+    made = [[x.kernel for x in r.launches].count("to_rows") for r in (plain, rows, matrices)]
+    assert made == [0, 2, 1]
+    assert plain.time_us < min(rows.time_us, matrices.time_us)
+    refused = run_op(
+        OP, "tiny", "float16", A2, values=False, tiling={"strategy": "vendor", "image_layout": "NHWC"}
+    )
+    assert refused.tiling["image_layout"] == "NC1HWC0"
+    assert any("image_layout=NHWC was asked for" in w for w in refused.warnings)
+
+
 # -- the vendor's strategy ---------------------------------------------------------------------------------------------
 
 # (input, weight, gradOutput, stride, padding) and baseM, baseN, baseK that the vendor's rule gives in 16 bits.

@@ -87,7 +87,8 @@ def _buffer(b: Buffer) -> dict[str, Any]:
         | {"bytes": v.bytes, "copies": v.copies}
         for v in b.peak
     ]
-    return {"peak_bytes": b.peak_bytes, "capacity_bytes": b.capacity_bytes, "peak": peak}
+    sizes = {"peak_bytes": b.peak_bytes, "placed_bytes": max(b.peak_bytes, b.placed_bytes)}
+    return sizes | {"capacity_bytes": b.capacity_bytes, "peak": peak}
 
 
 def _line(x: LineCost) -> dict[str, Any]:

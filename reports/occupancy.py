@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ascendtile.reports import words
 from ascendtile.simulator.run import Buffer, Launch
 
 MOST_POINTS = 4000  # what a page can show
@@ -26,6 +27,14 @@ def over_time(launch: Launch, buffer: Buffer) -> tuple[list[tuple[float, int]], 
 def held(buffer: Buffer) -> list[tuple[float, int]]:
     """`buffer.held` in the order of time: a record may be anybody's."""
     return sorted((c, max(0, size)) for c, size in buffer.held if 0 <= c < math.inf)[:MOST_POINTS]
+
+
+def peak_words(buffer: Buffer) -> str:
+    """What has to fit, and what is taken where there is more room than that."""
+    peak = f"{words.kib(buffer.peak_bytes)} of {words.kib(buffer.capacity_bytes)} KiB at the peak"
+    if buffer.placed_bytes <= buffer.peak_bytes:
+        return peak
+    return f"{peak}, spread over {words.kib(buffer.placed_bytes)} as there is room"
 
 
 def told_core(launch: Launch) -> int:

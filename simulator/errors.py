@@ -51,7 +51,14 @@ class RunError(AscendtileError, RuntimeError):
 
 
 class BufferOverflowError(RunError):
-    """The tiles alive at one point need more bytes than the buffer has."""
+    """The tiles alive at one point need more bytes than the buffer has.
+
+    space: the buffer. need_bytes, have_bytes: what they take and what there is. Empty and 0 where nobody asks for them.
+    """
+
+    def __init__(self, text: str, space: str = "", need_bytes: int = 0, have_bytes: int = 0) -> None:
+        super().__init__(text)
+        self.space, self.need_bytes, self.have_bytes = space, need_bytes, have_bytes
 
 
 class OutOfBoundsError(RunError):

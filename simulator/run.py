@@ -81,15 +81,19 @@ class LiveValue:
 
 @dataclass(frozen=True)
 class Buffer:
-    """peak_bytes: highest address used. peak: the values alive there, largest first. steps: bytes alive after each step of
-    the program, as (line, bytes). held: (cycle, bytes that hold a value from then on), on the core with most instructions
-    in the timeline and as far as that goes; empty where there is none, and of L0A and L0B."""
+    """peak_bytes: highest address used when the values are packed, which is what has to fit. peak: the values alive there,
+    largest first. steps: bytes alive after each step of the program, as (line, bytes). held: (cycle, bytes that hold a
+    value from then on), on the core with most instructions in the timeline and as far as that goes; empty where there is
+    none, and of L0A and L0B. placed_bytes: highest address used in fact, as values share no bytes where there is room; 0
+    where nobody says.
+    """
 
     peak_bytes: int
     capacity_bytes: int
     peak: tuple[LiveValue, ...] = ()
     steps: tuple[tuple[int, int], ...] = ()
     held: tuple[tuple[float, int], ...] = ()
+    placed_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from ascendtile.reports import words
 from ascendtile.reports.html.svg import Frame, el, steps
 from ascendtile.reports.html.writing import render
-from ascendtile.reports.occupancy import over_time
+from ascendtile.reports.occupancy import over_time, peak_words
 from ascendtile.simulator.run import Buffer, Launch
 
 KIB = 1024
@@ -31,7 +30,7 @@ def chart(launch: Launch, name: str, b: Buffer) -> Markup:
     y = frame.y(0.0, max(b.capacity_bytes, b.peak_bytes) / KIB * 1.08)
     path = steps([(x(c), y(size / KIB)) for c, size in points], y(0.0))
     limit = y(b.capacity_bytes / KIB)
-    label = f"{name}: {words.kib(b.peak_bytes)} of {words.kib(b.capacity_bytes)} KiB at the peak"
+    label = f"{name}: {peak_words(b)}"
     return frame.svg(
         label,
         frame.axes(x, y, axis, "KiB in use"),

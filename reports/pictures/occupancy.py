@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascendtile.reports import words
-from ascendtile.reports.occupancy import over_time
+from ascendtile.reports.occupancy import over_time, peak_words
 from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Run
@@ -41,6 +41,7 @@ def occupancy(run: Run) -> Figure:
                 xlabel=axis, ylabel="KiB in use", ylim=(0, max(b.capacity_bytes, b.peak_bytes) / 1024 * 1.14)
             )
             axes.set_title(
-                f"{words.clean(launch.kernel, 40)}: {words.clean(name, 20)}, {words.kib(b.peak_bytes)} KiB at the peak"
+                f"{words.clean(launch.kernel, 40)}: {words.clean(name, 20)}, {peak_words(b)}",
+                fontsize="medium",
             )
     return figure

@@ -24,6 +24,7 @@ from .cache import FirstTouch
 from .conflicts import KINDS, core_conflicts
 from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, simulate
+from .fewer_copies import place_with_fewer
 from .geometry import Definitions
 from .held import Points, held
 from .homes import L0C, L1, UB, Homes
@@ -33,7 +34,7 @@ from .line_costs import grade_shares, line_costs
 from .lints import grid_words, padded_rows
 from .lowered import Lowered, lowering
 from .machine import Wiring, launch_overhead_us, wire, with_memory_rate
-from .place import Placement, place
+from .place import Placement
 from .plan import Plan
 from .roofs import roofs
 from .shared_turns import shares_turns
@@ -161,7 +162,10 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
     if found is None:
         homes, limits = _homes(program, device.product)
         l0c = device.multibuffer_l0c
-        found = homes, place(program, homes, copies, limits, device.product.name, l0c, blocks, banks)
+        found = (
+            homes,
+            place_with_fewer(program, homes, copies, limits, device.product.name, l0c, blocks, banks),
+        )
         if len(program.placements) >= MAX_PLACEMENTS:
             program.placements.pop(next(iter(program.placements)))
         program.placements[key] = found

@@ -3,11 +3,13 @@
 Each dense value lives from its definition to its last use. A value that a loop carries keeps one buffer through the loop;
 an elementwise result may take over the buffer of an operand that dies there. A tile that is loaded or stored inside a
 loop gets `copies` buffers and keeps them through the loop, so that the next turn's transfer can overlap this turn's
-work. Buffers are packed largest first, each at the lowest offset that is free during its life.
+work. Buffers are packed largest first, each at the lowest offset that is free during its life; where there is room they
+then move apart (`sharing.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -18,6 +20,7 @@ from .buffer_place import explicit_slots
 from .geometry import TILE, accumulator_bytes, align, fractal_bytes, table_bytes, tile_bytes
 from .homes import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
+from .sharing import move_apart, transferred
 from .slots import Apart, Slot, find_clobbers, ledger, overflow, pack
 from .starts import BT
 from .strides import BlockByBlock
@@ -27,6 +30,8 @@ WHOLE_TURNS = (
     4  # turns of the banks from which on a buffer is rounded up to whole ones, if its tiles are to keep apart
 )
 BIAS_IN_L1 = -1  # in place of the number of an operand
+MANY = 2**31  # copies: as many as are asked for
+UNLIMITED: Mapping[str, int] = {}
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
 ELEMENTWISE = ("binary", "unary", "cast", "select", "fma")
 
@@ -62,16 +67,15 @@ class Placer:
         alignment: dict[str, int],
         l0c: bool = True,
         blocks: BlockByBlock = NONE,
-        ub: bool = True,
-        l1: bool = True,
+        most: Mapping[str, int] = UNLIMITED,
         banks: tuple[int, int] | None = None,
     ) -> None:
         self.program = program
         self.homes = homes
         self.definitions = homes.definitions
         self.copies = copies
-        self.l0c = l0c  # whether an accumulator may have several copies, too
-        self.ub, self.l1 = ub, l1  # whether tiles of UB, and of L1, may
+        # buffer -> the most copies that its tiles may have; a table has one
+        self.most = {UB: MANY, L1: MANY, L0C: MANY if l0c else 1, **most}
         self.banks = (
             banks  # turn and span of UB's banks, if tiles that are read together are to keep apart there
         )
@@ -94,9 +98,10 @@ class Placer:
         self.lines: list[int] = []
         self.tight = False
         self.turns: dict[int, tuple[int, int]] = {}  # of a slot with copies: its life within one turn
+        self.near: Apart | None = None
 
     def run(self, tight: bool = False) -> list[Slot]:
-        """All slots. tight: as little UB as the vendor's compiler needs, at the price of loads that wait for stores."""
+        """All slots, not packed yet. tight: as little UB as the vendor's compiler needs; loads wait for stores then."""
         self.tight = tight
         self._number(self.program.body)
         self._last_uses(self.program.body)
@@ -114,8 +119,7 @@ class Placer:
             *self.l1_copy.values(),
         ]
         live = list({id(s): s for s in every}.values())
-        for space in dict.fromkeys(s.space for s in live):
-            pack([s for s in live if s.space == space], self._apart() if space == UB else None)
+        self.near = self._apart()
         return live
 
     def _apart(self) -> Apart | None:
@@ -331,8 +335,9 @@ class Placer:
         size = align(self.leaving[op.id], self.alignment[UB])
         slot = self.spread_of[op.id] = Slot([], at, at, size, label=f"blocks of strided {op.kind}")
         slot.values = [v] if v is not None else []
-        if self.loops and self.ub and self._copies(self.loops[-1]) > 1:
-            slot.copies, slot.loop = self._copies(self.loops[-1]), self.loops[-1].id
+        copies = min(self._copies(self.loops[-1]), self.most[UB]) if self.loops else 1
+        if copies > 1:
+            slot.copies, slot.loop = copies, self.loops[-1].id
             slot.start, slot.end = self.spans[slot.loop]
 
     def _if_results(self, op: Op) -> None:
@@ -491,11 +496,11 @@ class Placer:
             or any(self.definitions.of(x) is None for x in slot.values)
         ):
             return  # carried, or made before the loop: one buffer
-        kept = not {UB: self.ub, L1: self.l1, L0C: self.l0c}.get(slot.space, False)  # a table has one of each
-        if slot.copies > 1 or (kept and not asked):
+        copies = asked or min(self._copies(loop), self.most.get(slot.space, 1))
+        if slot.copies > 1 or copies < 2:
             return
         self.turns[id(slot)] = slot.start, slot.end
-        slot.copies = asked or self._copies(loop)
+        slot.copies = copies
         slot.start, slot.end = begin, end
 
     def _share_with_stores(self) -> None:
@@ -521,22 +526,6 @@ class Placer:
         )
 
 
-CUBE_COPIES_ONLY = (
-    "tiles of UB have one copy: two do not fit, and in a kernel with products the vendor's compiler gives copies to L1 only "
-    "unless told otherwise (limit-mix-auto-multi-buffer-buffer)"
-)
-ONE_COPY_IN_L1 = (
-    "tiles of L1 have one copy: two do not fit. Assumed of the vendor's compiler, whose fused attention (tutorial 04) runs "
-    "at sizes whose second copies have no room"
-)
-# Whether UB and L1 have copies, in the order in which this is tried where all copies do not fit, and what is said of it.
-FEWER_COPIES = (
-    (False, True, (CUBE_COPIES_ONLY,)),
-    (True, False, (ONE_COPY_IN_L1,)),
-    (False, False, (CUBE_COPIES_ONLY, ONE_COPY_IN_L1)),
-)
-
-
 def place(
     program: Program,
     homes: Homes,
@@ -546,40 +535,33 @@ def place(
     l0c: bool = True,
     blocks: BlockByBlock = NONE,
     banks: tuple[int, int] | None = None,
+    most: Mapping[str, int] = UNLIMITED,
 ) -> Placement:
     """Buffers of all values. `limits`: buffer -> (capacity in bytes, alignment in bytes); l0c: L0C has copies, too.
     blocks: see `strides.py`. banks: turn and span of UB's banks, if tiles that one instruction reads together are to lie
-    half a turn apart; where that does not fit they are packed.
+    half a turn apart; where that does not fit they are packed. most: buffer -> the most copies of its tiles.
 
-    Raises `BufferOverflowError` when the values do not fit; a kernel with products may do with one copy in UB or L1 then.
+    Raises `BufferOverflowError` when the values do not fit.
     """
     alignment = {space: bytes_ for space, (_, bytes_) in limits.items()}
     if banks is not None:
         try:
             return _placed(
-                Placer(program, homes, copies, alignment, l0c, blocks, banks=banks), limits, device
+                Placer(program, homes, copies, alignment, l0c, blocks, most, banks), limits, device
             )
         except BufferOverflowError:
             pass
     try:
-        return _placed(Placer(program, homes, copies, alignment, l0c, blocks), limits, device)
+        return _placed(Placer(program, homes, copies, alignment, l0c, blocks, most), limits, device)
     except BufferOverflowError as e:
-        if copies > 1:
-            try:
-                return _placed(
-                    Placer(program, homes, copies, alignment, l0c, blocks), limits, device, tight=True
-                )
-            except BufferOverflowError:
-                pass
-        if not homes.has_dot or copies == 1:
+        if copies == 1 or most.get(UB) == 1:
             raise
-        for ub, l1, notes in FEWER_COPIES:
-            try:
-                fewer = Placer(program, homes, copies, alignment, l0c, blocks, ub, l1)
-                return replace(_placed(fewer, limits, device), notes=notes)
-            except BufferOverflowError:
-                continue
-        raise e from None
+        try:
+            return _placed(
+                Placer(program, homes, copies, alignment, l0c, blocks, most), limits, device, tight=True
+            )
+        except BufferOverflowError as shared:
+            raise (shared if shared.space != e.space else e) from None
 
 
 def _placed(
@@ -590,15 +572,21 @@ def _placed(
     for s in live:
         s.number = number
         number += s.copies
-    buffers, names = {}, placer.names()
+    buffers, names, moved = {}, placer.names(), transferred(placer)
     for space, (capacity, _) in limits.items():
         mine = [s for s in live if s.space == space]
+        near = placer.near if space == UB else None
+        pack(mine, near)
+        lines = placer.lines[: placer.position]
+        found = ledger(mine, capacity, lines, names)
+        if found.peak_bytes > capacity:
+            text = overflow(placer.program, space, found, device)
+            raise BufferOverflowError(text, space, found.peak_bytes, capacity)
+        move_apart(mine, capacity, moved, near)
         find_clobbers(mine)
-        if not mine and space != UB:
-            continue
-        buffers[space] = ledger(mine, capacity, placer.lines[: placer.position], names)
-        if buffers[space].peak_bytes > capacity:
-            raise BufferOverflowError(overflow(placer.program, space, buffers[space], device))
+        if mine or space == UB:
+            apart = ledger(mine, capacity, lines, names)
+            buffers[space] = replace(apart, peak_bytes=found.peak_bytes, placed_bytes=apart.peak_bytes)
     return Placement(
         tuple(live),
         placer.slot_of,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..frontend.program import Program, Value
@@ -32,21 +32,36 @@ class Slot:
         return self.size * self.copies
 
 
-def pack(slots: list[Slot], apart: Apart | None = None) -> None:
+def pack(
+    slots: list[Slot],
+    apart: Apart | None = None,
+    capacity: int = 0,
+    disturbs: Callable[[Slot, Slot], bool] | None = None,
+) -> None:
     """Offsets: largest first, each at the lowest place that no slot alive at the same time takes.
 
     apart: which slots one instruction reads together. Of the places half a turn of UB's banks from one of these, and the
     lowest, a slot takes the one at which the fewest meet it.
+    disturbs: whether two slots that are never alive together had better not share bytes either; they do where a slot would
+    end above `capacity` otherwise.
     """
     placed: list[Slot] = []
     for s in sorted(slots, key=lambda s: (-s.total, s.start, s.end)):
-        others = [p for p in placed if p.start <= s.end and s.start <= p.end]
+        others = [p for p in placed if alive_together(p, s)]
+        if disturbs is not None:
+            wider = [p for p in placed if alive_together(p, s) or disturbs(p, s)]
+            others = wider if _lowest(s, wider) + s.total <= capacity else others
         s.offset = _lowest(s, others)
         if apart is not None:
             near = [p for p in placed if (id(p), id(s)) in apart.pairs or (id(s), id(p)) in apart.pairs]
             places = {s.offset, *(_lowest(s, others, apart.turn, _half_away(s, p, apart)) for p in near)}
             s.offset = min(places, key=lambda o: (sum(apart.meet(s, o, p) for p in near), o))
         placed.append(s)
+
+
+def alive_together(a: Slot, b: Slot) -> bool:
+    """Whether their lives in the program overlap."""
+    return a.start <= b.end and b.start <= a.end
 
 
 @dataclass(frozen=True)

@@ -180,3 +180,76 @@ def test_a_kernel_with_products_does_with_one_copy_in_l1_where_two_do_not_fit(n,
     assert {v.copies for v in alive.values()} == {copies}
     assert any("tiles of L1 have one copy" in note for note in run.notes) == (copies == 1)
     assert run.buffers["L1"].peak_bytes <= run.buffers["L1"].capacity_bytes
+
+
+@pytest.mark.parametrize(("asked", "given"), [(1, 1), (2, 2), (3, 3), (4, 3), (8, 3)])
+def test_of_copies_in_l1_that_do_not_fit_the_most_that_do_are_given(asked, given):
+    """k and v of 160 x 256 fp16 are 80 KiB each: 480 KiB in three copies, and four are more than L1 has."""
+    n = 160
+    shape, rows = sim.shape((8 * n, 256), "float16"), sim.shape((16, 256), "float16")
+    out = sim.shape((16, 256), "float32")
+    with sim.device(multibuffer=asked):
+        run = two_operands.time((1,), rows, shape, shape, out, 8, M=16, N=n, D=256)
+    alive = [v for v in run.buffers["L1"].peak if v.bytes == n * 256 * 2]
+    assert {v.copies for v in alive} == {given}
+    said = [note for note in run.notes if note.startswith("tiles of L1")]
+    need = 4 * 2 * 81920 + (run.buffers["L1"].peak_bytes - 3 * 2 * 81920)
+    words = f"tiles of L1 have 3 copies, not the {asked} asked for: 4 take {need} of 524032 bytes"
+    assert [note.startswith(words) for note in said] == ([] if asked == given else [True]), said
+
+
+@sim.jit
+def matrix(a_ptr, b_ptr, out_ptr, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    i, j, q = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, k, K):
+        a = tl.load(a_ptr + i[:, None] * k + (start + q)[None, :])
+        acc = tl.dot(a, tl.load(b_ptr + (start + q)[:, None] * N + j[None, :]), acc)
+    tl.store(out_ptr + i[:, None] * N + j[None, :], acc)
+
+
+def test_a_request_for_more_copies_than_fit_is_as_fast_as_the_most_that_fit():
+    """Tiles of 64 and 128 KiB: two copies of both fit in 512 KiB."""
+
+    def cycles(copies):
+        with sim.device(multibuffer=copies):
+            return matrix.time(
+                (1,), half((128, 2048)), half((2048, 256)), single((128, 256)), 2048, M=128, N=256, K=256
+            ).cycles
+
+    assert cycles(1) > cycles(2) == cycles(3) == cycles(8)
+
+
+def test_what_cannot_fit_even_once_is_told_without_the_copies():
+    shape, rows = sim.shape((4096, 256), "float16"), sim.shape((16, 256), "float16")
+    with sim.device(multibuffer=4), pytest.raises(sim.RunError, match="l1 overflow") as e:
+        two_operands.time((1,), rows, shape, shape, sim.shape((16, 256), "float32"), 2, M=16, N=2048, D=256)
+    assert "copies" not in str(e.value)
+
+
+# -- shared bytes ------------------------------------------------------------------------------------------------------
+
+
+@sim.jit
+def one_after_the_other(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """Two loops whose tiles are never alive together."""
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x_ptr + start + tl.arange(0, BLOCK))
+    for start in range(0, n, BLOCK):
+        total *= tl.load(y_ptr + start + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.arange(0, BLOCK), total)
+
+
+def test_buffers_share_bytes_only_where_they_have_to():
+    """The second loop's loads need not wait for the first one's sums if UB has room for both."""
+    block = 4096
+    x, out = single(4 * block), single(block)
+    roomy = ub(one_after_the_other, x, x, out, 4 * block, BLOCK=block)
+    assert (roomy.peak_bytes, roomy.placed_bytes) == (3 * 4 * block, 5 * 4 * block)
+
+    def cycles(size):
+        with sim.device(overrides={"buffers.ub": size}):
+            return one_after_the_other.time((1,), x, x, out, 4 * block, BLOCK=block).cycles
+
+    assert cycles(5 * 4 * block) == cycles(196608) < cycles(3 * 4 * block)

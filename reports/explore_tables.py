@@ -9,6 +9,7 @@ from ascendtile.reports import words
 from ascendtile.reports.explore_view import as_text, folding, tiling_words
 from ascendtile.reports.sections import fact
 from ascendtile.reports.words import clean
+from ascendtile.simulator.run import SHARED
 from ascendtile.tiling.difference import Difference, Side
 from ascendtile.tiling.exploration import Exploration
 from ascendtile.tiling.shapes import Shapes
@@ -90,7 +91,7 @@ def difference_page(d: Difference) -> RenderableType:
         for reason in dict.fromkeys((*_reasons(a, pipe), *_reasons(b, pipe))):
             x, y = _waits(a, pipe, reason), _waits(b, pipe, reason)
             if max(x, y) >= 0.01 * max(a.time_us, b.time_us):
-                rows.append((f"  waits: {reason}", x, y))
+                rows.append(("  of it: sharing" if reason == SHARED else f"  waits: {reason}", x, y))
     for name, x, y in rows:
         table.add_row(*map(Text, (name, words.micros(x), words.micros(y), words.signed_micros(y - x))))
     moved = ", ".join(
@@ -115,8 +116,9 @@ def _waits(s: Side, pipe: str, reason: str) -> float:
     return s.pipes.get(pipe, (0.0, {}))[1].get(reason, 0.0)
 
 
-def _reasons(s: Side, pipe: str) -> dict[str, float]:
-    return s.pipes.get(pipe, (0.0, {}))[1]
+def _reasons(s: Side, pipe: str) -> list[str]:
+    """Why it was busy longer goes before what it waited for."""
+    return sorted(s.pipes.get(pipe, (0.0, {}))[1], key=lambda reason: reason != SHARED)
 
 
 def _differing(one: Side, other: Side) -> str:

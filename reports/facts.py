@@ -51,7 +51,7 @@ def _together(a: LineCost, b: LineCost) -> LineCost:
 
 def main_stall(pipe: Pipe) -> tuple[str, float] | None:
     """What the pipe waits for most, and the cycles; None if it never waits."""
-    stalls = {reason: cycles for reason, cycles in pipe.stalls.items() if cycles > 0}
+    stalls = {reason: cycles for reason, cycles in pipe.waits.items() if cycles > 0}
     if not stalls:
         return None
     reason = max(stalls, key=lambda r: stalls[r])

@@ -15,7 +15,7 @@ import numpy as np
 
 from ascendtile.reports import facts
 from ascendtile.simulator.precision.metrics import json_value
-from ascendtile.simulator.run import Buffer, Launch, LineCost, Run
+from ascendtile.simulator.run import SHARED, Buffer, Launch, LineCost, Run
 
 
 def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -41,7 +41,13 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
         "bound": _bound(run),
         "bounds": run.bounds,
         "pipes": {
-            n: {"busy_cycles": p.busy_cycles, "share": p.share, "stalls": p.stalls}
+            n: {
+                "busy_cycles": p.busy_cycles,
+                "share": p.share,
+                "stalls": p.stalls,
+                "waits": p.waits,
+                "of_busy": {SHARED: p.shared_cycles},
+            }
             for n, p in run.pipes.items()
         },
         "buffers": {n: _buffer(b) for n, b in run.buffers.items()},

@@ -170,6 +170,15 @@ def pipes(run: Run) -> Block:
             continue
         cells = (name, words.count(pipe.busy_cycles), words.percent(pipe.share))
         add_row(table, *cells, Bar(pipe.share, style="green"), _stall(pipe, run.cycles))
+        part = facts.share(pipe.shared_cycles, run.cycles)
+        if part >= SMALLEST_SHARE:
+            shared = (
+                "  of which",
+                words.count(pipe.shared_cycles),
+                words.percent(part),
+                "for shared bandwidth",
+            )
+            add_row(table, *shared, "", style="dim")
     last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
     return [Text(), table, *last]
 

@@ -44,13 +44,16 @@ class LineCost:
     stalls: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
+SHARED = "bandwidth"  # the reason that is part of busy
+
+
 @dataclass(frozen=True)
 class Pipe:
     """busy_cycles: mean over the cores that worked. share: of the launch's cycles. stalls: reason -> cycles, likewise.
 
     Reasons are those of `Timeline`; "tail": the pipe has nothing more to do in its program; "dispatch": the core takes its
     next program; "idle": the core is done and others are not. These and busy_cycles add up to the launch's cycles.
-    "bandwidth" is part of busy_cycles: what transfers took longer because they shared it.
+    "bandwidth" is part of busy_cycles: what transfers took longer because they shared it. `waits` has the others alone.
     core_busy, core_waits: core by core the busy cycles, and those of data, buffer, flag and issue together; empty where no
     timeline was asked for.
     core_conflicts: of Vector units, core by core the busy cycles that bank conflicts of UB added: "bank group", where the
@@ -62,6 +65,17 @@ class Pipe:
     stalls: dict[str, float] = field(default_factory=dict)
     core_busy: tuple[float, ...] = ()
     core_waits: tuple[float, ...] = ()
+
+    @property
+    def waits(self) -> dict[str, float]:
+        """Cycles in which the pipe was free, by reason: with `busy_cycles` they add up to the launch's cycles."""
+        return {reason: cycles for reason, cycles in self.stalls.items() if reason != SHARED}
+
+    @property
+    def shared_cycles(self) -> float:
+        """Of `busy_cycles`, what transfers took longer because they shared bandwidth."""
+        return self.stalls.get(SHARED, 0.0)
+
     core_conflicts: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 

@@ -47,6 +47,7 @@ class Request:
     distribution: str
     no_values: bool
     no_time: bool
+    explain: bool
     atomic_seeds: int | None
     save: str | None
     as_json: bool
@@ -104,6 +105,12 @@ class RunCommand(AssignmentCommand):
 @click.option("--no-values", is_flag=True, help="Time only: no tensor is made.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")
 @click.option(
+    "--explain",
+    is_flag=True,
+    help="Time launches again with the ends of the published figures, one limit lifted and one knob changed at a time: "
+    "always done for operators, on demand for scripts.",
+)
+@click.option(
     "--atomic-seeds",
     type=click.IntRange(min=1, max=1000),
     metavar="N",
@@ -138,6 +145,8 @@ def _check(ctx: click.Context, request: Request) -> None:
     """Refuse what contradicts itself, and a record that could not be written, before anything is computed."""
     if request.no_values and request.no_time:
         raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
+    if request.explain and request.no_time:
+        raise click.UsageError("--explain times launches again, which --no-time leaves out", ctx)
     if request.no_values and request.atomic_seeds:
         raise click.UsageError("--atomic-seeds compares values, which --no-values leaves out", ctx)
     sources = {"--case": request.case, "--size": request.size, "--input": request.input_file}

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from ascendtile.reports import facts, words
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Launch, Run, add_up
+from ascendtile.simulator.run import SHARED, Launch, Run, add_up
 
 BITS = "effective bits"  # of which more is better
 LEAST_US = 1e-9  # shorter waits are rounding
@@ -108,14 +108,15 @@ def _busy(run: Run) -> dict[str, float]:
 
 def _waits(run: Run) -> dict[str, float]:
     found = add_up(
-        {
-            f"{n} waits for {words.STALLS.get(r, r)}": _us(x, cycles)
-            for n, p in x.pipes.items()
-            for r, cycles in p.stalls.items()
-        }
+        {_why(n, r): _us(x, cycles) for n, p in x.pipes.items() for r, cycles in p.stalls.items()}
         for x in run.launches
     )
     return {n: us for n, us in found.items() if us > LEAST_US}
+
+
+def _why(pipe: str, reason: str) -> str:
+    what = words.STALLS.get(reason, reason)
+    return f"{pipe} busy longer: {what}" if reason == SHARED else f"{pipe} waits for {what}"
 
 
 def _traffic(run: Run) -> dict[str, float]:

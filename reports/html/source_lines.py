@@ -12,7 +12,7 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String, _To
 
 from ascendtile.reports import facts, words
 from ascendtile.reports.html.writing import render
-from ascendtile.simulator.run import Launch, LineCost, SourceText
+from ascendtile.simulator.run import SHARED, Launch, LineCost, SourceText
 
 CLASSES = (
     (Keyword, "tk"), (Operator.Word, "tk"), (Comment, "tc"), (String, "ts"), (Number, "tn"), (Name.Function, "tf"),
@@ -68,7 +68,7 @@ def _tip(cost: LineCost) -> str:
     """What the line keeps busy and what it waits for, in words."""
     busy = ", ".join(f"{words.clean(n, 20)} {words.count(c)}" for n, c in cost.busy.items())
     waits = [
-        f"{words.clean(pipe, 20)} waits {words.count(c)} for {words.STALLS.get(r, r)}"
+        f"{words.clean(pipe, 20)} {'busy longer' if r == SHARED else 'waits'} {words.count(c)} for {words.STALLS.get(r, r)}"
         for pipe, by in cost.stalls.items()
         for r, c in by.items()
         if c >= 1

@@ -42,7 +42,17 @@ def test_every_key_of_a_whole_run():
     assert data["tiling"] == {"rows": 2, "cols": 4096, "strategy": "whole"}
     assert data["bound"] == {"name": "HBM", "time_us": 28.5, "fraction": 0.75}
     assert data["bounds"] == {"HBM": 28.5, "AIV.V": 13.0, "launch": 4.0}
-    assert data["pipes"]["AIV.V"] == {"busy_cycles": 24000.0, "share": 0.4, "stalls": {"data": 36000.0}}
+    waits = {"data": 36000.0}
+    vector = {
+        "busy_cycles": 24000.0,
+        "share": 0.4,
+        "stalls": waits,
+        "waits": waits,
+        "of_busy": {"bandwidth": 0},
+    }
+    assert data["pipes"]["AIV.V"] == vector
+    loading = data["pipes"]["AIV.MTE2"]
+    assert (loading["waits"], loading["of_busy"]) == ({"data": 0.0}, {"bandwidth": 30000.0})
     assert data["warnings"] == ["tile.py:12: a discrete access"]
     assert data["notes"] == ["exp on fp16: costed as exp on fp32"]
     assert data["options"]["limits"] == [1, "Infinity"]

@@ -53,6 +53,30 @@ def read(answer):
 # ---- what is run ----
 
 
+def test_busy_and_waits_add_up_and_sharing_bandwidth_is_part_of_busy(ascendtile):
+    """40 cores load at once: with the time that sharing adds the loads' pipe would be busy and wait longer than it runs."""
+    run = ("run", "rms_norm", "--product", "ascend910b4", "--size", "rows=640", "cols=4096", "--no-values")
+    data = read(ascendtile(*run, "--json"))
+    for pipe in data["pipes"].values():
+        assert pipe["busy_cycles"] + sum(pipe["waits"].values()) == pytest.approx(data["cycles"])
+        assert 0 <= pipe["of_busy"]["bandwidth"] <= pipe["busy_cycles"]
+    loading = data["pipes"]["AIV.MTE2"]
+    assert loading["busy_cycles"] + sum(loading["stalls"].values()) > 1.1 * data["cycles"]
+    page = ascendtile(*run).out.splitlines()
+    row = next(k for k, line in enumerate(page) if line.startswith("AIV.MTE2"))
+    assert "bandwidth" not in page[row]
+    assert page[row + 1].startswith("  of which")
+    assert page[row + 1].endswith("for shared bandwidth")
+
+
+def test_operators_take_explain_and_explain_anyway(ascendtile, refused):
+    plain, asked = (read(ascendtile(*TINY, "--no-values", *more, "--json")) for more in ((), ("--explain",)))
+    assert plain == asked
+    assert asked["interval_us"] is not None
+    assert "--explain times launches again" in refused(*TINY, "--no-time", "--explain")
+    assert "  --explain " in ascendtile("run", "--help").out
+
+
 def test_json_of_a_run(ascendtile):
     data = read(ascendtile(*TINY, "--dtype", "bfloat16", "--json"))
     assert set(data) >= KEYS

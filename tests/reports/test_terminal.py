@@ -34,7 +34,8 @@ Vector unit (AIV.V)                      13.0     34 % #######.............
 launch overhead                          4.00     11 % ##..................
 
 pipes          busy cycles  share                      waits most for
-AIV.MTE2            45,000   75 % ###############..... shared bandwidth (50 %)
+AIV.MTE2            45,000   75 % ###############.....
+  of which          30,000   50 % for shared bandwidth
 AIV.V               24,000   40 % ########............ data (60 %)
   never used: AIV.S
 

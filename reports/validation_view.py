@@ -66,6 +66,7 @@ def _row_json(result: Result) -> dict[str, Any]:
         "predicted": result.predicted,
         "unit": row.unit,
         "error": result.error,
+        "judged": result.judged,
         "note": "; ".join(_notes(result)),
     }
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .launch import Call
     from .run import Launch
 
+MOST_NAMED = 4  # sizes in the words of `untried_words`
 Again = Callable[[dict[str, Any]], "Call"]
 
 
@@ -55,6 +56,19 @@ def changes(call: Call, now_us: float, time: Callable[[Call], Launch]) -> dict[s
         if us != now_us:
             found[words] = us
     return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def untried_words(call: Call) -> tuple[str, ...]:
+    """One line on the sizes that are not tried because the grid does not follow them, with the way out."""
+    sizes = [
+        n
+        for n, x in call.constants.items()
+        if n not in call.grid_asks and isinstance(x, int) and not isinstance(x, bool) and x > 1
+    ]
+    if not sizes or call.grid_asks:
+        return ()
+    way = f'a function of them, grid=lambda meta: (cdiv(n, meta["{sizes[0]}"]),), lets explain try others'
+    return (f"the grid is fixed, so no other {', '.join(sizes[:MOST_NAMED])} was timed; {way}",)
 
 
 def _plain(device: Device) -> Device:

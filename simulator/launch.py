@@ -24,7 +24,7 @@ from .frontend.cores import SUB_VECTOR_CORES
 from .frontend.jit import JitFunction
 from .frontend.program import Program
 from .frontend.types import DType, PointerType
-from .knobs import AskedFor, changes
+from .knobs import AskedFor, changes, untried_words
 from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
 from .products.variants import fast_end, slow_end
 from .remembering import recall, remember
@@ -111,6 +111,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         launch, computed = timed(call)
         launches = (launch,)
         if device.explain:
+            launches = (replace(launch, notes=(*launch.notes, *untried_words(call))),)
             changed = changes(call, launch.time_us, lambda other: timed(other)[0])
         seconds["time"] = clock.perf_counter() - begin
     if device.values and not computed:

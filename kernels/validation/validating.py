@@ -113,8 +113,10 @@ def _chosen(rows: Sequence[Row], groups: tuple[str, ...]) -> list[Row]:
     for name in groups:
         if name not in known:
             near = get_close_matches(name, known, n=2, cutoff=0.5)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise UsageError(f"no group {name[:60]!r}; there are {', '.join(known) or 'none'}{hint}")
+            hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+            raise UsageError(
+                f"no group {name[:60]!r}; there are {', '.join(map(repr, known)) or 'none'}{hint}"
+            )
     return [r for r in rows if not groups or r.group in groups or r.table in groups]
 
 

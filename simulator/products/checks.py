@@ -12,6 +12,8 @@ from ascendtile.simulator.products.spec import known_keys, required_keys
 from ascendtile.simulator.products.vocabulary import DTYPES, OPS
 
 Figures = Mapping[str, Figure]
+C0_BYTES = 32
+CUBE_BITS = {"int4": 4, "int8": 8, "uint8": 8, "fp16": 16, "bf16": 16, "hf32": 32, "fp32": 32}
 
 
 def check(figures: Figures, where: str) -> None:
@@ -45,6 +47,7 @@ def contradictions(figures: Figures) -> Iterator[str]:
     yield from _buffers(figures)
     yield from _banks(figures)
     yield from _cube_types(figures)
+    yield from _columns(figures)
     yield from _vector_table(figures)
     yield from _dtype_lists(figures)
     yield from _ranges(figures)
@@ -115,6 +118,14 @@ def _cube_types(figures: Figures) -> Iterator[str]:
                     f"missing: {table}.{dtype} (tl.dot of {dtype}), which dtypes.cube_inputs lists; give it, or take "
                     f"{dtype} out of dtypes.cube_inputs"
                 )
+
+
+def _columns(figures: Figures) -> Iterator[str]:
+    """A fractal is 32 bytes deep (C0)."""
+    for dtype, bits in CUBE_BITS.items():
+        key = f"cube.k0.{dtype}"
+        if key in figures and (given := _number(figures, key)) != (want := C0_BYTES * 8 // bits):
+            yield f"{key} must be {want} elements, the {C0_BYTES} bytes by which a fractal is deep, got {given:g}"
 
 
 def _vector_table(figures: Figures) -> Iterator[str]:

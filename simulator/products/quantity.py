@@ -102,12 +102,14 @@ def _broken_rule(value: float, rule: Rule) -> str | None:
         return "must be finite and less than 2^62"
     if value < 0:
         return "must not be negative"
-    if value == 0 and rule.bounds in ("positive", "power of two"):
+    if value == 0 and rule.bounds in ("positive", "power of two", "multiple of 16"):
         return "must be greater than zero"
     if rule.kind in ("int", "ints") and value != int(value):
         return f"must be a whole number of {rule.unit}"
     if rule.bounds == "power of two" and int(value) & (int(value) - 1):
         return "must be a power of two"
+    if rule.bounds == "multiple of 16" and int(value) % 16:
+        return "must be a multiple of 16, the side of a fractal"
     return None
 
 

@@ -21,7 +21,8 @@ class Rule:
     """What one key must look like.
 
     kind: "int", "float", "text", "texts" (tuple of str) or "ints" (tuple of int).
-    unit: the unit of the stored value. bounds: "positive", "non-negative", "power of two" or "".
+    unit: the unit of the stored value. bounds: "positive", "non-negative", "power of two", "multiple of 16" (sides of
+    fractals) or "".
     choices: allowed texts, or () for any. need: "always" or "" (may be left out).
     """
 
@@ -100,8 +101,8 @@ TABLE: dict[str, Rule] = {
     "memory.bandwidth_tb_per_s": _rate("TB/s"),
     "memory.read_efficiency": _rate("peak share"),
     "memory.mixed_efficiency": _rate("peak share"),
-    "cube.m": _count(),
-    "cube.n": _count(),
+    "cube.m": _count("multiple of 16"),
+    "cube.n": _count("multiple of 16"),
     "cube.startup_cycles": _cycles(),
     "cube.operand_switch_cycles": _cycles("non-negative", need=""),
     "cube.drain_cycles": _cycles("non-negative", need=""),

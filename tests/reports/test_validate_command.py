@@ -87,9 +87,11 @@ def test_json_is_what_scripts_were_promised(table, capsys):
         "predicted": 8.0,
         "unit": "us",
         "error": pytest.approx(-0.5 / 8.5),
+        "judged": True,
         "note": "a note; doubled",
     }
     assert data["rows"][2]["note"].startswith("excluded: the board was cold")
+    assert (data["rows"][2]["judged"], data["rows"][2]["error"] is None) == (False, False)
     assert "excluded: 1 row (third)" in err
 
 
@@ -110,7 +112,7 @@ def test_the_picture_is_written(table, tmp_path, ending):
     [
         (["--plot", "x.pdf"], "must end in .png or .svg"),
         (["--plot", "no/such/folder/x.svg"], "there is no folder 'no/such/folder'"),
-        (["--group", "shared grup"], "did you mean shared group?"),
+        (["--group", "shared grup"], "did you mean 'shared group'?"),
         (["--table", "missing.csv"], "missing.csv: cannot read it: No such file"),
     ],
 )

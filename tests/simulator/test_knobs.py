@@ -46,6 +46,7 @@ def test_a_size_that_the_grid_asks_for_is_doubled_and_halved():
             assert run.changes[f"B 256 -> {other}"] == pytest.approx(expected)
     assert list(run.changes.values()) == sorted(run.changes.values())
     assert not any(name.startswith("TIMES") for name in run.changes)  # the grid knows nothing of it
+    assert not any("grid is fixed" in note for note in run.notes)
 
 
 def test_a_size_of_a_fixed_grid_is_a_part_of_the_problem():
@@ -53,6 +54,8 @@ def test_a_size_of_a_fixed_grid_is_a_part_of_the_problem():
     with sim.device("ascend910b3", explain=True):
         run = double.time((385,), *shapes, N, B=256, TIMES=2)
         looped = by_turns.time((40,), *shapes, N, B=1024)
+    words = 'the grid is fixed, so no other B, TIMES was timed; a function of them, grid=lambda meta: (cdiv(n, meta["B"]),)'
+    assert [note.startswith(words) for note in run.notes if "grid" in note] == [True]
     assert run.changes == {}  # nothing loops: a second copy of a buffer has no use
     assert set(looped.changes) == {"multibuffer 2 -> 1", "multibuffer 2 -> 4"}
     with sim.device("ascend910b3"):

@@ -153,7 +153,7 @@ def test_errors_groups_and_what_is_not_judged(table):
 def test_an_unknown_op_or_group_is_wrong_usage(table):
     with pytest.raises(UsageError, match="nothing predicts the op 'walk'"):
         validate(read_table(table({"op": "walk"})))
-    with pytest.raises(UsageError, match="no group 'gg'; there are mine, g; did you mean g"):
+    with pytest.raises(UsageError, match="no group 'gg'; there are 'mine', 'g'; did you mean 'g'"):
         validate(read_table(table({})), ["gg"])
     assert len(validate(read_table(table({}, {"id": "b", "group": "h"})), ["h"]).results) == 1
 

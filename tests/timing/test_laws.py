@@ -211,3 +211,23 @@ def test_renumbering_programs_changes_nothing(drawn):
     beginning is another schedule."""
     there, back = drawn.time(), drawn.time(reversed_order=True)
     assert back.time_us == pytest.approx(there.time_us, rel=0.01)
+
+
+@pytest.mark.parametrize("product", ["ascend910c", "ascend910b3"])
+def test_a_short_program_at_the_end_is_worth_no_more_than_its_own_time(product):
+    """193 programs of which the last is short: cores take programs in the order of their numbers, so it comes when all
+    others are done; backwards it comes first, and its core takes the next while the others still work. That is list
+    scheduling, and no fault: the order is worth what taking and running the short one takes, and without it nothing.
+    """
+
+    def times(n):
+        x, grid = sim.shape(n, "float32"), -(-n // 512)
+        arguments = dict(x_ptr=x, y_ptr=x, z_ptr=x, out_ptr=x, n=n, last=grid - 1, TURNS=1, BLOCK=512)
+        drawn = Drawn(streaming, grid, arguments | dict(TENSORS=2, WORK=0, STRIDED=False), product, 2)
+        return [drawn.time(reversed_order=backwards) for backwards in (False, True)]
+
+    there, back = times(192 * 512 + 128)
+    (alone, _), whole = times(128), times(192 * 512)
+    taken = sim.load_product(product).number("launch.dispatch_cycles_per_program")
+    assert 0 < there.cycles - back.cycles < taken + alone.cycles
+    assert whole[1].time_us == pytest.approx(whole[0].time_us, rel=0.005)

@@ -210,8 +210,9 @@ def _advice(call: Call) -> str:
         best = _largest(call, name, x)
         if best:
             words.append(f"{name} = {best} (now {x})")
-    if call.device.multibuffer > 1 and _fits(call, {}, 1):
-        words.append("multibuffer off (then this size fits)")
+    fitting = next((n for n in range(call.device.multibuffer - 1, 0, -1) if _fits(call, {}, n)), 0)
+    if fitting:
+        words.append(f"multibuffer {fitting if fitting > 1 else 'off'} (then this size fits)")
     return (
         f"The largest that fits: {'; or '.join(words)}."
         if words

@@ -98,6 +98,14 @@ def test_overflow_names_both_numbers_the_culprits_and_the_largest_block_that_fit
         ub(accumulate, single(n), single(n), n, BLOCK=16385)
 
 
+def test_an_overflow_tells_the_most_copies_that_fit():
+    """A sum of 40 000 bytes and tiles of as much: of five, one to three in turn fit in 192 KiB."""
+    n = 10_000
+    with pytest.raises(sim.RunError, match=r"multibuffer 3 \(then this size fits\)"):
+        ub(accumulate, single(8 * n), single(n), 8 * n, multibuffer=5, BLOCK=n)
+    assert ub(accumulate, single(8 * n), single(n), 8 * n, multibuffer=3, BLOCK=n).peak_bytes == 4 * 4 * n
+
+
 def test_a_smaller_ub_is_a_smaller_limit():
     with pytest.raises(sim.RunError, match=r"\(49152 against 32768 bytes\)"):
         ub(accumulate, single(8192), single(4096), 8192, BLOCK=4096, overrides={"buffers.ub": 32768})

@@ -48,12 +48,16 @@ def write_whole(path: str | Path, data: bytes) -> None:
 
 def check_target(path: str | Path) -> Path:
     """The file that `write_whole(path, ...)` would replace; `UsageError` if it could not, as far as can be told."""
+    if not str(path):
+        raise UsageError("the name of the file to write is empty")
     with naming(path, "write"):
         target = Path(os.path.realpath(path))
         if target.is_dir():
             raise UsageError("is a folder; give the name of a file")
         if target.exists() and not target.is_file():
             raise UsageError("is not a regular file, nothing was written; give the name of a file")
+        if target.parent.exists() and not target.parent.is_dir():
+            raise UsageError(f"{target.parent} is no folder, so nothing can be written there")
         if not target.parent.is_dir():
             raise UsageError(f"the folder {target.parent} does not exist; make it first")
         return target

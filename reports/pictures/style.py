@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,7 @@ PIPES = {"V": 0, "MTE2": 1, "MTE3": 2, "M": 3, "MTE1": 4, "FIXP": 5, "S": 7}
 ENDINGS = ("png", "svg", "pdf")
 DPI = 160
 SETTINGS: Any = {
-    "font.family": "sans-serif",  # whatever the machine has: DejaVu Sans comes with matplotlib
+    "font.family": "DejaVu Sans",  # comes with matplotlib: neither the machine nor the user's settings decide
     "font.size": 9.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -48,8 +49,27 @@ def styled() -> Iterator[None]:
     """Figures that are made inside have the style; the caller's own settings are left alone."""
     import matplotlib as mpl
 
-    with mpl.rc_context(SETTINGS):
-        yield
+    log, once = logging.getLogger("matplotlib.font_manager"), _Once()
+    log.addFilter(once)
+    try:
+        with mpl.rc_context(SETTINGS):
+            yield
+    finally:
+        log.removeFilter(once)
+
+
+class _Once(logging.Filter):
+    """A font that is missing is told once, not for every letter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        new = text not in self.told
+        self.told.add(text)
+        return new
 
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:

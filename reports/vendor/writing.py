@@ -38,7 +38,9 @@ def write_tables(run: Run, folder: str | Path) -> list[Path]:
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    with naming(path.parent, "make the folder"):
+    with naming(path.parent, "make"):
+        if path.parent.exists() and not path.parent.is_dir():
+            raise UsageError("is a file; the tables need a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, table_text(rows).encode())
     return path

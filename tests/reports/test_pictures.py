@@ -122,3 +122,15 @@ def test_no_picture_is_blank_or_beyond_its_edges(run: Run) -> None:
         assert image.std() > 5
         edge = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
         assert (edge == 255).all()  # nothing touches the edge: no label is cut off
+
+
+def test_pictures_use_the_font_that_comes_with_matplotlib(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever fonts the user's settings name; and one that is missing is told once."""
+    with mpl.rc_context({"font.family": "No such font", "font.sans-serif": ["None either"]}):
+        mine = pictures.roofline(run)
+        drawn(mine, "png")
+    assert not [r for r in caplog.records if "findfont" in r.getMessage()]
+    for text in mine.findobj(mpl.text.Text):
+        text.set_fontfamily("No such font")
+    drawn(mine, "png")
+    assert len([r for r in caplog.records if "No such font" in r.getMessage()]) == 1

@@ -163,6 +163,8 @@ def test_the_terminal_shows_runs_and_explorations(ascendtile: Any, files: Path) 
         ((".",), "folder"),
         (("a.run", "-o", "no/x.html"), "does not exist"),
         (("a.run", "-o", "."), "is a folder"),
+        (("a.run", "-o", "a.run/x.html"), "is no folder"),
+        (("a.run", "-o", ""), "is empty"),
     ],
 )
 def test_wrong_usage_is_told_in_words(

@@ -138,8 +138,10 @@ def test_what_cannot_be_written_is_said(tmp_path, product):
     with pytest.raises(sim.UsageError, match="was run for values only"):
         write_tables(run(launches=()), tmp_path)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(sim.UsageError, match="cannot make the folder"):
+    with pytest.raises(sim.UsageError, match="cannot make it: Not a directory"):
         write_tables(product, tmp_path / "file" / "below")
+    with pytest.raises(sim.UsageError, match="is a file; the tables need a folder"):
+        write_tables(product, tmp_path / "file")
     with pytest.raises(sim.UsageError, match="know fewer cores"):
         units(replace(product.launches[0], core_cycles=(1.0,) * 999))
 

@@ -169,7 +169,7 @@ def test_places_that_cannot_be_written(tmp_path):
     for path, words in {
         tmp_path: "is a folder",
         tmp_path / "none" / "x.run": "does not exist; make it first",
-        tmp_path / "file" / "x.run": "does not exist",
+        tmp_path / "file" / "x.run": "is no folder",
         tmp_path / "pipe": "is not a regular file, nothing was written",
         "/dev/null": "is not a regular file",
         tmp_path / ("n" * 300): "File name too long",

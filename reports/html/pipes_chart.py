@@ -49,7 +49,21 @@ def pipe_table(run: Run) -> Markup:
     present = [n for n in PARTS if any(x.name == n for *_, parts in rows for x in parts)]
     idle = [n for n in run.pipes if n not in used]
     legend = [(MEANINGS[n], COLOURS[n]) for n in present]
-    return render("pipes.html", rows=rows, legend=legend, idle=idle, meanings=MEANINGS, parts=PARTS[1:])
+    lost = [(name, n, cycles, facts.share(cycles, run.cycles)) for name, n, cycles in conflicts(run)]
+    return render(
+        "pipes.html", rows=rows, legend=legend, idle=idle, meanings=MEANINGS, parts=PARTS[1:], lost=lost
+    )
+
+
+def conflicts(run: Run) -> list[tuple[str, str, float]]:
+    """(pipe, sort of bank conflict, cycles that it added, mean over the cores that worked), of all launches together."""
+    found: dict[tuple[str, str], float] = {}
+    for launch in run.launches:
+        for name, pipe in launch.pipes.items():
+            for n, cycles in pipe.core_conflicts.items():
+                mean = sum(cycles) / max(1, launch.cores_used)
+                found[name, n] = found.get((name, n), 0.0) + mean
+    return [(*key, cycles) for key, cycles in found.items() if 0 < cycles < math.inf]
 
 
 def parts_of(pipe: Pipe, cycles: float) -> list[Part]:

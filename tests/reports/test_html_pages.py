@@ -271,3 +271,12 @@ def test_what_cannot_be_shown_is_said(run: Run, exploration: Exploration, tmp_pa
         write_page(run, tmp_path)
     with pytest.raises(UsageError, match="does not exist"):
         write_page(run, tmp_path / "a" / "b.html")
+
+
+def test_bank_conflicts_are_told_beside_the_pipes() -> None:
+    """Mean over the cores that worked, of all launches; nothing where a record has none."""
+    one = run_op("rms_norm_grad", {"rows": 64, "cols": 512}, "float16", values=False).run
+    text = page_text(page_of(one))
+    lost = [sum(x.pipes["AIV.V"].core_conflicts["bank"]) / x.cores_used for x in one.launches]
+    assert f"{sum(lost):,.0f} cycles of AIV.V ({100 * sum(lost) / one.cycles:.0f} %) by the bank" in text
+    assert "Bank conflicts" not in page_text(page_of(sample_runs.run()))

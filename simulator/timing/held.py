@@ -1,7 +1,8 @@
 """Bytes of each buffer that hold a value, over the time of one core: from the first write into a slot to its last read.
 
 The records say which slots they read and write, the engine when they ran. A slot that is written once more before anybody
-has read it (a sum in L0C, a tile that comes in two parts) holds one value all the while.
+has read it (a sum in L0C, a tile that comes in two parts) holds one value all the while. A transfer that is skipped in favour
+of one before it, which brings only a part or all of the tile, leaves the write to that one (see `_held.pyx`).
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from . import _held
 from .engine import EngineResult, Group
 from .engine_inputs import Trace
 from .plan import Plan
 
 MOST_ROWS = 100_000  # records that are looked at
 MOST_POINTS = 2000  # changes that are told of a buffer
-PARTS = 2  # records before the one that writes a tile that may bring parts of it
 
-Life = tuple[str, float, float, int]  # buffer, from when to when, bytes
+Lives = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # number of a space, from when to when, bytes
 Points = tuple[tuple[float, int], ...]
 
 
@@ -28,93 +29,65 @@ def held(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str,
     if not len(t):
         return {}
     mine = t[t["core"] == np.bincount(t["core"]).argmax()][:MOST_ROWS]
-    sizes = {s.number + k: (s.space, s.size) for s in plan.placement.slots for k in range(s.copies)}
-    lives: dict[str, list[Life]] = {space: [] for space in plan.placement.buffers}
-    for number in dict.fromkeys(mine["program"].tolist()):
-        trace = next(g.trace for g in groups if number in g.programs)
-        rows = mine[mine["program"] == number]
-        for life in (*_lives(rows, trace, sizes), *_scratch(plan, rows, trace)):
-            lives[life[0]].append(life)
     until = min(result.timeline_until, float(mine["start"].max()) if len(mine) == MOST_ROWS else np.inf)
-    return {space: _points(found, until) for space, found in lives.items() if found}
+    spaces = list(plan.placement.buffers)
+    mine = mine[np.lexsort((mine["record"], mine["program"]))]
+    numbers, first = np.unique(mine["program"], return_index=True)
+    found: list[Lives] = []
+    for number, rows in zip(numbers.tolist(), np.split(mine, first[1:]), strict=True):
+        trace = next(g.trace for g in groups if number in g.programs)
+        found += [*_lives(plan, rows, trace, spaces), *_scratch(plan, rows, trace, spaces)]
+    if not found:
+        return {}
+    every = [np.concatenate(x) for x in zip(*found, strict=True)]
+    return {name: _points(every, k, until) for k, name in enumerate(spaces) if (every[0] == k).any()}
 
 
-def _lives(rows: np.ndarray, trace: Trace, sizes: dict[int, tuple[str, int]]) -> Iterator[Life]:
+def _lives(plan: Plan, rows: np.ndarray, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
     """How long each value of one program is in its slot."""
     if trace.uses is None:
         return
     reads, writes, clobbers = trace.uses
-    rows = np.sort(rows[rows["record"] < len(reads.start) - 1], order="record")
-    now: dict[
-        int, list[float]
-    ] = {}  # slot -> since when, until when, whether it was read since it was written
-    begun: dict[
-        int, tuple[int, int, float]
-    ] = {}  # slot -> transfer that may bring a part of it, its pipe, and when
-    fields = [rows[n].tolist() for n in ("record", "pipe", "start", "end", "amount")]
-    ran = set(fields[0])
-    for r, pipe, start, end, amount in zip(*fields, strict=True):
-        read = [s for s in reads.of(r) if s in now]
-        for s in read:
-            now[s][1:] = max(now[s][1], end), True
-        for s in (*writes.of(r), *(_instead(r, pipe, ran, trace) if amount else ())):
-            if s not in sizes:
-                continue
-            before = now.get(s)
-            if before is not None and (s in read or not before[2]):
-                before[1:] = max(before[1], end), False
-                continue
-            if before is not None:
-                yield _named(sizes[s], before)
-            part, its_pipe, since = begun.get(s, (-1, pipe, start))
-            now[s] = [since if part >= r - PARTS and its_pipe == pipe else start, end, False]
-        if amount:
-            begun.update((s, (r, pipe, start)) for s in clobbers.of(r))
-    for s, last in now.items():
-        yield _named(sizes[s], last)
+    known = len(reads.start) - 1
+    rows = rows[rows["record"] < known]
+    slots = 1 + max((int(x.item.max(initial=-1)) for x in trace.uses), default=-1)
+    space, size = np.full(slots, -1), np.zeros(slots, np.int64)
+    for s in plan.placement.slots:
+        space[s.number : s.number + s.copies], size[s.number : s.number + s.copies] = spaces.index(s.space), s.size
+    most = 3 * len(writes.item) + slots + 1
+    slot, start, end = np.empty(most, np.int32), np.empty(most), np.empty(most)
+    count = _held.lives(
+        (space >= 0).astype(np.int8),
+        *(np.ascontiguousarray(rows[n]) for n in ("record", "pipe", "start", "end")),
+        (rows["amount"] != 0).astype(np.int8),
+        np.ascontiguousarray(trace.pipe[trace.kinds_of(np.arange(known))], np.int8),
+        *(reads.start, reads.item, writes.start, writes.item, clobbers.start, clobbers.item),
+        *(slot, start, end),
+    )
+    slot = slot[:count]
+    yield space[slot], start[:count], end[:count], size[slot]
 
 
-def _instead(r: int, pipe: int, ran: set[int], trace: Trace) -> list[int]:
-    """Slots that a transfer fills in place of one of the next, which writes them and which its program skips."""
-    assert trace.uses is not None
-    _, writes, clobbers = trace.uses
-    mine = clobbers.of(r)
-    if not mine:
-        return []
-    later = [k for k in range(r + 1, min(r + 1 + PARTS, len(writes.start) - 1)) if k not in ran]
-    same = [k for k in later if trace.pipe[trace.kinds_of(np.array([k]))[0]] == pipe]
-    return [s for k in same for s in writes.of(k) if s in mine]
-
-
-def _named(what: tuple[str, int], life: list[float]) -> Life:
-    return what[0], life[0], life[1], what[1]
-
-
-def _scratch(plan: Plan, rows: np.ndarray, trace: Trace) -> Iterator[Life]:
+def _scratch(plan: Plan, rows: np.ndarray, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
     """What operations use while they run."""
     if not plan.scratch:
         return
     kinds = trace.kinds_of(rows["record"])
-    keys = zip(trace.line[kinds].tolist(), trace.occupancy[kinds].tolist(), strict=True)
-    for row, key in zip(rows, keys, strict=True):
-        slot = plan.scratch.get(key)
-        if slot is not None:
-            yield slot.space, float(row["start"]), float(row["end"]), slot.total
+    line, occupancy = trace.line[kinds], trace.occupancy[kinds]
+    for (number, cycles), slot in plan.scratch.items():
+        mine = rows[(line == number) & (occupancy == cycles)]
+        space, size = np.full(len(mine), spaces.index(slot.space)), np.full(len(mine), slot.total)
+        yield space, mine["start"].copy(), mine["end"].copy(), size
 
 
-def _points(lives: list[Life], until: float) -> Points:
+def _points(every: Sequence[np.ndarray], space: int, until: float) -> Points:
     """Stairs: what ends at a moment goes before what begins there."""
-    changes = sorted(
-        [(end, -size) for _, _, end, size in lives] + [(start, size) for _, start, _, size in lives]
-    )
-    out: list[tuple[float, int]] = []
-    total = 0
-    for cycle, change in changes:
-        total += change
-        if cycle > until:
-            break
-        if out and out[-1][0] == cycle:
-            out.pop()
-        if not out or out[-1][1] != total:
-            out.append((cycle, total))
-    return tuple(out[:MOST_POINTS])
+    mine = every[0] == space
+    start, end, size = (x[mine] for x in every[1:])
+    cycle, change = np.concatenate([end, start]), np.concatenate([-size, size])
+    order = np.argsort(cycle, kind="stable")  # ends come first
+    cycle, total = cycle[order], change[order].cumsum()
+    last = np.append(cycle[1:] != cycle[:-1], True) & (cycle <= until)
+    cycle, total = cycle[last], total[last]
+    new = np.append(True, total[1:] != total[:-1])[: len(total)]
+    return tuple(zip(cycle[new].tolist()[:MOST_POINTS], total[new].tolist()[:MOST_POINTS], strict=True))

@@ -94,10 +94,14 @@ def _names(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Per row the number of its name, and the names: a transfer's way, an operation's own name, or the pipe's work."""
     machine, own = plan.wiring.machine, [name for *_, name in plan.lines]
-    kinds, place = np.unique(np.stack([number, channel, pipe]).astype(np.int64), axis=1, return_inverse=True)
+    pipes, ways = len(machine.pipes), len(machine.channels) + 1
+    code = (number.astype(np.int64) * ways + channel + 1) * pipes + pipe
+    kinds = np.flatnonzero(np.bincount(code, minlength=1))
     words = [
         machine.channels[c].name if c >= 0 else own[n] or WORK.get(machine.pipes[p].name, "")
-        for n, c, p in kinds.T.tolist()
+        for n, c, p in ((k // pipes // ways, k // pipes % ways - 1, k % pipes) for k in kinds.tolist())
     ]
     names = tuple(dict.fromkeys(words))
-    return np.array([names.index(w) for w in words], np.int32)[place.reshape(-1)], names
+    place = np.zeros(int(kinds[-1]) + 1, np.int32)
+    place[kinds] = [names.index(w) for w in words]
+    return place[code], names

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import simulator as sim
 from ..simulator import language as tl
+from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend import types as ty
 from ..simulator.precision.cube_math import Resolution, cube_inputs_of
@@ -37,6 +38,7 @@ from .parallel import float64
 from .parameter import choice, integer, integers
 from .refusing import check_dtype, check_same_dtype, refuse
 from .running import OpResult, run_op
+from .words import listed
 
 NAME = "convolution"
 BIAS_TILE = 8192  # elements
@@ -117,7 +119,18 @@ def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tup
         raise refuse(
             f"{NAME}: the output would have spatial sizes {sizes}; the padded input must hold the kernel"
         )
+    _check_mode(tensors, product)
     return ()
+
+
+def _check_mode(tensors: Tensors, product: Product) -> None:
+    mode = current_device().cube_math_type
+    found = resolution(tensors, product, mode)
+    if not found.ok:
+        kind = dtype_name(tensors["input"])
+        legal = [m for m in CUBE_MATH_TYPES if resolution(tensors, product, m).ok]
+        way = f"take cubeMathType {listed(legal, 'or')}" if legal else "take inputs of float16"
+        raise refuse(f"{NAME}: cubeMathType {mode} with {kind} on {product.name}: {found.reason}; {way}")
 
 
 def _check_ranks(call: Call, product: Product) -> None:

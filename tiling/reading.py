@@ -46,6 +46,11 @@ def stored_explorations(path: str | Path) -> tuple[Exploration, ...]:
 
 
 def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
+    whole = str(
+        db.execute("PRAGMA quick_check(1)").fetchone()[0]
+    )  # what is cut off may be a page that nobody reads
+    if whole != "ok":
+        raise UsageError(f"is damaged: {whole.splitlines()[-1][:80]}")
     head = dict(
         db.execute("SELECT name, value FROM about WHERE length(value) < ?", (MAX_TEXT,)).fetchmany(10_000)
     )

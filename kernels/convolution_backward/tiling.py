@@ -163,13 +163,30 @@ def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float
 
 
 def _image_tiles(image: Image, out: Mapping[str, Any], rates: Rates) -> Iterator[tuple[int, Tile]]:
-    """Tiles whose sums fit L0C; the smallest if none does."""
+    """Tiles whose sums fit L0C, and UB where they leave through it; the smallest if none does."""
     rows = [min(out["block_m"], up(image.channels, FRACTAL))] if out["block_m"] else _edges(image.channels)
     lengths = [out["block_p"]] if out["block_p"] else LENGTHS
     tiles = list(position_tiles(image.geometry.batch, image.counts[1], image.counts[2], lengths))
     pairs = [(r, t) for r in rows for t in tiles]
-    fits = [(r, t) for r, t in pairs if up(r, FRACTAL) * up(prod(t), FRACTAL) * 4 <= rates.product.l0c_bytes]
+    most = sums_that_leave(rates.product, rates.itemsize)
+    fits = [(r, t) for r, t in pairs if up(r, FRACTAL) * up(prod(t), FRACTAL) <= most]
     return iter(fits or [min(pairs, key=lambda x: x[0] * prod(x[1]))])
+
+
+def sums_that_leave(product: Product, itemsize: int) -> int:
+    """Numbers of a tile of sums: those that L0C holds; on coupled cores also UB, in float32 and twice as they are stored."""
+    room = product.l0c_bytes // 4
+    if product.core_model == "split":
+        return room
+    return min(room, product.ub_bytes // (4 + 2 * itemsize))
+
+
+def sums_of_taps(product: Product, itemsize: int, taps: int) -> int:
+    """The same of one of `taps` tiles that stay in L0C together; those of coupled cores then lie in UB, one by one cast."""
+    room = product.l0c_bytes // (4 * taps)
+    if product.core_model == "split":
+        return room
+    return min(room, product.ub_bytes // (4 * taps + 2 * itemsize))
 
 
 def _depths(image: Image, out: Mapping[str, Any], rates: Rates, room: int) -> list[int]:
@@ -186,7 +203,8 @@ def choose_weight(weights: Weights, out: dict[str, Any], rates: Rates) -> Tile:
     rows = [min(out["weight_m"], up(m.narrow, FRACTAL))] if out["weight_m"] else _edges(m.narrow)
     cols = [min(out["weight_n"], up(m.wide, FRACTAL))] if out["weight_n"] else _edges(m.wide)
     taps, room = g.axes[2].taps, (product.l1_bytes - L1_KEPT) // (out["buffers"] * rates.itemsize)
-    fits = [(a, b) for a in rows for b in cols if taps * up(a, 16) * up(b, 16) * 4 <= product.l0c_bytes]
+    most = sums_of_taps(product, rates.itemsize, taps)
+    fits = [(a, b) for a in rows for b in cols if up(a, FRACTAL) * up(b, FRACTAL) <= most]
     lengths = [out["weight_p"]] if out["weight_p"] else [n for n in LENGTHS if n <= MOST_POSITIONS]
     tiles = list(position_tiles(g.batch, g.narrow_sizes[1], g.narrow_sizes[2], lengths))
     best: tuple[float, Any] | None = None

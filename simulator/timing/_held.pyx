@@ -1,4 +1,7 @@
-"""How long each value of a program is in its slot, by the records of the timeline. Loops only; held.py has the rules."""
+"""How long each value of a program is in its slot, by the records of the timeline.
+
+Loops only; held.py has the rules.
+"""
 
 from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.stdlib cimport calloc, free
@@ -38,7 +41,7 @@ cdef inline void write(
     Out* out, Value* values, const int8_t[::1] sized, int32_t slot, int64_t row, int64_t record, int64_t pipe,
     double start, double end,
 ) noexcept nogil:
-    """A record fills a slot; one that nobody has read since it was written, or that this record reads, goes on."""
+    """A record fills a slot; a value that nobody has read since it was written, or that it reads, goes on."""
     cdef Value* value = &values[slot]
     cdef bint goes_on
     if not sized[slot]:
@@ -73,7 +76,7 @@ cdef void every_row(
         if not moves[row]:
             continue
         after = row + 1
-        for k in range(r + 1, min(r + 1 + PARTS, known)):  # records that would write the tile, and are skipped
+        for k in range(r + 1, min(r + 1 + PARTS, known)):  # that would write the tile, and are skipped
             while after < rows and records[after] < k:
                 after += 1
             if (after < rows and records[after] == k) or pipe_of[k] != pipes[row]:
@@ -95,9 +98,9 @@ def lives(
 ):
     """Fill slot, start and end of each value that one program held; gives their number.
 
-    sized: per slot whether it has bytes. records: the program's rows of the timeline, ascending, all known to the
-    lists; moves: whether they are transfers. pipe_of: pipe of each record that the lists know. The last three arrays
-    need three places for each of `writes` and one for each slot.
+    sized: per slot whether it has bytes. records: the program's rows of the timeline, ascending, all known to
+    the lists; moves: whether they are transfers. pipe_of: pipe of each record that the lists know. The last
+    three arrays need three places for each of `writes` and one for each slot.
     """
     cdef int64_t slots = sized.shape[0], s
     cdef Value* values = <Value*>calloc(max(1, slots), sizeof(Value))

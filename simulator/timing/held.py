@@ -1,8 +1,8 @@
 """Bytes of each buffer that hold a value, over the time of one core: from the first write into a slot to its last read.
 
 The records say which slots they read and write, the engine when they ran. A slot that is written once more before anybody
-has read it (a sum in L0C, a tile that comes in two parts) holds one value all the while. A transfer that is skipped in favour
-of one before it, which brings only a part or all of the tile, leaves the write to that one (see `_held.pyx`).
+has read it (a sum in L0C, a tile that comes in two parts) holds one value all the while. A transfer that is skipped leaves
+the write to the one before it that brings the tile in its place (see `_held.pyx`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ Points = tuple[tuple[float, int], ...]
 
 
 def held(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str, Points]:
-    """Buffer -> (cycle, bytes held from then on), of the core with most records in the timeline; as far as they are kept."""
+    """Buffer -> (cycle, bytes held from then on), of the core with most records in the timeline; as far as they are kept.
+
+    Of a long walk it is known which slots its first records use: a value that only later ones read again ends too early.
+    """
     t = result.timeline
     if not len(t):
         return {}
@@ -36,6 +39,8 @@ def held(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str,
     found: list[Lives] = []
     for number, rows in zip(numbers.tolist(), np.split(mine, first[1:]), strict=True):
         trace = next(g.trace for g in groups if number in g.programs)
+        unknown = rows[rows["record"] >= _known(trace)]
+        until = min(until, np.nextafter(unknown["start"].min(initial=np.inf), 0))
         found += [*_lives(plan, rows, trace, spaces), *_scratch(plan, rows, trace, spaces)]
     if not found:
         return {}
@@ -43,22 +48,31 @@ def held(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str,
     return {name: _points(every, k, until) for k, name in enumerate(spaces) if (every[0] == k).any()}
 
 
+def _known(trace: Trace) -> int:
+    """Of so many records, the first ones, it is known which slots they use."""
+    return 0 if trace.uses is None else len(trace.uses[0].start) - 1
+
+
 def _lives(plan: Plan, rows: np.ndarray, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
     """How long each value of one program is in its slot."""
     if trace.uses is None:
         return
     reads, writes, clobbers = trace.uses
-    known = len(reads.start) - 1
+    known = _known(trace)
     rows = rows[rows["record"] < known]
     slots = 1 + max((int(x.item.max(initial=-1)) for x in trace.uses), default=-1)
     space, size = np.full(slots, -1), np.zeros(slots, np.int64)
     for s in plan.placement.slots:
-        space[s.number : s.number + s.copies], size[s.number : s.number + s.copies] = spaces.index(s.space), s.size
+        space[s.number : s.number + s.copies], size[s.number : s.number + s.copies] = (
+            spaces.index(s.space),
+            s.size,
+        )
     most = 3 * len(writes.item) + slots + 1
     slot, start, end = np.empty(most, np.int32), np.empty(most), np.empty(most)
+    record, pipe, begin, done = (np.ascontiguousarray(rows[n]) for n in ("record", "pipe", "start", "end"))
     count = _held.lives(
         (space >= 0).astype(np.int8),
-        *(np.ascontiguousarray(rows[n]) for n in ("record", "pipe", "start", "end")),
+        *(record, pipe, begin, done),
         (rows["amount"] != 0).astype(np.int8),
         np.ascontiguousarray(trace.pipe[trace.kinds_of(np.arange(known))], np.int8),
         *(reads.start, reads.item, writes.start, writes.item, clobbers.start, clobbers.item),

@@ -13,7 +13,7 @@ import ascendtile.simulator.language as tl
 from ascendtile.kernels.tutorials import attention, attention_backward, matmul
 from ascendtile.kernels.tutorials.showing import drawn
 from ascendtile.simulator import launch
-from ascendtile.simulator.execution.flags import FlagOrder
+from ascendtile.simulator.execution.flags import FlagOrder, Way
 from ascendtile.simulator.execution.together import Together
 from ascendtile.simulator.timing import estimate
 
@@ -85,8 +85,8 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Together, "walk", walk)
     ways = launch.way
-    monkeypatch.setattr(launch, "way", lambda *given: (True, ways(*given)[1]))
-    monkeypatch.setattr(estimate, "way", lambda *given: (True, ways(*given)[1]))
+    monkeypatch.setattr(launch, "way", lambda *given: Way(True, ways(*given).size))
+    monkeypatch.setattr(estimate, "way", lambda *given: Way(True, ways(*given).size))
     monkeypatch.setattr(estimate, "flag_order", lambda *given: FlagOrder(False, True, False))
     return walks
 

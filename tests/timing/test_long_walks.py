@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 from unittest import mock
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
+from ascendtile.simulator.run import Buffer
 from ascendtile.simulator.timing import estimate, packing, turns
 from ascendtile.simulator.timing.recorder import Recorder
 
@@ -50,7 +51,7 @@ def launches_of(
 
 
 def assert_same(a: sim.Launch, b: sim.Launch) -> None:
-    """All of it; bounds are sums over records, which are added up in another order."""
+    """All of it; bounds and conflicts are sums over records, which are added up in another order."""
     for f in fields(a):
         x, y = getattr(a, f.name), getattr(b, f.name)
         if f.name in ("bounds", "lifted"):
@@ -59,8 +60,24 @@ def assert_same(a: sim.Launch, b: sim.Launch) -> None:
             assert (x is None) == (y is None)
             for one in fields(x) if x else ():
                 assert np.array_equal(getattr(x, one.name), getattr(y, one.name)), one.name
+        elif f.name == "pipes":
+            assert {n: replace(p, core_conflicts={}) for n, p in x.items()} == {
+                n: replace(p, core_conflicts={}) for n, p in y.items()
+            }
+            for n, pipe in x.items():
+                for kind, cycles in pipe.core_conflicts.items():
+                    assert y[n].core_conflicts[kind] == pytest.approx(cycles, rel=1e-12), (n, kind)
+        elif f.name == "buffers":
+            assert_same_buffers(x, y)
         else:
             assert x == y, f.name
+
+
+def assert_same_buffers(whole: dict[str, Buffer], packed: dict[str, Buffer]) -> None:
+    """But for what they hold over time: of packed records it is known only which slots the first ones use."""
+    assert whole.keys() == packed.keys()
+    for name, one in whole.items():
+        assert replace(one, held=()) == replace(packed[name], held=()), name
 
 
 def check(work: Callable[[], Any], chunk: int) -> int:

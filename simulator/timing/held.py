@@ -20,6 +20,7 @@ MOST_ROWS = 100_000  # records that are looked at
 MOST_POINTS = 2000  # changes that are told of a buffer
 
 Lives = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # number of a space, from when to when, bytes
+Rows = dict[str, np.ndarray]  # fields of the timeline, of one program, by record
 Points = tuple[tuple[float, int], ...]
 
 
@@ -31,16 +32,18 @@ def held(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str,
     t = result.timeline
     if not len(t):
         return {}
-    mine = t[t["core"] == np.bincount(t["core"]).argmax()][:MOST_ROWS]
-    until = min(result.timeline_until, float(mine["start"].max()) if len(mine) == MOST_ROWS else np.inf)
+    at = np.flatnonzero(t["core"] == np.bincount(t["core"]).argmax())[:MOST_ROWS]
+    at = at[np.lexsort((t["record"][at], t["program"][at]))]
+    mine = {n: t[n][at] for n in ("program", "record", "pipe", "start", "end", "amount")}
+    until = min(result.timeline_until, float(mine["start"].max()) if len(at) == MOST_ROWS else np.inf)
     spaces = list(plan.placement.buffers)
-    mine = mine[np.lexsort((mine["record"], mine["program"]))]
-    numbers, first = np.unique(mine["program"], return_index=True)
+    ends = np.append(np.flatnonzero(np.diff(mine["program"])) + 1, len(at)).tolist()
     found: list[Lives] = []
-    for number, rows in zip(numbers.tolist(), np.split(mine, first[1:]), strict=True):
-        trace = next(g.trace for g in groups if number in g.programs)
-        unknown = rows[rows["record"] >= _known(trace)]
-        until = min(until, np.nextafter(unknown["start"].min(initial=np.inf), 0))
+    for first, end in zip([0, *ends], ends, strict=False):
+        rows = {n: x[first:end] for n, x in mine.items()}
+        trace = next(g.trace for g in groups if rows["program"][0] in g.programs)
+        unknown = rows["start"][rows["record"] >= _known(trace)]
+        until = min(until, np.nextafter(unknown.min(initial=np.inf), 0))
         found += [*_lives(plan, rows, trace, spaces), *_scratch(plan, rows, trace, spaces)]
     if not found:
         return {}
@@ -53,13 +56,16 @@ def _known(trace: Trace) -> int:
     return 0 if trace.uses is None else len(trace.uses[0].start) - 1
 
 
-def _lives(plan: Plan, rows: np.ndarray, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
+def _lives(plan: Plan, rows: Rows, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
     """How long each value of one program is in its slot."""
     if trace.uses is None:
         return
     reads, writes, clobbers = trace.uses
     known = _known(trace)
-    rows = rows[rows["record"] < known]
+    count = int(np.searchsorted(rows["record"], known))
+    record, pipe, begin, done, amount = (
+        rows[n][:count] for n in ("record", "pipe", "start", "end", "amount")
+    )
     slots = 1 + max((int(x.item.max(initial=-1)) for x in trace.uses), default=-1)
     space, size = np.full(slots, -1), np.zeros(slots, np.int64)
     for s in plan.placement.slots:
@@ -69,11 +75,10 @@ def _lives(plan: Plan, rows: np.ndarray, trace: Trace, spaces: list[str]) -> Ite
         )
     most = 3 * len(writes.item) + slots + 1
     slot, start, end = np.empty(most, np.int32), np.empty(most), np.empty(most)
-    record, pipe, begin, done = (np.ascontiguousarray(rows[n]) for n in ("record", "pipe", "start", "end"))
     count = _held.lives(
         (space >= 0).astype(np.int8),
         *(record, pipe, begin, done),
-        (rows["amount"] != 0).astype(np.int8),
+        (amount != 0).astype(np.int8),
         np.ascontiguousarray(trace.pipe[trace.kinds_of(np.arange(known))], np.int8),
         *(reads.start, reads.item, writes.start, writes.item, clobbers.start, clobbers.item),
         *(slot, start, end),
@@ -82,16 +87,16 @@ def _lives(plan: Plan, rows: np.ndarray, trace: Trace, spaces: list[str]) -> Ite
     yield space[slot], start[:count], end[:count], size[slot]
 
 
-def _scratch(plan: Plan, rows: np.ndarray, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
+def _scratch(plan: Plan, rows: Rows, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
     """What operations use while they run."""
     if not plan.scratch:
         return
     kinds = trace.kinds_of(rows["record"])
     line, occupancy = trace.line[kinds], trace.occupancy[kinds]
     for (number, cycles), slot in plan.scratch.items():
-        mine = rows[(line == number) & (occupancy == cycles)]
-        space, size = np.full(len(mine), spaces.index(slot.space)), np.full(len(mine), slot.total)
-        yield space, mine["start"].copy(), mine["end"].copy(), size
+        mine = (line == number) & (occupancy == cycles)
+        start, end = rows["start"][mine], rows["end"][mine]
+        yield np.full(len(start), spaces.index(slot.space)), start, end, np.full(len(start), slot.total)
 
 
 def _points(every: Sequence[np.ndarray], space: int, until: float) -> Points:

@@ -28,11 +28,8 @@ def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineC
 def _cost(plan: Plan, result: EngineResult, used: int, file: str, line: int, numbers: list[int]) -> LineCost:
     charged = [k for k in numbers if k < len(result.line_exposed)]  # the last ones may have no record
     wiring = plan.wiring
-    busy = {
-        wiring.pipe_name(p): sum(float(result.line_busy[k, p]) for k in charged) / used
-        for p in range(len(wiring.machine.pipes))
-        if any(result.line_busy[k, p] for k in charged)
-    }
+    busy_cycles = result.line_busy[charged].sum(axis=0)
+    busy = {wiring.pipe_name(p): float(busy_cycles[p]) / used for p in np.flatnonzero(busy_cycles).tolist()}
     cycles = sum(float(result.line_exposed[k]) for k in charged) / used
     stalls = result.line_stalls[charged].sum(axis=0) / used
     waits = {

@@ -92,7 +92,7 @@ def study_page(study: Study) -> RenderableType:
     parts += [Text(), Text(LEGEND, style="dim")] if outputs else []
     for name in outputs:
         for golden in GOLDENS:
-            parts += [Text(f"\n{name} {GOLDEN_WORDS[golden]}"), _figures(study.rows, name, golden)]
+            parts += [Text(f"\n{clean(name)} {GOLDEN_WORDS[golden]}"), _figures(study.rows, name, golden)]
     return Group(*parts, *_refused(study.rows), *_remarks(study))
 
 
@@ -101,7 +101,7 @@ def sweep_page(parameter: str, studies: Sequence[Study]) -> RenderableType:
     parts: list[RenderableType] = [_heading(studies[0], parameter)]
     outputs = list(dict.fromkeys(n for study in studies for row in study.rows for n in row.errors))
     for name in outputs:
-        parts += [Text(f"\n{name}"), _sweep_table(parameter, studies, name)]
+        parts += [Text(f"\n{clean(name)}"), _sweep_table(parameter, studies, name)]
     return Group(*parts, Text(f"\n{LEGEND}", style="dim"), *_refused(studies[0].rows), *_remarks(studies[0]))
 
 
@@ -140,7 +140,7 @@ _JUDGED = (
 
 
 def _summary(rows: Iterable[Row], name: str, named: bool) -> Table:
-    title = f"{name}\nmode" if named else "mode"
+    title = f"{clean(name)}\nmode" if named else "mode"
     naming = ((title, 15, "left"), ("in", 5, "left"), ("as", 4, "left"))
     table = _table(*naming, ("us", 8, "right"), ("speed -up", 5, "right"), *_JUDGED)
     for row in rows:

@@ -112,7 +112,7 @@ def _without_words(found: tuple[Found, ...]) -> Exploration:
 
 
 def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
-    """What `ascendtile explore --json` (its best few) or `--export json` (all points) printed."""
+    """What `ascendtile explore --json` (its best few) or `--export json` (all points, and what was reused) printed."""
     decode = Decoder({}, _no_arrays).decode
     space = data.get("space")
     if not isinstance(space, dict):
@@ -129,7 +129,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
         "proof",
         "sampler",
     )
-    given = {n: data[n] for n in names if n in data}
+    given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in names if n in data}
     given |= {"size": space.get("size"), "legal": space.get("legal"), "refused": space.get("refused", {})}
     given |= {"failed": data.get("failures", {}), "axes": data.get("axes", {}), "found": []}
     whole: Exploration = decode(given, Exploration, "exploration")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from ascendtile.reports.options import json_option
+from ascendtile.simulator.errors import UsageError
 
 KINDS = ("perfetto", "insight", "vendor")
 
@@ -34,6 +37,7 @@ def command(file: str, kind: str, output: str, window: str | None, limit: int | 
     from ascendtile.simulator import load_run
 
     run = load_run(file)
+    _check_target(output, kind)
     if kind == "vendor":
         if window or limit is not None:
             raise click.UsageError("--window and --limit are for traces; tables are of the whole run")
@@ -58,6 +62,12 @@ def command(file: str, kind: str, output: str, window: str | None, limit: int | 
         show_json(told)
     else:
         note(words)
+
+
+def _check_target(output: str, kind: str) -> None:
+    """A record is not overwritten by a trace."""
+    if kind != "vendor" and Path(output).suffix != ".json":
+        raise UsageError(f"{output}: a trace is written to a file that ends in .json")
 
 
 def _left_out(shown: int, recorded: int, complete: bool) -> str:

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ascendtile.reports.words import clean
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.files import naming, write_whole
 from ascendtile.simulator.run import Run
@@ -58,8 +59,10 @@ def table_text(rows: list[dict[str, Any]]) -> str:
 def _cell(x: Any) -> Any:
     if isinstance(x, float):
         return f"{x:.6f}" if math.isfinite(x) else "NA"
-    # A spreadsheet must not take a name for a formula.
-    return f"'{x}" if isinstance(x, str) and x[:1] in ("=", "+", "-", "@") else x
+    if not isinstance(x, str):
+        return x
+    x = clean(x)
+    return f"'{x}" if x[:1] in ("=", "+", "-", "@") else x  # a spreadsheet must not take a name for a formula
 
 
 def _plain(name: str) -> str:

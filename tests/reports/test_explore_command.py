@@ -168,3 +168,11 @@ def test_sigterm_keeps_and_shows_what_is_done_and_resume_goes_on(tmp_path):
 def _stored(path) -> int:
     with Store(path) as store:
         return int(store.db.execute("SELECT count(*) FROM points").fetchone()[0])
+
+
+def test_what_json_printed_is_shown_again(ascendtile, tmp_path):
+    told = ascendtile("explore", "matmul", "--case", "tiny", "--budget", "4", "--json")
+    (tmp_path / "ex.json").write_text(told.out)
+    page = ascendtile("report", tmp_path / "ex.json")
+    assert page.status == 0
+    assert "matmul" in page.out

@@ -260,3 +260,10 @@ def test_the_command_writes_and_tells(norm, tmp_path):
         bad = CliRunner().invoke(cli, ["export", str(tmp_path / "a.run"), "-o", str(target), *wrong])
         assert bad.exit_code == 2
         assert word in bad.output
+
+
+def test_a_trace_overwrites_no_record(norm, tmp_path, refused):
+    record = norm.save(tmp_path / "a.run") or tmp_path / "a.run"
+    before = record.read_bytes()
+    assert "ends in .json" in refused("export", record, "-o", record)
+    assert record.read_bytes() == before

@@ -216,3 +216,12 @@ def test_the_commands(norm, product, tmp_path):
         assert bad.exit_code != 0
         assert word in said
         assert "Traceback" not in bad.output
+
+
+def test_names_are_one_line_of_plain_characters(product, tmp_path):
+    """Neither half a surrogate nor an escape sequence nor a turned direction of writing gets into a table."""
+    odd = replace(product.launches[0], kernel="a\ud800\x1b[31m\u202e\nb")
+    write_tables(replace(product, launches=(odd,)), tmp_path)
+    text = (tmp_path / "op_summary.csv").read_text()
+    assert r"a\ud800\x1b[31m\u202e b" in text
+    assert len(text.splitlines()) == 2

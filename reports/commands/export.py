@@ -45,7 +45,7 @@ def command(file: str, kind: str, output: str, window: str | None, limit: int | 
 
         files = [str(path) for path in write_tables(run, output)]
         told: dict[str, object] = {"files": files}
-        words = f"{len(files)} tables in {output}"
+        words = f"{len(files)} tables in {output}; volumes in Memory.csv are means over the cores in use"
     else:
         from ascendtile.reports.traces.selecting import LIMIT
         from ascendtile.reports.traces.writing import write_trace

@@ -30,6 +30,7 @@ def comparison_page(a: Run, b: Run) -> Page:
         Section("pipes", "Pipes and waits", _table("us", _pipes(d), words.micros)),
         Section("bounds", "Lower bounds", _table("us", _meant(d.bounds), words.micros)),
         Section("buffers", "Buffers at their peak", _table("KiB", peaks, words.kib)),
+        Section("moved", "Bytes moved", _table("MiB", map(_clean, d.traffic), _mib)),
         Section("errors", "Errors", _table("", map(_clean, d.errors), words.figure)),
         Section("timeline-a", "Timeline of A", each(_dearest(a), lambda x: timeline(x, data))),
         Section("timeline-b", "Timeline of B", each(_dearest(b), lambda x: timeline(x, data))),
@@ -43,6 +44,10 @@ def comparison_page(a: Run, b: Run) -> Page:
         data=data,
         scripts=("timeline.js",) if data else (),
     )
+
+
+def _mib(size: float) -> str:
+    return words.figure(size / 1024**2)
 
 
 def _dearest(run: Run) -> list[Any]:

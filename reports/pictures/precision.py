@@ -41,7 +41,9 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
         bits.set_yticks(range(len(rows)), [label.replace("  ", "\n") for label in labels])
         bits.set(xlabel="effective bits", ylim=(len(rows) - 0.5, -0.5))
         bits.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2)
-        bits.set_title(words.clean(f"{study.op}{f' {study.case}' if study.case else ''}: {name}", 80))
+        value = study.points[0].value  # of a sweep the first point is drawn
+        where = "" if value is None else f", {study.parameter} {value}"
+        bits.set_title(words.clean(f"{study.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
         _times(time, rows)
     return figure
 

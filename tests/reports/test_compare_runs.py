@@ -16,6 +16,7 @@ from ascendtile.reports.cli import cli
 from ascendtile.reports.comparing.pages import difference_json, difference_page
 from ascendtile.reports.comparing.runs import Pair, compare_runs
 from ascendtile.reports.explore_view import as_text
+from ascendtile.reports.html.comparison_page import comparison_page
 
 from ..sample_runs import hostile_runs, launch, run
 
@@ -118,3 +119,9 @@ def test_the_command(pair, tmp_path):
     assert "B is" in shown.stdout
     told = CliRunner().invoke(cli, ["compare", str(tmp_path / "a.run"), str(tmp_path / "b.run"), "--json"])
     assert json.loads(told.stdout)["time_us"]["a"] == pytest.approx(pair[0].time_us)
+
+
+def test_the_html_page_has_what_the_terminals_has(pair):
+    """Lines, pipes, bounds, buffers and bytes moved."""
+    titles = {s.id for s in comparison_page(*pair).sections}
+    assert {"lines", "pipes", "bounds", "buffers", "moved"} <= titles

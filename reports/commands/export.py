@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from ascendtile.reports.options import json_option
-from ascendtile.simulator.errors import UsageError
 
 KINDS = ("perfetto", "insight", "vendor")
 
@@ -66,6 +65,8 @@ def command(file: str, kind: str, output: str, window: str | None, limit: int | 
 
 def _check_target(output: str, kind: str) -> None:
     """A record is not overwritten by a trace."""
+    from ascendtile.simulator.errors import UsageError
+
     if kind != "vendor" and Path(output).suffix != ".json":
         raise UsageError(f"{output}: a trace is written to a file that ends in .json")
 

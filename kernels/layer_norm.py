@@ -19,15 +19,13 @@ from ..simulator.execution.memory import Shape
 from ..simulator.frontend.types import float32
 from ..simulator.products import Product
 from .draw import Draw
-from .layout import even_part, up
+from .layout import up
 from .norm_statistics import merged, tile_statistics
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from .parallel import float64, in_chunks
-from .parameter import integer
-from .refusing import check_dtype, check_same_dtype, refuse
-from .rms_norm import best_rows
 from .rms_norm_grad_tiles import row_sums
 from .rms_norm_space import bound_us, explored, fits  # the same tiles, and more operations on each
+from .row_tiles import PARAMETERS, check_rows, choose
 from .running import OpResult, run_op
 
 NAME = "layer_norm"
@@ -141,32 +139,17 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
 
 def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
     """One type; gamma and beta have the last axes of x; no empty tensor."""
-    check_dtype(NAME, "x", tensors["x"], OPERATOR.dtypes_on(product), product)
-    check_same_dtype(NAME, tensors, "x", ("gamma", "beta"))
-    x, gamma = tensors["x"].shape, tensors["gamma"].shape
-    if not 1 <= len(gamma) <= len(x) <= 8 or x[len(x) - len(gamma) :] != gamma:
-        raise refuse(
-            f"{NAME}: gamma has shape {gamma}; it must be the last axes of x, which has {x}, of 1 to 8 axes"
-        )
-    if "beta" in tensors and tensors["beta"].shape != gamma:
-        raise refuse(f"{NAME}: beta has shape {tensors['beta'].shape}, gamma has {gamma}; they must be equal")
-    if tensors["x"].size == 0:
-        raise refuse(f"{NAME}: x has shape {x} and no elements; there is nothing to normalise")
+    check_rows(NAME, tensors, OPERATOR.dtypes_on(product), product)
     return ()
-
-
-PARAMETERS = (
-    integer("rows", None, 1, None, "rows of a tile"),
-    integer("cols", None, 1, None, "columns of a chunk; whole rows where they fit"),
-    integer("cores", None, 1, None, "cores that share the rows; all of the product if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-)
 
 
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
     length, count = gamma.size, x.size // gamma.size
-    tiling = choose(length, count, dtype_of(x).itemsize, knobs, workshop)
+    itemsize, copies = dtype_of(x).itemsize, knobs["buffers"]
+    tiling = choose(
+        length, count, knobs, workshop, lambda cols, rows: tile_bytes(cols, rows, itemsize, copies)
+    )
     leading = x.shape[: len(x.shape) - len(gamma.shape)]
     outputs = {
         "y": workshop.output("y", x.shape, dtype_of(x)),
@@ -185,18 +168,6 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         "multibuffer": tiling["buffers"],
     }
     return Plan((Step(layer_norm_rows, tiling["cores"], arguments),), outputs, tiling)
-
-
-def choose(
-    length: int, count: int, itemsize: int, knobs: Mapping[str, Any], workshop: Workshop
-) -> dict[str, Any]:
-    """Whole rows where one fits, as many as leave least work; else chunks of at most 2048 columns."""
-    share = -(-count // min(workshop.cores(knobs["cores"]), count))
-    copies, ub = knobs["buffers"], workshop.product.ub_bytes
-    whole = tile_bytes(length, 1, itemsize, copies) <= ub
-    cols = min(length, knobs["cols"] or (length if whole else even_part(length, 2048)))
-    rows = knobs["rows"] or best_rows(share, cols, lambda n: tile_bytes(cols, n, itemsize, copies) <= ub)
-    return {**knobs, "rows": min(rows, share), "cols": cols, "cores": -(-count // share)}
 
 
 def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:

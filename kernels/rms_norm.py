@@ -7,7 +7,7 @@ that fit stay in UB; longer ones are read twice, in chunks of columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,12 @@ from ..simulator.execution.memory import Shape
 from ..simulator.frontend.types import float32
 from ..simulator.products import Product
 from .draw import Draw
-from .layout import even_part, up
+from .layout import up
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from .parallel import float64, in_chunks
-from .parameter import integer
-from .refusing import check_dtype, check_same_dtype, refuse
 from .rms_norm_grad_tiles import row_sums
 from .rms_norm_space import bound_us, explored, fits
+from .row_tiles import PARAMETERS, check_rows, choose
 from .running import OpResult, run_op
 
 NAME = "rms_norm"
@@ -104,52 +103,18 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
 
 def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
     """One type; gamma has the last axes of x; no empty tensor."""
-    check_dtype(NAME, "x", tensors["x"], OPERATOR.dtypes_on(product), product)
-    check_same_dtype(NAME, tensors, "x", ("gamma",))
-    x, gamma = tensors["x"].shape, tensors["gamma"].shape
-    if not 1 <= len(gamma) <= len(x) <= 8 or x[len(x) - len(gamma) :] != gamma:
-        raise refuse(
-            f"{NAME}: gamma has shape {gamma}; it must be the last axes of x, which has {x}, of 1 to 8 axes"
-        )
-    if tensors["x"].size == 0:
-        raise refuse(f"{NAME}: x has shape {x} and no elements; there is nothing to normalise")
+    check_rows(NAME, tensors, OPERATOR.dtypes_on(product), product)
     return ()
-
-
-TURN_ELEMENTS = (
-    500  # what the latencies of a turn cost, in elements of a tile (fitted to the simulator's own times)
-)
-
-
-def best_rows(share: int, cols: int, fits: Callable[[int], bool]) -> int:
-    """Rows of a tile for a core with `share` rows: least work with the padding of the last tile; at least 1."""
-    best, least = 1, share * (cols + TURN_ELEMENTS)
-    for rows in range(2, share + 1):
-        work = -(-share // rows) * (rows * cols + TURN_ELEMENTS)
-        if not fits(rows):
-            break
-        if work <= least:
-            best, least = rows, work
-    return best
-
-
-PARAMETERS = (
-    integer("rows", None, 1, None, "rows of a tile"),
-    integer("cols", None, 1, None, "columns of a chunk; whole rows where they fit"),
-    integer("cores", None, 1, None, "cores that share the rows; all of the product if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-)
 
 
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
     length, count = gamma.size, x.size // gamma.size
-    share = -(-count // min(workshop.cores(knobs["cores"]), count))
-    itemsize, copies, ub = dtype_of(x).itemsize, knobs["buffers"], workshop.product.ub_bytes
-    whole = tile_bytes(length, 1, itemsize, copies) <= ub
-    cols = min(length, knobs["cols"] or (length if whole else even_part(length, 2048)))
-    rows = knobs["rows"] or best_rows(share, cols, lambda n: tile_bytes(cols, n, itemsize, copies) <= ub)
-    tiling = {**knobs, "rows": min(rows, share), "cols": cols, "cores": -(-count // share)}
+    itemsize, copies = dtype_of(x).itemsize, knobs["buffers"]
+    tiling = choose(
+        length, count, knobs, workshop, lambda cols, rows: tile_bytes(cols, rows, itemsize, copies)
+    )
+    cols = tiling["cols"]
     leading = x.shape[: len(x.shape) - len(gamma.shape)]
     outputs = {
         "y": workshop.output("y", x.shape, dtype_of(x)),
@@ -159,7 +124,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         **{"x_ptr": x, "gamma_ptr": gamma, "y_ptr": outputs["y"], "rstd_ptr": outputs["rstd"]},
         "row_count": count,
         "row_length": length,
-        "rows_per_core": share,
+        "rows_per_core": -(-count // tiling["cores"]),
         "inverse_length": 1.0 / length,
         "eps": EPS,
         **{"ROWS": tiling["rows"], "COLS": cols, "WHOLE": cols == length, "multibuffer": copies},

@@ -7,7 +7,6 @@ _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 _Ragged = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
-def average_of(x: _Floats) -> float: ...
 def expand(
     bodies: list[tuple[Any, ...]],
     slots: int,

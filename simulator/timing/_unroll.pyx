@@ -105,11 +105,6 @@ cdef double average(const double* x, int64_t n) noexcept nogil:
     return x[0]
 
 
-def average_of(const double[::1] x):
-    """As `access.averages` has it for a row."""
-    return average(&x[0], x.shape[0])
-
-
 cdef inline bint alike(const Lanes* x, int64_t row, int64_t lanes) noexcept nogil:
     cdef int64_t i
     if x.by_lane == 0:

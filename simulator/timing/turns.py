@@ -429,11 +429,10 @@ class _State:
 
         fresh: scalar work that has no record yet may differ; see `_charge_later_turns`.
         """
-        pending = (self.pending, self.pending_loc) if fresh else (after.pending, after.pending_loc)
-        left = (*pending, _grade(after))
         made = {r.id for inner in walk(op.regions[0]) for r in inner.results}
         moved = {v for v, slot in after.current.items() if self.current.get(v) != slot}
-        if left != (self.pending, self.pending_loc, self.grade) or not moved <= made:
+        waiting = (after.pending, after.pending_loc) != (self.pending, self.pending_loc)
+        if (waiting and not fresh) or _grade(after) != self.grade or not moved <= made:
             raise NotAlikeError
 
     def repeat(self, turns: Turns, series: Series, times: int, last: bool) -> Unrolled:

@@ -75,7 +75,9 @@ def _left_out(shown: int, recorded: int, complete: bool) -> str:
     if shown < recorded:
         return f"; {recorded - shown:,} more are recorded, --window and --limit choose others"
     return (
-        "" if complete else "; the run has more, its timeline keeps the first ones (device option timeline)"
+        ""
+        if complete
+        else "; the run has more: the trace ends where its timeline begins to lack some (device option timeline)"
     )
 
 

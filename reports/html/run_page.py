@@ -17,6 +17,7 @@ from ascendtile.reports.html.roofline_chart import rooflines
 from ascendtile.reports.html.source_lines import source_tables
 from ascendtile.reports.html.timeline_data import timeline_data
 from ascendtile.reports.html.writing import Page, Section, render
+from ascendtile.reports.told_part import NOTHING, told_part, told_words
 from ascendtile.simulator.run import Launch, Run
 
 MOST_LAUNCHES = 6  # that have pictures of their own, the dearest first
@@ -84,10 +85,13 @@ def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
     t = launch.timeline
     if t is None or not len(t.start):
         return Markup("")
+    if not len(told_part(t).start):
+        return Markup("<p>{}</p>").format(f"The timeline is too short to draw: {NOTHING}.")
     name = f"timeline{len(data)}"
     data[name] = timeline_data(launch)
     cores = list(dict.fromkeys(x["core"] for x in data[name]["lanes"]))
-    return render("timeline.html", name=name, launch=launch, cores=cores, t=t)
+    shown = sum(x["count"] for x in data[name]["lanes"])
+    return render("timeline.html", name=name, launch=launch, cores=cores, shown=shown, cut=told_words(launch))
 
 
 def warnings(run: Run) -> Markup:

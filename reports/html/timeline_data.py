@@ -1,8 +1,9 @@
 """A timeline as compact arrays for the page: sorted by lane, shares of time in levels of detail, packed.
 
-A lane is one pipe of one core. Times are whole ticks of a fraction of a cycle, so that 32 bits hold them. A level of detail
-has, for each lane and bucket of time, the share that the pipe is busy and the line of the last instruction that starts
-there; the page draws from it while a bucket is about as wide as a pixel, and single instructions from there on.
+Of a timeline that was cut only the part that tells everything is shown (`told_part`). A lane is one pipe of one core. Times
+are whole ticks of a fraction of a cycle, so that 32 bits hold them. A level of detail has, for each lane and bucket of time,
+the share that the pipe is busy and the line of the last instruction that starts there; the page draws from it while a bucket
+is about as wide as a pixel, and single instructions from there on.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ascendtile.reports.told_part import told_part, told_until
 from ascendtile.reports.words import clean
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Launch, Timeline
@@ -46,8 +48,8 @@ class Lanes:
 
 def timeline_data(launch: Launch) -> dict[str, Any]:
     """What the script reads for one launch with a timeline."""
-    t = launch.timeline
-    assert t is not None
+    assert launch.timeline is not None
+    t = told_part(launch.timeline)
     lanes = sort_lanes(t)
     line = _line_numbers(t, lanes.order, len(launch.lines))
     return {
@@ -66,7 +68,10 @@ def timeline_data(launch: Launch) -> dict[str, Any]:
 
 
 def sort_lanes(t: Timeline) -> Lanes:
-    """Lanes in the order of cores and pipes; in each, instructions in the order of time and never two at once."""
+    """Lanes in the order of cores and pipes; in each, instructions in the order of time and never two at once.
+
+    The axis ends with the last instruction, of a timeline that was cut where it stops telling everything (`told_part`).
+    """
     start, end = (np.clip(np.nan_to_num(x, posinf=0.0), 0.0, MOST_CYCLES) for x in (t.start, t.end))
     core, pipe = t.core.astype(np.int64), t.pipe.astype(np.int64)
     order = np.lexsort((start, pipe, core))
@@ -77,13 +82,15 @@ def sort_lanes(t: Timeline) -> Lanes:
         raise UsageError(
             f"its timeline names {len(first) - 1} pipes of cores, a page shows {MOST_LANES} at most"
         )
+    until = told_until(t)
     cycles = float(end.max(initial=1.0)) or 1.0
+    shown = cycles if until is None else min(cycles, until)
     per_cycle = min(float(FINEST), 2.0 ** math.floor(math.log2(TICKS / cycles)))
     begin = np.rint(start * per_cycle).astype(np.int64)
     finish = np.maximum(np.rint(end * per_cycle).astype(np.int64), begin)
     _cut_overlaps(begin, finish, first)
     keys = [(int(core[k]), int(pipe[k])) for k in first[:-1]]
-    return Lanes(order, begin, finish, first, keys, max(1, int(finish.max(initial=1))), 1.0 / per_cycle)
+    return Lanes(order, begin, finish, first, keys, max(1, round(shown * per_cycle)), 1.0 / per_cycle)
 
 
 def _cut_overlaps(begin: np.ndarray, finish: np.ndarray, first: np.ndarray) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from ascendtile.reports import words
 from ascendtile.reports.html.timeline_data import sort_lanes
 from ascendtile.reports.pictures.style import COLOURS, PIPES, new_figure, styled
+from ascendtile.reports.told_part import NOTHING, told_part, told_until
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Run
 
@@ -25,7 +26,10 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
         raise UsageError("this run keeps no timeline (device option timeline=20000)")
     launch = max(with_time, key=lambda x: x.time_us)
     assert launch.timeline is not None
-    lanes = sort_lanes(launch.timeline)
+    t = told_part(launch.timeline)
+    if not len(t.start):
+        raise UsageError(f"the timeline of {words.clean(launch.kernel, 60)} is too short to draw: {NOTHING}")
+    lanes = sort_lanes(t)
     chosen = lanes.keys[0][0] if core is None else core
     mine = [k for k, key in enumerate(lanes.keys) if key[0] == chosen]
     if not mine:
@@ -34,17 +38,24 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
     with styled():
         figure, (axes,) = new_figure(9.0, 0.62 + 0.42 * len(mine))
         for row, k in enumerate(mine):
-            unit = words.clean(launch.timeline.pipes[lanes.keys[k][1]], 24)
+            unit = words.clean(t.pipes[lanes.keys[k][1]], 24)
             span = slice(int(lanes.first[k]), int(lanes.first[k + 1]))
             bars = _joined(lanes.start[span] * lanes.cycles_per_tick, lanes.end[span] * lanes.cycles_per_tick)
             axes.broken_barh(
                 bars, (row - 0.38, 0.76), color=COLOURS[PIPES.get(unit.rpartition(".")[2], 6)], linewidth=0
             )
-        names = [words.clean(launch.timeline.pipes[lanes.keys[k][1]], 24) for k in mine]
+        names = [words.clean(t.pipes[lanes.keys[k][1]], 24) for k in mine]
         axes.set_yticks(range(len(mine)), names)
-        end = last if last is not None else lanes.span * lanes.cycles_per_tick
+        whole = lanes.span * lanes.cycles_per_tick
+        end = whole if last is None else min(last, whole)
         axes.set(xlim=(first, end), ylim=(len(mine) - 0.4, -0.6), xlabel="cycle")
-        axes.set_title(f"{words.clean(launch.kernel, 40)}, core {chosen}")
+        until = told_until(t)
+        part = (
+            ""
+            if until is None
+            else f", the first {words.count(until)} of {words.count(launch.cycles)} cycles"
+        )
+        axes.set_title(f"{words.clean(launch.kernel, 40)}, core {chosen}{part}")
         axes.grid(axis="y", visible=False)
     return figure
 

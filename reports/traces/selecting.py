@@ -1,4 +1,7 @@
-"""Which instructions of a run a trace shows, in us since the run began."""
+"""Which instructions of a run a trace shows, in us since the run began.
+
+Of a timeline that was cut these are the instructions of the cycles that it tells whole (`told_part`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ascendtile.reports.told_part import NOTHING, told_part, told_until
+from ascendtile.reports.words import clean
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Launch, Run, Timeline
 
@@ -19,7 +24,8 @@ class Part:
     """The chosen instructions of one launch.
 
     rows: their places in the launch's timeline, by start. start, end, done: [rows] in us since the run began.
-    begins_us: when the launch's first cycle is. us_per_cycle: of the AI Core clock.
+    begins_us: when the launch's first cycle is. us_per_cycle: of the AI Core clock. told_us: up to when every instruction is
+    there; the launch's end if all are, or if the record does not say.
     """
 
     number: int
@@ -31,6 +37,7 @@ class Part:
     done: np.ndarray
     begins_us: float
     us_per_cycle: float
+    told_us: float
 
 
 @dataclass(frozen=True)
@@ -53,17 +60,18 @@ def select(run: Run, window_us: tuple[float, float] | None = None, limit: int = 
     if not 1 <= limit <= MOST:
         raise UsageError(f"a trace has 1 to {MOST} instructions, {limit} were asked for")
     low, high = _window(window_us)
-    found, complete, begins = [], True, 0.0
+    every, complete, begins = [], True, 0.0
     for number, launch in enumerate(run.launches):
         part = _part(number, launch, begins)
         complete = complete and part is not None and part.timeline.complete
         if part is not None:
-            found.append(_inside(part, low, high))
+            every.append(part)
         begins += launch.time_us
+    found = [_inside(part, low, high) for part in every]
     recorded = sum(len(p.rows) for p in found)
-    _check(run, recorded, window_us)
-    kept = _first(found, limit)
-    return Selection(kept, min(recorded, limit), recorded, complete)
+    if not recorded:
+        raise UsageError(_nothing(run, every, low, high))
+    return Selection(_first(found, limit), min(recorded, limit), recorded, complete)
 
 
 def _window(window_us: tuple[float, float] | None) -> tuple[float, float]:
@@ -77,32 +85,53 @@ def _window(window_us: tuple[float, float] | None) -> tuple[float, float]:
     return low, high
 
 
-def _check(run: Run, recorded: int, window_us: tuple[float, float] | None) -> None:
+def _nothing(run: Run, parts: list[Part], low: float, high: float) -> str:
+    """Why the window shows nothing, and where there is something."""
+    name = clean(run.name, 60)
     if not any(x.timeline is not None for x in run.launches):
-        raise UsageError(
-            f"{run.name} has no timeline: it was run for values only or with timeline=0; run it again with time and the "
+        return (
+            f"{name} has no timeline: it was run for values only or with timeline=0; run it again with time and the "
             "device option timeline, as sim.device(..., timeline=20000)"
         )
-    if not recorded:
-        low, high = window_us or (0.0, math.inf)
-        raise UsageError(
-            f"no instruction of {run.name} is recorded between {low:g} and {high:g} us; the run takes {run.time_us:g} us, "
-            "and its timeline keeps the first instructions only (device option timeline)"
+    if not any(len(p.rows) for p in parts):
+        return f"{name}: {NOTHING}; run it again with a larger number"
+    span = f"between {low:g} and {high:g} us" if high < math.inf else f"from {low:g} us on"
+    return f"no instruction of {name} runs {span}: {_why(run, parts, low, high)}"
+
+
+def _why(run: Run, parts: list[Part], low: float, high: float) -> str:
+    if low >= run.time_us:
+        return f"the run takes {run.time_us:g} us"
+    cut = next((p for p in parts if not p.timeline.complete and p.told_us <= low < _ends(p)), None)
+    if cut is not None:
+        return (
+            f"of launch {cut.number}, which runs then, the record keeps the first instructions, up to {cut.told_us:g} us; "
+            "run it again with a larger device option timeline"
         )
+    spans = [(float(p.start.min()), float(p.end.max())) for p in parts if len(p.rows)]
+    before = [f"the last one before ends at {e:g} us" for _, e in reversed(spans) if e <= low][:1]
+    after = [f"the next one begins at {s:g} us" for s, _ in spans if s >= high][:1]
+    return "; ".join(["no pipe works then", *before, *after])
+
+
+def _ends(part: Part) -> float:
+    """When its launch is over, in us since the run began."""
+    return part.begins_us + part.launch.cycles * part.us_per_cycle
 
 
 def _part(number: int, launch: Launch, begins: float) -> Part | None:
-    t = launch.timeline
-    if t is None or not len(t.start):
+    if launch.timeline is None or not len(launch.timeline.start):
         return None
+    whole, until = launch.timeline, told_until(launch.timeline)
     per_cycle = launch.us_per_cycle if launch.cycles > 0 else math.nan
-    times = np.stack([t.start, t.end, t.done]).astype(np.float64)
+    times = np.stack([whole.start, whole.end, whole.done]).astype(np.float64)
     if not (math.isfinite(per_cycle) and per_cycle > 0 and np.isfinite(times).all()):
         raise UsageError(f"launch {number}: its times are no numbers, this record is damaged")
-    zero = begins + launch.overhead_us
-    start, end, done = zero + times * per_cycle
+    zero, t = begins + launch.overhead_us, told_part(whole)
+    start, end, done = (zero + x.astype(np.float64) * per_cycle for x in (t.start, t.end, t.done))
     order = np.argsort(start, kind="stable")
-    return Part(number, launch, t, order, start[order], end[order], done[order], zero, per_cycle)
+    told = zero + (launch.cycles if until is None else until) * per_cycle
+    return Part(number, launch, t, order, start[order], end[order], done[order], zero, per_cycle, told)
 
 
 def _inside(part: Part, low: float, high: float) -> Part:

@@ -114,7 +114,10 @@ def test_long_timelines_have_levels_from_coarse_to_fine() -> None:
 def test_strange_times_are_cut_to_what_can_be_drawn(bad: float) -> None:
     t = sample_runs.timeline(9)
     t = replace(
-        t, start=np.where(np.arange(9) == 4, bad, t.start), end=np.where(np.arange(9) == 5, bad, t.end)
+        t,
+        complete=True,
+        start=np.where(np.arange(9) == 4, bad, t.start),
+        end=np.where(np.arange(9) == 5, bad, t.end),
     )
     found = data.timeline_data(sample_runs.launch(timeline=t))
     assert found["span"] >= 1

@@ -232,7 +232,9 @@ def test_damaged_times_and_runs_without_a_timeline_are_refused(tmp_path):
         run(launches=(launch(timeline=bad),)).trace(tmp_path / "t.json")
     with pytest.raises(sim.UsageError, match="has no timeline"):
         run(launches=(replace(launch(), timeline=None),)).trace(tmp_path / "t.json")
-    with pytest.raises(sim.UsageError, match="no instruction of tile is recorded between 90 and 99 us"):
+    with pytest.raises(
+        sim.UsageError, match="no instruction of tile runs between 90 and 99 us: the run takes 38 us"
+    ):
         run().trace(tmp_path / "t.json", window_us=(90, 99))
     with pytest.raises(sim.UsageError, match="the window is 9 to 3 us"):
         run().trace(tmp_path / "t.json", window_us=(9, 3))
@@ -241,6 +243,31 @@ def test_damaged_times_and_runs_without_a_timeline_are_refused(tmp_path):
     with pytest.raises(sim.UsageError, match="no trace style 'x'; there are perfetto, insight"):
         run().trace(tmp_path / "t.json", "x")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_window_says_why_and_where_there_is_something(tmp_path):
+    """Between two launches, while one is prepared, beyond what the record keeps, beyond the end: four reasons."""
+    whole = replace(timeline(4), complete=True, until=60000.0)
+    two = run(launches=(launch("first", timeline=whole), launch("second", timeline=timeline(7))))
+    answers = {
+        (0, 1): "no pipe works then; the next one begins at 4 us",
+        (30, 41): "no pipe works then; the last one before ends at 4.00255 us; the next one begins at 42 us",
+        (50, 60): "of launch 1, which runs then, the record keeps the first instructions, up to 42.004 us",
+        (80, 90): "the run takes 76 us",
+    }
+    for window, words in answers.items():
+        with pytest.raises(sim.UsageError) as error:
+            two.trace(tmp_path / "t.json", window_us=window)
+        assert words in str(error.value)
+    with pytest.raises(sim.UsageError, match="runs from 80 us on: the run takes 76 us"):
+        two.trace(tmp_path / "t.json", window_us=(80, float("inf")))
+
+
+def test_a_trace_ends_where_the_timeline_lacks_instructions(tmp_path):
+    cut = launch(timeline=replace(timeline(9), until=5.0))
+    found = events(run(launches=(cut,)), tmp_path / "t.json")
+    starts = [e["args"]["start_cycle"] for e in found if e.get("cat") == "instruction"]
+    assert sorted(starts) == [0, 1, 2, 3, 4]
 
 
 def test_the_command_writes_and_tells(norm, tmp_path):

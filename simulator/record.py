@@ -1,8 +1,9 @@
 """Run records as files: `save_run`, `load_run`.
 
 One file, a zip with `run.json` and one .npy member per array of the timelines, so `np.load(path)` opens it too. Files
-come from anywhere: `load_run` checks every claim before it believes it and every field against its annotation
-(`record_archive.py`, `record_codec.py`), and answers what is wrong with a `UsageError`.
+come from anywhere: `load_run` checks every claim before it believes it, every field against its annotation and every
+figure against what a run can give (`record_archive.py`, `record_codec.py`, `record_figures.py`), and answers what is
+wrong with a `UsageError`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .precision.metrics import ErrorReport
 from .products.quantity import show
 from .record_archive import MAX_FILE_BYTES, MAX_JSON_BYTES, TEXT, array_of, pack, unpack
 from .record_codec import Decoder, Encoder
+from .record_figures import check_figures
 from .run import Run, Timeline
 
 FORMAT = "ascendtile-run"
@@ -86,6 +88,7 @@ def run_from_bytes(raw: bytes) -> Run:
     for k, launch in enumerate(run.launches):
         if launch.timeline is not None:
             _check_timeline(launch.timeline, f"launches.{k}.timeline")
+    check_figures(run)
     return run
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from ascendtile.reports import words
-from ascendtile.simulator.run import Buffer, Launch
+from ascendtile.simulator.run import Buffer, Launch, LiveValue
 
 MOST_POINTS = 4000  # what a page can show
 
@@ -35,6 +36,16 @@ def peak_words(buffer: Buffer) -> str:
     if buffer.placed_bytes <= buffer.peak_bytes:
         return peak
     return f"{peak}, spread over {words.kib(buffer.placed_bytes)} as there is room"
+
+
+def alive_at_peak(buffer: Buffer) -> list[tuple[int, LiveValue]]:
+    """(how many, one of them): values at the peak that differ by their place only are told once, what takes most first."""
+    counts: dict[LiveValue, int] = {}
+    for value in buffer.peak:
+        alike = replace(value, offset=0)
+        counts[alike] = counts.get(alike, 0) + 1
+    found = [(n, value) for value, n in counts.items()]
+    return sorted(found, key=lambda x: -x[0] * x[1].bytes * x[1].copies)
 
 
 def told_core(launch: Launch) -> int:

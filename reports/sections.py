@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ascendtile.reports import facts, words
 from ascendtile.reports.console import PAGE_WIDTH
+from ascendtile.reports.occupancy import alive_at_peak
 from ascendtile.reports.words import Bar, clean
 from ascendtile.simulator.numerics import FIXED, SWITCHES
 from ascendtile.simulator.precision.metrics import ErrorReport
@@ -205,10 +206,11 @@ def buffers(run: Run) -> Block:
             words.kib(buffer.capacity_bytes),
         )
         add_row(table, *cells, Bar(fill, style="red" if fill > 1 else "magenta"))
-        for value in buffer.peak[:MOST_VALUES]:
-            add_row(table, *_alive(value), words.place(value.file, value.line, PLACE_WIDTH), style="dim")
-        if len(buffer.peak) > MOST_VALUES:
-            add_row(table, f"  and {len(buffer.peak) - MOST_VALUES} smaller", "", "", "", style="dim")
+        found = alive_at_peak(buffer)
+        for n, value in found[:MOST_VALUES]:
+            add_row(table, *_alive(n, value), words.place(value.file, value.line, PLACE_WIDTH), style="dim")
+        if len(found) > MOST_VALUES:
+            add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
     return [Text(), table]
 
 
@@ -216,10 +218,12 @@ def _fill(buffer: Buffer) -> float:
     return facts.share(buffer.peak_bytes, buffer.capacity_bytes)
 
 
-def _alive(value: LiveValue) -> tuple[str, str, str]:
+def _alive(n: int, value: LiveValue) -> tuple[str, str, str]:
+    """Of n alike."""
     copies = f"{value.copies} copies" if value.copies > 1 else ""
     dims = "x".join(map(str, value.shape)) or "scalar"
-    return f"  {clean(value.name, 20)}  {dims} {value.dtype}", words.kib(value.bytes * value.copies), copies
+    name = f"{f'{n} x ' if n > 1 else ''}{clean(value.name, 20)}"
+    return f"  {name}  {dims} {value.dtype}", words.kib(n * value.bytes * value.copies), copies
 
 
 def errors(run: Run) -> Block:

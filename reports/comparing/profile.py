@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from ascendtile.reports.vendor.reading import Measured
 from ascendtile.reports.vendor.units import Unit, units
+from ascendtile.reports.words import clean
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Launch, Run
+
+MOST_NAMED = 8  # launches in a message
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def compare_profile(run: Run, measured: Measured, launch: int | None = None) -> 
             missing.append(f"{side}_{pipe}_ratio")
     if not rows:
         raise UsageError(
-            f"the profile and the run of {chosen.kernel} have nothing in common: the profile has times of "
+            f"the profile and the run of {clean(chosen.kernel, 60)} have nothing in common: the profile has times of "
             f"{', '.join(measured.us)} cores, the run of {', '.join(sorted({u.side for u in found}))}"
         )
     return ProfileComparison(run, chosen, measured, tuple(rows), tuple(missing))
@@ -74,13 +77,16 @@ def _shares(found: list[Unit], side: str, pipe: str) -> list[float]:
 
 def _chosen(run: Run, number: int | None) -> Launch:
     if not run.launches:
-        raise UsageError(f"{run.name} was run for values only, it has no times to compare")
+        raise UsageError(f"{clean(run.name, 60)} was run for values only, it has no times to compare")
     if number is None and len(run.launches) > 1:
-        names = ", ".join(f"{k} {x.kernel}" for k, x in enumerate(run.launches))
+        names = ", ".join(f"{k} {clean(x.kernel, 40)}" for k, x in enumerate(run.launches[:MOST_NAMED]))
+        more = f" and {len(run.launches) - MOST_NAMED} more" if len(run.launches) > MOST_NAMED else ""
         raise UsageError(
-            f"{run.name} has {len(run.launches)} launches ({names}); say with --launch which was profiled"
+            f"{clean(run.name, 60)} has {len(run.launches)} launches ({names}{more}); say with --launch which was profiled"
         )
     number = number or 0
     if not 0 <= number < len(run.launches):
-        raise UsageError(f"{run.name} has launches 0 to {len(run.launches) - 1}, there is no {number}")
+        raise UsageError(
+            f"{clean(run.name, 60)} has launches 0 to {len(run.launches) - 1}, there is no {number}"
+        )
     return run.launches[number]

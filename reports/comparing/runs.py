@@ -57,7 +57,9 @@ def compare_runs(first: Run, second: Run) -> RunDifference:
     timed = facts.timed(first) and facts.timed(second)
     if not timed and not (first.errors and second.errors):
         values = first if not facts.timed(first) else second
-        raise UsageError(f"{values.name} was run for values only, it has no times to compare")
+        raise UsageError(
+            f"{words.clean(values.name, 60)} was run for values only, it has no times to compare"
+        )
     lines = _lines(first, second)
     sums = sum(p.first or 0.0 for p in lines), sum(p.second or 0.0 for p in lines)
     whole = [run.time_us if facts.timed(run) else None for run in (first, second)]

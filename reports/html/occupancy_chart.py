@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from ascendtile.reports.html.svg import Frame, el, steps
 from ascendtile.reports.html.writing import render
-from ascendtile.reports.occupancy import over_time, peak_words
+from ascendtile.reports.occupancy import alive_at_peak, over_time, peak_words
 from ascendtile.simulator.run import Buffer, Launch
 
 KIB = 1024
@@ -15,9 +15,8 @@ KIB = 1024
 def buffers(launch: Launch) -> Markup:
     """A picture and a table for each buffer that is used."""
     used = [(n, b) for n, b in launch.buffers.items() if b.peak_bytes > 0]
-    return (
-        render("buffers.html", buffers=[(n, b, chart(launch, n, b)) for n, b in used]) if used else Markup("")
-    )
+    shown = [(n, b, chart(launch, n, b), alive_at_peak(b)) for n, b in used]
+    return render("buffers.html", buffers=shown) if used else Markup("")
 
 
 def chart(launch: Launch, name: str, b: Buffer) -> Markup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ascendtile.reports.words import clean
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Launch
 
@@ -53,8 +54,8 @@ def units(launch: Launch) -> list[Unit]:
     """
     if not launch.core_cycles or not all(p.core_busy and p.core_waits for p in launch.pipes.values()):
         raise UsageError(
-            f"the record of {launch.kernel} does not tell cores apart; run it again with this version and with a timeline "
-            "(device option timeline, 20000 if not given)"
+            f"the record of {clean(launch.kernel, 60)} does not tell cores apart; run it again with this version "
+            "and with a timeline (device option timeline, 20000 if not given)"
         )
     names = list(dict.fromkeys(name.partition(".")[0] for name in launch.pipes))
     working = [k for k, cycles in enumerate(launch.core_cycles) if cycles > 0]
@@ -65,7 +66,7 @@ def us_per_cycle(launch: Launch) -> float:
     """Of the AI Core clock."""
     found = launch.us_per_cycle
     if not (math.isfinite(found) and found > 0):
-        raise UsageError(f"{launch.kernel}: its times are no numbers, this record is damaged")
+        raise UsageError(f"{clean(launch.kernel, 60)}: its times are no numbers, this record is damaged")
     return found
 
 
@@ -80,6 +81,6 @@ def _unit(launch: Launch, core: int, name: str) -> Unit:
         met = {word: lost[n][core] / cycles for n, word in CONFLICTS.items() if n in lost}
     except IndexError:
         raise UsageError(
-            f"{launch.kernel}: its pipes know fewer cores than it has, this record is damaged"
+            f"{clean(launch.kernel, 60)}: its pipes know fewer cores than it has, this record is damaged"
         ) from None
     return Unit(core, side, part, cycles, cycles * us_per_cycle(launch), busy, waits, met)

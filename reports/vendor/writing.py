@@ -29,7 +29,9 @@ def write_tables(run: Run, folder: str | Path) -> list[Path]:
         UsageError: the run has no launches or does not tell cores apart, or something cannot be written.
     """
     if not run.launches:
-        raise UsageError(f"{run.name} was run for values only, it has no times; run it again with time")
+        raise UsageError(
+            f"{clean(run.name, 60)} was run for values only, it has no times; run it again with time"
+        )
     folder = Path(folder)
     content = {SUMMARY: op_summary(run)}
     for number, launch in enumerate(run.launches):

@@ -125,3 +125,22 @@ def test_the_html_page_has_what_the_terminals_has(pair):
     """Lines, pipes, bounds, buffers and bytes moved."""
     titles = {s.id for s in comparison_page(*pair).sections}
     assert {"lines", "pipes", "bounds", "buffers", "moved"} <= titles
+
+
+def test_long_names_are_cut_in_what_is_refused(tmp_path, refused):
+    long = "k" * 5000
+    run(name=long, launches=(), errors={}).save(tmp_path / "values.run")
+    run(name=long, launches=(launch(long),) * 30).save(tmp_path / "many.run")
+    table = tmp_path / "PipeUtilization.csv"
+    table.write_text("block_id,aiv_time(us),aiv_vec_ratio\n0,3.0,0.5\n")
+    for first, second, words in (
+        ("values.run", "values.run", "was run for values only"),
+        ("many.run", table, "and 22 more); say with --launch"),
+        ("values.run", table, "was run for values only"),
+    ):
+        said = refused("compare", tmp_path / first, tmp_path / second)
+        assert words in said
+        assert len(said) < 1000
+    said = refused("compare", tmp_path / "many.run", table, "--launch", "3")
+    assert "does not tell cores apart" in said
+    assert len(said) < 500

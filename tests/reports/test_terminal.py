@@ -224,3 +224,13 @@ def test_words(shown, text):
 def test_an_odd_stall_is_named_as_it_is():
     one = launch(pipes={"AIV.V": Pipe(10.0, 0.1, {"moonlight": 30000.0})})
     assert "moonlight (50 %)" in run_text(run(launches=(replace(one),)))
+
+
+def test_values_that_are_alike_at_the_peak_are_one_row():
+    """Eight tiles that differ by their place only; bytes are those of all."""
+    one = launch().buffers["UB"].peak[0]
+    many = tuple(replace(one, offset=k * one.bytes, bytes=2048, copies=1) for k in range(8))
+    page = run_text(run(launches=(launch(buffers={"UB": Buffer(65536, 196608, (one, *many))}),)))
+    rows = [line for line in page.splitlines() if "4096 fp16" in line]
+    assert [r.split()[:2] for r in rows] == [["x", "2x4096"], ["8", "x"]]
+    assert rows[1].split()[5] == "16.0"

@@ -13,6 +13,7 @@ KINDS = ("perfetto", "insight", "vendor")
 
 @click.command()
 @click.argument("file", metavar="FILE.run")
+@click.argument("other", metavar="[OTHER.run]", required=False)
 @click.option(
     "--as",
     "kind",
@@ -25,11 +26,20 @@ KINDS = ("perfetto", "insight", "vendor")
 @click.option("--window", metavar="FROM:TO", help="Of a trace: only what runs between these times, in us.")
 @click.option("--limit", type=int, help="Of a trace: at most so many instructions, the first ones [100000].")
 @json_option()
-def command(file: str, kind: str, output: str, window: str | None, limit: int | None, as_json: bool) -> None:
+def command(
+    file: str,
+    other: str | None,
+    kind: str,
+    output: str,
+    window: str | None,
+    limit: int | None,
+    as_json: bool,
+) -> None:
     """Write a saved run as a trace, or as the vendor's tables.
 
     perfetto is for ui.perfetto.dev and chrome://tracing, insight for MindStudio Insight. A trace has a track per pipe and
-    core, the reason of every wait, arrows from what was waited for, and counters of buffers and transfers. Tables:
+    core, the reason of every wait, arrows from what was waited for, and counters of buffers and transfers. Two runs are put
+    on one axis of time (perfetto). Tables:
     PipeUtilization.csv, Memory.csv, ResourceConflictRatio.csv, OpBasicInfo.csv for each launch, and op_summary.csv.
     """
     from ascendtile.reports.console import note, show_json
@@ -40,6 +50,10 @@ def command(file: str, kind: str, output: str, window: str | None, limit: int | 
     if kind == "vendor":
         if window or limit is not None:
             raise click.UsageError("--window and --limit are for traces; tables are of the whole run")
+        if other is not None:
+            raise click.UsageError(
+                "the vendor's tables are of one run; `ascendtile compare A.run B.run -o FILE.csv` writes what differs"
+            )
         from ascendtile.reports.vendor.writing import write_tables
 
         files = [str(path) for path in write_tables(run, output)]
@@ -49,7 +63,8 @@ def command(file: str, kind: str, output: str, window: str | None, limit: int | 
         from ascendtile.reports.traces.selecting import LIMIT
         from ascendtile.reports.traces.writing import write_trace
 
-        done = write_trace(run, output, kind, _window(window), LIMIT if limit is None else limit)
+        second = None if other is None else load_run(other)
+        done = write_trace(run, output, kind, _window(window), LIMIT if limit is None else limit, second)
         told = {
             "files": [output],
             "instructions": done.instructions,

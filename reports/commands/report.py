@@ -11,7 +11,7 @@ from ascendtile.reports.options import json_option
 
 PICTURES = (
     "roofline, timeline, occupancy, errors, magnitude (runs), pareto, heatmap (explorations), "
-    "precision, sweep (studies)"
+    "precision, sweep (studies), difference (two runs)"
 )
 
 
@@ -38,7 +38,7 @@ def command(files: tuple[str, ...], output: str | None, picture: str | None, as_
     if output is None:
         _show(records, files, as_json)
     elif picture is not None:
-        _draw(records[0], picture, output)
+        _draw(records, picture, output)
     else:
         _write(records, files, output)
 
@@ -49,8 +49,8 @@ def _check(files: tuple[str, ...], output: str | None, picture: str | None, as_j
         raise click.UsageError(
             f"a report is of one file, or of two runs side by side; {len(files)} are given"
         )
-    if picture is not None and (output is None or len(files) == 2):
-        raise click.UsageError("--picture draws one record: give one file, and -o FILE.png, .svg or .pdf")
+    if picture is not None and output is None:
+        raise click.UsageError("--picture writes a file: give it with -o FILE.png, .svg or .pdf")
     if as_json and output is not None:
         raise click.UsageError("--json prints data and -o writes a file; give one of them")
     if output is not None:
@@ -88,18 +88,32 @@ def _write(records: list[Any], files: tuple[str, ...], output: str) -> None:
     note(f"wrote {output}")
 
 
-def _draw(record: Any, picture: str, output: str) -> None:
+def _draw(records: list[Any], picture: str, output: str) -> None:
     from ascendtile.reports.console import note
-    from ascendtile.reports.pictures import PICTURES, save
+    from ascendtile.reports.pictures import PAIRS, PICTURES, save
     from ascendtile.simulator.run import Run
 
-    kind = "run" if isinstance(record, Run) else "exploration" if isinstance(record, tuple) else "study"
-    draw = PICTURES[kind].get(picture)
+    first = records[0]
+    kind = "run" if isinstance(first, Run) else "exploration" if isinstance(first, tuple) else "study"
+    if len(records) == 2:
+        kind = "pair"
+        if not all(isinstance(r, Run) for r in records):
+            raise click.UsageError("a picture of two files is of two runs")
+    known: dict[str, Any] = PAIRS if kind == "pair" else PICTURES[kind]
+    draw = known.get(picture)
     if draw is None:
-        raise click.UsageError(
-            f"no picture {picture!r} of this kind of record; there are {', '.join(PICTURES[kind])}"
-        )
-    if kind == "exploration" and not record:
+        raise click.UsageError(_no_picture(picture, kind, known))
+    if kind == "exploration" and not first:
         raise click.UsageError("the store has no exploration to draw")
-    save(draw(record[0] if kind == "exploration" else record), output)
+    save(draw(*(first[:1] if kind == "exploration" else records)), output)
     note(f"wrote {output}")
+
+
+def _no_picture(picture: str, kind: str, known: dict[str, Any]) -> str:
+    from ascendtile.reports.pictures import PAIRS
+    from ascendtile.reports.words import clean
+
+    if picture in PAIRS:
+        return f"the picture {picture} is of two runs: give both files"
+    of = "of two runs" if kind == "pair" else f"of {'an' if kind == 'exploration' else 'a'} {kind}"
+    return f"no picture {clean(picture, 60)!r} {of}; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}"

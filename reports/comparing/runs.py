@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from ascendtile.reports import facts, words
 from ascendtile.simulator.errors import UsageError
@@ -50,6 +50,34 @@ class RunDifference:
     traffic: tuple[Pair, ...]
     errors: tuple[Pair, ...]
     settings: tuple[tuple[str, str, str], ...]
+
+    def html(self, path: str | Path) -> None:
+        """Write the page of both runs to `path`: one HTML file that opens offline."""
+        from ascendtile.reports.html import write_page
+
+        write_page(self, path)
+
+    def csv(self, path: str | Path) -> None:
+        """Write every figure of both runs to `path` as one table."""
+        from ascendtile.reports.comparing.table import write_table
+
+        write_table(self, path)
+
+    def _repr_html_(self) -> str:
+        from ascendtile.reports.html.notebook import excerpt
+
+        return excerpt(self)
+
+    def __str__(self) -> str:
+        from ascendtile.reports.comparing.pages import difference_page
+        from ascendtile.reports.explore_view import as_text
+
+        return as_text(difference_page(self))
+
+    def __repr__(self) -> str:
+        """One line; `print(...)` shows the whole."""
+        a, b = ("values only" if x is None else f"{x:.4g} us" for x in (self.time.first, self.time.second))
+        return f"<RunDifference A {a}, B {b}>"
 
 
 def compare_runs(first: Run, second: Run) -> RunDifference:

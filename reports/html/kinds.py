@@ -13,6 +13,7 @@ from ascendtile.simulator.run import Run
 def make_page(shown: Any, other: Any = None) -> Page:
     """See `writing.page_of`."""
     from ascendtile.kernels.study_bench import Study
+    from ascendtile.reports.comparing.runs import RunDifference
     from ascendtile.reports.html.comparison_page import comparison_page
     from ascendtile.reports.html.exploration_page import exploration_page
     from ascendtile.reports.html.run_page import run_page
@@ -20,6 +21,8 @@ def make_page(shown: Any, other: Any = None) -> Page:
     from ascendtile.reports.precision_view import study_json
     from ascendtile.tiling.exploration import Exploration
 
+    if isinstance(shown, RunDifference):
+        return comparison_page(shown.first, shown.second)
     if other is not None:
         if not (isinstance(shown, Run) and isinstance(other, Run)):
             raise UsageError("only two runs can be compared")

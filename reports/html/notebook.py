@@ -18,7 +18,7 @@ PIXELS = 88  # of an inch: its letters are about as large as those around it
 
 
 def excerpt(shown: Any) -> str:
-    """HTML of a Run, an Exploration or a Study; `shown.html(path)` has the whole."""
+    """HTML of a Run, an Exploration, a Study or the difference of two runs; `shown.html(path)` has the whole."""
     page = page_of(shown)
     return str(render("notebook.html", page=page, picture=_picture(shown)))
 
@@ -27,34 +27,37 @@ def _picture(shown: Any) -> Markup:
     """The first picture that the record has the figures for, as data of the page itself."""
     from ascendtile.reports.pictures.style import drawn
 
-    for draw in _candidates(shown):
+    for words, draw, record in _candidates(shown):
         try:
-            figure: Figure = draw()
+            figure: Figure = draw(record)
         except UsageError:
             continue
         data = base64.b64encode(drawn(figure, "png")).decode("ascii")
         width = min(WIDTH, round(PIXELS * figure.get_size_inches()[0]))
         return Markup(
             '<img alt="{}" style="max-width:100%;width:{}px" src="data:image/png;base64,{}">'
-        ).format(draw.__name__, width, data)
+        ).format(words, width, data)
     return Markup("")
 
 
-def _candidates(shown: Any) -> list[Any]:
+def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
+    """(what it shows in words, the function that draws it, what it is drawn from), what is shown first first."""
     from ascendtile.reports import pictures
+    from ascendtile.reports.comparing.runs import RunDifference
     from ascendtile.reports.precision_view import study_json
     from ascendtile.simulator.run import Run
     from ascendtile.tiling.exploration import Exploration
 
-    def named(draw: Any, record: Any) -> Any:
-        def call() -> Any:
-            return draw(record)
-
-        call.__name__ = draw.__name__
-        return call
-
     if isinstance(shown, Run):
-        return [named(d, shown) for d in (pictures.timeline, pictures.error_histogram)]
+        return [
+            ("Timeline of the pipes of one core", pictures.timeline, shown),
+            ("Histogram of the errors in ulp", pictures.error_histogram, shown),
+        ]
+    if isinstance(shown, RunDifference):
+        return [("What won or lost the time", lambda d: pictures.difference(d.first, d.second), shown)]
     if isinstance(shown, Exploration):
-        return [named(d, shown) for d in (pictures.heat_map, pictures.pareto)]
-    return [named(pictures.precision_bars, study_json(shown))]
+        return [
+            ("Best time by two knobs", pictures.heat_map, shown),
+            ("Time and error of the front", pictures.pareto, shown),
+        ]
+    return [("Effective bits and time of each mode", pictures.precision_bars, study_json(shown))]

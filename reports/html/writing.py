@@ -100,7 +100,7 @@ def _digest(script: str) -> str:
 
 
 def page_of(shown: Any, other: Any = None) -> Page:
-    """The page of a Run, of an Exploration, of a precision Study (or the JSON of one), or of two runs side by side."""
+    """The page of a Run, of an Exploration, of a precision Study (or the JSON of one), of two runs or their difference."""
     from ascendtile.reports.html.kinds import make_page
 
     return make_page(shown, other)

@@ -3,7 +3,8 @@
     from ascendtile.reports.pictures import roofline, save
     save(roofline(run), "roofline.svg")
 
-`PICTURES` has them by name and kind of record; `ascendtile report FILE --picture NAME -o FILE.svg` draws one.
+`PICTURES` has them by name and kind of record, `PAIRS` those of two runs; `ascendtile report FILE --picture NAME -o
+FILE.svg` draws one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ascendtile.reports.pictures.differences import difference
 from ascendtile.reports.pictures.errors import error_histogram, error_magnitude
 from ascendtile.reports.pictures.explorations import heat_map, pareto
 from ascendtile.reports.pictures.occupancy import occupancy
@@ -21,6 +23,8 @@ from ascendtile.reports.pictures.timelines import timeline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from ascendtile.simulator.run import Run
 
 PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
     "run": {
@@ -33,9 +37,12 @@ PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
     "exploration": {"pareto": pareto, "heatmap": heat_map},
     "study": {"precision": precision_bars, "sweep": precision_sweep},
 }
+PAIRS: dict[str, Callable[[Run, Run], Figure]] = {"difference": difference}
 
 __all__ = [
+    "PAIRS",
     "PICTURES",
+    "difference",
     "error_histogram",
     "error_magnitude",
     "heat_map",

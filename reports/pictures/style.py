@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,12 +72,14 @@ class _Once(logging.Filter):
         return new
 
 
-def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure of inches with a grid of axes; it belongs to no window."""
+def new_figure(
+    width: float, height: float, columns: int = 1, rows: int = 1, heights: Sequence[float] | None = None
+) -> tuple[Figure, list[Axes]]:
+    """A figure of inches with a grid of axes, the rows of these relative heights; it belongs to no window."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
+    axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
     return figure, list(axes.reshape(-1))
 
 

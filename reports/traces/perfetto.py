@@ -32,15 +32,15 @@ def events(selection: Selection) -> Iterator[Event]:
 
 
 def _names(part: Part) -> Iterator[Event]:
-    t, several = part.timeline, f"launch {part.number} {part.launch.kernel}"
+    t = part.timeline
     for core in sorted(set(t.core[part.rows].tolist())):
         pid = _process(part, core)
-        yield _meta(pid, "process_name", name=f"core {core}, {several}")
+        yield _meta(pid, "process_name", name=f"core {core}, {part.title}")
         yield _meta(pid, "process_sort_index", sort_index=pid)
         for pipe, name in enumerate(t.pipes):
             yield {**_meta(pid, "thread_name", name=name), "tid": pipe + 1}
             yield {**_meta(pid, "thread_sort_index", sort_index=pipe + 1), "tid": pipe + 1}
-    yield _meta(_device(part), "process_name", name=f"transfers, {several}")
+    yield _meta(_device(part), "process_name", name=f"transfers, {part.title}")
 
 
 def _slices(part: Part) -> Iterator[Event]:

@@ -25,7 +25,8 @@ class Part:
 
     rows: their places in the launch's timeline, by start. start, end, done: [rows] in us since the run began.
     begins_us: when the launch's first cycle is. us_per_cycle: of the AI Core clock. told_us: up to when every instruction is
-    there; the launch's end if all are, or if the record does not say.
+    there; the launch's end if all are, or if the record does not say. title: of its tracks ("launch 0 kernel"); number is
+    its own among all parts of a trace.
     """
 
     number: int
@@ -38,6 +39,7 @@ class Part:
     begins_us: float
     us_per_cycle: float
     told_us: float
+    title: str
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,19 @@ def select(run: Run, window_us: tuple[float, float] | None = None, limit: int = 
     if not recorded:
         raise UsageError(_nothing(run, every, low, high))
     return Selection(_first(found, limit), min(recorded, limit), recorded, complete)
+
+
+def beside(a: Selection, b: Selection) -> Selection:
+    """Both on one axis of time, which begins with both runs; their tracks say A and B."""
+    first = 1 + max(p.number for p in a.parts)
+    parts = [replace(p, title=f"A {p.title}") for p in a.parts]
+    parts += [replace(p, title=f"B {p.title}", number=first + p.number) for p in b.parts]
+    return Selection(
+        tuple(parts),
+        a.instructions + b.instructions,
+        a.recorded + b.recorded,
+        a.complete and b.complete,
+    )
 
 
 def _window(window_us: tuple[float, float] | None) -> tuple[float, float]:
@@ -130,8 +145,9 @@ def _part(number: int, launch: Launch, begins: float) -> Part | None:
     zero, t = begins + launch.overhead_us, told_part(whole)
     start, end, done = (zero + x.astype(np.float64) * per_cycle for x in (t.start, t.end, t.done))
     order = np.argsort(start, kind="stable")
+    title = f"launch {number} {clean(launch.kernel, 120)}"
     told = zero + (launch.cycles if until is None else until) * per_cycle
-    return Part(number, launch, t, order, start[order], end[order], done[order], zero, per_cycle, told)
+    return Part(number, launch, t, order, start[order], end[order], done[order], zero, per_cycle, told, title)
 
 
 def _inside(part: Part, low: float, high: float) -> Part:

@@ -12,12 +12,14 @@ from ascendtile.simulator.files import check_target, write_whole
 from ascendtile.simulator.run import Run
 
 from . import insight, perfetto
-from .selecting import LIMIT, Selection, select
+from .selecting import LIMIT, Selection, beside, select
 
 STYLES: dict[str, Callable[[Selection], Iterator[dict[str, Any]]]] = {
     "perfetto": perfetto.events,
     "insight": insight.events,
 }
+
+TWO_RUNS = ("perfetto",)
 
 
 def write_trace(
@@ -26,13 +28,15 @@ def write_trace(
     style: str = "perfetto",
     window_us: tuple[float, float] | None = None,
     limit: int = LIMIT,
+    other: Run | None = None,
 ) -> Selection:
     """Write the instructions of `run` to `path` as JSON, whole or not at all; the selection says how many they are.
 
     Args:
         style: "perfetto" (chrome://tracing, ui.perfetto.dev) or "insight" (MindStudio Insight).
         window_us: only instructions that run between these times, in us since the run began.
-        limit: at most so many instructions, the first ones.
+        limit: at most so many instructions (of each run), the first ones.
+        other: a second run, B, on the same axis of time as `run`, A; for perfetto only.
 
     Raises:
         UsageError: an unknown style, nothing to show, or a target that cannot be written.
@@ -40,17 +44,28 @@ def write_trace(
     if style not in STYLES:
         raise UsageError(f"no trace style {style!r}; there are {', '.join(STYLES)}")
     check_target(path)
+    if other is not None and style not in TWO_RUNS:
+        raise UsageError(
+            f"two runs in one trace are for {' and '.join(TWO_RUNS)}; for {style} export each on its own"
+        )
     selection = select(run, window_us, limit)
-    write_whole(path, trace_bytes(run, selection, style))
+    if other is not None:
+        selection = beside(selection, select(other, window_us, limit))
+    write_whole(path, trace_bytes(run, selection, style, other))
     return selection
 
 
-def trace_bytes(run: Run, selection: Selection, style: str) -> bytes:
+def trace_bytes(run: Run, selection: Selection, style: str, other: Run | None = None) -> bytes:
     """The file's content: one event a line."""
     lines = ",\n".join(json.dumps(e, allow_nan=False) for e in STYLES[style](selection))
     about = {
         "run": run.name,
         "product": str(run.product.get("name", "")),
+        **(
+            {}
+            if other is None
+            else {"other_run": other.name, "other_product": str(other.product.get("name", ""))}
+        ),
         "instructions": selection.instructions,
         "instructions_recorded": selection.recorded,
         "complete": selection.complete,

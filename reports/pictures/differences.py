@@ -1,0 +1,84 @@
+"""What won or lost the time between two runs: lines, pipes and waits, what changed most first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ascendtile.reports import facts, words
+from ascendtile.reports.comparing.runs import OTHER, Pair, RunDifference, compare_runs
+from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST = 8  # bars of a panel
+MENTIONED = 0.002  # of the longer run's time: what moved less has no bar
+MORE, LESS = COLOURS[3], COLOURS[2]
+
+
+def difference(first: Run, second: Run) -> Figure:
+    """Bars of B - A in us: to the right what B takes longer for, to the left what it saves."""
+    d = compare_runs(first, second)
+    if d.time.first is None or d.time.second is None:
+        raise UsageError("one of the two runs has values only: there are no times to draw")
+    least = MENTIONED * max(d.time.first, d.time.second)
+    groups = (
+        ("time by source line", (*d.lines, d.other)),
+        ("pipes, busy", d.busy),
+        ("waits, all pipes", d.waits),
+    )
+    panels = [(title, _moved(pairs, least)) for title, pairs in groups]
+    panels = [(title, pairs) for title, pairs in panels if pairs] or [("time", [d.time])]
+    with styled():
+        heights = [0.9 + len(pairs) for _, pairs in panels]
+        figure, axes = new_figure(9.0, 0.8 + 0.3 * sum(heights), rows=len(panels), heights=heights)
+        for one, (title, pairs) in zip(axes, panels, strict=True):
+            _bars(one, title, pairs)
+        changes = [p.change for _, pairs in panels for p in pairs]
+        low, high = min(0.0, *changes), max(0.0, *changes)
+        room = 0.12 * (high - low or 1.0)  # for the figures at the ends of the bars
+        for one in axes:
+            one.set_xlim(low - room * (low < 0), high + room)
+        axes[-1].set_xlabel("us more or less in B than in A")
+        figure.suptitle(_verdict(d), x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def _moved(pairs: tuple[Pair, ...], least: float) -> list[Pair]:
+    ranked = sorted(pairs, key=lambda p: -abs(p.change))
+    return [p for p in ranked if abs(p.change) >= least and p.change][:MOST]
+
+
+def _bars(axes: Axes, title: str, pairs: list[Pair]) -> None:
+    changes = [p.change for p in pairs]
+    axes.barh(range(len(pairs)), changes, height=0.66, color=[MORE if x > 0 else LESS for x in changes])
+    for k, x in enumerate(changes):
+        axes.annotate(
+            words.signed_micros(x),
+            (x, k),
+            xytext=(4 if x >= 0 else -4, 0),
+            textcoords="offset points",
+            ha="left" if x >= 0 else "right",
+            va="center",
+            fontsize=8.5,
+        )
+    axes.set_yticks(range(len(pairs)), [_label(p.name) for p in pairs], fontsize=8.5)
+    axes.axvline(0.0, color="#5b636d", linewidth=0.9)
+    axes.set_ylim(len(pairs) - 0.4, -0.6)
+    axes.set_title(title)
+    axes.grid(axis="y", visible=False)
+
+
+def _label(name: str) -> str:
+    return name if name == OTHER else words.clean(name, 56)
+
+
+def _verdict(d: RunDifference) -> str:
+    """A: 40.1 us on ascend910b3; B: 38.0 us, 2.1 us less."""
+    a, b = (words.clean(facts.product_name(r), 30) for r in (d.first, d.second))
+    more = d.time.change
+    word = "as long as A" if not more else f"{words.micros(abs(more))} us {'more' if more > 0 else 'less'}"
+    return f"A takes {words.micros(d.time.first or 0.0)} us on {a}; B {words.micros(d.time.second or 0.0)} us on {b}, {word}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ascendtile.reports import words
+from ascendtile.reports.told_part import told_until
 from ascendtile.simulator.run import Buffer, Launch, LiveValue
 
 MOST_POINTS = 4000  # what a page can show
@@ -20,9 +21,18 @@ def over_time(launch: Launch, buffer: Buffer) -> tuple[list[tuple[float, int]], 
     the program, with what is set aside there.
     """
     if buffer.held:
-        return [(0.0, 0), *held(buffer)], f"cycle of core {told_core(launch)}"
+        points = [(0.0, 0), *held(buffer)]
+        return points, f"cycle of core {told_core(launch)}{_cut_words(launch, points[-1][0])}"
     stairs = [(float(k), size) for k, (_, size) in enumerate(buffer.steps)]
     return _merged(stairs), "step of the program"
+
+
+def _cut_words(launch: Launch, last: float) -> str:
+    """Where the stairs end before the launch does."""
+    whole = launch.timeline is None or told_until(launch.timeline) is None
+    if whole or last >= 0.99 * launch.cycles:
+        return ""
+    return f", told for the first {words.count(last)} of {words.count(launch.cycles)}"
 
 
 def held(buffer: Buffer) -> list[tuple[float, int]]:

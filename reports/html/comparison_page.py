@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ascendtile.reports import facts, words
-from ascendtile.reports.comparing.runs import BITS, Pair, RunDifference, compare_runs
+from ascendtile.reports.comparing.runs import BITS, LEAST_US, Pair, RunDifference, compare_runs
 from ascendtile.reports.html import run_words
 from ascendtile.reports.html.run_page import each, timeline
 from ascendtile.reports.html.writing import Page, Section, render
@@ -36,7 +36,7 @@ def comparison_page(a: Run, b: Run) -> Page:
         Section("timeline-b", "Timeline of B", each(_dearest(b), lambda x: timeline(x, data))),
     ]
     return Page(
-        title=f"A: {run_words.title(a)}; B: {run_words.title(b)}",
+        title=_title(run_words.title(a), run_words.title(b)),
         subtitle=f"A on {words.clean(facts.product_name(a), 40)}, B on {words.clean(facts.product_name(b), 40)}",
         summary=_sentences(d),
         facts=_facts(d),
@@ -44,6 +44,10 @@ def comparison_page(a: Run, b: Run) -> Page:
         data=data,
         scripts=("timeline.js",) if data else (),
     )
+
+
+def _title(a: str, b: str) -> str:
+    return f"{a}: two runs, A and B" if a == b else f"A: {a}; B: {b}"
 
 
 def _mib(size: float) -> str:
@@ -70,15 +74,19 @@ def _sentences(d: RunDifference) -> list[str]:
     if d.time.first is None or d.time.second is None:
         return ["One of the two runs has values only: there are no times to compare."]
     more = d.time.change
-    out = [f"B takes {words.micros(abs(more))} us {'more' if more > 0 else 'less'} than A."]
-    for what, pairs in (("line", _lines(d)), ("pipe or wait", _pipes(d))):
+    out = [f"B takes {_more(more)} than A." if more else "B takes as long as A."]
+    for what, pairs in (("line", d.lines), ("pipe", d.busy), ("wait", d.waits)):
         top = max(pairs, key=lambda p: abs(p.change), default=None)
-        if top is not None and top.change:
-            word = "more" if top.change > 0 else "less"
-            out.append(
-                f"The {what} that changed most is {top.name}: {words.micros(abs(top.change))} us {word}."
-            )
+        if top is not None and abs(top.change) > LEAST_US:
+            name = words.clean(top.name, 160)
+            out.append(f"The {what} that changed most is {name}: {_more(top.change)}.")
+    if abs(d.other.change) > max((abs(p.change) for p in d.lines), default=0.0):
+        out.append(f"Most of it belongs to no line: {d.other.name}: {_more(d.other.change)}.")
     return out
+
+
+def _more(us: float) -> str:
+    return f"{words.micros(abs(us))} us {'more' if us > 0 else 'less'}"
 
 
 def _choices(d: RunDifference) -> list[tuple[str, str, str]]:

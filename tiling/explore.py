@@ -258,7 +258,7 @@ class _Sweep:
             known,
             self.report,
         )
-        self.legal = len(found.found) + sum(found.failed.values())
+        self.legal = len(found.found) + sum(found.failed.values()) + found.skipped
         return found
 
     def _exact(self) -> Outcome:
@@ -269,10 +269,10 @@ class _Sweep:
             self.bounded = len(bounds)
         return search(self.space, legal, bounds, self.objective, self._evaluate, self.budget, self.report)
 
-    def _least(self, points: list[Point]) -> Sequence[float]:
+    def _least(self, numbers: np.ndarray) -> np.ndarray:
         assert self.task.bounds is not None
-        self.bounded += len(points)
-        return list(self.task.bounds(self.space, np.array([self.space.number(p) for p in points])))
+        self.bounded += len(numbers)
+        return self.task.bounds(self.space, numbers)
 
     def _evaluate(self, points: list[Point]) -> Iterator[Evaluation]:
         """Through the store: known results come from there, new ones go there as they come."""

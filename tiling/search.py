@@ -28,12 +28,17 @@ UNITS = {"time": " us", "error": "", "ub": " bytes"}
 
 @dataclass
 class Outcome:
-    """What a search did. looked: points that were tried; interrupted: whether it was stopped from outside."""
+    """What a search did.
+
+    looked: points that were tried; skipped: legal points that a sampled sweep drew and left out, as their bound is above
+    the best; interrupted: whether it was stopped from outside.
+    """
 
     found: list[Found] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
     looked: int = 0
+    skipped: int = 0
     optimal: bool = False
     proof: str = ""
     interrupted: bool = False

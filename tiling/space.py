@@ -18,6 +18,7 @@ import numpy as np
 from ..simulator.errors import UsageError
 
 MOST_POINTS = 20_000_000
+MOST_NUMBERS = 2**62  # points have numbers of 64 bits
 Columns = dict[str, np.ndarray]
 Point = dict[str, Any]
 
@@ -101,14 +102,30 @@ class Space:
         self.size = 1
         for values in self.axes.values():
             self.size *= len(values)
+        if self.size > MOST_NUMBERS:
+            raise UsageError(
+                f"the space has {self.size:.2g} points, more than {MOST_NUMBERS:.2g} have no number; give fewer "
+                f"values to some of its {len(self.axes)} axes"
+            )
+
+    def digits(self, number: int) -> list[int]:
+        """Which value of each axis the point of that number has."""
+        out: list[int] = []
+        for values in reversed(self.axes.values()):
+            number, k = divmod(number, len(values))
+            out.append(k)
+        return out[::-1]
+
+    def joined(self, digits: Sequence[int]) -> int:
+        """The number of the point with those values; the inverse of `digits`."""
+        out = 0
+        for k, values in zip(digits, self.axes.values(), strict=True):
+            out = out * len(values) + k
+        return out
 
     def point(self, number: int) -> Point:
         """The point of that number."""
-        out: Point = {}
-        for name in reversed(self.axes):
-            number, k = divmod(number, len(self.axes[name]))
-            out[name] = self.axes[name][k]
-        return {n: out[n] for n in self.axes}
+        return {n: v[k] for (n, v), k in zip(self.axes.items(), self.digits(number), strict=True)}
 
     def columns(self, numbers: np.ndarray) -> Columns:
         """The values of those points by axis: arrays of numbers, of objects where an axis holds anything else."""
@@ -158,10 +175,7 @@ class Space:
 
     def number(self, point: Mapping[str, Any]) -> int:
         """The number of a point; the inverse of `point`."""
-        out = 0
-        for name, values in self.axes.items():
-            out = out * len(values) + values.index(point[name])
-        return out
+        return self.joined([values.index(point[name]) for name, values in self.axes.items()])
 
     def _allowed(self, rule: Rule, numbers: np.ndarray) -> np.ndarray:
         if rule.columns:

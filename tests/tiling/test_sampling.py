@@ -8,7 +8,7 @@ from statistics import mean
 import pytest
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling import Space, explore, powers_of_two
+from ascendtile.tiling import Space, explore, powers_of_two, proposals
 from ascendtile.tiling.evaluate import Evaluation
 from ascendtile.tiling.sampling import sample
 from ascendtile.tiling.search import Budget
@@ -67,7 +67,9 @@ def test_random_points_are_legal_new_and_no_more_than_the_budget():
 
 
 def test_what_has_a_bound_above_the_best_is_not_evaluated():
-    out, counted = run("random", 0, budget=60, least=lambda points: [0.95 * valley(p) for p in points])
+    out, counted = run(
+        "random", 0, budget=60, least=lambda numbers: [0.95 * valley(LARGE.point(int(k))) for k in numbers]
+    )
     best = float("inf")
     for p in counted.points[:16]:
         best = min(best, valley(p))
@@ -87,6 +89,58 @@ def test_tpe_beats_random_at_equal_budget_over_seeds():
     luck = [run("random", s)[0].best("time") for s in seeds]
     assert mean(tpe) < mean(luck)
     assert sum(a < b for a, b in zip(tpe, luck, strict=True)) >= 3
+
+
+def test_tpe_begins_without_optuna_and_asks_it_for_one_point_in_32(monkeypatch):
+    """Optuna takes longer than many evaluations: this is what keeps the sampler a small part of a sweep."""
+    pytest.importorskip("optuna")
+    asked: list[int] = []
+
+    class Counting(proposals.Study):
+        def ask(self, count):
+            asked.append(count)
+            return super().ask(count)
+
+    monkeypatch.setattr(proposals, "Study", Counting)
+    monkeypatch.setattr(proposals, "_optuna", lambda: pytest.fail("Optuna is not needed yet"))
+    run("tpe", 0, budget=proposals.STARTUP)
+    monkeypatch.undo()
+    assert sum(asked) == 0
+    monkeypatch.setattr(proposals, "Study", Counting)
+    _, counted = run("tpe", 0, budget=120)
+    assert len(counted.points) == 120
+    assert 1 <= sum(asked) <= 120 // proposals.SHARES["tpe"]
+
+
+def test_tpe_looks_at_a_bounded_number_of_results():
+    pytest.importorskip("optuna")
+    study = proposals.Study(LARGE, "tpe", 1, 0)
+    costs = {number: valley(LARGE.point(number)) for number in range(0, LARGE.size, LARGE.size // 900)}
+    for number, c in costs.items():
+        study.tell(None, number, (c,))
+    ((trial, number),) = study.ask(1)
+    study.tell(trial, number, (valley(LARGE.point(number)),))
+    values = [t.value for t in study.made.trials]
+    assert len(values) == proposals.MOST_TRIALS + 1
+    assert set(sorted(costs.values())[: proposals.BEST_TRIALS]) <= set(values)
+
+
+def test_a_sweep_ends_when_nothing_is_left_to_try():
+    few = Space(
+        {"b0": (1, 2), "b1": (1, 2, 4), **{f"b{k}": (4,) for k in (2, 3, 4)}, "way": ("a",), "copies": (1,)}
+    )
+    counted = Counted()
+    out = sample(few, None, "time", counted, Budget(100), "random", 0)
+    assert len(counted.points) == out.looked == 6
+    assert "even draws gave no new point" in out.proof
+
+
+def test_points_left_out_for_their_bound_are_counted():
+    out, _ = run(
+        "random", 0, budget=60, least=lambda numbers: [0.95 * valley(LARGE.point(int(k))) for k in numbers]
+    )
+    assert out.skipped > 0
+    assert f"{out.skipped:,} more had a bound above the best" in out.proof
 
 
 def test_tpe_learns_from_earlier_sweeps():

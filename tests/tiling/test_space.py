@@ -82,3 +82,14 @@ def test_axis_without_values_and_space_too_large_to_list():
 def test_a_rule_that_does_not_take_the_point_says_so():
     with pytest.raises(UsageError, match="does not take the point"):
         Space({"x": (1, 2)}, [lambda other: True]).legal()
+
+
+def test_digits_and_numbers_are_inverse():
+    space = Space({"a": (1, 2, 3), "b": ("x",), "c": (True, False)})
+    for number in range(space.size):
+        assert space.joined(space.digits(number)) == number == space.number(space.point(number))
+
+
+def test_a_space_whose_points_have_no_numbers_is_refused_in_words():
+    with pytest.raises(UsageError, match=r"the space has 1.2e\+24 points, more than 4.6e\+18 have no number"):
+        Space({f"b{k}": powers_of_two(1, 1 << 15) for k in range(20)})

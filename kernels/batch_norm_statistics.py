@@ -19,6 +19,7 @@ from .batch_norm_reduce_choice import View
 from .draw import Draw
 from .layout import even_part, up
 from .norm_statistics import channel_statistics, column_statistics
+from .norm_statistics_space import bound_channels, explored_channels, fits_channels
 from .operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from .parameter import integer
 from .refusing import check_dtype, refuse
@@ -117,6 +118,9 @@ OPERATOR = Operator(
     plan=plan,
     formula=formula,
     accumulates="n",
+    explored=explored_channels,
+    fits=fits_channels,
+    bound_us=bound_channels,
 )
 
 

@@ -21,6 +21,7 @@ from .group_norm_backward import statistics_of
 from .group_norm_choice import View
 from .layout import even_part, up
 from .norm_statistics import group_norm_forward
+from .norm_statistics_space import bound_groups, explored_groups, fits_groups
 from .operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from .parallel import float64, in_chunks
 from .parameter import integer
@@ -168,6 +169,9 @@ OPERATOR = Operator(
     plan=plan,
     formula=formula,
     accumulates="space",
+    explored=explored_groups,
+    fits=fits_groups,
+    bound_us=bound_groups,
 )
 
 

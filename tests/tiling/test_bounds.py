@@ -130,6 +130,19 @@ def test_rms_norm_grad_drawn(data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.sampled_from(("batch_norm_statistics", "group_norm")), st.data())
+def test_statistics_drawn(op, data):
+    groups = data.draw(st.sampled_from((1, 2, 4)))
+    sizes = {"n": data.draw(st.integers(1, 20)), "c": groups * data.draw(st.integers(1, 25))}
+    sizes["space"] = data.draw(st.one_of(st.just(1), st.integers(2, 3000)))
+    dtype = data.draw(st.sampled_from(("float16", "float32", "bfloat16")))
+    options = {"group": groups} if op == "group_norm" else None
+    points, problem = points_of(op, sizes, "ascend910b3", dtype, options=options)
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(("rms_norm", "layer_norm")), st.data())
 def test_forward_norms_drawn(op, data):

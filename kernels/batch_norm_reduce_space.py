@@ -39,7 +39,9 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+def fits(
+    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     view, size = View.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
     columns, cube = points["strategy"] == "columns", points["strategy"] == "cube"
@@ -48,9 +50,10 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
     alone = points["strategy"] == "channel_split"
     return {
         "channel_split has no parts to add up, cube writes them: combine is two_phase": ~(alone | cube)
-        | (points["combine"] == "two_phase"),
+        | (points["combine"] == "two_phase")
+        | ("two_phase" not in axes["combine"]),
         "cube has tiles of 16 channels: one value of rows stands for all": ~cube
-        | (points["rows"] == points["rows"].min()),
+        | (points["rows"] == min(axes["rows"])),
         "cube has the cores of the Cube": ~cube | (points["cores"] <= product.cube_cores),
         "a tile of dy and its FP32 accumulator fit in UB": cube
         | (rows * cols * (size + 4) <= product.ub_bytes),

@@ -39,7 +39,9 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+def fits(
+    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     view, size = view_of(tensors), dtype_of(tensors["x"]).itemsize
     each = 2 * size * points["buffers"] + 4  # every copy of dy and x as loaded, and one FP32 tile
@@ -47,12 +49,13 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
     whole = resident | (points["strategy"] == "vectors")
     group = view.depth * view.space
     tile = np.minimum(points["rows"], view.depth) * np.minimum(points["cols"], view.space)
-    first = {n: points[n] == points[n].min() for n in ("rows", "cols")}
+    first = {n: points[n] == min(axes[n]) for n in ("rows", "cols")}
     return {
         "resident and vectors choose their tiles: one value of rows and cols stands for all": ~whole
         | (first["rows"] & first["cols"]),
         "shared adds its sums by a launch of its own: combine is two_phase": ~shared
-        | (points["combine"] == "two_phase"),
+        | (points["combine"] == "two_phase")
+        | ("two_phase" not in axes["combine"]),
         "a group fits in UB where it stays there": ~resident | (group * each <= product.ub_bytes),
         "the tiles of dy and x and one FP32 tile fit in UB": whole | (tile * each <= product.ub_bytes),
         f"a tile has {LEAST_TILE} elements, or all of a group": whole | (tile >= min(LEAST_TILE, group)),

@@ -94,6 +94,9 @@ class _Launch:
         self.cores, self.most = self.tiles.cores, -(-self.tiles.count // self.tiles.cores)
         self.rate = max(self.machine.channels[c].port_bytes_per_cycle for c in (3, 4))
         self.loads = Loads(self.tiles, product, self.rate)
+        l1 = (product.l1_bytes - product.integer("buffers.l1_reserved")) // size
+        fit = l1 // ((points["block_m"] + points["block_n"]) * points["block_k"])  # copies that a launch gets
+        self.copies = np.clip(points["buffers"], 1, np.maximum(1, fit))
         self._ends()
 
     def _tiles(self, tensors: Tensors, size: int, written: int) -> Tiles:
@@ -137,7 +140,7 @@ class _Launch:
             tiles * self.loads.any + self.after,
             loads + self.first + x + steps * p["mmad"] + (tiles - 1) * between + x + self.store,
             loads + self.latency + x + steps * p["mte1"] + x + p["last_mmad"] + x + self.store,
-            np.maximum(steps - 1, 0) // self.points["buffers"] * lap + loads + self.after,
+            np.maximum(steps - 1, 0) // self.copies * lap + loads + self.after,
         )
         return np.where(self.tiles.turns > 0, np.maximum.reduce(chains), self.store)
 

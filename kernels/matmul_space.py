@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,13 @@ def _edges(length: int) -> tuple[int, ...]:
     return tuple(e for e in EDGES if e < length + FRACTAL) or (FRACTAL,)
 
 
-def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
-    """Rule -> which points keep it: buffers that hold the tiles, and no second name for the same schedule."""
+def fits(
+    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    """Rule -> which points keep it: buffers that hold the tiles, and no second name for the same schedule.
+
+    Of copies that are asked for a launch gets as many as fit: more is a second name, too.
+    """
     size = operands(tensors, product, mode)[1]
     length, across = tensors["a"].shape[0], tensors["b"].shape[-1]
     m, n, k = (points[f"block_{x}"] for x in "mnk")
@@ -43,15 +49,25 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
     down = -(-length // m)
     tiles = down * -(-across // n) * points["split_k"]
     cores = points.get("cores", product.cube_cores)
-    before = (
-        points["group"] // 2
-    )  # the next smaller group: the same order if that takes all rows of tiles already
+    fewer = _next_below(
+        axes["group"], points["group"]
+    )  # the same order if that takes all rows of tiles already
+    copies = np.maximum(1, l1 // ((m + n) * k * size))
+    named = _next_below(axes["buffers"], points["buffers"])
     return {
         "the accumulator fits in L0C": m * n * 4 <= product.l0c_bytes,
-        "all copies of both operand tiles fit in L1": points["buffers"] * (m + n) * k * size <= l1,
-        "a group larger than the rows of tiles is the same as one of all": (before < down) | (before < 1),
+        "both operand tiles fit in L1": (m + n) * k * size <= l1,
+        "more copies than L1 holds are the same as fewer": (named < copies) | (named < 1),
+        "a group larger than the rows of tiles is the same as one of all": (fewer < down) | (fewer < 1),
         "per_tile is the same as persistent where every core has one tile": (
             points["schedule"] == "persistent"
         )
-        | (tiles > cores),
+        | (tiles > cores)
+        | ("persistent" not in axes["schedule"]),
     }
+
+
+def _next_below(values: tuple[int, ...], of: np.ndarray) -> np.ndarray:
+    """The largest of an axis' values below each of some; 0 where there is none."""
+    known = np.array([0, *sorted(values)])
+    return np.asarray(known[np.searchsorted(known, of) - 1])

@@ -112,7 +112,8 @@ class Operator:
     many rows and columns (None: what a study affords); empty where that is all of it.
     explored: the axes of the space of tilings, by knob; without, every knob gets the values that its declaration suggests.
     fits: rule -> which points (columns of knobs) keep it, for a product and a cubeMathType. bound_us: least time of points.
-    Those of these three that name a parameter `options` get the arguments of the operator, too.
+    Those of these three that name a parameter `options` get the arguments of the operator, too, and `fits` as `axes` the
+    values of every knob: a second name for a tiling is refused only where the first one is a point of the space.
     """
 
     name: str

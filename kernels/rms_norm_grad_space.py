@@ -37,7 +37,9 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+def fits(
+    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     count, length = _lengths(tensors)
     size, ub = dtype_of(tensors["x"]).itemsize, product.ub_bytes
@@ -48,7 +50,7 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
     work = -(-count // np.minimum(points["cores"], count)) * length
     return {
         "full_row has no chunks: one value of cols stands for all": ~whole
-        | (points["cols"] == points["cols"].min()),
+        | (points["cols"] == min(axes["cols"])),
         "the tiles of dy and x and one FP32 tile fit in UB": tile * (loaded + 4) <= ub,
         "the rows that kept_row keeps fit in UB": (points["strategy"] != "kept_row") | (rows <= ub),
         f"a tile of split_row has {LEAST_TILE} elements, or all of a core": ~split

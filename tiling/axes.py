@@ -152,19 +152,19 @@ class OperatorPoints:
             return []
         few = {n: Space(axes).columns(np.zeros(1, np.int64))[n] for n in axes}
         try:
-            ask = _with_options(fits, self.first)
+            ask = _with_options(fits, self.first, axes)
             names = list(ask(self.first.tensors, self.machine, self.mode, few))
         except (KeyError, TypeError) as e:
             self._left_to_the_operator(e, few)
             return []
-        return [self._rule(fits, name) for name in names]
+        return [self._rule(fits, name, axes) for name in names]
 
-    def _rule(self, fits: Fits, name: str) -> Rule:
+    def _rule(self, fits: Fits, name: str, axes: Mapping[str, Any]) -> Rule:
         def allows(**columns: np.ndarray) -> np.ndarray:
             out = np.ones(len(next(iter(columns.values()))), bool)
             for pair, chosen, some in self._each(columns):
                 problem = self.problems[pair]
-                ask = _with_options(fits, problem)
+                ask = _with_options(fits, problem, axes)
                 out[chosen] = ask(problem.tensors, self.machine, pair[1], some)[name]
             return out
 
@@ -185,10 +185,14 @@ class OperatorPoints:
         return np.asarray(dtype), np.asarray(mode)
 
 
-def _with_options(function: Callable[..., Any], problem: Problem) -> Callable[..., Any]:
-    """A function of a space, with the operator's arguments where it asks for them."""
-    asks = "options" in inspect.signature(function).parameters
-    return partial(function, options=problem.options) if asks else function
+def _with_options(
+    function: Callable[..., Any], problem: Problem, axes: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    """A function of a space, with the operator's arguments and the axes of the space where it asks for them."""
+    asks = inspect.signature(function).parameters
+    known = {"options": problem.options} | ({} if axes is None else {"axes": axes})
+    given = {n: x for n, x in known.items() if n in asks}
+    return partial(function, **given) if given else function
 
 
 def _mode(x: Any) -> str:

@@ -36,12 +36,12 @@ ARGS = {"x_ptr": sim.shape((20_000,), "float32"), "y_ptr": sim.shape((20_000,), 
 SPACE = {"BLOCK": (64, 256, 1024, 4096), "multibuffer": (1, 2)}
 
 
-def brute_force(space):
+def brute_force(space, sizes=SIZES):
     """Times of all combinations, by `run_op`."""
     out = {}
     for values in itertools.product(*(v if isinstance(v, tuple) else (v,) for v in space.values())):
         tiling = dict(zip(space, values, strict=True))
-        out[values] = run_op("matmul", case=SIZES, dtype="float16", tiling=tiling, values=False).time_us
+        out[values] = run_op("matmul", case=sizes, dtype="float16", tiling=tiling, values=False).time_us
     return out
 
 
@@ -55,6 +55,26 @@ def test_the_answer_is_that_of_brute_force():
     assert found.evaluated <= found.legal < found.size
     for x in found.found:
         assert x.time_us == times[tuple(x.point[n] for n in space)]
+
+
+@pytest.mark.parametrize("buffers", [2, (1, 2), (2, 3)])
+def test_more_copies_than_l1_holds_run_as_fewer_and_may_win(buffers):
+    """A launch gets as many copies as fit. Where the space has no other name for such a tiling, it is a point of it."""
+    sizes = {"m": 256, "n": 256, "k": 2048}
+    space = {"block_m": (128, 256), "block_n": 128, "block_k": (256, 512), "group": (4, 8), "split_k": 1}
+    space |= {"buffers": buffers, "schedule": "per_tile"}
+    found = explore("matmul", case=sizes, dtype="float16", space=space)
+    times = brute_force(space, sizes)
+    assert found.optimal
+    assert found.best.time_us == min(times.values())
+    assert set(times.values()) == {times[tuple(x.point[n] for n in space)] for x in explored_whole(space, sizes)}
+    assert found.refused["a group larger than the rows of tiles is the same as one of all"] > 0
+    assert ("more copies than L1 holds are the same as fewer" in found.refused) == (buffers != 2)
+
+
+def explored_whole(space, sizes):
+    """All legal points, for which an objective without bounds asks."""
+    return explore("matmul", case=sizes, dtype="float16", space=space, objective="ub").found
 
 
 def test_json_is_as_documented():

@@ -1,20 +1,21 @@
 # The contract of the Cube's loop: packed panels of doubles in, accumulators after every k-block out.
 #
-# A tile is MR x NR accumulators, row by row. Panel `a` is (k, MR), panel `b` is (k, NR), both contiguous.
+# A tile is MR x NR accumulators, row by row. Panel `a` is (MR, k), panel `b` is (k, NR), both contiguous.
 
 from ascendtile.simulator.precision._rounding cimport Cut, Ends, Target
 
 cdef enum:
-    MR = 4    # rows of a register tile
+    MR = 8    # rows of a register tile: with AVX-512 all of them at once, else four at a time
     NR = 16   # columns: two vectors of AVX-512, four of AVX2, eight of SSE2
     NC = 128  # columns whose packed panels stay in L2
-    KC = 256  # k of a packed panel: a row of tiles reads 8 KiB of `a` again and again, from L1
+    KC = 256  # k of a packed panel: a row of tiles reads 16 KiB of `a` again and again, from L1
 
 cdef enum Settle:  # what happens to the sums after each k-block; flags
     LEAVE = 0      # nothing: the caller rounds
     NEAREST = 1    # to FP32, ties to even
     FLUSH = 2      # then FP32 subnormals become zero of their sign
     SATURATE = 4   # too large becomes the largest finite FP32
+    GRID = 8       # no product has a place below 2^-126
 
 cdef struct Rule:  # rounding after a block
     int settle     # flags, for the loop itself; LEAVE: the fields below say what to do
@@ -22,7 +23,3 @@ cdef struct Rule:  # rounding after a block
     Cut cut
     Ends ends
     bint flush     # FP32 subnormals become zero of their sign
-
-ctypedef void (*Blocks)(
-    const double* a, const double* b, double* acc, Py_ssize_t k, Py_ssize_t kb, int settle
-) noexcept nogil

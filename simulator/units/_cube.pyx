@@ -1,213 +1,28 @@
 """The Cube's order of summation: exact products of a block and the accumulator, added up, rounded once.
 
-Loops only; formats, defaults and checks are in cube.py. Sums are doubles. A product of two 24-bit
-significands is exact there and cannot overflow or underflow, so the only roundings are those of the
-additions (2^-53) and the one of the model.
-
-The same loop exists in several vector widths, chosen at run time. All give the same bits: each element has
-its own chain of additions in ascending k whatever the width is. (A fused multiply-add would change nothing
-either, as the product is exact.)
+Loops only; formats, defaults and checks are in cube.py, register tiles in _cube_loops.pxd. Sums are doubles.
+A product of two 24-bit significands is exact there and cannot overflow or underflow, so the only roundings
+are those of the additions (2^-53) and the one of the model.
 """
 
+from libc.math cimport NAN
 from libc.string cimport memcpy, memset
 
 from ascendtile.simulator.precision._rounding cimport (
     Mode, Target, TO_FP32, RINT, flush_row, make_cut, make_ends, round_double_row, stored_bits
 )
+from ascendtile.simulator.units._cube_loops cimport Tile, Widen, cube_path, cube_widen_path
 
-cdef extern from *:
-    """
-    #include <float.h>
-    #include <math.h>
-    #include <stddef.h>
-
-    #define CUBE_MR 4
-    #define CUBE_NR 16
-    #define CUBE_NEAREST 1
-    #define CUBE_FLUSH 2
-    #define CUBE_SATURATE 4
-
-    typedef void (*cube_blocks)(
-        const double *a, const double *b, double *acc, Py_ssize_t k, Py_ssize_t kb, int settle);
-
-    static inline double cube_settle(double s, int settle) {
-        if (settle & CUBE_SATURATE) s = fabs(s) > FLT_MAX ? copysign(FLT_MAX, s) : s;
-        if (settle & CUBE_NEAREST) s = (double)(float)s;
-        if (settle & CUBE_FLUSH) s = fabs(s) < FLT_MIN ? copysign(0.0, s) : s;
-        return s;
-    }
-
-    /* The definition, one element at a time; also the path of other compilers. */
-    static void cube_scalar(
-        const double *a, const double *b, double *acc, Py_ssize_t k, Py_ssize_t kb, int settle)
-    {
-        for (int e = 0; e < CUBE_MR * CUBE_NR; e++) {
-            const double *x = a + e / CUBE_NR, *y = b + e % CUBE_NR;
-            double s = acc[e];
-            for (Py_ssize_t k0 = 0; k0 < k; k0 += kb) {
-                Py_ssize_t end = k - k0 < kb ? k : k0 + kb;
-                for (Py_ssize_t i = k0; i < end; i++) s += x[i * CUBE_MR] * y[i * CUBE_NR];
-                s = cube_settle(s, settle);
-            }
-            acc[e] = s;
-        }
-    }
-
-    typedef void (*cube_load)(const float *c, Py_ssize_t ldc, double *acc, int settle);
-    typedef void (*cube_store)(const double *acc, float *c, Py_ssize_t ldc);
-
-    /* A whole tile of float32 as accumulators, settled as they are after a block; and back, exactly.
-       One NaN stands for all: which payload wins depends on the compiler. */
-    static void cube_load_scalar(const float *c, Py_ssize_t ldc, double *acc, int settle)
-    {
-        for (int e = 0; e < CUBE_MR * CUBE_NR; e++)
-            acc[e] = cube_settle((double)c[e / CUBE_NR * ldc + e % CUBE_NR], settle);
-    }
-    static void cube_store_scalar(const double *acc, float *c, Py_ssize_t ldc)
-    {
-        for (int e = 0; e < CUBE_MR * CUBE_NR; e++)
-            c[e / CUBE_NR * ldc + e % CUBE_NR] = acc[e] == acc[e] ? (float)acc[e] : (float)NAN;
-    }
-
-    #if defined(__GNUC__)
-    #define CUBE_TILES(NAME, ATTRIBUTE, BYTES)                                                              \\
-    ATTRIBUTE static void cube_load_##NAME(const float *c, Py_ssize_t ldc, double *acc, int settle)         \\
-    {                                                                                                       \\
-        typedef double U __attribute__((vector_size(BYTES), aligned(8)));                                   \\
-        typedef double V __attribute__((vector_size(BYTES)));                                               \\
-        typedef float F __attribute__((vector_size(BYTES / 2), aligned(4)));                                \\
-        typedef long long I __attribute__((vector_size(BYTES)));                                            \\
-        enum { LANES = BYTES / 8 };                                                                         \\
-        const I zero = {0};                                                                                 \\
-        const I magnitude = zero + 0x7FFFFFFFFFFFFFFFLL;                                                    \\
-        const V most = (V)zero + (double)FLT_MAX, least = (V)zero + (double)FLT_MIN;                        \\
-        for (int i = 0; i < CUBE_MR; i++) for (int j = 0; j < CUBE_NR; j += LANES) {                        \\
-            V x = __builtin_convertvector(*(const F *)(c + i * ldc + j), V);                                \\
-            if (settle & CUBE_SATURATE) {                                                                   \\
-                I over = (V)((I)x & magnitude) > most;                                                      \\
-                x = (V)(((I)x & ~(over & magnitude)) | ((I)most & over));                                   \\
-            }                                                                                               \\
-            if (settle & CUBE_FLUSH) {                                                                      \\
-                I tiny = (V)((I)x & magnitude) < least;                                                     \\
-                x = (V)((I)x & ~(tiny & magnitude));                                                        \\
-            }                                                                                               \\
-            *(U *)(acc + i * CUBE_NR + j) = x;                                                              \\
-        }                                                                                                   \\
-    }                                                                                                       \\
-    ATTRIBUTE static void cube_store_##NAME(const double *acc, float *c, Py_ssize_t ldc)                    \\
-    {                                                                                                       \\
-        typedef double U __attribute__((vector_size(BYTES), aligned(8)));                                   \\
-        typedef double V __attribute__((vector_size(BYTES)));                                               \\
-        typedef float F __attribute__((vector_size(BYTES / 2), aligned(4)));                                \\
-        typedef long long I __attribute__((vector_size(BYTES)));                                            \\
-        const I zero = {0};                                                                                 \\
-        const V nan = (V)zero + (double)(float)NAN;                                                         \\
-        for (int i = 0; i < CUBE_MR; i++) for (int j = 0; j < CUBE_NR; j += BYTES / 8) {                    \\
-            const V x = *(const U *)(acc + i * CUBE_NR + j);                                                \\
-            const I number = x == x;                                                                        \\
-            const V y = (V)(((I)x & number) | ((I)nan & ~number));                                          \\
-            *(F *)(c + i * ldc + j) = __builtin_convertvector(y, F);                                        \\
-        }                                                                                                   \\
-    }
-    CUBE_TILES(vector16, , 16)
-
-    /* Four rows of two vectors: eight chains of additions hide the latency of one. A macro, because the
-       vector type and the target cannot be parameters of a function. A comparison gives all ones or zero. */
-    #define CUBE_BLOCKS(NAME, ATTRIBUTE, BYTES)                                                             \\
-    ATTRIBUTE static void NAME(                                                                             \\
-        const double *a, const double *b, double *acc, Py_ssize_t k, Py_ssize_t kb, int settle)             \\
-    {                                                                                                       \\
-        typedef double V __attribute__((vector_size(BYTES)));                                               \\
-        typedef double U __attribute__((vector_size(BYTES), aligned(8)));                                   \\
-        typedef float F __attribute__((vector_size(BYTES / 2)));                                            \\
-        typedef long long I __attribute__((vector_size(BYTES)));                                            \\
-        enum { LANES = BYTES / 8 };                                                                         \\
-        const I zero = {0};                                                                                 \\
-        const I magnitude = zero + 0x7FFFFFFFFFFFFFFFLL;                                                    \\
-        const V most = (V)zero + (double)FLT_MAX, least = (V)zero + (double)FLT_MIN;                        \\
-        for (int j = 0; j < CUBE_NR; j += 2 * LANES) {                                                      \\
-            V s[CUBE_MR][2];                                                                                \\
-            for (int i = 0; i < CUBE_MR; i++)                                                               \\
-                for (int h = 0; h < 2; h++) s[i][h] = *(const U *)(acc + i * CUBE_NR + j + h * LANES);      \\
-            for (Py_ssize_t k0 = 0; k0 < k; k0 += kb) {                                                     \\
-                Py_ssize_t end = k - k0 < kb ? k : k0 + kb;                                                 \\
-                for (Py_ssize_t t = k0; t < end; t++) {                                                     \\
-                    const V b0 = *(const U *)(b + t * CUBE_NR + j);                                         \\
-                    const V b1 = *(const U *)(b + t * CUBE_NR + j + LANES);                                 \\
-                    for (int i = 0; i < CUBE_MR; i++) {                                                     \\
-                        s[i][0] += a[t * CUBE_MR + i] * b0;                                                 \\
-                        s[i][1] += a[t * CUBE_MR + i] * b1;                                                 \\
-                    }                                                                                       \\
-                }                                                                                           \\
-                if (!settle) continue;                                                                      \\
-                for (int i = 0; i < CUBE_MR; i++) for (int h = 0; h < 2; h++) {                             \\
-                    V x = s[i][h];                                                                          \\
-                    if (settle & CUBE_SATURATE) {                                                           \\
-                        I over = (V)((I)x & magnitude) > most;                                              \\
-                        x = (V)(((I)x & ~(over & magnitude)) | ((I)most & over));                           \\
-                    }                                                                                       \\
-                    if (settle & CUBE_NEAREST)                                                              \\
-                        x = __builtin_convertvector(__builtin_convertvector(x, F), V);                      \\
-                    if (settle & CUBE_FLUSH) {                                                              \\
-                        I tiny = (V)((I)x & magnitude) < least;                                             \\
-                        x = (V)((I)x & ~(tiny & magnitude));                                                \\
-                    }                                                                                       \\
-                    s[i][h] = x;                                                                            \\
-                }                                                                                           \\
-            }                                                                                               \\
-            for (int i = 0; i < CUBE_MR; i++)                                                               \\
-                for (int h = 0; h < 2; h++) *(U *)(acc + i * CUBE_NR + j + h * LANES) = s[i][h];            \\
-        }                                                                                                   \\
-    }
-    CUBE_BLOCKS(cube_vector16, , 16)
-    #else
-    #define cube_vector16 cube_scalar
-    #define cube_load_vector16 cube_load_scalar
-    #define cube_store_vector16 cube_store_scalar
-    #endif
-
-    #if defined(__x86_64__) && defined(__GNUC__)
-    CUBE_BLOCKS(cube_vector32, __attribute__((target("avx2"))), 32)
-    CUBE_BLOCKS(cube_vector64, __attribute__((target("avx512f"))), 64)
-    CUBE_TILES(vector32, __attribute__((target("avx2"))), 32)
-    CUBE_TILES(vector64, __attribute__((target("avx512f"))), 64)
-    static cube_load cube_load_path(int path) {
-        return path == 3 ? cube_load_vector64 : path == 2 ? cube_load_vector32
-            : path == 1 ? cube_load_vector16 : cube_load_scalar;
-    }
-    static cube_store cube_store_path(int path) {
-        return path == 3 ? cube_store_vector64 : path == 2 ? cube_store_vector32
-            : path == 1 ? cube_store_vector16 : cube_store_scalar;
-    }
-    static cube_blocks cube_path(int path) {
-        __builtin_cpu_init();
-        if (path == 3) return __builtin_cpu_supports("avx512f") ? cube_vector64 : NULL;
-        if (path == 2) return __builtin_cpu_supports("avx2") ? cube_vector32 : NULL;
-        return path == 1 ? cube_vector16 : cube_scalar;
-    }
-    #else
-    static cube_blocks cube_path(int path) {
-        return path > 1 ? NULL : path == 1 ? cube_vector16 : cube_scalar;
-    }
-    static cube_load cube_load_path(int path) { return path ? cube_load_vector16 : cube_load_scalar; }
-    static cube_store cube_store_path(int path) { return path ? cube_store_vector16 : cube_store_scalar; }
-    #endif
-    """
-    ctypedef void (*Load "cube_load")(
-        const float* c, Py_ssize_t ldc, double* acc, int settle) noexcept nogil
-    ctypedef void (*Store "cube_store")(const double* acc, float* c, Py_ssize_t ldc) noexcept nogil
-    Blocks cube_path(int path) noexcept nogil
-    Load cube_load_path(int path) noexcept nogil
-    Store cube_store_path(int path) noexcept nogil
+cdef enum:
+    NOTHING = 0x7FFFFFFF  # the smallest word, less 1, where all are zeros
 
 _WIDTHS = ("scalar", "vector16", "vector32", "vector64")  # bytes of a vector
 PATHS = tuple([name for path, name in enumerate(_WIDTHS) if cube_path(path) != NULL])
 
 
 cdef struct Path:  # the loops of one vector width
-    Blocks blocks
-    Load load
-    Store store
+    Tile tile
+    Widen widen
 
 
 cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcept nogil:
@@ -222,36 +37,44 @@ cdef Rule make_rule(Target target, Mode mode, bint saturate, bint flush) noexcep
     return rule
 
 
-cdef void pack_a(const float* a, Py_ssize_t lda, Py_ssize_t rows, Py_ssize_t k, double* dst) noexcept nogil:
-    """MR rows of `a` as doubles, (k, MR); rows that are not there are zero."""
-    cdef Py_ssize_t i, t
-    if rows == MR:
-        for t in range(k):
-            for i in range(MR):
-                dst[t * MR + i] = a[i * lda + t]
-        return
-    for i in range(MR):
-        for t in range(k):
-            dst[t * MR + i] = a[i * lda + t] if i < rows else 0.0
+cdef int pack_a(
+    const float* a, Py_ssize_t lda, Py_ssize_t rows, Py_ssize_t k, double* dst, Path* path
+) noexcept nogil:
+    """MR rows of `a` as doubles, (MR, k); rows that are not there are zero. Gives the smallest word."""
+    cdef Py_ssize_t whole = min(rows, <Py_ssize_t>MR)
+    memset(dst + whole * k, 0, (MR - whole) * k * sizeof(double))
+    return path.widen(a, lda, whole, k, dst)
 
 
-cdef void pack_b(const float* b, Py_ssize_t ldb, Py_ssize_t cols, Py_ssize_t k, double* dst) noexcept nogil:
+cdef int pack_b(
+    const float* b, Py_ssize_t ldb, Py_ssize_t cols, Py_ssize_t k, double* dst, Path* path
+) noexcept nogil:
     """Columns of `b` as doubles in panels of (k, NR); columns that are not there are zero."""
-    cdef Py_ssize_t j, t, width
+    cdef float[NR] whole
+    cdef int least = NOTHING
+    cdef Py_ssize_t t
     while cols > 0:
-        width = min(cols, <Py_ssize_t>NR)
-        for t in range(k):
-            if width == NR:
-                for j in range(NR):
-                    dst[t * NR + j] = b[t * ldb + j]
-                continue
-            for j in range(width):
-                dst[t * NR + j] = b[t * ldb + j]
-            for j in range(width, NR):
-                dst[t * NR + j] = 0.0
+        if cols >= NR:
+            least = min(least, path.widen(b, ldb, k, NR, dst))
+        else:
+            memset(whole, 0, sizeof(whole))
+            for t in range(k):
+                memcpy(whole, b + t * ldb, cols * sizeof(float))
+                least = min(least, path.widen(whole, NR, 1, NR, dst + t * NR))
         dst += k * NR
         b += NR
         cols -= NR
+    return least
+
+
+cdef int on_grid(int a, int b) noexcept nogil:
+    """GRID where sums of products cannot become subnormal; a, b: smallest words of the operands, less 1.
+
+    Products of normal numbers are multiples of 2^(exponents - 2 * 23); so are their sums, rounded or not.
+    """
+    cdef unsigned int first = (<unsigned int>a + 1) >> 23
+    cdef unsigned int second = (<unsigned int>b + 1) >> 23
+    return GRID if first > 0 and second > 0 and first + second >= 2 * (127 + 23) - 126 else 0
 
 
 cdef void settle_tile(double* acc, Rule* rule) noexcept nogil:
@@ -265,70 +88,64 @@ cdef void settle_tile(double* acc, Rule* rule) noexcept nogil:
         acc[e] = rounded[e]
 
 
-cdef void tile_blocks(
-    Blocks blocks, const double* a, const double* b, double* acc, Py_ssize_t k, Py_ssize_t kb, Rule* rule
+cdef void round_blocks(
+    Path* path, const double* a, const double* b, const float* start, float* c, Py_ssize_t k, Py_ssize_t kb,
+    Rule* rule
 ) noexcept nogil:
-    cdef Py_ssize_t start = 0
-    cdef Py_ssize_t size
-    if rule.settle != LEAVE:
-        blocks(a, b, acc, k, kb, rule.settle)
-        return
-    while start < k:
-        size = min(kb, k - start)
-        blocks(a + start * MR, b + start * NR, acc, size, size, LEAVE)
+    """A whole tile by the general rules, `start` and `c` contiguous: one call for each block."""
+    cdef double[MR * NR] acc
+    cdef Py_ssize_t e
+    cdef Py_ssize_t begin = 0
+    for e in range(MR * NR):
+        acc[e] = start[e]
+    while begin < k:
+        path.tile(a + begin, k, b + begin * NR, min(kb, k - begin), kb, LEAVE, acc, NULL, NULL, NR)
         settle_tile(acc, rule)
-        start += size
+        begin += kb
+    for e in range(MR * NR):
+        c[e] = <float>acc[e] if acc[e] == acc[e] else <float>NAN
 
 
-cdef void load_tile(
-    const float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, double* acc, Path* path, Rule* rule
+cdef void cut_tile(
+    Path* path, const double* a, const double* b, const float* start, float* c, Py_ssize_t ldc,
+    Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t k, Py_ssize_t kb, Rule* rule, int settle
 ) noexcept nogil:
-    """Accumulators to start from, settled; zeros where `c` is NULL, and where a tile is cut short."""
-    cdef float[MR * NR] whole
-    cdef Py_ssize_t i, j
-    if c == NULL:
-        memset(acc, 0, MR * NR * sizeof(double))
-        return
-    if rows < MR or cols < NR:
-        memset(whole, 0, MR * NR * sizeof(float))
-        for i in range(min(rows, <Py_ssize_t>MR)):
-            for j in range(min(cols, <Py_ssize_t>NR)):
-                whole[i * NR + j] = c[i * ldc + j]
-        c, ldc = whole, NR
-    path.load(c, ldc, acc, rule.settle)
-
-
-cdef void store_tile(
-    const double* acc, float* c, Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, Path* path
-) noexcept nogil:
+    """A tile of which not all rows and columns are there, or which is not rounded by the loops themselves."""
     cdef float[MR * NR] whole
     cdef Py_ssize_t i
-    if rows >= MR and cols >= NR:
-        path.store(acc, c, ldc)
-        return
-    path.store(acc, whole, NR)
-    for i in range(min(rows, <Py_ssize_t>MR)):
-        memcpy(c + i * ldc, whole + i * NR, min(cols, <Py_ssize_t>NR) * sizeof(float))
+    memset(whole, 0, sizeof(whole))
+    if start != NULL:
+        for i in range(rows):
+            memcpy(whole + i * NR, start + i * ldc, cols * sizeof(float))
+    if rule.settle == LEAVE:
+        round_blocks(path, a, b, whole, whole, k, kb, rule)
+    else:
+        path.tile(a, k, b, k, kb, settle, NULL, whole, whole, NR)
+    for i in range(rows):
+        memcpy(c + i * ldc, whole + i * NR, cols * sizeof(float))
 
 
 cdef void panel_product(
-    Path* path, const float* a, Py_ssize_t lda, const double* b, const float* start, float* c,
-    Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t k, Py_ssize_t kb, Rule* rule, double* scratch
+    Path* path, const float* a, Py_ssize_t lda, const double* b, int least, const float* start, float* c,
+    Py_ssize_t ldc, Py_ssize_t rows, Py_ssize_t cols, Py_ssize_t k, Py_ssize_t kb, Rule* rule, double* panel
 ) noexcept nogil:
-    """c = start + a @ b for one chunk of k and packed `b`; scratch: a tile, then a panel of `a`."""
-    cdef double* panel = scratch + MR * NR
+    """c = start + a @ b for one chunk of k and packed `b`, smallest word `least`; panel: room for an `a`."""
     cdef const float* here
-    cdef Py_ssize_t n
+    cdef Py_ssize_t height, n, width
+    cdef int settle
     while rows > 0:
-        pack_a(a, lda, min(rows, <Py_ssize_t>MR), k, panel)
+        height = min(rows, <Py_ssize_t>MR)
+        settle = rule.settle | on_grid(pack_a(a, lda, height, k, panel, path), least)
         n = 0
         while n < cols:
+            width = min(cols - n, <Py_ssize_t>NR)
             here = NULL
             if start != NULL:
                 here = start + n
-            load_tile(here, ldc, rows, cols - n, scratch, path, rule)
-            tile_blocks(path.blocks, panel, b + n * k, scratch, k, kb, rule)
-            store_tile(scratch, c + n, ldc, rows, cols - n, path)
+            if height == MR and width == NR and rule.settle != LEAVE:
+                path.tile(panel, k, b + n * k, k, kb, settle, NULL, here, c + n, ldc)
+            else:
+                cut_tile(path, panel, b + n * k, here, c + n, ldc, height, width, k, kb, rule, settle)
             n += NR
         a += MR * lda
         c += MR * ldc
@@ -342,23 +159,24 @@ cdef void matrix_product(
     Py_ssize_t cols, Py_ssize_t k, Py_ssize_t kb, Py_ssize_t chunk, Rule* rule, double* scratch
 ) noexcept nogil:
     """c = start + a @ b; the first chunk of k goes on from `start`, the others from `c`."""
-    cdef double* panels = scratch + MR * NR + MR * chunk
+    cdef double* panels = scratch + MR * chunk
     cdef const float* old
     cdef Py_ssize_t n = 0
     cdef Py_ssize_t t, depth, width
+    cdef int least
     while n < cols:
         width = min(cols - n, <Py_ssize_t>NC)
         t = 0
         while t < k:
             depth = min(k - t, chunk)
-            pack_b(b + t * cols + n, cols, width, depth, panels)
+            least = pack_b(b + t * cols + n, cols, width, depth, panels, path)
             old = NULL
             if t > 0:
                 old = c + n
             elif start != NULL:
                 old = start + n
             panel_product(
-                path, a + t, k, panels, old, c + n, cols, rows, width, depth, kb, rule, scratch
+                path, a + t, k, panels, least, old, c + n, cols, rows, width, depth, kb, rule, scratch
             )
             t += chunk
         n += NC
@@ -371,7 +189,7 @@ def chunk_of(Py_ssize_t kb):
 
 def scratch_doubles(Py_ssize_t kb):
     """Doubles of scratch that `multiply` needs."""
-    return MR * NR + (MR + NC) * chunk_of(kb)
+    return (MR + NC) * chunk_of(kb)
 
 
 def multiply(
@@ -389,7 +207,7 @@ def multiply(
     cdef bint fresh = start is None
     cdef const float* first
     cdef Py_ssize_t p, pa, pb
-    chosen.blocks, chosen.load, chosen.store = cube_path(path), cube_load_path(path), cube_store_path(path)
+    chosen.tile, chosen.widen = cube_path(path), cube_widen_path(path)
     with nogil:
         for p in range(c.shape[0]):
             pa = p if a.shape[0] > 1 else 0

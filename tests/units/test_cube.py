@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.rounding import decode, encode, round_to
@@ -61,6 +63,27 @@ def test_every_vector_width_gives_the_bits_of_the_scalar_definition(
         a, b, c = (round_to(x, "fp32", overflow="saturate") for x in (a, b, c))
     expected = exact_product(a, b, c.copy(), rules, path=0)
     assert np.array_equal(word(exact_product(a, b, c.copy(), rules, path=path)), word(expected))
+
+
+@pytest.mark.parametrize("path", range(1, len(PATHS)), ids=PATHS[1:])
+@pytest.mark.parametrize("operand", ["bf16", "fp32"])
+@given(
+    exponents=st.tuples(*[st.integers(-44, -30)] * 2),
+    of_start=st.integers(-110, -100),
+    seed=st.integers(0, 99),
+)
+def test_sums_near_the_subnormals_are_flushed_where_and_only_where_the_definition_does(
+    word: Any, path: int, operand: str, exponents: tuple[int, int], of_start: int, seed: int
+) -> None:
+    """The wide loops leave the flush out where no sum can be subnormal: here that changes from tile to tile."""
+    a, b, c = tiles((9, 12), (12, 33), (9, 33), seed=seed)
+    a, b = (round_to(np.ldexp(x, e), operand) for x, e in zip((a, b), exponents, strict=True))
+    c = np.ldexp(c, of_start + 8 * np.arange(33, dtype=np.int32) % 17)
+    b[:, 20:] = np.ldexp(b[:, 20:], -42)
+    for start in (c, -(a @ b), np.zeros_like(c)):
+        rules = CubeRules(operand, block_k=4)
+        expected = exact_product(a, b, start.copy(), rules, path=0)
+        assert np.array_equal(word(exact_product(a, b, start.copy(), rules, path=path)), word(expected))
 
 
 def test_the_baseline_and_the_definition_exist_everywhere() -> None:

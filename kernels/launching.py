@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from ..simulator.device import current_device, device
@@ -15,7 +16,7 @@ KEPT = 1000  # launches that are remembered
 
 def call_of(step: Step) -> Call:
     """The checked launch on the current device with the step's own switches. Raises `UsageError`."""
-    with device(**step.switches):
+    with device(**step.switches) if step.switches else nullcontext():
         return prepare(step.kernel, step.grid, (), step.arguments)
 
 

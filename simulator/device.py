@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from .device_checks import check_options
@@ -86,7 +87,12 @@ _everywhere: list[
 
 def current_device() -> Device:
     """The device in force: that of the innermost `with device(...)`, else the process's, else ascend910b3."""
-    return _current.get() or (_everywhere[-1] if _everywhere else Device(load_product(DEFAULT_PRODUCT)))
+    return _current.get() or (_everywhere[-1] if _everywhere else _default())
+
+
+@lru_cache(maxsize=1)
+def _default() -> Device:
+    return Device(load_product(DEFAULT_PRODUCT))
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from .frontend.types import DType, PointerType
 from .knobs import AskedFor, changes, untried_words
 from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
 from .products.variants import fast_end, slow_end
-from .remembering import recall, remember
+from .remembering import key_of, recall, remember
 from .run import Launch, Run
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
@@ -148,12 +148,13 @@ def timed(call: Call) -> tuple[Launch, bool]:
     """Time of a launch, and whether its values had to be computed on the way."""
     from .timing.estimate import estimate, estimate_with_values
 
-    known = recall(call)
+    key = key_of(call)
+    known = recall(key)
     if known is not None:
         return known, False
     try:
         launch = with_interval(call, estimate(call))
-        remember(call, launch)
+        remember(key, call, launch)
         return launch, False
     except DataDependentError as e:
         if not call.device.values:

@@ -22,9 +22,8 @@ MOST = 64
 _launches: OrderedDict[Hashable, tuple[Any, Launch]] = OrderedDict()
 
 
-def recall(call: Call) -> Launch | None:
-    """The time of such a launch, if it was made before."""
-    key = _key(call)
+def recall(key: Hashable) -> Launch | None:
+    """The time of such a launch (see `key_of`), if it was made before."""
     found = _launches.get(key)
     if key is None or found is None:
         return None
@@ -32,9 +31,8 @@ def recall(call: Call) -> Launch | None:
     return found[1]
 
 
-def remember(call: Call, launch: Launch) -> None:
+def remember(key: Hashable, call: Call, launch: Launch) -> None:
     """Keep the time of a launch; the one that was not asked for longest goes."""
-    key = _key(call)
     if key is None:
         return
     _launches[key] = (
@@ -45,8 +43,8 @@ def remember(call: Call, launch: Launch) -> None:
         _launches.popitem(last=False)
 
 
-def _key(call: Call) -> Hashable:
-    """None if an argument is neither a tensor nor a number."""
+def key_of(call: Call) -> Hashable:
+    """What the time of a launch depends on; None if an argument is neither a tensor nor a number."""
     if not all(isinstance(x, Tensor | bool | int | float) for x in call.arguments.values()):
         return None
     return (

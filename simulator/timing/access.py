@@ -99,15 +99,18 @@ MOST_KEYS = (
 )  # programs of one turn always keep below it; so many turns at once are walked one by one instead
 
 
-def sharers(starts: np.ndarray, numbers: np.ndarray, times: int, cores: int) -> Any:
+def sharers(
+    starts: np.ndarray, numbers: np.ndarray, times: int, cores: int, turn: np.ndarray | None = None
+) -> Any:
     """How many cores read the same address at the same time, for each program: 1 when each has its own.
 
     Programs that follow each other run at the same time, as many as there are cores. times: turns of a loop that the
-    programs stand for, one after the other.
+    programs stand for, one after the other; turn: of each, without as many programs in each.
     """
     if len(starts) == times:
         return 1.0
-    turn = np.repeat(np.arange(times), len(starts) // times)
+    if turn is None:
+        turn = np.repeat(np.arange(times), len(starts) // times)
     wave = numbers // cores
     low, span = int(starts.min()), int(starts.max()) - int(starts.min()) + 1
     waves = int(wave.max()) + 1

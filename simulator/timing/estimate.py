@@ -42,6 +42,7 @@ from .source_texts import source_texts
 from .starts import BT
 from .strides import block_by_block
 from .timeline import launch_timeline, timeline_words
+from .uncollected import uncollected
 from .walks import TimeOnly, TimeWithValues
 from .what_if import lifted_cycles
 
@@ -61,8 +62,9 @@ def estimate(call: Call) -> Launch:
     apart = order is not None and not order.in_order
     walk = lowering(call, apart, lambda part: TimeOnly(part, call.grid, call.device.step_limit))
     size = 1 if order is not None and not order.even else total
-    groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-    return _finish(call, plan, groups, touch)
+    with uncollected():
+        groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
+        return _finish(call, plan, groups, touch)
 
 
 def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
@@ -88,11 +90,10 @@ def make_plan(call: Call) -> Plan:
     """Buffers and costs. Raises `BufferOverflowError` with the largest block that fits."""
     program, device = call.program, call.device
     try:
-        homes, placement = _place(call, program)
+        homes, placement, vector = _place(call, program)
     except BufferOverflowError as e:
         raise _Overflow(str(e), call) from None
-    vector, shared = has_vector_work(program, homes), shares_turns(program, device.product)
-    shared = shared and vector
+    shared = vector and shares_turns(program, device.product)
     wiring = wire(device.product, homes.has_dot, vector, has_sub_vectors(program) or shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = Plan(
@@ -151,8 +152,8 @@ def has_vector_work(program: Program, homes: Homes) -> bool:
     return False
 
 
-def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Homes, Placement]:
-    """Found once for each program, product and choice of the device: neither changes afterwards."""
+def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Homes, Placement, bool]:
+    """Homes, placement and whether there is vector work: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     copies = copies or device.multibuffer
     banks = _banks(device.product) if device.banks_apart else None
@@ -165,6 +166,7 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
         found = (
             homes,
             place_with_fewer(program, homes, copies, limits, device.product.name, l0c, blocks, banks),
+            has_vector_work(program, homes),
         )
         if len(program.placements) >= MAX_PLACEMENTS:
             program.placements.pop(next(iter(program.placements)))

@@ -37,22 +37,17 @@ def growth(before: Any, after: Any) -> Any:
     return after - before if before.shape == after.shape else _unlike()
 
 
-def grown(x: Any, by: Any, turns: np.ndarray, index: np.ndarray) -> Any:
-    """The value `turns` turns later, one entry for each turn: lanes are programs of one turn after the other.
-
-    index: of the lanes that a turn has, repeated for each turn.
-    """
+def grown(x: Any, by: Any, turn: np.ndarray, index: np.ndarray) -> Any:
+    """The value so many turns later. turn, index: of each lane the turns and the program, of those that have `x`."""
     if by is None:
         return take(x, index)
     if isinstance(x, Pointers):
-        return Pointers(x.tensor, grown(x.offsets, by, turns, index))
+        return Pointers(x.tensor, grown(x.offsets, by, turn, index))
     if isinstance(x, Affine):
-        return Affine(grown(x.base, by, turns, index), x.strides, x.shape)
+        return Affine(grown(x.base, by, turn, index), x.strides, x.shape)
     if not (by if isinstance(by, int) else by.any()):
         return take(x, index)
-    lanes = len(index) // len(turns)
-    out = turns[:, None] * by + x
-    return out.reshape(-1) if out.shape[1] == lanes else np.repeat(out, lanes)
+    return turn * take(by, index) + take(x, index)
 
 
 def after(x: Any, by: Any, turns: int) -> Any:

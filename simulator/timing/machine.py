@@ -7,6 +7,7 @@ A kernel without matrix products runs on Vector cores. One with them runs on Cub
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ..products import Product
 from .engine import Channel, Machine, PipeSpec, Resource
@@ -39,6 +40,7 @@ class Wiring:
         return f"{spec.unit}.{spec.name}"
 
 
+@lru_cache(maxsize=128)
 def wire(product: Product, has_dot: bool, has_vector: bool, both: bool = False) -> Wiring:
     """The machine for a kernel that has matrix products or not, and vector work or not.
 

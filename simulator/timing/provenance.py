@@ -7,6 +7,7 @@ documents (A), on measurements (B), on third parties (C) and on assumptions (D).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ..products import Product
 from .machine import Wiring
@@ -33,22 +34,25 @@ def grade_of(product: Product, keys: Iterable[str]) -> int:
     return max(found, default=BEST)
 
 
-def pipe_grades(product: Product, wiring: Wiring) -> list[int]:
+def pipe_grades(product: Product, wiring: Wiring) -> tuple[int, ...]:
     """By pipe, the grade of what every record there costs; the Vector unit's depends on the operation."""
-    out = [BEST] * len(wiring.machine.pipes)
-    for p, spec in enumerate(wiring.machine.pipes):
-        out[p] = grade_of(product, {"S": SCALAR, "MTE1": MTE1, "M": MMAD}.get(spec.name, ()))
-    return out
+    return tuple(_pipe_grade(product, spec.name) for spec in wiring.machine.pipes)
 
 
-def channel_grades(product: Product) -> list[int]:
+@lru_cache(maxsize=256)
+def _pipe_grade(product: Product, name: str) -> int:
+    return grade_of(product, {"S": SCALAR, "MTE1": MTE1, "M": MMAD}.get(name, ()))
+
+
+@lru_cache(maxsize=64)
+def channel_grades(product: Product) -> tuple[int, ...]:
     """By channel of `machine._channels`, the grade of its port rate, its fixed cycles and what it shares.
 
     The ways of a path, past L2 and out of it, have one grade: the worse.
     """
     to_ub, to_l1, ub_out, l0c_out = "gm_to_ub", "gm_to_l1_nd2nz", "ub_to_gm", "l0c_to_gm"
     paths = (to_ub, to_ub, ub_out, to_l1, to_l1, l0c_out, ub_out, l0c_out)
-    return [grade_of(product, (*READING, *_way(product, path))) for path in paths]
+    return tuple(grade_of(product, (*READING, *_way(product, path))) for path in paths)
 
 
 def _way(product: Product, path: str) -> tuple[str, ...]:

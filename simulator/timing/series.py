@@ -20,6 +20,7 @@ from .packing import Piece
 from .ragged import Ragged
 from .recorder import Recorder
 from .rotation import Rotation, Slots
+from .stretches import Cut, Stretches
 
 LONGEST = 64  # turns until slots alternate as before
 NO_WAY = (-1, -1)
@@ -128,33 +129,30 @@ class Series:
         active: np.ndarray | None,
     ) -> None:
         """As `Recorder.add_fixed`."""
-        self.add(
-            pipe,
-            line,
-            occupancy=occupancy,
-            latency=latency,
-            instructions=instructions,
-            reads=reads,
-            writes=writes,
-            clobbers=clobbers,
-            active=active,
-        )
+        if active is not self.columns:
+            raise NotAlikeError
+        self.order[-1].append(len(self.templates))  # type: ignore[union-attr]
+        self.row[-1].append(0)  # type: ignore[union-attr]
+        if pipe in self.drains:
+            reads = (*reads, self.drains[pipe])
+        fixed = (pipe, line, occupancy, latency, -1, 0, instructions, reads, writes, clobbers)
+        self.templates.append(Template(*fixed))
 
-    def unrolled(self, times: int, rotation: Rotation, gains: Mapping[Any, int], last: bool) -> Unrolled:
-        """The records when the walk's lanes stand for `times` turns, one after the other; see `Rotation.after`.
+    def unrolled(
+        self, stretches: Stretches, rotation: Rotation, gains: Mapping[Any, int], last: bool
+    ) -> list[Unrolled]:
+        """The records of each stretch of turns, when the walk's lanes are those of them all; see `Rotation.after`.
 
         Raises `NotAlikeError` if slots alternate with too long a period.
         """
-        count = len(self.templates)
+        count, times = len(self.templates), stretches.turns
         if not count:
-            return Unrolled([], np.empty(0, np.int64), np.empty(0, np.int64))
+            return [Unrolled([], np.empty(0, np.int64), np.empty(0, np.int64)) for _ in stretches.parts]
         used = {s for t in self.templates for s in (*t.reads, *t.writes, *t.clobbers) if s < 0}
         period = min(times, rotation.period(used, gains)) if used else 1
         if period > LONGEST:
             raise NotAlikeError
-        turns = np.arange(times)[:, None]
-        order = _joined(self.order) + turns % period * count
-        row = _joined(self.row) * times + turns  # a row was as wide as all turns: now it is one turn
+        order = _joined(self.order) + np.arange(times)[:, None] % period * count
         templates = self.templates
         if used:
             templates = [_later(t, rotation, gains, k, last) for k in range(period) for t in self.templates]
@@ -162,7 +160,22 @@ class Series:
             number, template = self.first_turn
             order[0][order[0] == number] = len(templates)
             templates = [*templates, _later(template, rotation, gains, 0, last)]
-        return Unrolled(templates, order.reshape(-1), row.reshape(-1))
+        return self._cut(stretches, templates, order)
+
+    def _cut(self, stretches: Stretches, templates: list[Template], order: np.ndarray) -> list[Unrolled]:
+        """order: [turns, records of a turn]."""
+        rows, out, done, lanes = _joined(self.row), [], 0, 0
+        for part in stretches.parts:
+            end = lanes + part.turns * len(part.programs)
+            cut = Cut(len(stretches.index), lanes, end)
+            mine = order[done : done + part.turns].reshape(-1)
+            row = (
+                rows * part.turns + np.arange(part.turns)[:, None]
+            )  # it was as wide as all turns: now it is one turn
+            alone = len(stretches.parts) == 1
+            out.append(Unrolled(templates if alone else _of_lanes(templates, cut), mine, row.reshape(-1)))
+            done, lanes = done + part.turns, end
+        return out
 
     @property
     def records(self) -> int:
@@ -181,6 +194,18 @@ class Series:
 
 def _joined(parts: list[list[int] | np.ndarray]) -> np.ndarray:
     return np.concatenate([np.asarray(p, np.int64) for p in parts])
+
+
+def _of_lanes(templates: list[Template], cut: Cut) -> list[Template]:
+    """With the numbers of some lanes only."""
+    sources: dict[int, Source] = {}
+    out = []
+    for t in templates:
+        if t.source is not None and id(t.source) not in sources:
+            sources[id(t.source)] = t.source._replace(region=cut.region(t.source.region))
+        found = {name: cut.numbers(getattr(t, name)) for name in ("amount", "partial", "least", "slow")}
+        out.append(t._replace(source=None if t.source is None else sources[id(t.source)], **found))
+    return out
 
 
 def _later(t: Template, rotation: Rotation, gains: Mapping[Any, int], turns: int, last: bool) -> Template:

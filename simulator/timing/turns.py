@@ -1,9 +1,9 @@
 """Turns of a loop walked all at once, where they differ in numbers only.
 
 The turn becomes one more axis of what the walk knows: a lane for each turn and program, so that the body is walked once for
-all of them. The first turn is walked alone before, as what it hands on shows how carried values grow; without any, it is
-walked with the others, and the scalar work from before the loop is then charged to it. Slots that alternate from turn to
-turn are put in afterwards (rotation.py).
+all of them, be it that programs have different trip counts (stretches.py). How carried values grow is read off the
+operations that make them (foreseen.py); where that cannot be, the first turn is walked alone before. Scalar work from before
+the loop is charged to its first turn. Slots that alternate from turn to turn are put in afterwards (rotation.py).
 
 A walk in doubt is thrown away and its turns are walked one by one: where a branch or a bound is not the same in all lanes,
 where a carried value does not grow evenly, where anything is in error. Either way the records are the same.
@@ -11,7 +11,7 @@ where a carried value does not grow evenly, where anything is in error. Either w
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from ..execution import symbolic
 from ..execution.anywhere import Anywhere
 from ..execution.copy import Region as AccessRegion
 from ..execution.reading import Frame
-from ..execution.values import Affine, Box, Pointers
+from ..execution.values import Affine, Box, Pointers, merge
+from ..execution.values import take as of_lanes
 from ..frontend import types as ty
 from ..frontend.program import Op, Region, Value, walk
 from ..frontend.types import DType
 from .access import sharers
+from .foreseen import foreseen
 from .induction import NotAlikeError, after, equal, grown, growth
 from .lower import Lowering
 from .plan import Way
@@ -32,13 +34,15 @@ from .recorder import Recorder
 from .rotation import Rotation, Slots
 from .series import Series, Source, Unrolled, take
 from .slots import Slot
+from .stretches import Stretches, even, of_trips
+from .turn_state import PRODUCTS, Flush, LeftOver, State
 
 LANES = 1 << 17  # at most, of one walk
 RECORDS = 1 << 18  # at most, of one walk, unless its loops inside turn out longer than in the first turn
-LEAST = 4  # turns for which a walk of all at once pays
+LEAST = 4  # turns for which a walk of all at once pays, after the first
+SAVED = 24  # operations whose walk takes about as long as the preparation of a walk of all turns
 ELEMENTS = 1 << 24  # of index tiles that are held element by element, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
-PRODUCTS = ("products of L0A", "products of L0B")  # the counts by which halves of L0 alternate
 CHECKED = ("compare", "cast", "addptr", "reshape", "bitcast")
 FORMS = (Affine, Pointers)
 EXACT = 1 << 61  # differences of numbers below that fit 64 bits
@@ -53,11 +57,13 @@ class Turns(Lowering):
         super().prepare(*args)
         self.series: Series | None = None
         self.times = 1  # turns that a step of the walk stands for
+        self.turn_of: np.ndarray = np.zeros(0, np.int64)  # of each lane, in a walk of many turns
         self.rotation = Rotation()
         self.alone: set[int] = set()  # loops whose turns are walked one by one
         self.asked: set[int] = set()
         self.first_flush: Flush | None = None  # of the walk of many turns; see `_from_the_start`
-        self.begun_alone: set[int] = set()  # loops without carried values whose first turn is walked alone
+        self.begun_alone: set[int] = set()  # loops whose first turn is walked alone
+        self.uneven_apart: set[int] = set()  # loops whose programs with other trip counts are walked apart
         self.left_over: LeftOver | None = None  # of a walk from the start
 
     # -- the loop ----------------------------------------------------------------------------------------------------
@@ -65,9 +71,10 @@ class Turns(Lowering):
     def turns(
         self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
     ) -> list[Any]:
-        if not self.together or last - first <= LEAST or not self._may_be_alike(op):
+        if not self.together or last - first < 2 or not self._may_be_alike(op):
             return super().turns(op, frame, lower, step, first, last, carried)
-        done, failed = self._from_the_start(op, frame, (lower, step), first, last, carried), False
+        done, carried = self._from_the_start(op, frame, (lower, step), first, last, carried)
+        failed = False
         while last - done > LEAST:
             before = self.recorder.records
             earlier, carried = carried, super().turns(op, frame, lower, step, done, done + 1, carried)
@@ -76,9 +83,11 @@ class Turns(Lowering):
             while (m := min(last - done, most, self.steps_left // self.times)) >= LEAST:
                 try:
                     gains = [growth(x, y) for x, y in zip(earlier, carried, strict=True)]
-                    carried = self._all(op, frame, (lower + done * step, step), m, carried, gains)
+                    turns = even(len(self.active), m)
+                    self._all(op, frame, (lower + done * step, step), turns, carried, gains)
                 except (NotAlikeError, AscendtileError, OverflowError):
                     break
+                carried = [after(x, by, m) for x, by in zip(carried, gains, strict=True)]
                 earlier = [after(x, by, -1) for x, by in zip(carried, gains, strict=True)]
                 done += m
             if failed or m < LEAST:
@@ -90,19 +99,51 @@ class Turns(Lowering):
 
     def _from_the_start(
         self, op: Op, frame: Frame, counter: tuple[Any, Any], first: int, last: int, carried: list[Any]
-    ) -> int:
-        """Walk all turns at once where nothing is carried; the turn that comes next, `first` if that was not possible."""
-        if carried or op.id in self.begun_alone:
-            return first
+    ) -> tuple[int, list[Any]]:
+        """Walk all turns at once; the turn that comes next, `first` if that was not possible, and what it is handed."""
         m = min(last - first, LANES // len(self.active), self.steps_left // self.times)
+        if op.id in self.begun_alone or not self._pays(op, m):
+            return first, carried
         lower, step = counter
         try:
-            if m >= LEAST:
-                self._all(op, frame, (lower + first * step, step), m, [], [], True)
-                return first + m
+            turns = even(len(self.active), m)
+            start, gains = self._many(op, frame, (lower + first * step, step), turns, carried)
         except (NotAlikeError, AscendtileError, OverflowError):
             self.begun_alone.add(op.id)
-        return first
+            return first, carried
+        return first + m, [after(x, by, m) for x, by in zip(start, gains, strict=True)]
+
+    def uneven(
+        self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
+    ) -> list[Any]:
+        if self.series is not None:
+            raise NotAlikeError
+        if self.together and op.id not in self.uneven_apart and self._may_be_alike(op):
+            parts = of_trips(trips)
+            lanes, turns = sum(p.turns * len(p.programs) for p in parts), sum(p.turns for p in parts)
+            if lanes <= LANES and turns <= self.steps_left and self._pays(op, turns):
+                try:
+                    start, gains = self._many(op, frame, (lower, step), Stretches(parts), carried)
+                    return _left(trips, carried, start, gains)
+                except (NotAlikeError, AscendtileError, OverflowError):
+                    self.uneven_apart.add(op.id)
+        return super().uneven(op, frame, lower, step, trips, carried)
+
+    def _many(
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], turns: Stretches, carried: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """Walk all turns from the first one on; what the first one is handed, and how that grows."""
+        waiting = self.pending, self.pending_loc
+        try:
+            start, gains = foreseen(self, op, frame, counter[0], carried) if carried else ([], [])
+        finally:
+            self.pending, self.pending_loc = waiting
+        self._all(op, frame, counter, turns, start, gains, True)
+        return start, gains
+
+    def _pays(self, op: Op, turns: int) -> bool:
+        """Whether to walk them at once is less work than one by one."""
+        return turns > 1 and (turns - 1) * sum(1 for _ in walk(op.regions[0])) >= SAVED
 
     def _most(self, records: int) -> int:
         """Turns of so many records each that are walked at once; a loop inside such a walk has no say in its records."""
@@ -122,31 +163,31 @@ class Turns(Lowering):
         op: Op,
         frame: Frame,
         counter: tuple[Any, Any],
-        m: int,
+        turns: Stretches,
         carried: list[Any],
         gains: list[Any],
         fresh: bool = False,
-    ) -> list[Any]:
-        """Walk the next `m` turns. counter: its value in the first of them, and its step. fresh: no turn was before."""
-        before = _State(self)
+    ) -> None:
+        """Walk the next turns. counter: its value in the first of them, and its step. fresh: no turn was before."""
+        before = State(self)
         flushed, self.first_flush = self.first_flush, None
         left_over, self.left_over = self.left_over, LeftOver(before.current) if fresh else self.left_over
-        outer, active, times = self.recorder, self.active, self.times
+        outer, active, times, turn_of = self.recorder, self.active, self.times, self.turn_of
         inside = isinstance(outer, Series)
         series = Series(self.active_or_none(), outer.drains)
         self.recorder = self.series = series  # type: ignore[assignment]
-        index = np.tile(np.arange(len(active)), m)
-        self.active, self.times = np.tile(active, m), times * m
+        self.active, self.times = active[turns.index], times * turns.turns
+        self.turn_of = turn_of[turns.index] + turns.turn * times if inside else turns.turn
         try:
-            self._check_memory(frame, len(index))
-            self._body(op, Frame(frame, index), counter, (np.arange(m), index), carried, gains)
+            self._check_memory(frame, len(turns.index))
+            self._body(op, Frame(frame, turns.index), counter, turns, carried, gains)
             if fresh:
-                self._charge_later_turns(series, before.pending)
+                self._charge_later_turns(series, before.pending, inside and flushed is None)
                 self.left_over.check(self.current)  # type: ignore[union-attr]
-                if not inside and series.records * m > RECORDS:
+                if not inside and series.records * turns.turns > RECORDS:
                     raise NotAlikeError
             before.check(self, op, fresh)
-            found = before.repeat(self, series, m, not inside)
+            found = before.repeat(self, series, turns, not inside)
         except BaseException:
             before.restore(self)
             self.first_flush = flushed
@@ -155,35 +196,39 @@ class Turns(Lowering):
             if left_over is not None and fresh:
                 left_over.inside(self.left_over)  # type: ignore[arg-type]
             self.recorder, self.active, self.times, self.left_over = outer, active, times, left_over
+            self.turn_of = turn_of
             self.series = outer if isinstance(outer, Series) else None
-        self.first_flush = flushed or self.first_flush
         if isinstance(outer, Series):
-            outer.take(found)
-        else:
-            take(outer, series.columns, found, self.touch)
-        return [after(x, by, m) for x, by in zip(carried, gains, strict=True)]
+            self.first_flush = flushed or self._flush_inside(outer, series, found[0])
+            outer.take(found[0])
+            return
+        self.first_flush = flushed or self.first_flush
+        for part, records in zip(turns.parts, found, strict=True):
+            every = len(part.programs) == len(active)
+            columns = series.columns if every else active[part.programs] - self.first_number
+            take(outer, columns, records, self.touch)
 
     def _body(
         self,
         op: Op,
         frame: Frame,
         counter: tuple[Any, Any],
-        where: tuple[np.ndarray, np.ndarray],
+        turns: Stretches,
         carried: list[Any],
         gains: list[Any],
     ) -> None:
-        """One walk for all turns. where: their numbers, and the lanes of a turn for each of them."""
+        """One walk for all turns."""
         body = op.regions[0]
-        turns, index = where
+        turn, index = turns.turn, turns.index
         self.step(op)
         self.turn(op, 0)
         inner = Frame(frame)
-        inner.values[body.args[0].id] = grown(*counter, turns, index)
+        inner.values[body.args[0].id] = grown(*counter, turn, index)
         for a, x, by in zip(body.args[1:], carried, gains, strict=True):
-            inner.values[a.id] = grown(x, by, turns, index)
+            inner.values[a.id] = grown(x, by, turn, index)
         self.region(body, inner)
         for y, x, by in zip(body.yields, carried, gains, strict=True):
-            if not equal(inner.get(y), grown(x, by, turns + 1, index)):
+            if not equal(inner.get(y), grown(x, by, turn + 1, index)):
                 raise NotAlikeError
         self.turn_ends(op)
 
@@ -192,24 +237,35 @@ class Turns(Lowering):
             self.first_flush = Flush(self.series, len(self.series.templates), self.pending)
         super().flush(cube)
 
-    def _charge_later_turns(self, series: Series, before: int) -> None:
-        """The first scalar work of a turn has in the first what was before the loop, in others what the last one left."""
-        if self.pending == before:
-            return
+    def _charge_later_turns(self, series: Series, before: int, apart: bool) -> None:
+        """The first scalar work of a turn has in the first what was before the loop, in others what the last one left.
+
+        apart: its record in the first turn gets a template of its own, also if it is the same.
+        """
         first = self.first_flush
-        if first is None or first.series is not series:
+        there = first is not None and first.series is series
+        if self.pending == before and not (apart and there):
+            return
+        if first is None or not there:
             raise NotAlikeError
         cycles = (self.pending + first.pending - before) * self.plan.costs.model.scalar_cycles
         series.first_turn = (first.number, series.templates[first.number])
         series.templates[first.number] = series.templates[first.number]._replace(occupancy=cycles)
 
+    def _flush_inside(self, outer: Series, series: Series, found: Unrolled) -> Flush | None:
+        """That of a loop inside, whose first turn has a template of its own for it, for the turn around it."""
+        first = self.first_flush
+        if first is None or first.series is not series or series.first_turn is None:
+            return first
+        return Flush(outer, len(outer.templates) + len(found.templates) - 1, first.pending)
+
     def _check_memory(self, frame: Frame | None, lanes: int) -> None:
         """Index tiles that are held element by element get a copy for each lane."""
         while frame is not None:
             for x in frame.values.values():
-                if isinstance(x, Pointers):
+                if type(x) is Pointers:
                     x = x.offsets
-                if isinstance(x, np.ndarray) and x.ndim > 1 and len(x) > 1 and x[0].size * lanes > ELEMENTS:
+                if type(x) is np.ndarray and x.ndim > 1 and len(x) > 1 and x[0].size * lanes > ELEMENTS:
                     raise NotAlikeError
             frame = frame.parent
 
@@ -245,11 +301,6 @@ class Turns(Lowering):
         if self.series is not None:
             raise NotAlikeError
         return super().subset(op, region, frame, index)
-
-    def uneven(self, *args: Any) -> list[Any]:
-        if self.series is not None:
-            raise NotAlikeError
-        return super().uneven(*args)
 
     def step(self, op: Op, weight: int = 1) -> None:
         self.steps_left -= (self.times - 1) * weight
@@ -293,7 +344,10 @@ class Turns(Lowering):
         return (pointer.tensor, region), self.cores_alike(region)
 
     def cores_alike(self, region: AccessRegion) -> Any:
-        return sharers(region.starts, self.active, self.times, self.plan.wiring.machine.cores)
+        cores = self.plan.wiring.machine.cores
+        return sharers(
+            region.starts, self.active, self.times, cores, None if self.series is None else self.turn_of
+        )
 
     def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int], pipe: int) -> Any:
         """In a walk of many turns: what the store changes. Its way is found when all are known."""
@@ -351,114 +405,21 @@ class Turns(Lowering):
         if isinstance(bursts, int) and isinstance(elements, int) and (bursts <= 1 or bursts != elements):
             return
         known = len(self.plan.warnings)
-        by_turn = ((-1, len(self.active) // self.times), len(self.active))
-        many, every = (
-            np.broadcast_to(x, by_turn[1]).reshape(by_turn[0]).max(axis=1) for x in (bursts, elements)
-        )
+        lanes, starts = len(self.active), np.flatnonzero(np.diff(self.turn_of, prepend=-1))
+        many, every = (np.maximum.reduceat(np.broadcast_to(x, lanes), starts) for x in (bursts, elements))
         for n in np.unique(many[(many > 1) & (many == every)]):
             super()._check_bursts(op, v, int(n), int(n))
         if len(self.plan.warnings) > known:
             raise NotAlikeError
 
 
-class LeftOver:
-    """Values that a turn reads before it makes them: where the last turn left them, which the first one does not know."""
-
-    def __init__(self, before: dict[int, int]) -> None:
-        self.before = before
-        self.read: set[int] = set()
-
-    def note(self, roots: tuple[tuple[int, int], ...], now: dict[int, int]) -> None:
-        for i, _ in roots:
-            if now.get(i) == self.before.get(i):
-                self.read.add(i)
-
-    def inside(self, inner: LeftOver) -> None:
-        """What a walk of a loop inside found."""
-        self.read |= {i for i in inner.read if inner.before.get(i) == self.before.get(i)}
-
-    def check(self, now: dict[int, int]) -> None:
-        if any(now.get(i) != self.before.get(i) for i in self.read):
-            raise NotAlikeError
-
-
-class Flush(NamedTuple):
-    """The first record of scalar work in a walk of many turns: where it went, and the operations it stands for."""
-
-    series: Series
-    number: int
-    pending: int
-
-
-class _State:
-    """What a walk changes besides values, so that it can be taken back."""
-
-    def __init__(self, turns: Turns) -> None:
-        plan, model = turns.plan, turns.plan.costs.model
-        self.dicts: list[dict[Any, Any]] = [
-            plan.lines,
-            plan.templates,
-            plan.executed,
-            model.notes,
-            model.assumed,
-            model.known_rows,  # a row makes its notes when it is looked up
-        ]
-        self.copies = [d.copy() for d in self.dicts]
-        self.warnings, self.grade = plan.warnings.saved(), _grade(turns)
-        self.current, self.turn_counts = dict(turns.current), dict(turns.turn_counts)
-        self.products, self.steps_left = turns.products, turns.steps_left
-        self.pending, self.pending_loc = turns.pending, turns.pending_loc
-        self.read_lines = turns.touch.read_lines
-        self.pending_bias = dict(turns.pending_bias)
-
-    def restore(self, turns: Turns) -> None:
-        for d, copy in zip(self.dicts, self.copies, strict=True):
-            d.clear()
-            d.update(copy)
-        turns.plan.warnings.restore(self.warnings)
-        turns.plan.costs.model.take_grade()
-        turns.plan.costs.model.give_back(self.grade)
-        turns.current, turns.turn_counts = self.current, self.turn_counts
-        turns.products, turns.steps_left = self.products, self.steps_left
-        turns.pending, turns.pending_loc = self.pending, self.pending_loc
-        turns.touch.read_lines = self.read_lines
-        turns.pending_bias = self.pending_bias
-
-    def check(self, after: Turns, op: Op, fresh: bool) -> None:
-        """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew.
-
-        fresh: scalar work that has no record yet may differ; see `_charge_later_turns`.
-        """
-        made = {r.id for inner in walk(op.regions[0]) for r in inner.results}
-        moved = {v for v, slot in after.current.items() if self.current.get(v) != slot}
-        waiting = (after.pending, after.pending_loc) != (self.pending, self.pending_loc)
-        if (waiting and not fresh) or _grade(after) != self.grade or not moved <= made:
-            raise NotAlikeError
-
-    def repeat(self, turns: Turns, series: Series, times: int, last: bool) -> Unrolled:
-        """Go on as after so many turns instead of one; gives their records."""
-        gains: dict[Any, int] = {
-            k: count - self.turn_counts.get(k, -1) for k, count in turns.turn_counts.items()
-        }
-        more = [after - before for before, after in zip(self.products, turns.products, strict=True)]
-        gains.update(zip(PRODUCTS, more, strict=True))
-        found = series.unrolled(times, turns.rotation, gains, last)
-        for v, slot in turns.current.items():
-            if slot < 0:
-                turns.current[v] = turns.rotation.after((slot,), gains, times - 1, last)[0]
-        a, b = (count + times * by for count, by in zip(self.products, more, strict=True))
-        turns.products = (a, b)
-        for k in turns.turn_counts:
-            turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
-        return found
-
-
-def _grade(walk: Turns) -> int:
-    """That of figures which no record has taken yet."""
-    model = walk.plan.costs.model
-    grade = model.take_grade()
-    model.give_back(grade)
-    return grade
+def _left(trips: np.ndarray, carried: list[Any], start: list[Any], gains: list[Any]) -> list[Any]:
+    """What programs with so many turns each leave a loop with. carried: what they enter it with."""
+    groups = [(stop, np.flatnonzero(trips == stop)) for stop in np.unique(trips).tolist()]
+    return [
+        merge([(i, of_lanes(after(x, by, stop) if stop else entry, i)) for stop, i in groups], len(trips))
+        for entry, x, by in zip(carried, start, gains, strict=True)
+    ]
 
 
 def _limits(v: Value | None) -> tuple[int, int]:

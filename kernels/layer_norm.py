@@ -112,8 +112,8 @@ def layer_norm_rows(
         tl.store(rstd_ptr + first + row, rstd, mask=alive)
 
 
-def tile_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
-    """UB bytes of tiles of rows x cols, at most: x and y in their own type, FP32 tiles, gamma and beta."""
+def chunk_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
+    """UB bytes of chunks of rows x cols, at most: x and y in their own type, FP32 tiles, gamma and beta."""
     cols = up(cols, 16)
     transfers = 2 * itemsize * copies if copies > 1 else 4
     return rows * cols * (transfers + 14) + (8 + 8 * copies) * cols + 256 * rows
@@ -146,10 +146,7 @@ def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tup
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
     length, count = gamma.size, x.size // gamma.size
-    itemsize, copies = dtype_of(x).itemsize, knobs["buffers"]
-    tiling = choose(
-        length, count, knobs, workshop, lambda cols, rows: tile_bytes(cols, rows, itemsize, copies)
-    )
+    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, 2, chunk_bytes)
     leading = x.shape[: len(x.shape) - len(gamma.shape)]
     outputs = {
         "y": workshop.output("y", x.shape, dtype_of(x)),

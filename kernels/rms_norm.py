@@ -2,7 +2,7 @@
 """RmsNorm, the forward of rms_norm_grad: y and the rstd that the gradient takes.
 
 With x as (R, D), gamma (D,): rstd = 1 / sqrt(mean(x * x over D) + eps); y = x * rstd * gamma. All arithmetic is FP32. Rows
-that fit stay in UB; longer ones are read twice, in chunks of columns.
+that fit stay in UB, and gamma for all turns of a core; longer ones are read twice, in chunks of columns.
 """
 
 from __future__ import annotations
@@ -48,18 +48,20 @@ def rms_norm_rows(
     COLS: tl.constexpr,
     WHOLE: tl.constexpr,
 ):
-    """Rows of a core, ROWS at a time; WHOLE: COLS is the length of a row, which is then read once."""
+    """Rows of a core, ROWS at a time; WHOLE: COLS is the length of a row, which is then read once, and gamma too."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
     row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
     tile = row[:, None] * row_length + col[None, :]
+    if WHOLE:
+        gamma = tl.load(gamma_ptr + col).to(tl.float32)[None, :]
     for first in range(pid * rows_per_core, stop, ROWS):
         alive = row < stop - first
         at = first * row_length
         if WHOLE:
             x = tl.load(x_ptr + at + tile, mask=alive[:, None], other=0.0).to(tl.float32)
             rstd = 1.0 / tl.sqrt(row_sums(x * x) * inverse_length + eps)
-            y = x * rstd[:, None] * tl.load(gamma_ptr + col).to(tl.float32)[None, :]
+            y = x * rstd[:, None] * gamma
             tl.store(y_ptr + at + tile, y.to(y_ptr.dtype.element_ty), mask=alive[:, None])
         else:
             squares = tl.zeros((ROWS,), tl.float32)
@@ -72,14 +74,14 @@ def rms_norm_rows(
                 inside = col < row_length - begin
                 mask = alive[:, None] & inside[None, :]
                 x = tl.load(x_ptr + at + begin + tile, mask=mask, other=0.0).to(tl.float32)
-                gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
-                y = x * rstd[:, None] * gamma[None, :]
+                weight = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
+                y = x * rstd[:, None] * weight[None, :]
                 tl.store(y_ptr + at + begin + tile, y.to(y_ptr.dtype.element_ty), mask=mask)
         tl.store(rstd_ptr + first + row, rstd, mask=alive)
 
 
-def tile_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
-    """UB bytes of tiles of rows x cols, at most: x and y in their own type, FP32 tiles, gamma."""
+def chunk_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
+    """UB bytes of chunks of rows x cols, at most: x and y in their own type, FP32 tiles, gamma."""
     cols = up(cols, 16)
     transfers = 2 * itemsize * copies if copies > 1 else 4
     return rows * cols * (transfers + 12) + (4 + 4 * copies) * cols + 128 * rows
@@ -110,10 +112,7 @@ def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tup
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
     length, count = gamma.size, x.size // gamma.size
-    itemsize, copies = dtype_of(x).itemsize, knobs["buffers"]
-    tiling = choose(
-        length, count, knobs, workshop, lambda cols, rows: tile_bytes(cols, rows, itemsize, copies)
-    )
+    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, 1, chunk_bytes)
     cols = tiling["cols"]
     leading = x.shape[: len(x.shape) - len(gamma.shape)]
     outputs = {
@@ -127,7 +126,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         "rows_per_core": -(-count // tiling["cores"]),
         "inverse_length": 1.0 / length,
         "eps": EPS,
-        **{"ROWS": tiling["rows"], "COLS": cols, "WHOLE": cols == length, "multibuffer": copies},
+        **{"ROWS": tiling["rows"], "COLS": cols, "WHOLE": cols == length, "multibuffer": tiling["buffers"]},
     }
     return Plan((Step(rms_norm_rows, tiling["cores"], arguments),), outputs, tiling)
 

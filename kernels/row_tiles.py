@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..simulator.products import Product
-from .layout import even_part
+from .layout import even_part, up
 from .operator import Tensors, Workshop
 from .parameter import integer
 from .refusing import check_dtype, check_same_dtype, refuse
@@ -39,11 +39,29 @@ def check_rows(name: str, tensors: Tensors, allowed: Sequence[str], product: Pro
         raise refuse(f"{name}: x has shape {x} and no elements; there is nothing to normalise")
 
 
-def best_rows(share: int, cols: int, fits: Callable[[int], bool]) -> int:
-    """Rows of a tile for a core with `share` rows: least work with the padding of the last tile; at least 1."""
-    best, least = 1, share * (cols + TURN_ELEMENTS)
+def whole_bytes(cols: int, rows: int, itemsize: int, copies: int, vectors: int, tight: bool = False) -> int:
+    """UB bytes of tiles of whole rows, at most (checked against the placement by a test).
+
+    x and y in their own type, `copies` each; x and its square in FP32 and half of one for the first step of a sum (an FP32
+    tile is computed on where it was loaded); gamma, and beta if there is one (`vectors`), in FP32 for all turns. tight:
+    with FP32 y where x was, as tiles are placed where there is no room for both.
+    """
+    cols = up(cols, 16)
+    both = 1 if tight and itemsize == 4 else 2
+    transfers = both * itemsize * copies if copies > 1 else 0
+    temporaries = 6 if itemsize == 4 and copies > 1 else 10
+    return rows * cols * (transfers + temporaries) + 4 * vectors * cols + 256 * rows
+
+
+def best_rows(share: int, cols: int, loaded: int, fits: Callable[[int], bool]) -> int:
+    """Rows of a tile for a core with `share` rows: least work with the padding of the last tile; at least 1.
+
+    loaded: elements of vectors that each turn loads anew.
+    """
+    turn = TURN_ELEMENTS + loaded
+    best, least = 1, share * (cols + turn)
     for rows in range(2, share + 1):
-        work = -(-share // rows) * (rows * cols + TURN_ELEMENTS)
+        work = -(-share // rows) * (rows * cols + turn)
         if not fits(rows):
             break
         if work <= least:
@@ -56,15 +74,24 @@ def choose(
     count: int,
     knobs: Mapping[str, Any],
     workshop: Workshop,
-    tile_bytes: Callable[[int, int], int],
+    itemsize: int,
+    vectors: int,
+    chunk_bytes: Callable[[int, int, int, int], int],
 ) -> dict[str, Any]:
     """Whole rows where one fits, as many as leave least work; else chunks of at most 2048 columns.
 
-    tile_bytes: UB bytes that a kernel needs for tiles of so many columns and rows.
+    vectors: of a row's length that a kernel takes beside x. chunk_bytes: UB bytes that it needs for chunks: of columns,
+    rows, bytes of an element, copies.
     """
     share = -(-count // min(workshop.cores(knobs["cores"]), count))
-    ub = workshop.product.ub_bytes
-    whole = tile_bytes(length, 1) <= ub
+    ub, copies = workshop.product.ub_bytes, knobs["buffers"]
+    whole = whole_bytes(length, 1, itemsize, copies, vectors, tight=True) <= ub
     cols = min(length, knobs["cols"] or (length if whole else even_part(length, LONGEST_CHUNK)))
-    rows = knobs["rows"] or best_rows(share, cols, lambda n: tile_bytes(cols, n) <= ub)
+
+    def fits(rows: int) -> bool:
+        if cols == length:
+            return whole_bytes(cols, rows, itemsize, copies, vectors) <= ub
+        return chunk_bytes(cols, rows, itemsize, copies) <= ub
+
+    rows = knobs["rows"] or best_rows(share, cols, 0 if cols == length else vectors * cols // 2, fits)
     return {**knobs, "rows": min(rows, share), "cols": cols, "cores": -(-count // share)}

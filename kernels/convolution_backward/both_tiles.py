@@ -34,9 +34,9 @@ def both_gradients(
         IMAGE[18], IMAGE[19],
     )  # fmt: skip
     weight_tiles(
-        narrow_ptr, wide_ptr, weight_ptr, image_items, weight_items, N, chunks, part, part_stride, WEIGHT[0], WEIGHT[1],
-        WEIGHT[2], WEIGHT[3], WEIGHT[4], WEIGHT[5], WEIGHT[6], WEIGHT[7], WEIGHT[8], WEIGHT[9], WEIGHT[10], WEIGHT[11],
-        WEIGHT[12], WEIGHT[13], WEIGHT[14],
+        narrow_ptr, wide_ptr, weight_ptr, image_items, weight_items, N, chunks, part, part_stride,
+        WEIGHT[0], WEIGHT[1], WEIGHT[2], WEIGHT[3], WEIGHT[4], WEIGHT[5], WEIGHT[6], WEIGHT[7], WEIGHT[8], WEIGHT[9],
+        WEIGHT[10], WEIGHT[11], WEIGHT[12], WEIGHT[13], WEIGHT[14],
     )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ ports and L2. Tiles go to cores in turn, those of grad_input first, so that the 
     loads   bytes of all tiles, spread evenly over the ports; and through L2
     copies  a load waits for the reads of the one before into the same copy, `buffers` turns ago
 
-What is launched before and after the products does not depend on their tiles: it is timed, once.
+What is launched before and after the products does not depend on their tiles: it is timed, once. Where one launch does
+all, what the Vector units do before and after counts as spread evenly over them.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from ..operator import Tensors, Workshop
 from .both_tiles import both_gradients
 from .call import call_of
 from .image_tiles import image_tiles
-from .plan import Maker, plan
+from .plan import Maker, made
 from .tile_costs import Image, Rates, Weights, dealt
 from .tiling import PARAMETERS, best_parts, choose_image, choose_weight
 from .weight_tiles import weight_tiles
+from .whole_tiles import VECTOR_CORES, whole
 from .window_tiles import image_windows
 from .work import Products, Work, image_work, weight_work
 
@@ -59,7 +61,8 @@ AROUND = (
     "image_layout",
     "filter_layout",
 )  # of launches before and after the products
-PRODUCTS = (image_tiles, image_windows, weight_tiles, both_gradients)
+PRODUCTS = (image_tiles, image_windows, weight_tiles, both_gradients, whole)
+FIRST_JOBS = ("FIRST", "WEIGHT", "ZERO")  # that the products of one launch for all wait for
 
 
 def bound_us(
@@ -172,7 +175,7 @@ class Bounds:
         """Parts of the sums of grad_weight: as given, else by the operator's rule."""
         w = self.weight
         given = np.array([x or 0 for x in self.points.of["weight_parts"].tolist()], np.int64)
-        items = np.where(self.points.of["launches"] == "joint", self.image["tiles"], 0)
+        items = np.where(self.points.of["launches"] != "apart", self.image["tiles"], 0)
         figures = w["tiles"], w["chunks"], w["step"], w["guess"], w["drain"]
         return np.where(given > 0, given, best_parts(self.cores, items, self.image["guess"], *figures))
 
@@ -185,7 +188,7 @@ class Bounds:
             return np.full(self.points.count, float(self._overhead(np.array(1))) * sum(wants[:2]))
         nothing = np.zeros(self.points.count)
         image = self.image["items"] if wants[0] else nothing.astype(np.int64)
-        joint = (self.points.of["launches"] == "joint") & ~self.image["reload"] & wants[0] & wants[1]
+        joint = (self.points.of["launches"] != "apart") & ~self.image["reload"] & wants[0] & wants[1]
         one = self._launch_us(image, wants[0], wants[1])
         first = self._launch_us(image, True, False) if wants[0] else nothing
         second = self._launch_us(0 * image, False, True) if wants[1] else nothing
@@ -233,19 +236,44 @@ class Bounds:
             np.array([launch_overhead_us(self.product, c, most) for c in range(most + 1)])[cores]
         )
 
+    @cached_property
+    def is_whole(self) -> np.ndarray:
+        """Points whose layouts and products are one launch, as `Maker.is_whole` has it."""
+        m, wants = self.maker, self.call.wants
+        layouts = bool(m.c0) and (not wants[0] or bool(m.weight_c0))
+        if self.vendor or not layouts or not any(wants[:2]) or self.product.core_model != "split":
+            return np.zeros(self.points.count, bool)
+        windows = ~self.image["reload"] if wants[0] else np.ones(self.points.count, bool)
+        return np.asarray((self.points.of["launches"] == "whole") & windows)
+
     def around(self) -> np.ndarray:
         """The launches before and after the products, as the engine times them."""
         out = np.zeros(self.points.count)
+        self.points.of["whole"] = self.is_whole
         several = np.ones(self.points.count, np.int64) if self.vendor else self.parts
         two = self.points.of["combine"] == "two_phase"
         self.points.of["parts"] = np.where(two, several, np.minimum(several, 2))
-        for rows, knobs in self.points.alike((*AROUND, "parts")):
-            parts = int(knobs.pop("parts"))
-            given = {**self.knobs, **knobs, "weight_parts": None if self.vendor else parts}
-            steps = plan(self.tensors, self.options, given, self.workshop).steps
+        for rows, knobs in self.points.alike((*AROUND, "parts", "whole")):
+            parts, one = int(knobs.pop("parts")), bool(knobs.pop("whole"))
+            how = (
+                {"launches": "whole", "taps": "window" if self.call.wants[0] else "auto"}
+                if one
+                else {"launches": "joint"}
+            )
+            given = {**self.knobs, **knobs, **how, "weight_parts": None if self.vendor else parts}
+            maker = made(self.tensors, self.options, given, self.workshop)
             try:
-                found = timed_once([s for s in steps if s.kernel not in PRODUCTS])
+                found = timed_once([s for s in maker.steps if s.kernel not in PRODUCTS])
+                out[rows] = sum(x.time_us for x in found) + (self._inside_us(maker, rows) if one else 0.0)
             except AscendtileError:  # does not fit, and is refused when it is tried
                 continue
-            out[rows] = sum(x.time_us for x in found)
         return out
+
+    def _inside_us(self, maker: Maker, rows: np.ndarray) -> np.ndarray:
+        """Vector work of one launch for all that no product is beside."""
+        jobs = {n: x for n, x in maker.first.numbers.items() if n in FIRST_JOBS}
+        found = timed_once(
+            [*([maker.first.step(jobs)] if jobs else []), *([maker.turned_back] if maker.turned_back else [])]
+        )
+        cycles = sum(x.pipes["AIV.V"].busy_cycles * min(x.grid[0], self.product.vector_cores) for x in found)
+        return np.asarray(cycles / (VECTOR_CORES * self.cores[rows]) / self.product.us_to_cycles(1.0))

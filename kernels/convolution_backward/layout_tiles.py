@@ -11,6 +11,7 @@ from math import prod
 
 from ... import simulator as sim
 from ...simulator import language as tl
+from ...simulator.language.extra.cann import extension as al
 from ...simulator.products import Product
 from ..layout import up
 from ..operator import Step, Tensor, dtype_of
@@ -40,10 +41,20 @@ def to_rows(x_ptr, out_ptr, items, C, P, PITCH: tl.constexpr, BC: tl.constexpr, 
 
 
 @sim.jit
-def from_rows(x_ptr, out_ptr, items, C, P, PITCH: tl.constexpr, BC: tl.constexpr, BP: tl.constexpr):
-    """out (N, C, P) = x (N, P, PITCH) turned back, in the type of out."""
+def from_rows(
+    x_ptr,
+    out_ptr,
+    items,
+    C,
+    P,
+    PITCH: tl.constexpr,
+    BC: tl.constexpr,
+    BP: tl.constexpr,
+    SHARED: tl.constexpr = False,
+):
+    """out (N, C, P) = x (N, P, PITCH) turned back, in the type of out. SHARED: two Vector cores share the items."""
     across, down = tl.cdiv(P, BP), tl.cdiv(C, BC)
-    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+    for item in al.parallel(tl.program_id(0), items, tl.num_programs(0), bind_sub_block=SHARED):
         n = item // (across * down)
         c = item // across % down * BC + tl.arange(0, BC)
         p = item % across * BP + tl.arange(0, BP)

@@ -27,6 +27,7 @@ from .tile_costs import Image, Weights
 from .tiling import choose
 from .vendor import base_weight, is_stuffed, stuffed, vendor_knobs
 from .weight_tiles import weight_tiles
+from .whole_tiles import whole_step
 from .window_tiles import image_windows
 
 
@@ -42,10 +43,18 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     call = call_of(tensors, options)
     if is_empty(call):
         return _empty(call, workshop, knobs)
-    maker = Maker(tensors, call, knobs, workshop)
+    maker = made(tensors, options, knobs, workshop)
+    return Plan(maker.steps, maker.outputs, maker.tiling, maker.notes())
+
+
+def made(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Maker:
+    """All results of a checked call that is not empty."""
+    maker = Maker(tensors, call_of(tensors, options), knobs, workshop)
     makers = maker.grad_input, maker.grad_weight, maker.grad_bias
-    outputs = {n: make() for n, make, wanted in zip(RESULTS, makers, call.wants, strict=True) if wanted}
-    return Plan(maker.steps, outputs, maker.tiling, maker.notes())
+    for n, make, wanted in zip(RESULTS, makers, maker.call.wants, strict=True):
+        if wanted:
+            maker.outputs[n] = make()
+    return maker
 
 
 def _empty(call: Call, workshop: Workshop, knobs: Mapping[str, Any]) -> Plan:
@@ -93,12 +102,32 @@ class Maker:
         self.before: list[Step] = []
         self.products: list[Step] = []
         self.after: list[Step] = []
+        self.turned_back: Step | None = None  # of `after`, what one launch can do with all the rest
+        self.bias_sum: Step | None = None
         self.images: dict[str, Tensor] = {}
+        self.outputs: dict[str, Tensor] = {}
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Layouts, then products, then what turns their sums into results."""
+        """Layouts, then products, then what turns their sums into results; or one launch for most of it."""
+        if self.is_whole:
+            done = [s for s in (self.turned_back, self.bias_sum) if s is not None]
+            return self._whole(), *(s for s in self.after if not any(s is x for x in done))
         return (*self.first.steps(apart=self.vendor), *self.before, *self._joined(), *self.after)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that can meet."""
+        asked = self.tiling["launches"] == "whole" and self.product.core_model == "split"
+        windows = not self.call.wants[0] or self.tiling["taps"] == "window"
+        return asked and windows and bool(self.first.numbers and self.products) and not self.before
+
+    def _whole(self) -> Step:
+        (prepared,) = self.first.steps()
+        image, weight = (
+            next((s for s in self.products if s.kernel is k), None) for k in (image_windows, weight_tiles)
+        )
+        return whole_step(prepared, image, weight, self.turned_back, self.bias_sum, self.tiling["cores"])
 
     def _joined(self) -> list[Step]:
         """The launches of products: one for both where windows make grad_input."""
@@ -272,7 +301,9 @@ class Maker:
         out = self.workshop.output("grad_weight", view.shape, _type(view.dtype))
         if self.dense and not through:
             rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
-            self.after.append(rows_step(rows, out, rows.shape[2], self.product, back=True))
+            turned = rows_step(rows, out, rows.shape[2], self.product, back=True)
+            self.turned_back = turned if target is blocks else None
+            self.after.append(turned)
         else:
             self.after.append(blocks_step(blocks, out, g, m, self.product, back=True, through_fp16=through))
         return out
@@ -290,7 +321,12 @@ class Maker:
         items = weights.tiles(t["weight_m"], t["weight_n"]) * parts
         arguments = {
             **{"narrow_ptr": narrow, "wide_ptr": wide, "out_ptr": out, "items": items, "N": g.batch},
-            **{"done": 0, "chunks": chunks, "part": part, "part_stride": stride},
+            **{
+                "done": 0,
+                "chunks": chunks,
+                "part": part,
+                "part_stride": stride,
+            },
             **{"NARROW": g.narrow_sizes, "NARROW_PITCH": m.narrow_pitch, "WIDE": g.wide_sizes},
             **{"WIDE_PITCH": m.wide_pitch, "AXES": _axes(g), "ROWS": m.narrow, "COLS": m.wide},
             "C0": self.c0,
@@ -307,7 +343,8 @@ class Maker:
         out = self.workshop.output("grad_bias", view.shape, _type(view.dtype))
         parts = self.workshop.tensor((cut[3], dy.shape[1]), ty.float32)
         self.first.bias(dy, cut, parts)
-        self.after.append(sum_partials_step(parts, out, cores, self.tiling["buffers"]))
+        self.bias_sum = sum_partials_step(parts, out, cores, self.tiling["buffers"])
+        self.after.append(self.bias_sum)
         return out
 
     def notes(self) -> tuple[str, ...]:

@@ -58,10 +58,11 @@ class Preparation:
     def steps(self, apart: bool = False) -> list[Step]:
         """The launch, none if there is nothing to do; `apart`: one for each job."""
         if not apart:
-            return [self._step(self.numbers)] if self.numbers else []
-        return [self._step({n: x}) for n, x in self.numbers.items()]
+            return [self.step(self.numbers)] if self.numbers else []
+        return [self.step({n: x}) for n, x in self.numbers.items()]
 
-    def _step(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
+    def step(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
+        """One launch for jobs by name."""
         given = next(iter(self.tensors.values()))
         pointers = "first_ptr first_out second_ptr second_out weight_ptr weight_out zero_ptr dy_ptr parts_ptr"
         arguments: dict[str, Any] = {n: self.tensors.get(n, given) for n in pointers.split()}

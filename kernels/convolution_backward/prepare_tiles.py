@@ -2,13 +2,14 @@
 """One launch for all that comes before the products: layouts of both images and of the weight, zeros, sums for the bias.
 
 The Vector cores go through the jobs one after the other. A job begins with the core that the one before it left idle first,
-so that all of them end at about the same time.
+so that all of them end at about the same time. SHARED: two Vector cores of a Cube share the items of a program.
 """
 
 from __future__ import annotations
 
 from ... import simulator as sim
 from ...simulator import language as tl
+from ...simulator.language.extra.cann import extension as al
 
 
 @sim.jit
@@ -29,10 +30,11 @@ def image_blocks(
     C0: tl.constexpr,
     BC: tl.constexpr,
     BP: tl.constexpr,
+    SHARED: tl.constexpr = False,
 ):
     """out (N, BLOCKS, P, C0) = x (N, C, P), BC blocks of C0 channels at a time; channels from C on are zero (NC1HWC0)."""
     across, down = tl.cdiv(P, BP), tl.cdiv(BLOCKS, BC)
-    for item in range(next_core(done), items, tl.num_programs(0)):
+    for item in al.parallel(next_core(done), items, tl.num_programs(0), bind_sub_block=SHARED):
         n = item // (across * down)
         block = item // across % down * BC
         p = item % across * BP + tl.arange(0, BP)
@@ -60,6 +62,7 @@ def weight_fractals(
     WIDE: tl.constexpr,
     C0: tl.constexpr,
     BW: tl.constexpr,
+    SHARED: tl.constexpr = False,
 ):
     """out (groups, TAPS, DEEP / C0, WIDE, C0) of w (groups, ROWS, COLS, TAPS), see `load_weight`; padding is zero.
 
@@ -67,7 +70,7 @@ def weight_fractals(
     """
     blocks, across = DEEP // C0, tl.cdiv(WIDE, BW)
     lane, tap = tl.arange(0, C0), tl.arange(0, TAPS)
-    for item in range(next_core(done), items, tl.num_programs(0)):
+    for item in al.parallel(next_core(done), items, tl.num_programs(0), bind_sub_block=SHARED):
         first = item % across * BW
         block = item // across % blocks
         group = item // (across * blocks)
@@ -89,10 +92,10 @@ def weight_fractals(
 
 
 @sim.jit
-def clear_items(out_ptr, done, n, COLS: tl.constexpr):
+def clear_items(out_ptr, done, n, COLS: tl.constexpr, SHARED: tl.constexpr = False):
     """Elements [0, n) of out become zero, COLS at a time."""
     zero = tl.zeros((COLS,), out_ptr.dtype.element_ty)
-    for item in range(next_core(done), tl.cdiv(n, COLS), tl.num_programs(0)):
+    for item in al.parallel(next_core(done), tl.cdiv(n, COLS), tl.num_programs(0), bind_sub_block=SHARED):
         cols = item * COLS + tl.arange(0, COLS)
         tl.store(out_ptr + cols, zero, mask=cols < n)
 
@@ -109,11 +112,12 @@ def bias_sums(
     P: tl.constexpr,
     BC: tl.constexpr,
     BP: tl.constexpr,
+    SHARED: tl.constexpr = False,
 ):
     """parts (items // blocks of channels, C) of dy (N, C, P): each item sums `per_part` images for BC channels, in FP32."""
     blocks: tl.constexpr = (C + BC - 1) // BC
     across: tl.constexpr = (P + BP - 1) // BP
-    for item in range(next_core(done), items, tl.num_programs(0)):
+    for item in al.parallel(next_core(done), items, tl.num_programs(0), bind_sub_block=SHARED):
         c = item % blocks * BC + tl.arange(0, BC)
         first = item // blocks * per_part
         total = tl.zeros((BC, BP), tl.float32)

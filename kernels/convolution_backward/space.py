@@ -48,7 +48,7 @@ def explored(tensors: Tensors, product: Product, options: Mapping[str, Any]) -> 
         )
         axes["weight_p"] = _positions(g.batch, *g.narrow_sizes[1:], own["weight_p"])
     if call.wants[0] and call.wants[1]:
-        axes["launches"] = ("joint", "apart")
+        axes["launches"] = ("whole", "joint", "apart")
     return axes
 
 

@@ -58,7 +58,10 @@ PARAMETERS = (
     integer("cores", None, 1, None, "Cube cores that share the tiles; all of the product if left out"),
     integer("buffers", 2, 1, 16, "copies of a tile in L1"),
     choice(
-        "launches", "joint", ("joint", "apart"), "one launch for grad_input and grad_weight, or one for each"
+        "launches",
+        "whole",
+        ("whole", "joint", "apart"),
+        "one launch for layouts and both gradients where they allow it, one for both gradients, or one for each",
     ),
     choice("unit_flag", "on", ("on", "off"), "whether the Cube writes into L0C where the fixpipe has read"),
     choice(
@@ -115,7 +118,7 @@ def choose(
     image = Image.of(seen or g, m)
     cycles, tile = choose_image(image, out, rates)
     step = choose_weight(Weights(g, m), out, rates)
-    items = image.tiles(out["block_m"], tile) if out["launches"] == "joint" else 0
+    items = image.tiles(out["block_m"], tile) if out["launches"] != "apart" else 0
     out["weight_parts"] = knobs["weight_parts"] or _parts(Weights(g, m), out, rates, step, items, cycles)
     return Tiling(out, tile, step)
 

@@ -25,6 +25,8 @@ cdef enum Reason:
 
 cdef enum:
     UNKNOWN = -1  # a done time
+    MEETING = -2  # as a channel, and below: meetings of all programs, MEETINGS kinds of them
+    MEETINGS = 3
 
 cdef struct PipeRow:
     int32_t unit
@@ -110,8 +112,8 @@ cdef struct Pipe:
     int* records
     int* causes  # per place: what the stage had waited for last when it issued the record
     int waits  # the record whose unknown done time the next one in the queue waits for; -1 if none is known
-    bint streaming
-    int record  # the transfer that streams, or waits for the clock to start
+    bint streaming  # or in a meeting
+    int record  # the transfer that streams, or waits for the clock to start; the meeting
     double start, amount
     double gap, beyond  # of the record that started last
     int reason, waited
@@ -164,7 +166,7 @@ cdef struct World:
     const int32_t* deps
     double now
     Sharing sharing
-    Heap starts  # transfers that start after now
+    Heap starts  # transfers that start after now, and meetings that somebody comes to
     Heap frees  # cores that will have finished their program
     double* line_busy  # [lines, pipes]
     double* line_stalls  # [lines, pipes, REASONS]
@@ -176,6 +178,8 @@ cdef struct World:
     double* line_exposed
     bint by_line  # whether time is charged to lines
     bint full  # no memory for the state of a core
+    int64_t met[MEETINGS]  # who has come to a meeting of each kind and waits
+    int64_t expected[MEETINGS]  # who has to come until it is over
 
 cdef inline const Record* record_of(const Core* core, int64_t r) noexcept nogil:
     """A record from `low` to before `high`."""
@@ -188,3 +192,4 @@ cdef inline bint is_known(const Core* core, int64_t r) noexcept nogil:
 cdef void begin_program(World* world, Core* core, double start) noexcept nogil
 cdef void advance(World* world, Core* core) noexcept nogil
 cdef void end_transfer(World* world, Core* core, int pipe) noexcept nogil
+cdef void end_meeting(World* world, Core* core, int pipe) noexcept nogil

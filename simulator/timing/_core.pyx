@@ -117,6 +117,18 @@ cdef inline void note_stall(
     world.line_stalls[(<int64_t>record.line * world.pipes + p) * REASONS + reason] += cycles
 
 
+cdef inline void come_to_meeting(World* world, Core* core, int p, int r, Wait wait) noexcept nogil:
+    """The pipe waits until all have come; they are counted when the clock gets there."""
+    cdef Pipe* pipe = &core.pipes[p]
+    pipe.start = max(pipe.free, wait.until)
+    if wait.until > pipe.free:
+        pipe.reason, pipe.waited = wait.reason, wait.record
+    pipe.streaming = True
+    core.streaming |= 1u << p
+    pipe.record = r
+    push(&world.starts, max(pipe.start, world.now), core.index * MAX_PIPES + p)
+
+
 cdef inline void start_record(
     World* world, Core* core, int p, int r, Wait wait
 ) noexcept nogil:
@@ -127,6 +139,9 @@ cdef inline void start_record(
     cdef double value
     pipe.gap = pipe.beyond = pipe.amount = 0.0
     pipe.reason = pipe.waited = -1
+    if record.channel <= MEETING:
+        come_to_meeting(world, core, p, r, wait)
+        return
     if wait.until > start:
         pipe.gap, pipe.reason, pipe.waited = wait.until - start, wait.reason, wait.record
         note_stall(world, core, record, p, wait.reason, pipe.gap)
@@ -152,6 +167,13 @@ cdef inline void start_record(
     join(&world.sharing, record.channel, world.now, value, core.index * MAX_PIPES + p)
 
 
+cdef inline void stage_goes_on(World* world, Core* core, int p) noexcept nogil:
+    """After a record of a scalar pipe that the stage was taken for."""
+    if world.pipe[p].scalar:
+        core.stages[world.pipe[p].unit].time = core.pipes[p].free
+        core.stages[world.pipe[p].unit].busy = False
+
+
 cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
     """The last byte of the pipe's transfer has passed now."""
     cdef Pipe* pipe = &core.pipes[p]
@@ -164,9 +186,21 @@ cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
     pipe.streaming = False
     core.streaming &= ~(1u << p)
     finish(world, core, p, pipe.record, pipe.start, taken if taken > world.now else world.now)
-    if world.pipe[p].scalar:
-        core.stages[world.pipe[p].unit].time = pipe.free
-        core.stages[world.pipe[p].unit].busy = False
+    stage_goes_on(world, core, p)
+
+
+cdef void end_meeting(World* world, Core* core, int p) noexcept nogil:
+    """The last one has come now: a gap of the pipe up to here, by the flag if others came later."""
+    cdef Pipe* pipe = &core.pipes[p]
+    pipe.gap = world.now - pipe.free
+    if world.now > pipe.start:
+        pipe.reason = FLAG
+    if pipe.gap > 0:
+        note_stall(world, core, record_of(core, pipe.record), p, pipe.reason, pipe.gap)
+    pipe.streaming = False
+    core.streaming &= ~(1u << p)
+    finish(world, core, p, pipe.record, world.now, world.now)
+    stage_goes_on(world, core, p)
 
 
 cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int r) noexcept nogil:

@@ -7,6 +7,7 @@ MAX_PIPES: Final[int]
 MAX_UNITS: Final[int]
 MAX_CHANNELS: Final[int]
 MAX_RESOURCES: Final[int]
+MEETINGS: Final[int]
 
 _Rows = npt.NDArray[Any]
 _Floats = npt.NDArray[np.float64]
@@ -19,6 +20,7 @@ def run(
     dispatch: float,
     cross: float,
     issue: float,
+    expected: npt.NDArray[np.int64],
     records: _Rows,
     deps: npt.NDArray[np.int32],
     table: _Floats,

@@ -17,6 +17,8 @@ from ascendtile.simulator.timing._charge cimport charge_rest
 from ascendtile.simulator.timing._core cimport (
     MAX_PIPES as PIPES,
     MAX_UNITS as UNITS,
+    MEETING,
+    MEETINGS as KINDS,
     REASONS,
     TAIL,
     ChannelRow,
@@ -31,6 +33,7 @@ from ascendtile.simulator.timing._core cimport (
     World,
     advance,
     begin_program,
+    end_meeting,
     end_transfer,
     is_known,
     record_of,
@@ -41,6 +44,7 @@ MAX_PIPES = PIPES
 MAX_UNITS = UNITS
 MAX_CHANNELS = CHANNELS
 MAX_RESOURCES = RESOURCES
+MEETINGS = KINDS
 
 cdef int64_t SLICE = 1 << 18  # events between two looks at the keyboard
 
@@ -50,6 +54,7 @@ cdef struct Launch:  # the programs and what is kept about them
     const double* table
     const ProgramRow* programs
     int64_t count, next
+    int cores
     double dispatch
     SpanRow* spans
     double* cycles  # per core
@@ -97,6 +102,26 @@ cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch) no
     go_on(world, launch, core)
 
 
+cdef void meet(World* world, Launch* launch, Core* cores, int kind) noexcept nogil:
+    """One more has come to a meeting of that kind; with the last one all go on."""
+    cdef int c, p
+    cdef bint waited
+    cdef Pipe* pipe
+    world.met[kind] += 1
+    if world.met[kind] < world.expected[kind]:
+        return
+    world.met[kind] = 0
+    for c in range(launch.cores):
+        waited = False
+        for p in range(world.pipes):
+            pipe = &cores[c].pipes[p]
+            if pipe.streaming and record_of(&cores[c], pipe.record).channel == MEETING - kind:
+                end_meeting(world, &cores[c], p)
+                waited = True
+        if waited:
+            go_on(world, launch, &cores[c])
+
+
 cdef bint step(World* world, Launch* launch, Core* cores) noexcept nogil:
     """Handle the next event; False when there is none."""
     cdef int channel = earliest(&world.sharing)
@@ -124,7 +149,11 @@ cdef bint step(World* world, Launch* launch, Core* cores) noexcept nogil:
         item = pop(&world.starts)
         core = &cores[item // PIPES]
         pipe = &core.pipes[item % PIPES]
-        join(&world.sharing, record_of(core, pipe.record).channel, world.now, pipe.amount, item)
+        channel = record_of(core, pipe.record).channel
+        if channel <= MEETING:
+            meet(world, launch, cores, MEETING - channel)
+        else:
+            join(&world.sharing, channel, world.now, pipe.amount, item)
     else:
         hand_out(world, launch, &cores[pop(&world.frees)], launch.dispatch)
     return True
@@ -149,7 +178,7 @@ cdef int64_t first_unknown(const Core* core) noexcept nogil:
 
 def run(
     const PipeRow[::1] pipes, int units, const ChannelRow[::1] channels, const double[::1] capacity,
-    double dispatch, double cross, double issue,
+    double dispatch, double cross, double issue, const int64_t[::1] expected,
     const Record[::1] records, const int32_t[::1] deps, const double[::1] table,
     const ProgramRow[::1] programs, const Run[::1] runs, const int32_t[::1] order, const int64_t[::1] keep,
     double[:, ::1] kept, double[:, ::1] queue_times, int[:, :, ::1] queue_records,
@@ -177,6 +206,8 @@ def run(
     memset(&world, 0, sizeof(World))
     world.pipes, world.units, world.pipe = n_pipes, units, &pipes[0]
     world.cross, world.issue, world.deps = cross, issue, &deps[0]
+    for c in range(KINDS):
+        world.expected[c] = expected[c]
     world.runs, world.order, world.keep = &runs[0], &order[0], &keep[0]
     world.sharing.channels, world.sharing.resources = <int>channels.shape[0], <int>capacity.shape[0]
     for c in range(world.sharing.channels):
@@ -192,7 +223,7 @@ def run(
     world.timeline, world.timeline_limit = &timeline[0], timeline.shape[0] - 1
     world.timeline_until, world.by_line = INFINITY, by_line
     launch = Launch(
-        &records[0], &table[0], &programs[0], programs.shape[0], 0, dispatch, &spans[0],
+        &records[0], &table[0], &programs[0], programs.shape[0], 0, n_cores, dispatch, &spans[0],
         &core_cycles[0], &core_dispatch[0], &core_programs[0],
     )
     for c in range(n_cores):

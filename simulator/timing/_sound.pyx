@@ -18,7 +18,7 @@ cdef bint records_sound(
 ) noexcept nogil:
     cdef int64_t r
     for r in range(pipe.shape[0]):
-        if pipe[r] < 0 or channel[r] < -1 or column[r] < -1 or column[r] >= rows:
+        if pipe[r] < 0 or channel[r] < -4 or column[r] < -1 or column[r] >= rows:
             return False
         if instructions[r] < 0 or line[r] < 0:
             return False

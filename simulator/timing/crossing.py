@@ -15,8 +15,11 @@ from ..frontend.cores import CUBE, barrier_cores
 from ..frontend.errors import at_line
 from ..frontend.program import Op, Program
 from .cube_lower import CubeLowering
+from .engine_inputs import MEETING
 from .machine import Wiring
 from .provenance import CROSSING, grade_of
+
+KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of meetings of all programs, by the mode of a barrier
 
 
 class Crossing(CubeLowering):
@@ -58,10 +61,7 @@ class Crossing(CubeLowering):
         self._cross(op, pipe, latency=self.plan.cross_core(), writes=(slot,))
 
     def _barrier(self, op: Op) -> None:
-        """Each core stops all its pipes, tells the others, and goes on when it has heard of all of its own program.
-
-        What it costs to wait for slower programs on other cores is not in it.
-        """
+        """Each core stops all its pipes, tells the others, and goes on when it has heard of all of them, in all programs."""
         self.flush()  # type: ignore[attr-defined]
         plan = self.plan
         cores = [c for c in barrier_cores(op.attrs["mode"]) if self._pipe_of(c, "S") >= 0]
@@ -76,14 +76,10 @@ class Crossing(CubeLowering):
             drained = tuple(plan.drains[p] for p in pipes_of(plan.wiring, c))
             self._cross(op, self._pipe_of(c, "S"), instructions=0, writes=drained)
             self._cross(op, self._pipe_of(c, "S"), latency=plan.cross_core(), writes=(arrived[c],))
+        kind = KINDS.get(op.attrs["mode"])  # None: only the two Vector cores of a program
+        channel = -1 if kind is None else MEETING - kind
         for c in cores:
-            self._cross(op, self._pipe_of(c, "S"), reads=tuple(arrived.values()))
-        if op.attrs["mode"] == "all_sub_vector":
-            return
-        plan.costs.model.notes[
-            f"sync_block_all({op.attrs['mode']!r}): {plan.cross_core():.0f} cycles after the core's own pipes are done; "
-            "time spent on waiting for slower programs on other cores is not modelled"
-        ] = None
+            self._cross(op, self._pipe_of(c, "S"), channel=channel, reads=tuple(arrived.values()))
 
     def _crossing_grade(self) -> int:
         return grade_of(self.plan.product, (CROSSING,))

@@ -14,6 +14,8 @@ It knows neither kernels nor products. The rules:
   that.
 * Transfers share bandwidth max-min fairly: each is limited by its channel's port and by the channel's
   resources.
+* A record whose channel is a meeting (`meeting`) waits, once it could start, until all pipes of all programs that
+  have one of that kind have come to theirs. It takes no time of its own; the wait is a gap of its pipe, for a flag.
 * A record that a program skips takes no time, no issue and no place in a queue; it is done together with the
   record before it on its pipe (at the program's start if there is none).
 
@@ -223,6 +225,7 @@ def _run(machine: Machine, layout: Layout, output: _Output, by_line: bool) -> tu
         machine.dispatch_cycles,
         machine.cross_pipe_cycles,
         machine.issue_cycles,
+        layout.expected,
         layout.records,
         layout.deps,
         layout.table,

@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.timing._engine import MAX_CHANNELS, MAX_PIPES, MAX_RESOURCES, MAX_UNITS
+from ascendtile.simulator.timing._engine import MAX_CHANNELS, MAX_PIPES, MAX_RESOURCES, MAX_UNITS, MEETINGS
 from ascendtile.simulator.timing._sound import sound
 from ascendtile.simulator.timing.ragged import Ragged
 from ascendtile.simulator.timing.runs import Runs
 
 Array = npt.NDArray[Any]
 
+MEETING = -2  # as the channel of a record: a meeting of all programs, of `MEETINGS` kinds from there down
 MAX_RECORDS = 1 << 28  # a dependency is packed with three bits into 32
 MAX_RUN_RECORDS = (1 << 31) - 1
 # Kinds of a dependency: read after write; write after read or write; a flag that a program sets and waits for.
@@ -135,7 +136,8 @@ class Trace:
         pipe: [R] number of the pipe.
         occupancy: [R] cycles that the pipe is taken; for a transfer the least cycles.
         latency: [R] cycles from the pipe being done to the result being usable.
-        channel: [R] -1 for a fixed cost, else the channel that carries the transfer.
+        channel: [R] -1 for a fixed cost, else the channel that carries the transfer; below -1: a meeting, whose kind
+            is MEETING - channel.
         amount: [R] bytes of a transfer; 0 leaves the occupancy only.
         column: [R] -1, or a row of `table`.
         table: [V, P] per program the bytes of a transfer or the occupancy of a fixed cost; negative: the
@@ -182,7 +184,13 @@ class Trace:
                 ~(values >= 0) | np.isinf(values),
                 "it must be finite and at least 0",
             )
-        for name, least in (("pipe", 0), ("channel", -1), ("column", -1), ("instructions", 0), ("line", 0)):
+        for name, least in (
+            ("pipe", 0),
+            ("channel", MEETING + 1 - MEETINGS),
+            ("column", -1),
+            ("instructions", 0),
+            ("line", 0),
+        ):
             values = getattr(self, name)
             _refuse(f"trace: {name}", values, values < least, f"it must be at least {least}")
         if not np.isfinite(self.table).all():

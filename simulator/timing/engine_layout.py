@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing import _layout
-from ascendtile.simulator.timing.engine_inputs import COLUMNS, Array, Group, Machine, Trace
+from ascendtile.simulator.timing._engine import MEETINGS
+from ascendtile.simulator.timing.engine_inputs import COLUMNS, MEETING, Array, Group, Machine, Trace
 from ascendtile.simulator.timing.runs import Runs
 
 
@@ -63,6 +64,7 @@ class Layout:
     order: npt.NDArray[np.int32]
     keep: npt.NDArray[np.int64]
     lines: int
+    expected: npt.NDArray[np.int64]  # pipes that come to a meeting of each kind
 
 
 def lay_out(machine: Machine, groups: Sequence[Group]) -> Layout:
@@ -80,6 +82,7 @@ def lay_out(machine: Machine, groups: Sequence[Group]) -> Layout:
         table=_filled([g.trace.table.T.ravel() for g in groups], np.dtype("f8")),
         programs=_pack_programs(groups, reach),
         **_pack_runs([g.trace.runs for g in groups]),
+        expected=_expected(groups),
         lines=1 + max((int(g.trace.line.max(initial=0)) for g in groups), default=0),
     )
 
@@ -90,6 +93,16 @@ def _check_numbers(machine: Machine, trace: Trace) -> None:
         if values.max(initial=-1) >= len(names):
             r = int(values.argmax())
             raise UsageError(f"trace: {name}[{r}] is {values[r]}: the machine has {len(names)} of them")
+
+
+def _expected(groups: Sequence[Group]) -> npt.NDArray[np.int64]:
+    """Every pipe that has a meeting of a kind comes to all of that kind, in every program."""
+    found = np.zeros(MEETINGS, np.int64)
+    for group in groups:
+        for kind in range(MEETINGS):
+            pipes = np.unique(group.trace.pipe[group.trace.channel == MEETING - kind])
+            found[kind] += len(pipes) * len(group.programs)
+    return found
 
 
 def _check_size(deps: int) -> None:

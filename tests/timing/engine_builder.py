@@ -20,6 +20,7 @@ from ascendtile.simulator.timing.engine import (
     Trace,
     simulate,
 )
+from ascendtile.simulator.timing.engine_inputs import MEETING
 
 S, MTE2, V, MTE3 = range(4)
 LOAD, STORE = range(2)
@@ -87,6 +88,9 @@ class Builder:
     ) -> int:
         channel = (LOAD if pipe == MTE2 else STORE) if channel is None else channel
         return self._add((pipe, least, latency, channel, amount, 1, line), data, buffer, programs)
+
+    def meeting(self, pipe: int, *, kind: int = 0, latency: float = 0, data: Iterable[int] = ()) -> int:
+        return self._add((pipe, 0, latency, MEETING - kind, 0, 1, 0), data, (), None)
 
     def _add(
         self,

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ascendtile.simulator.timing.engine import Group, Machine, Trace
+from ascendtile.simulator.timing.engine_inputs import MEETING
 
 REACHED = 1e-9  # bytes: a flow with less than this left has ended
 
@@ -88,6 +89,13 @@ class Reference:
         self.ends: dict[int, float] = {}
         self.core_of: dict[int, int] = {}
         self.moments: set[float] = set()
+        self.rooms: dict[int, list[tuple[Run, int, int]]] = {}
+        self.expected = {
+            c: sum(
+                len({p for p, k in zip(t.pipe, t.channel, strict=True) if k == c}) for _, t, _ in self.waiting
+            )
+            for c in {int(k) for _, t, _ in self.waiting for k in t.channel if k <= MEETING}
+        }
         for core in range(machine.cores):
             self.hand_out(core, 0.0)
         while any(self.cores):
@@ -129,6 +137,11 @@ class Reference:
                 if run is not None and run.begin <= self.now:
                     while self.try_pipes(run) or self.try_stages(run):
                         moved = True
+            for channel, room in self.rooms.items():
+                if len(room) == self.expected[channel]:
+                    self.rooms[channel], moved = [], True
+                    for run, p, r in room:
+                        self.end(run, p, r, self.now)
             for core, run in enumerate(self.cores):
                 if run is not None and not moved and self.over(run):
                     self.ends[run.number] = self.now
@@ -186,7 +199,10 @@ class Reference:
         value, channel = run.value(r), int(run.trace.channel[r])
         cost = float(run.trace.occupancy[r]) if value is None or channel >= 0 else value
         amount = float(run.trace.amount[r]) if value is None else value
-        if channel >= 0 and amount > 0:
+        if channel <= MEETING:
+            self.rooms.setdefault(channel, []).append((run, p, r))
+            run.pipe_free[p] = math.inf
+        elif channel >= 0 and amount > 0:
             run.flows[r] = Flow(channel, amount)
             run.pipe_free[p] = math.inf
         else:

@@ -72,6 +72,24 @@ def neighbours(a, out, MODE: tl.constexpr, B: tl.constexpr):
 
 
 @sim.jit
+def uneven(a, out, c, d, MODE: tl.constexpr, B: tl.constexpr, SHARED: tl.constexpr, CUBE: tl.constexpr):
+    """Programs with more and more turns, then a barrier, then all read what the last one has written."""
+    p, n = tl.program_id(0), tl.num_programs(0)
+    i = tl.arange(0, B)
+    x = tl.zeros((B,), tl.float32) + p
+    for _ in range(p * 50):
+        x = tl.exp(x - x) * p
+    if CUBE:
+        j = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+        y = tl.load(c + j)
+        tl.store(d + j, tl.dot(y, y))
+    tl.store(a + p * B + i, x)
+    al.sync_block_all(MODE, 8)
+    for _ in al.parallel(0, 2, bind_sub_block=SHARED):
+        tl.store(out + p * B + i, tl.load(a + (n - 1) * B + i))
+
+
+@sim.jit
 def some_reach_it(a, B: tl.constexpr):
     if tl.program_id(0) < 2:
         al.sync_block_all("all_vector", 8)
@@ -215,11 +233,34 @@ def test_barrier_shows_every_program_what_the_others_wrote(mode: str, programs: 
     b = 64
     a, out = (np.full(programs * b, -1, np.float32) for _ in range(2))
     with sim.device(PRODUCT):
-        run = neighbours[(programs,)](a, out, MODE=mode, B=b)
+        neighbours[(programs,)](a, out, MODE=mode, B=b)
     want = np.roll(np.arange(programs * b).reshape(programs, b), -1, axis=0)
     assert np.array_equal(out.reshape(programs, b), want)
-    notes = run.launches[0].notes
-    assert any("waiting for slower programs on other cores is not modelled" in n for n in notes)
+
+
+@pytest.mark.parametrize(("mode", "shared"), [("all_vector", False), ("all_vector", True), ("all", True)])
+def test_barrier_waits_for_the_slowest_program(mode: str, shared: bool) -> None:
+    """Program p makes p turns before the barrier; afterwards no core loads before the last one has stored and told."""
+    b, programs = 64, 5
+    a, out = np.zeros((programs, b), np.float32), np.zeros((programs, b), np.float32)
+    c = np.zeros((16, 16), np.float32)
+    with sim.device(PRODUCT, timeline=10_000):
+        run = uneven[(programs,)](a, out, c, c.copy(), MODE=mode, B=b, SHARED=shared, CUBE=mode == "all")
+    assert (out == 4.0).all()
+    stored = max(done for _, done in rows(run, "AIV.MTE3", "tl.store(a"))
+    begun = [
+        s
+        for p in ("AIV.MTE2", "AIV1.MTE2")
+        if p in run.launches[0].timeline.pipes
+        for s, _ in rows(run, p, "tl.load(a")
+    ]
+    assert len(begun) >= programs
+    assert min(begun) >= stored + 220
+    assert min(begun) < stored + 220 + 100
+    waits = run.launches[0].pipes["AIV.S"].stalls
+    assert waits["flag"] > 0  # of the mean core
+    total = sum(x for n, x in waits.items() if n != "bandwidth") + run.launches[0].pipes["AIV.S"].busy_cycles
+    assert total == pytest.approx(run.cycles)
 
 
 def test_barrier_of_cores_that_have_no_work_says_so() -> None:

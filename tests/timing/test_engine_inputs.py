@@ -48,7 +48,7 @@ def fields(**changed: Any) -> dict[str, Any]:
         ({"pipe": [1, -1, 2]}, r"pipe\[1\] is -1: it must be at least 0"),
         ({"pipe": [1, 300, 2]}, r"pipe\[1\] is 300: -128 to 127 is allowed"),
         ({"pipe": [1.0, 1.5, 2.0]}, r"pipe has type float64, int8 is needed"),
-        ({"channel": [0, -2, -1]}, r"channel\[1\] is -2: it must be at least -1"),
+        ({"channel": [0, -5, -1]}, r"channel\[1\] is -5: it must be at least -4"),
         ({"line": [0, -1, 0]}, r"line\[1\] is -1: it must be at least 0"),
         ({"instructions": [1, 1, -1]}, r"instructions\[2\] is -1: it must be at least 0"),
         ({"latency": [0, 0]}, r"latency has 2 entries where 3 are needed"),

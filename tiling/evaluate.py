@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -25,6 +25,7 @@ from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedErro
 from ..simulator.products import Product, load_product
 from ..simulator.run import Launch
 from .axes import SETTINGS
+from .device_state import state_here
 from .space import Point
 
 SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
@@ -64,7 +65,7 @@ class Problem(Protocol):
     """What to run at each point."""
 
     @property
-    def product(self) -> str: ...
+    def product(self) -> str | Product: ...
 
     @property
     def overrides(self) -> Mapping[str, float]: ...
@@ -78,24 +79,29 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class OperatorProblem:
-    """An operator on sizes of a case. fixed: knobs and settings of every point; values: whether errors are wanted."""
+    """An operator on sizes of a case. fixed: knobs and settings of every point; values: whether errors are wanted.
+
+    state: options of the device, by name; without, those of the device in force.
+    """
 
     op: str
     case: str | Mapping[str, Any]
-    product: str
+    product: str | Product
     overrides: Mapping[str, float]
     options: Mapping[str, Any]
     fixed: Mapping[str, Any]
     values: bool = False
     seed: int = 0
+    state: Mapping[str, Any] = field(default_factory=state_here)
 
     @cached_property
     def identity(self) -> str:
         """The same text for the same problem."""
-        return json.dumps(asdict(self), sort_keys=True, default=str)
+        return json.dumps(self.describe(), sort_keys=True, default=str)
 
     def describe(self) -> dict[str, Any]:
-        return {**asdict(self), "product": machine_of(self).fingerprint}
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {**own, "product": machine_of(self).fingerprint}
 
     def evaluate(self, point: Point) -> Evaluation:
         whole = {**self.fixed, **point}
@@ -111,22 +117,24 @@ class OperatorProblem:
 
     def _with_values(self, knobs: dict[str, Any], settings: Mapping[str, Any]) -> Evaluation:
         given = self.case if isinstance(self.case, str) else dict(self.case)
-        run = run_op(
-            self.op,
-            case=given,
-            product=machine_of(self),
-            tiling=knobs,
-            options=self.options,
-            seed=self.seed,
-            **settings,
-        ).run
+        machine = machine_of(self)
+        with device(machine, **self.state):
+            run = run_op(
+                self.op,
+                case=given,
+                product=machine,
+                tiling=knobs,
+                options=self.options,
+                seed=self.seed,
+                **settings,
+            ).run
         errors = {n: 2.0**-e.effective_bits for n, e in run.errors.items()}
         return evaluation(run.launches, run.tiling, errors)
 
     def _time(self, knobs: dict[str, Any], settings: Mapping[str, Any]) -> Evaluation:
         op, machine = get_operator(self.op), machine_of(self)
         mode = settings.get("cube_math_type", "KEEP_DTYPE")
-        with device(machine, cube_math_type=mode, values=False, timeline=0, details=False):
+        with device(machine, **self.state, cube_math_type=mode, values=False, timeline=0, details=False):
             plan = self._plan(op, machine, knobs, settings.get("dtype"))
             key = (self.identity, *settings.items(), *plan.tiling.items())
             if key not in _same:
@@ -151,8 +159,8 @@ def machine_of(problem: Problem) -> Product:
 
 
 @lru_cache(maxsize=64)
-def _machine(name: str, overrides: tuple[tuple[str, float], ...]) -> Product:
-    return load_product(name, overrides=dict(overrides))
+def _machine(product: str | Product, overrides: tuple[tuple[str, float], ...]) -> Product:
+    return load_product(product, overrides=dict(overrides))
 
 
 def _frozen(x: Any) -> Any:

@@ -13,11 +13,12 @@ import numpy as np
 
 from ..kernels.operator import Operator
 from ..kernels.registry import get_operator
-from ..simulator.device import current_device
+from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
-from ..simulator.products import load_product
+from ..simulator.products import Product, load_product
 from .axes import OperatorPoints
 from .declared import as_space, declared, with_axes
+from .device_state import name_of_product, product_here, without_bounds
 from .evaluate import Evaluation, OperatorProblem, Problem, sweep_name
 from .exploration import Exploration
 from .kernel_problem import KernelProblem
@@ -60,9 +61,9 @@ def explore(
     *,
     case: str | Mapping[str, Any] | None = None,
     dtype: str | None = None,
-    product: str | None = None,
+    product: str | Product | None = None,
     overrides: Mapping[str, Any] | None = None,
-    cube_math_type: str = "KEEP_DTYPE",
+    cube_math_type: str | None = None,
     options: Mapping[str, Any] | None = None,
     space: Mapping[str, Any] | Space | None = None,
     constraint: Constraint | Sequence[Constraint] = (),
@@ -85,6 +86,8 @@ def explore(
     `sim.shape(...)`), grid (a tuple, or a function of all arguments by name), space: constexpr -> values, also "multibuffer"
     and "cube_math_type"; `tunable` declares space and grid beside the kernel, candidates bring their own. A `Space` brings
     its rules along.
+    Without product, the device in force is explored on; its options (warm_l2, ...) hold in any case. cube_math_type:
+    without, that of the device in force for a kernel, KEEP_DTYPE for an operator.
     constraint: functions of a point's values that say whether it is legal. objective: "time" (us), "error" (mean absolute
     over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at
     most; seconds: likewise. workers: 1, a number of processes, or an address "tcp://..." of a dask cluster; fallback: this
@@ -99,7 +102,7 @@ def explore(
     _check(objective, budget, seconds, sampler)
     rules = list(constraint) if isinstance(constraint, Sequence) else [constraint]
     given: dict[str, Any] = {
-        "product": product or current_device().product.name,
+        "product": product_here(product),
         "overrides": dict(overrides or {}),
     }
     if isinstance(what, str | Operator):
@@ -110,7 +113,7 @@ def explore(
         asked: dict[str, Any] = {
             "case": case,
             "dtype": dtype,
-            "mode": cube_math_type,
+            "mode": cube_math_type or CUBE_MATH_TYPES[0],
             "options": dict(options or {}),
         }
         task = _operator(
@@ -120,7 +123,8 @@ def explore(
     else:
         if objective == "error":
             raise UsageError("objective 'error' needs a float64 reference, which only operators have")
-        task = _kernel(what, _by_name(what, args), grid, space, cube_math_type, **given)
+        mode = cube_math_type or current_device().cube_math_type
+        task = _kernel(what, _by_name(what, args), grid, space, mode, **given)
     points = Space(task.space.axes, [*task.space.rules, *rules])
     begin = clock.perf_counter()
     with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
@@ -149,7 +153,7 @@ def _operator(
     space: Mapping[str, Any],
     objective: str,
     seed: int,
-    product: str,
+    product: str | Product,
     overrides: dict[str, Any],
     case: str | Mapping[str, Any] | None,
     dtype: str | None,
@@ -170,7 +174,10 @@ def _operator(
         values=objective == "error",
         seed=seed,
     )
-    return Task(problem, points.space, points.bounds, op.name, product, points.first.case)
+    odd = without_bounds(problem.state)
+    words = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
+    bounds, notes = (None, (words,)) if odd and objective == "time" else (points.bounds, ())
+    return Task(problem, points.space, bounds, op.name, name_of_product(product), points.first.case, notes)
 
 
 def _kernel(
@@ -179,7 +186,7 @@ def _kernel(
     grid: Any,
     space: Mapping[str, Any] | Space | None,
     mode: str,
-    product: str,
+    product: str | Product,
     overrides: dict[str, Any],
 ) -> Task:
     found = with_axes(declared(what, args), space)
@@ -201,7 +208,7 @@ def _kernel(
             raise UsageError(f"explore({name}): {n!r} is in args and in the space; give it once")
     fixed = {} if "cube_math_type" in found.space.axes else {"cube_math_type": mode}
     problem = KernelProblem(kernel, grid, args, product, overrides, fixed, found.derived)
-    return Task(problem, found.space, None, name, product, None, found.notes)
+    return Task(problem, found.space, None, name, name_of_product(product), None, found.notes)
 
 
 def _by_name(what: Any, args: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Any]:

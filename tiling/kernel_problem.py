@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, NeedsDataError, UsageError
+from ..simulator.execution.memory import as_array
 from ..simulator.frontend.jit import JitFunction
+from ..simulator.products import Product
 from ..simulator.run import Run
 from ..simulator.triton_shim import kernel as triton_kernel
 from ..simulator.triton_shim.tuning import copy_of
 from .declared import ABSENT, Derived
+from .device_state import state_here
 from .evaluate import Evaluation, evaluation, machine_of, overflow_rule
 from .space import Point
 
@@ -26,16 +32,18 @@ MODE = "cube_math_type"
 class KernelProblem:
     """A user's kernel: arguments by name, grid (a tuple, or a function of all arguments), launch options of the device.
 
-    derived: see `Declared`. Nothing of the caller's is written; where the time depends on data, copies are.
+    derived: see `Declared`. state: as in `OperatorProblem`. Nothing of the caller's is written; where the time
+    depends on data, copies are.
     """
 
     kernel: Any
     grid: Any
     arguments: Mapping[str, Any]
-    product: str
+    product: str | Product
     overrides: Mapping[str, float]
     fixed: Mapping[str, Any]
     derived: Derived = ()
+    state: Mapping[str, Any] = field(default_factory=state_here)
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -46,6 +54,7 @@ class KernelProblem:
             "product": machine_of(self).fingerprint,
             "fixed": dict(self.fixed),
             "derived": [{n: words_of(f) for n, f in rules.items()} for rules in self.derived],
+            "state": dict(self.state),
         }
 
     def evaluate(self, point: Point) -> Evaluation:
@@ -63,13 +72,15 @@ class KernelProblem:
 
     def _run(self, constants: Mapping[str, Any], mode: Mapping[str, Any]) -> Run:
         try:
-            with device(machine_of(self), values=False, timeline=0, details=False, **mode):
+            with device(machine_of(self), **self.state, values=False, timeline=0, details=False, **mode):
                 return self.kernel.time(self.grid, **self.arguments, **constants)  # type: ignore[no-any-return]
         except NeedsDataError:
             if any(isinstance(x, type(None)) for x in self.arguments.values()):
                 raise
             copies = {n: copy_of(x) for n, x in self.arguments.items()}
-            with device(machine_of(self), values=True, time=True, timeline=0, details=False, **mode):
+            with device(
+                machine_of(self), **self.state, values=True, time=True, timeline=0, details=False, **mode
+            ):
                 return JitFunction.__getitem__(self.kernel, self.grid)(**copies, **constants)  # type: ignore[no-any-return]
 
     def _derived(self, constants: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,8 +154,16 @@ def _inside(found: Any) -> Any:
 
 
 def _argument_words(x: Any) -> Any:
+    """What of an argument a result may depend on: of arrays also what is in them, as loop counts may come from there."""
     shape = getattr(x, "shape", None)
-    return x if shape is None else [str(getattr(x, "dtype", "")), list(shape)]
+    if shape is None:
+        return x
+    words = [str(getattr(x, "dtype", "")), list(shape)]
+    array = as_array("argument", x)
+    if array is None:
+        return words
+    data = np.ascontiguousarray(array).view(np.uint8) if array.size else np.empty(0, np.uint8)
+    return [*words, list(array.strides), hashlib.sha256(data.data).hexdigest()]
 
 
 def sources_of(kernel: JitFunction) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..simulator.device import current_device
 from ..simulator.errors import UsageError
-from ..simulator.products import load_product
+from ..simulator.products import Product, load_product
 from .exploration import Exploration
 from .explore import explore
 
@@ -72,10 +72,10 @@ def what_if(what: Any, changes: Mapping[str, Sequence[Any]], **options: Any) -> 
 
 
 def _refused(
-    product: str | None, machines: Mapping[tuple[Any, ...], Mapping[str, Any]]
+    product: str | Product | None, machines: Mapping[tuple[Any, ...], Mapping[str, Any]]
 ) -> dict[tuple[Any, ...], str]:
     """Machines that cannot be, and why. Raises `UsageError` if none of them can."""
-    name = product or current_device().product.name
+    name = product or current_device().product
     found: dict[tuple[Any, ...], str] = {}
     for values, changed in machines.items():
         try:

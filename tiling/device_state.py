@@ -1,0 +1,42 @@
+"""The device that a sweep was started on: a problem carries it, so that workers and stores know it, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from ..simulator.device import Device, current_device
+from ..simulator.errors import ProductError
+from ..simulator.products import Product, load_product
+
+# What a problem sets for itself, or what only decides how much is recorded.
+OWN = ("product", "cube_math_type", "values", "time", "explain", "details", "timeline")
+# Options with which a kernel is not faster than without: the closed forms hold below its time as they are.
+BOUNDS_HOLD = ("changed_l2", "step_limit", "accumulate", "hf32_round", "atomic_seed", "numerics")
+
+
+def state_here() -> dict[str, Any]:
+    """The options of the device in force, by name, that decide what a launch takes."""
+    here = current_device()
+    return {f.name: getattr(here, f.name) for f in fields(Device) if f.name not in OWN}
+
+
+def without_bounds(state: Mapping[str, Any]) -> list[str]:
+    """Options that the closed forms do not know: with them a time may be below."""
+    usual = Device(current_device().product)
+    return [n for n, x in state.items() if n not in BOUNDS_HOLD and x != getattr(usual, n)]
+
+
+def product_here(given: str | Product | None) -> str | Product:
+    """The product to explore on: a shipped one by its name, any other one (a file, changed figures) as a whole."""
+    found = load_product(current_device().product if given is None else given)
+    try:
+        shipped = load_product(found.name) == found
+    except ProductError:
+        shipped = False
+    return found.name if shipped else found
+
+
+def name_of_product(product: str | Product) -> str:
+    return product.name if isinstance(product, Product) else product

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from math import gcd, lcm, prod
 from typing import NamedTuple
 
+from ...simulator.errors import UsageError
+from ..words import listed
 from .call import Call
 from .checks import paddings
 
@@ -198,12 +200,28 @@ class Merging:
 
 
 def merge_groups(g: Geometry, block: int, asked: int | None = None) -> Merging:
-    """Merged groups for blocks of `block` channels (C0); asked: groups in one, instead of the vendor's rule."""
+    """Merged groups for blocks of `block` channels (C0); asked: groups in one, instead of the vendor's rule.
+
+    Images in memory are blocks of channels, so that each merged group but the last must begin with a block of its own.
+    """
     wide, narrow = g.wide_channels, g.narrow_channels
     rule = lcm(lcm(wide, block) // wide, lcm(narrow, FRACTAL) // narrow)
     extent = min(asked or rule, g.groups)
+    if extent < g.groups and (extent * wide % block or extent * narrow % block):
+        raise UsageError(_misfit(g, block, extent))
     count = -(-g.groups // extent)
     return Merging(extent, count, _up(extent * narrow, block), _up(extent * wide, block))
+
+
+def _misfit(g: Geometry, block: int, asked: int) -> str:
+    wide, narrow = g.wide_channels, g.narrow_channels
+    least = min(lcm(lcm(wide, block) // wide, lcm(narrow, block) // narrow), g.groups)
+    legal = [n for n in range(least, g.groups, least)][:2]
+    return (
+        f"convolution_backward: tiling parameter 'merged_groups' is {asked}; groups of {narrow} and {wide} channels fill "
+        f"blocks of {block} channels by multiples of {least}, or all {g.groups} groups in one: take "
+        f"{listed((*legal, g.groups), 'or')}"
+    )
 
 
 def _up(n: int, to: int) -> int:

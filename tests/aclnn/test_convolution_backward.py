@@ -129,3 +129,14 @@ def test_types_of_outputs_are_free(stream):
     for n, m in zip(RESULTS, ("grad_input", "grad_weight", "grad_bias"), strict=True):
         wanted = np.float64(expected[m]).astype(outputs[n].array().dtype)
         np.testing.assert_array_equal(outputs[n].array(), wanted)
+
+
+def test_merged_groups_that_are_no_whole_blocks_are_refused_in_phase_one():
+    shapes = {"gradOutput": (1, 4, 3, 3), "input": (1, 4, 5, 5), "weight": (4, 2, 3, 3)}
+    shapes |= {"gradInput": shapes["input"], "gradWeight": shapes["weight"]}
+    given = good(**{n: blank(s, F16, NCHW) for n, s in shapes.items()}, padding=ints(0, 0), groups=2)
+    with aclnn.tiling(convolution_backward={"merged_groups": 1}):
+        assert PHASES[0](*given.values())[0] == 161002
+    assert "'merged_groups' is 1; groups of 2 and 2 channels" in aclnn.aclGetRecentErrMsg()
+    with aclnn.tiling(convolution_backward={"merged_groups": 2}):
+        assert PHASES[0](*given.values())[0] == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ascendtile.kernels import convolution_backward, get_operator, run_op
@@ -254,3 +255,37 @@ def test_time_only_needs_no_data():
     result = convolution_backward(x, x, w, padding=1, values=False)
     assert result.outputs == {}
     assert {"prepare", "both_gradients", "sum_partials"} <= {x.kernel for x in result.launches}
+
+
+# Channels of a group on both sides, groups, legal numbers of merged groups in blocks of 16 (float16).
+MERGES = [
+    ((2, 2), 2, {2}),
+    ((8, 8), 4, {2, 4}),
+    ((16, 8), 4, {2, 4}),
+    ((4, 8), 8, {4, 8}),
+    ((16, 16), 3, {1, 2, 3}),
+]
+
+
+@pytest.mark.parametrize(("channels", "groups", "legal"), MERGES)
+def test_merged_groups_are_whole_blocks_or_refused(channels, groups, legal):
+    """Right values (small integers are exact) for every number that is taken; the message names the legal ones."""
+    narrow, wide = channels
+    g = np.random.default_rng(3)
+    dy, x, w = (
+        g.integers(-2, 3, s).astype(np.float16)
+        for s in ((1, narrow * groups, 3, 3), (1, wide * groups, 5, 5), (narrow * groups, wide, 3, 3))
+    )
+    expected = get_operator("convolution_backward").reference(
+        {"grad_output": dy, "input": x, "weight": w}, groups=groups
+    )
+    for asked in range(1, groups + 1):
+        take = lambda n=asked: convolution_backward(  # noqa: E731
+            dy, x, w, groups=groups, tiling={"merged_groups": n}, time=False, errors=False
+        )
+        if asked in legal:
+            for name, found in take().outputs.items():
+                np.testing.assert_array_equal(found, expected[name])
+            continue
+        with pytest.raises(UsageError, match=f"'merged_groups' is {asked}; .*take .*{groups}$"):
+            take()

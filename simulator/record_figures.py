@@ -110,6 +110,9 @@ def _cores(launch: Launch, where: str, run: Run) -> None:
         count,
         f"there are {launch.cores} cores",
     )
+    for n, each in launch.core_bytes.items():
+        name = f"the length of {where}.core_bytes.{n[:40]}"
+        _expect(len(each) in (0, launch.cores), name, len(each), f"there are {launch.cores} cores")
     longest = max(launch.core_cycles, default=0.0)
     _within(longest, launch.cycles, f"{where}.core_cycles at most")
 

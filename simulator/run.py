@@ -193,7 +193,8 @@ class Launch:
     same; empty where not asked for.
     roofs: "Vector fp32", "Cube fp16", "HBM", "L2", "GM to UB" ... -> what was asked of it and what it gives at most.
     sources: the functions whose lines were charged; core_cycles: core by core when its last program was done, 0 for a core
-    without any. Both are empty where no timeline was asked for.
+    without any. core_bytes: unit and way ("AIV.GM to UB") -> core by core the bytes that it moved. directions: tensor
+    argument -> "in", "out" or "in out", what the kernel does with it. All four are empty where no timeline was asked for.
     """
 
     kernel: str
@@ -223,6 +224,8 @@ class Launch:
     roofs: dict[str, Roof] = field(default_factory=dict)
     sources: tuple[SourceText, ...] = ()
     core_cycles: tuple[float, ...] = ()
+    core_bytes: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    directions: dict[str, str] = field(default_factory=dict)
 
     @property
     def working_us(self) -> float:

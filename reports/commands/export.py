@@ -8,6 +8,7 @@ import click
 
 from ascendtile.reports.options import json_option
 
+MEANS = ["volumes in Memory.csv are means over the cores in use: the record does not tell more"]
 KINDS = ("perfetto", "insight", "vendor")
 
 
@@ -58,7 +59,8 @@ def command(
 
         files = [str(path) for path in write_tables(run, output)]
         told: dict[str, object] = {"files": files}
-        words = f"{len(files)} tables in {output}; volumes in Memory.csv are means over the cores in use"
+        means = [] if all(x.core_bytes for x in run.launches) else MEANS
+        words = "; ".join([f"{len(files)} tables in {output}", *means])
     else:
         from ascendtile.reports.traces.selecting import LIMIT
         from ascendtile.reports.traces.writing import write_trace

@@ -1,7 +1,4 @@
-"""The vendor's tables of one launch, and op_summary of a run. What the model does not have is "NA", as there.
-
-Volumes of Memory.csv are means over the cores that worked; the record has the launch's totals.
-"""
+"""The vendor's tables of one launch, and op_summary of a run. What the model does not have is "NA", as there."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ascendtile.simulator.run import Launch, Run
-from ascendtile.simulator.triton_shim.launch_columns import core_type, shape_cells, unit_columns
+from ascendtile.simulator.triton_shim.launch_columns import core_type, shape_columns, unit_columns
 
 from .units import Unit, units
 
@@ -46,19 +43,38 @@ def resource_conflicts(launch: Launch) -> list[Row]:
 
 
 def memory(launch: Launch) -> list[Row]:
-    """Memory.csv: volumes and rates of each way; the mean over the cores that worked."""
+    """Memory.csv: volumes and rates of each way, core by core; of records that do not tell cores apart in this, means over
+    the cores that worked. Usage is the launch's: of what all cores can move in its time."""
     found = units(launch)
-    cells = {}
-    for column, way in WAYS.items():
-        roof = launch.roofs.get(way)
-        amount = roof.amount / launch.cores_used if roof else 0.0
-        busiest = roof.per_us * launch.working_us if roof else 0.0
-        cells[f"{column}_datas(KB)"] = amount / 1024
-        cells[f"{column}_bw_usage_rate(%)"] = 100 * roof.amount / busiest if roof and busiest else 0.0
-    read = cells["GM_to_L1_datas(KB)"] + cells["GM_to_UB_datas(KB)"]
-    written = cells["L0C_to_GM_datas(KB)"] + cells["UB_to_GM_datas(KB)"]
-    whole = {"read_main_memory_datas(KB)": read, "write_main_memory_datas(KB)": written}
-    return [{**_head(launch, u), **_rates(u, cells), **whole, **cells} for u in found]
+    usage = {f"{column}_bw_usage_rate(%)": _usage(launch, way) for column, way in WAYS.items()}
+    out = []
+    for u in found:
+        volumes = {f"{column}_datas(KB)": _volume(launch, u, way) / 1024 for column, way in WAYS.items()}
+        whole = {
+            "read_main_memory_datas(KB)": volumes["GM_to_L1_datas(KB)"] + volumes["GM_to_UB_datas(KB)"],
+            "write_main_memory_datas(KB)": volumes["L0C_to_GM_datas(KB)"] + volumes["UB_to_GM_datas(KB)"],
+        }
+        cells = {n: x for c in WAYS for n, x in (*_with(volumes, c), *_with(usage, c))}
+        out.append({**_head(launch, u), **_rates(u, volumes), **whole, **cells})
+    return out
+
+
+def _with(cells: Row, column: str) -> list[tuple[str, Any]]:
+    return [(n, x) for n, x in cells.items() if n.startswith(f"{column}_")]
+
+
+def _volume(launch: Launch, unit: Unit, way: str) -> float:
+    """Bytes that the unit moved on a way."""
+    if unit.moved is not None:
+        return unit.moved.get(way, 0.0)
+    roof = launch.roofs.get(way)
+    return roof.amount / launch.cores_used if roof else 0.0
+
+
+def _usage(launch: Launch, way: str) -> float:
+    roof = launch.roofs.get(way)
+    busiest = roof.per_us * launch.working_us if roof else 0.0
+    return 100 * roof.amount / busiest if roof and busiest else 0.0
 
 
 def basic_info(launch: Launch) -> list[Row]:
@@ -82,13 +98,6 @@ def op_summary(run: Run) -> list[Row]:
     """op_summary.csv: a row for each launch, one after another from time 0 on."""
     out, begins = [], 0.0
     for launch in run.launches:
-        shapes = dict(
-            zip(
-                ("Input Shapes", "Input Data Types", "Input Formats"),
-                shape_cells(launch.arguments),
-                strict=True,
-            )
-        )
         out.append(
             {
                 "Device_id": 0,
@@ -99,7 +108,7 @@ def op_summary(run: Run) -> list[Row]:
                 "Task Duration(us)": launch.time_us,
                 "Task Wait Time(us)": 0.0,
                 "Block Dim": launch.programs,
-                **shapes,
+                **shape_columns(launch.arguments, launch.directions),
                 **unit_columns(launch, "aic"),
                 **unit_columns(launch, "aiv"),
             }

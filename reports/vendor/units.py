@@ -34,7 +34,8 @@ class Unit:
     """block: number of the core. side: "aic" or "aiv"; a core that has both sorts of unit is "aic", as the vendor has it.
     part: the vendor's sub_block_id. cycles, us: from the launch's first cycle to the end of the core's last program.
     busy, waits: vendor's word for a pipe -> share of these cycles.
-    conflicts: vendor's word for a sort of bank conflict -> likewise; empty where the record does not tell."""
+    conflicts: vendor's word for a sort of bank conflict -> likewise; empty where the record does not tell.
+    moved: way ("GM to UB") -> bytes; None where the record does not tell."""
 
     block: int
     side: str
@@ -44,6 +45,7 @@ class Unit:
     busy: dict[str, float]
     waits: dict[str, float]
     conflicts: dict[str, float]
+    moved: dict[str, float] | None
 
 
 def units(launch: Launch) -> list[Unit]:
@@ -79,8 +81,21 @@ def _unit(launch: Launch, core: int, name: str) -> Unit:
         waits = {PIPES.get(n, n.lower()): p.core_waits[core] / cycles for n, p in own.items()}
         lost = own["V"].core_conflicts if "V" in own else {}
         met = {word: lost[n][core] / cycles for n, word in CONFLICTS.items() if n in lost}
+        moved = {
+            n.partition(".")[2]: x[core] for n, x in launch.core_bytes.items() if n.partition(".")[0] == name
+        }
     except IndexError:
         raise UsageError(
             f"{clean(launch.kernel, 60)}: its pipes know fewer cores than it has, this record is damaged"
         ) from None
-    return Unit(core, side, part, cycles, cycles * us_per_cycle(launch), busy, waits, met)
+    return Unit(
+        core,
+        side,
+        part,
+        cycles,
+        cycles * us_per_cycle(launch),
+        busy,
+        waits,
+        met,
+        moved if launch.core_bytes else None,
+    )

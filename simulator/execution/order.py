@@ -110,6 +110,15 @@ def _reach_anything(program: Program) -> bool:
     return any(op.kind in ("store", "atomic") for op in program.walk())
 
 
+def directions(program: Program) -> dict[str, str]:
+    """Tensor argument -> "in", "out" or "in out". An atomic whose result nobody uses is "out"."""
+    out = {}
+    for name, uses in _uses(program).items():
+        read, written = bool({"load", "both"} & uses.keys()), bool(uses.keys() - {"load"})
+        out[name] = " ".join([*(["in"] if read else []), *(["out"] if written else [])])
+    return out
+
+
 def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
     """Tensors (by id) in which programs could see each other: read and written, or written more than once.
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import AscendtileError, BufferOverflowError
 from ..execution.flags import flag_order, way
 from ..execution.memory import Tensor
+from ..execution.order import directions
 from ..execution.run import program_order, runtime_arguments
 from ..frontend.cores import has_sub_vectors
 from ..frontend.program import Program
@@ -22,6 +23,7 @@ from .bounds import bounds_us
 from .buffer_lints import buffer_words
 from .cache import FirstTouch
 from .conflicts import KINDS, core_conflicts
+from .core_bytes import core_bytes
 from .crossing import check_barrier
 from .engine import REASONS, EngineResult, Group, simulate
 from .fewer_copies import place_with_fewer
@@ -299,6 +301,8 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
         roofs=roofs(plan, machine, result, per_us) if details else {},
         sources=source_texts(call.kernel.source, lines) if call.device.timeline else (),
         core_cycles=tuple(result.core_cycles.tolist()) if call.device.timeline else (),
+        core_bytes=core_bytes(plan, result, groups) if call.device.timeline else {},
+        directions=directions(call.program) if call.device.timeline else {},
     )
 
 

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from ..run import Launch
 
 ABSENT = "N/A"
+INPUTS = ("Input Shapes", "Input Data Types", "Input Formats")
+OUTPUTS = ("Output Shapes", "Output Data Types", "Output Formats")
 # Unit -> column of the metric PipeUtilization -> pipe of the model.
 PIPES = {
     "aic": {"mac": "M", "scalar": "S", "mte1": "MTE1", "mte2": "MTE2", "fixpipe": "FIXP"},
@@ -37,12 +39,27 @@ def unit_columns(launch: Launch, unit: str) -> dict[str, Any]:
     return {**out, f"{unit}_icache_miss_rate": ABSENT}
 
 
-def shape_cells(arguments: dict[str, str]) -> list[str]:
-    """Shapes, types and formats of the tensor arguments, as the vendor joins them."""
+def shape_columns(arguments: dict[str, str], directions: dict[str, str]) -> dict[str, str]:
+    """Shapes, types and formats of the tensors that a kernel reads and of those that it writes, as the vendor joins them.
+
+    What is read and written is in both. Where the record does not know (it was run without a timeline, or by an earlier
+    version) all are inputs, and the outputs are "N/A".
+    """
+    known = {n: directions.get(n, "in") for n in arguments}
+    read = {n: x for n, x in arguments.items() if "in" in known[n].split()}
+    written = {n: x for n, x in arguments.items() if "out" in known[n].split()}
+    inputs = dict(zip(INPUTS, _joined(read), strict=True))
+    outputs = _joined(written) if directions else (ABSENT,) * len(OUTPUTS)
+    return {**inputs, **dict(zip(OUTPUTS, outputs, strict=True))}
+
+
+def _joined(arguments: dict[str, str]) -> tuple[str, ...]:
     tensors = [x.removesuffix("]").split("[") for x in arguments.values() if x.endswith("]")]
+    if not tensors:
+        return (ABSENT,) * len(INPUTS)
     shapes = ";".join(shape.replace(" ", "") for _, shape in tensors)
     types = ";".join(TYPES.get(dtype, dtype.upper()) for dtype, _ in tensors)
-    return [f'"{shapes}"', types, ";".join("ND" for _ in tensors)]
+    return f'"{shapes}"', types, ";".join("ND" for _ in tensors)
 
 
 TYPES = {"fp32": "FLOAT", "fp16": "FLOAT16", "bf16": "DT_BF16", "int1": "BOOL"}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..watching import watch
-from .launch_columns import ABSENT, core_type, shape_cells, unit_columns
+from .launch_columns import ABSENT, INPUTS, OUTPUTS, core_type, shape_columns, unit_columns
 from .profiler_choices import (
     AiCMetrics,
     ExperimentalConfig,
@@ -49,7 +49,6 @@ BASE = (
     "Wait Time(us)",
     "Block Num",
 )
-SHAPES = ("Input Shapes", "Input Data Types", "Input Formats")
 UNTIMED = "the profiler needs simulated time, but the device is set to values only: run without --no-time"
 
 
@@ -70,7 +69,7 @@ class Row:
     time_us: float
     core: str
     programs: int
-    arguments: dict[str, str]
+    shapes: dict[str, str]
     pipes: dict[str, Any]
 
 
@@ -82,7 +81,7 @@ def _row(step: int, start_us: float, launch: Launch) -> Row:
         launch.time_us,
         core_type(launch),
         launch.programs,
-        launch.arguments,
+        shape_columns(launch.arguments, launch.directions),
         {**unit_columns(launch, "aic"), **unit_columns(launch, "aiv")},
     )
 
@@ -199,7 +198,7 @@ class profile:
     def write_kernels(self, folder: str | os.PathLike[str]) -> Path:
         """Write kernel_details.csv into `folder`; gives its path."""
         path = Path(folder) / KERNELS
-        columns = ("Step Id",) * self.has_steps + (*BASE, *SHAPES)
+        columns = ("Step Id",) * self.has_steps + (*BASE, *INPUTS, *OUTPUTS)
         metrics = list(self.rows[0].pipes) if self.rows else []
         with open(path, "w", newline="", encoding="utf-8") as file:
             out = csv.writer(file)
@@ -210,7 +209,7 @@ class profile:
     def _cells(self, row: Row) -> list[Any]:
         start, duration = _number(row.start_us), _number(row.time_us)
         base = [0, row.kernel, row.kernel, row.core, start, duration, ABSENT, row.programs]
-        return [*([row.step] if self.has_steps else []), *base, *shape_cells(row.arguments)]
+        return [*([row.step] if self.has_steps else []), *base, *row.shapes.values()]
 
 
 def _number(x: Any) -> Any:

@@ -68,6 +68,28 @@ def test_volumes_are_what_the_launch_moved(product, tmp_path):
     assert float(info[0]["Task Duration(us)"]) == pytest.approx(one.time_us)
 
 
+def test_volumes_are_those_of_each_core(tmp_path):
+    """Of 40 cores the last has fewer rows to do; a record that does not know has means, and the command says so."""
+    record = run_op("rms_norm_grad", {"rows": 220, "cols": 512}, "float16", values=False).run
+    one = max(record.launches, key=lambda x: x.time_us)
+    write_tables(replace(record, launches=(one,)), tmp_path / "new")
+    stored = one.core_bytes["AIV.UB to GM"]
+    assert len(set(stored[: one.cores_used])) > 1
+    for row in rows(tmp_path / "new" / "Memory.csv"):
+        moved = float(row["UB_to_GM_datas(KB)"])
+        assert moved * 1024 == pytest.approx(stored[int(row["block_id"])], abs=1e-2)
+        rate = moved * 1024 / 1e3 / float(row["aiv_time(us)"])
+        assert float(row["aiv_ub_to_gm_bw(GB/s)"]) == pytest.approx(rate, rel=1e-4)
+    old = replace(record, launches=(replace(one, core_bytes={}),))
+    write_tables(old, tmp_path / "old")
+    assert len({r["UB_to_GM_datas(KB)"] for r in rows(tmp_path / "old" / "Memory.csv")}) == 1
+    old.save(tmp_path / "old.run")
+    told = CliRunner().invoke(
+        cli, ["export", str(tmp_path / "old.run"), "--as", "vendor", "-o", str(tmp_path / "t")]
+    )
+    assert "are means over the cores" in told.stderr
+
+
 def test_waits_of_a_pipe_and_its_work_fit_into_its_core(norm, tmp_path):
     write_tables(norm, tmp_path)
     folder = tmp_path / "1_full_row" if (tmp_path / "1_full_row").is_dir() else next(tmp_path.glob("1_*"))
@@ -111,6 +133,23 @@ def test_op_summary_has_a_row_for_each_launch_one_after_another(norm, tmp_path):
     assert [r["Op Name"] for r in found] == [x.kernel for x in norm.launches]
     assert float(found[1]["Task Start Time(us)"]) == pytest.approx(norm.launches[0].time_us, abs=1e-5)
     assert {r["Task Type"] for r in found} == {"AI_VECTOR_CORE"}
+
+
+def test_op_summary_tells_what_a_kernel_reads_from_what_it_writes(tmp_path):
+    record = run_op("rms_norm_grad", {"rows": 64, "cols": 512}, "float16", values=False).run
+    write_tables(record, tmp_path)
+    for one, row in zip(record.launches, rows(tmp_path / "op_summary.csv"), strict=True):
+        for way, word in (("Input", "in"), ("Output", "out")):
+            mine = [x for n, x in one.arguments.items() if word in one.directions.get(n, "").split()]
+            shapes = ";".join(x.split("[")[1].removesuffix("]").replace(" ", "") for x in mine)
+            assert row[f"{way} Shapes"] == (f'"{shapes}"' if mine else "N/A")
+            assert row[f"{way} Formats"] == (";".join(["ND"] * len(mine)) or "N/A")
+    fill = record.launches[0]
+    assert (fill.kernel, fill.directions) == ("zero_fill", {"out_ptr": "out"})
+    old = replace(record, launches=(replace(fill, directions={}),))
+    write_tables(old, tmp_path / "old")
+    (row,) = rows(tmp_path / "old" / "op_summary.csv")
+    assert (row["Input Shapes"], row["Output Shapes"]) == ('"512"', "N/A")
 
 
 def test_a_coupled_core_has_one_group_of_columns(tmp_path):

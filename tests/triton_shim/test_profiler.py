@@ -76,9 +76,9 @@ def test_the_steps_of_the_schedule_are_in_the_table(tmp_path: Path, capsys: Any)
                 timed = run
             prof.step()
     rows = read(tmp_path)
-    assert [(r["Step Id"], r["Input Shapes"], r["Input Data Types"]) for r in rows] == [
-        ("3", '"64;64"', "FLOAT;FLOAT"),
-        ("4", '"128;128"', "FLOAT;FLOAT"),
+    assert [(r["Step Id"], r["Input Shapes"], r["Output Shapes"], r["Output Data Types"]) for r in rows] == [
+        ("3", '"64"', '"64"', "FLOAT"),
+        ("4", '"128"', '"128"', "FLOAT"),
     ]
     row = rows[0]
     assert (row["Name"], row["Accelerator Core"], row["Block Num"]) == ("double", "AI_VECTOR_CORE", "1")

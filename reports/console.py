@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,27 +40,14 @@ def show(page: RenderableType) -> None:
     console = make_console(sys.stdout)
     with console.capture() as captured:
         console.print(page)
-    with _until_enough():
-        for line in captured.get().splitlines():
-            sys.stdout.write(f"{line.rstrip()}\n")
-
-
-@contextmanager
-def _until_enough() -> Iterator[None]:
-    """A reader that has seen enough, as `head` has, is no failure; click would answer it with status 1."""
-    try:
-        yield
-    except BrokenPipeError:
-        import click
-
-        raise click.exceptions.Exit(0) from None
+    for line in captured.get().splitlines():
+        sys.stdout.write(f"{line.rstrip()}\n")
 
 
 def show_json(data: dict[str, Any]) -> None:
     """Print one JSON object on standard output."""
-    with _until_enough():
-        sys.stdout.write(json.dumps(data, indent=2, allow_nan=False))
-        sys.stdout.write("\n")
+    sys.stdout.write(json.dumps(data, indent=2, allow_nan=False))
+    sys.stdout.write("\n")
 
 
 def note(text: str) -> None:

@@ -37,8 +37,12 @@ class Found:
         more = {"point": dict(self.point), "bound_us": e.bound_us, "pipe": e.pipe, "waits": dict(e.waits)}
         return {**self.documented(), **more}
 
+    def listed(self) -> dict[str, Any]:
+        """As in the lists of the JSON of `ascendtile explore --json`: the point is what `space=` and `tiling=` take."""
+        return {"point": dict(self.point), **self.documented()}
+
     def documented(self) -> dict[str, Any]:
-        """Of `to_dict` what stands in the JSON of `ascendtile explore --json`."""
+        """As the best one in the JSON of `ascendtile explore --json`."""
         e = self.evaluation
         return {
             "tiling": self.tiling,
@@ -142,8 +146,8 @@ class Exploration:
         return {
             **self._figures(),
             "best": None if self.best is None else self.best.documented(),
-            "top": [x.documented() for x in self.ranked[:top]],
-            "pareto": [x.documented() for x in self.pareto],
+            "top": [x.listed() for x in self.ranked[:top]],
+            "pareto": [x.listed() for x in self.pareto],
         }
 
     def _figures(self) -> dict[str, Any]:

@@ -231,8 +231,17 @@ def _show_one(request: Request, found: Exploration) -> None:
         show_json(found.to_dict(len(found.found)))
     else:
         show(exploration_page(found, request.top))
+        _repeat(request, found)
         return
     _notes(found)
+
+
+def _repeat(request: Request, found: Exploration) -> None:
+    """The command that runs the best tiling once more."""
+    from ascendtile.reports.explore_repeat import repeating
+
+    if found.best is not None:
+        click.echo(f"\nrun the best one:\n{repeating(found.op, found.best.point, vars(request))}")
 
 
 def _notes(found: Exploration) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,6 +33,19 @@ def test_page_fits_and_has_its_parts(explored):
     for word in ("space", "search", "best", "proof", "legal", "held up by", "matters", "ascend910b3"):
         assert word in answer.out
     assert "bound above it" in answer.out or "all 8 legal points were evaluated" in answer.out
+
+
+def test_the_best_one_can_be_run_by_copy_and_paste(explored, ascendtile):
+    page = explored("--space", "cube_math_type=KEEP_DTYPE,USE_HF32", "--set", "buffers.l1=256KiB")
+    shown = page.out.partition("run the best one:\n")[2]
+    words = shlex.split(shown.replace("\\\n", " "))  # as a shell joins lines
+    assert words[:3] == ["ascendtile", "run", "matmul"]
+    assert {"buffers.l1=256KiB", "m=96", "float16", "group=1"} <= set(words)
+    best = json.loads(
+        explored("--json", "--space", "cube_math_type=KEEP_DTYPE,USE_HF32", "--set", "buffers.l1=256KiB").out
+    )
+    again = json.loads(ascendtile(*words[1:], "--no-values", "--json").out)
+    assert again["time_us"] == best["best"]["time_us"]
 
 
 def test_json_is_one_object_and_the_same_from_the_store(explored):

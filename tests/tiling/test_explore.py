@@ -98,8 +98,14 @@ def test_json_is_as_documented():
     documented += ["proof", "best", "top", "pareto"]
     assert list(again) == documented
     assert set(again["space"]) == {"size", "legal", "refused"}
-    for one in (again["best"], *again["top"], *again["pareto"]):
-        assert list(one) == ["tiling", "time_us", "bound", "errors", "ub_peak_bytes"]
+    for one in (*again["top"], *again["pareto"]):
+        assert list(one) == ["point", "tiling", "time_us", "bound", "errors", "ub_peak_bytes"]
+        assert list(one["point"]) == list(found.axes)
+    assert list(again["best"]) == ["tiling", "time_us", "bound", "errors", "ub_peak_bytes"]
+    assert {n: again["top"][0][n] for n in again["best"]} == again["best"]
+    for tiling in (again["best"]["tiling"], again["top"][0]["point"]):  # either can be passed back as it is
+        once_more = run_op("matmul", case=SIZES, dtype="float16", tiling=tiling, values=False)
+        assert once_more.time_us == again["best"]["time_us"]
     assert len(again["top"]) == 3
     whole = json.loads(json.dumps(found.to_dict(3), allow_nan=False))
     assert {n: x for n, x in whole.items() if n in again and n not in ("best", "top", "pareto")} == {

@@ -331,5 +331,5 @@ class _Sweep:
             axes=self.space.axes,
             interrupted=found.interrupted,
             sampler=self.sampler,
-            notes=(*self.task.notes, *self.lost),
+            notes=(*self.task.notes, *filter(None, [self.crew.note]), *self.lost),
         )

@@ -27,7 +27,9 @@ SCHEMES = ("tcp", "tls", "ws", "wss", "inproc", "ucx")  # of addresses of dask.d
 
 
 class Workers(Protocol):
-    """Evaluates batches of points."""
+    """Evaluates batches of points. note: words for the user, empty if all is as asked."""
+
+    note: str
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]: ...
 
@@ -37,8 +39,8 @@ class Workers(Protocol):
 class Here:
     """This process."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, note: str = "") -> None:
+        self.problem, self.note = problem, note
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         yield from (self.problem.evaluate(p) for p in points)
@@ -49,6 +51,8 @@ class Here:
 
 class Processes:
     """A pool of processes on this machine. A process that dies costs a second and a third try, then an error."""
+
+    note = ""
 
     def __init__(self, problem: Problem, count: int) -> None:
         self.problem, self.count = problem, count
@@ -86,6 +90,8 @@ class Processes:
 
 class Cluster:
     """A dask.distributed cluster. A worker that dies is replaced by another one for its points, by the scheduler."""
+
+    note = ""
 
     def __init__(self, problem: Problem, address: str) -> None:
         self.problem = problem
@@ -181,7 +187,10 @@ def _open(problem: Problem, workers: int | str, fallback: bool) -> Workers:
         except NoClusterError:
             if not fallback:
                 raise
-            return Here(problem)
+            note = (
+                f"no cluster answered at {workers} within {CONNECT_SECONDS} s: everything ran in this process"
+            )
+            return Here(problem, note)
     count = _count(workers)
     return Here(problem) if count == 1 else Processes(problem, count)
 

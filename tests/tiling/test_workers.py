@@ -86,6 +86,10 @@ def test_a_cluster_that_does_not_answer(tmp_path, monkeypatch):
         pass
     with open_workers(MadeUp(tmp_path), address, fallback=True) as crew:
         assert [e.time_us for e in crew.evaluate(POINTS[:3])] == [0.0, 1.0, 2.0]
+    found = explore(
+        "matmul", case=SIZES, dtype="float16", space=FEW, budget=1, workers=address, fallback=True
+    )
+    assert found.notes == (f"no cluster answered at {address} within 1 s: everything ran in this process",)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,7 +58,9 @@ class Evaluation:
         return None if self.errors is None else max(self.errors.values(), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """Plain data; not by `asdict`, which takes as long as a part of an evaluation."""
+        values = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return {n: dict(x) if isinstance(x, dict) else x for n, x in values}
 
 
 class Problem(Protocol):

@@ -43,9 +43,16 @@ class CubeCosts:
         self.to_l0a = _path(product, "l1_to_l0a")
         self.to_l0b = _path(product, "l1_to_l0b")
         self.loads_3d = product.has("path.l1_to_l0a.load3d_slowdown")
+        self.blocks: dict[str, tuple[int, int]] = {}
 
     def k_block(self, operand: str) -> tuple[int, int]:
         """(k0: elements of 32 bytes, k per cycle) of an operand type."""
+        found = self.blocks.get(operand)
+        if found is None:
+            found = self.blocks[operand] = self._k_block(operand)
+        return found
+
+    def _k_block(self, operand: str) -> tuple[int, int]:
         key = f"cube.k_per_cycle.{operand}"
         if not self.product.has(key):
             have = ", ".join(self.product.texts("dtypes.cube_inputs"))

@@ -18,6 +18,14 @@ class NotAlikeError(Exception):
     """The turns of a loop differ in more than numbers, so that they must be walked one by one."""
 
 
+class AlikeUntilError(NotAlikeError):
+    """So many of the turns, the first ones, may differ in numbers only."""
+
+    def __init__(self, turns: int) -> None:
+        super().__init__(turns)
+        self.turns = turns
+
+
 def growth(before: Any, after: Any) -> Any:
     """What a value gains in a turn: an int or array for numbers, None for what stays as it is."""
     if isinstance(after, Opaque):

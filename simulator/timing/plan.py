@@ -331,12 +331,12 @@ class Plan:
         if waves > 1 and product.figure(DISPATCH).assumed:
             keys.insert(0, DISPATCH)
         keys = [*(k for k in self.costs.model.assumed if k == CROSS_CORE), *keys]
-        keys += [k for k in self.costs.model.assumed if k != CROSS_CORE]
+        keys += sorted(k for k in self.costs.model.assumed if k != CROSS_CORE)  # however turns were walked
         words = f"{ASSUMED_FIGURES}{', '.join(keys)}"
         return (
             *dot_words(self.program, self.hf32),
             *self.placement.notes,
-            *self.costs.model.notes,
+            *sorted(self.costs.model.notes),
             *((words,) if keys else ()),
         )
 

@@ -208,9 +208,14 @@ def _of_lanes(templates: list[Template], cut: Cut) -> list[Template]:
     return out
 
 
+def _alternates(t: Template) -> bool:
+    """Whether some of its slots are others in other turns."""
+    return any([s < 0 for slots in (t.reads, t.writes, t.clobbers) for s in slots])
+
+
 def _later(t: Template, rotation: Rotation, gains: Mapping[Any, int], turns: int, last: bool) -> Template:
     """A record so many turns later: in other slots."""
-    if min((*t.reads, *t.writes, *t.clobbers), default=0) >= 0:
+    if not _alternates(t):
         return t
     reads, writes, clobbers = (rotation.after(s, gains, turns, last) for s in (t.reads, t.writes, t.clobbers))
     return t._replace(reads=reads, writes=writes, clobbers=clobbers)

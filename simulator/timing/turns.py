@@ -11,6 +11,7 @@ where a carried value does not grow evenly, where anything is in error. Either w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..frontend.program import Op, Region, Value, walk
 from ..frontend.types import DType
 from .access import sharers
 from .foreseen import foreseen
-from .induction import NotAlikeError, after, equal, grown, growth
+from .induction import AlikeUntilError, NotAlikeError, after, equal, grown, growth
 from .lower import Lowering
 from .plan import Way
 from .recorder import Recorder
@@ -58,6 +59,7 @@ class Turns(Lowering):
         self.series: Series | None = None
         self.times = 1  # turns that a step of the walk stands for
         self.turn_of: np.ndarray = np.zeros(0, np.int64)  # of each lane, in a walk of many turns
+        self.inside = False  # whether a walk of many turns is one of a loop inside of another such walk
         self.rotation = Rotation()
         self.alone: set[int] = set()  # loops whose turns are walked one by one
         self.asked: set[int] = set()
@@ -83,8 +85,7 @@ class Turns(Lowering):
             while (m := min(last - done, most, self.steps_left // self.times)) >= LEAST:
                 try:
                     gains = [growth(x, y) for x, y in zip(earlier, carried, strict=True)]
-                    turns = even(len(self.active), m)
-                    self._all(op, frame, (lower + done * step, step), turns, carried, gains)
+                    m = self._alike(m, self._all, op, frame, (lower + done * step, step), carried, gains)
                 except (NotAlikeError, AscendtileError, OverflowError):
                     break
                 carried = [after(x, by, m) for x, by in zip(carried, gains, strict=True)]
@@ -105,9 +106,10 @@ class Turns(Lowering):
         if op.id in self.begun_alone or not self._pays(op, m):
             return first, carried
         lower, step = counter
+        begin = (lower + first * step, step)
         try:
-            turns = even(len(self.active), m)
-            start, gains = self._many(op, frame, (lower + first * step, step), turns, carried)
+            start, gains = self._foreseen(op, frame, begin[0], carried)
+            m = self._alike(m, self._all, op, frame, begin, start, gains, True)
         except (NotAlikeError, AscendtileError, OverflowError):
             self.begun_alone.add(op.id)
             return first, carried
@@ -117,29 +119,47 @@ class Turns(Lowering):
         self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
     ) -> list[Any]:
         if self.series is not None:
-            raise NotAlikeError
+            raise self._unlike_from(trips != trips[0])
         if self.together and op.id not in self.uneven_apart and self._may_be_alike(op):
             parts = of_trips(trips)
             lanes, turns = sum(p.turns * len(p.programs) for p in parts), sum(p.turns for p in parts)
             if lanes <= LANES and turns <= self.steps_left and self._pays(op, turns):
                 try:
-                    start, gains = self._many(op, frame, (lower, step), Stretches(parts), carried)
+                    start, gains = self._foreseen(op, frame, lower, carried)
+                    self._all(op, frame, (lower, step), Stretches(parts), start, gains, True)
                     return _left(trips, carried, start, gains)
                 except (NotAlikeError, AscendtileError, OverflowError):
                     self.uneven_apart.add(op.id)
         return super().uneven(op, frame, lower, step, trips, carried)
 
-    def _many(
-        self, op: Op, frame: Frame, counter: tuple[Any, Any], turns: Stretches, carried: list[Any]
+    def _alike(self, m: int, walk: Callable[..., None], op: Op, frame: Frame, begin: Any, *rest: Any) -> int:
+        """Walk `m` turns at once, or as many of them as turn out to be alike; gives their number."""
+        try:
+            walk(op, frame, begin, even(len(self.active), m), *rest)
+        except AlikeUntilError as e:
+            m = e.turns
+            if m < LEAST:
+                raise
+            walk(op, frame, begin, even(len(self.active), m), *rest)
+        return m
+
+    def _unlike_from(self, other: np.ndarray) -> NotAlikeError:
+        """What says so, where some lanes go on in another way. other: whether a lane does."""
+        if self.inside:
+            return NotAlikeError()
+        return AlikeUntilError(int(self.turn_of[other.argmax()]))
+
+    def _foreseen(
+        self, op: Op, frame: Frame, counter: Any, carried: list[Any]
     ) -> tuple[list[Any], list[Any]]:
-        """Walk all turns from the first one on; what the first one is handed, and how that grows."""
+        """What the first turn is handed, and how that grows."""
+        if not carried:
+            return [], []
         waiting = self.pending, self.pending_loc
         try:
-            start, gains = foreseen(self, op, frame, counter[0], carried) if carried else ([], [])
+            return foreseen(self, op, frame, counter, carried)
         finally:
             self.pending, self.pending_loc = waiting
-        self._all(op, frame, counter, turns, start, gains, True)
-        return start, gains
 
     def _pays(self, op: Op, turns: int) -> bool:
         """Whether to walk them at once is less work than one by one."""
@@ -173,7 +193,8 @@ class Turns(Lowering):
         flushed, self.first_flush = self.first_flush, None
         left_over, self.left_over = self.left_over, LeftOver(before.current) if fresh else self.left_over
         outer, active, times, turn_of = self.recorder, self.active, self.times, self.turn_of
-        inside = isinstance(outer, Series)
+        around, self.inside = self.inside, isinstance(outer, Series)
+        inside = self.inside
         series = Series(self.active_or_none(), outer.drains)
         self.recorder = self.series = series  # type: ignore[assignment]
         self.active, self.times = active[turns.index], times * turns.turns
@@ -196,7 +217,7 @@ class Turns(Lowering):
             if left_over is not None and fresh:
                 left_over.inside(self.left_over)  # type: ignore[arg-type]
             self.recorder, self.active, self.times, self.left_over = outer, active, times, left_over
-            self.turn_of = turn_of
+            self.turn_of, self.inside = turn_of, around
             self.series = outer if isinstance(outer, Series) else None
         if isinstance(outer, Series):
             self.first_flush = flushed or self._flush_inside(outer, series, found[0])
@@ -296,6 +317,12 @@ class Turns(Lowering):
             assert v is not None
             if isinstance(frame.get(v), Affine | Box) and v.numel * len(self.active) > ELEMENTS:
                 raise NotAlikeError
+
+    def truth(self, op: Op, x: Any) -> bool | np.ndarray:
+        out = super().truth(op, x)
+        if self.series is not None and isinstance(out, np.ndarray):
+            raise self._unlike_from(out != out[0])
+        return out
 
     def subset(self, op: Op, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
         if self.series is not None:
@@ -436,5 +463,7 @@ def _check_form(x: Any) -> None:
         if isinstance(x.tensor, Anywhere):
             raise NotAlikeError
         x = x.offsets
-    if isinstance(x, Affine) and not all(isinstance(s, int) for s in x.strides):
-        raise NotAlikeError
+    if isinstance(x, Affine):
+        for s in x.strides:
+            if not isinstance(s, int):
+                raise NotAlikeError

@@ -29,6 +29,7 @@ from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
 from .products.variants import fast_end, slow_end
 from .remembering import key_of, recall, remember
 from .run import Launch, Run
+from .uncollected import uncollected
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
 from .watching import announce, is_quiet
@@ -153,7 +154,8 @@ def timed(call: Call) -> tuple[Launch, bool]:
     if known is not None:
         return known, False
     try:
-        launch = with_interval(call, estimate(call))
+        with uncollected():
+            launch = with_interval(call, estimate(call))
         remember(key, call, launch)
         return launch, False
     except DataDependentError as e:

@@ -54,16 +54,19 @@ class Scope(Control):
         self.env = env
         self.depth = depth
         self.caller = caller
+        self.places: dict[ast.AST, Loc] = {}  # of a helper's nodes
         self.loops = 0
 
     # -- errors and places -------------------------------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
-        place = node.__dict__.get("place") if self.caller is None else None
+        place = node.__dict__.get("place") if self.caller is None else self.places.get(node)
         if place is not None:
             self.b.loc = place
         elif hasattr(node, "lineno"):
             self.b.loc = self.source.loc(node, self.fn.name if self.caller else "", self.caller)
+            if self.caller is not None:
+                self.places[node] = self.b.loc  # turns of an unrolled loop ask again
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)

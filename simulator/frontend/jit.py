@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import CompileError, UsageError
+from ..uncollected import uncollected
 from .compiler import Source, compile_kernel
 from .errors import at_line
 from .program import Loc, Program
@@ -112,7 +113,8 @@ class JitFunction(Kernel):
         key = (tuple(types.items()), tuple((n, self._constant(n, x)) for n, x in constants.items()))
         found = self._programs.get(key)
         if found is None or _stale(found):
-            found = compile_kernel(self, types, constants)
+            with uncollected():
+                found = compile_kernel(self, types, constants)
             if len(self._programs) >= MAX_CACHED_PROGRAMS:
                 self._programs.pop(next(iter(self._programs)))
             self._programs[key] = found

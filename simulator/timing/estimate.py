@@ -44,7 +44,6 @@ from .source_texts import source_texts
 from .starts import BT
 from .strides import block_by_block
 from .timeline import launch_timeline, timeline_words
-from .uncollected import uncollected
 from .walks import TimeOnly, TimeWithValues
 from .what_if import lifted_cycles
 
@@ -64,9 +63,8 @@ def estimate(call: Call) -> Launch:
     apart = order is not None and not order.in_order
     walk = lowering(call, apart, lambda part: TimeOnly(part, call.grid, call.device.step_limit))
     size = 1 if order is not None and not order.even else total
-    with uncollected():
-        groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
-        return _finish(call, plan, groups, touch)
+    groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
+    return _finish(call, plan, groups, touch)
 
 
 def estimate_with_values(call: Call, numerics: Numerics) -> Launch:

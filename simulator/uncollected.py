@@ -1,4 +1,4 @@
-"""A walk makes many small objects that all live until it ends: looking for cycles among them finds nothing, over and over.
+"""A compilation or a walk makes many small objects that live until it ends: looking for cycles among them finds nothing.
 
 That took a tenth of the time of a launch.
 """

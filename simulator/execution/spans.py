@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ class Spans:
     def __init__(self) -> None:
         self.batches: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self.count = 0
+        self.found: tuple[int, tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None  # for so many batches
 
     def add(self, programs: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
         self.batches.append((programs, low, high))
@@ -26,18 +28,38 @@ class Spans:
 
     def merged(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(program, low, high) by program and address; runs of one program that overlap or touch are one."""
+        if self.found is None or self.found[0] != len(self.batches):
+            self.found = len(self.batches), self._merge()
+        return self.found[1]
+
+    def _merge(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not self.batches:
             return (np.empty(0, np.int64),) * 3
         program, low, high = (np.concatenate(x) for x in zip(*self.batches, strict=True))
-        order = np.lexsort((low, program))
-        program, low, high = program[order], low[order], high[order]
-        # addresses by rank, shifted apart by program, so that one running maximum serves all programs
-        edges = np.unique(np.concatenate((low, high)))
-        shift = np.cumsum(np.diff(program, prepend=program[:1]) != 0) * (len(edges) + 1)
-        top = np.maximum.accumulate(np.searchsorted(edges, high) + shift)
-        first = np.flatnonzero(np.r_[True, (np.searchsorted(edges, low) + shift)[1:] > top[:-1]])
+        if not len(low):
+            return program, low, high
+        start, end, places = _places(program, low, high)
+        shift = program.astype(np.int64) * (
+            int(end.max()) + 1
+        )  # programs apart: one running maximum serves all
+        start, end = start + shift, end + shift
+        order = np.argsort(start, kind="stable")
+        start, top = start[order], np.maximum.accumulate(end[order])
+        first = np.flatnonzero(np.r_[True, start[1:] > top[:-1]])
         last = np.r_[first[1:], len(low)] - 1
-        return program[first], low[first], edges[(top - shift)[last]]
+        kept = order[first]
+        return program[kept], low[kept], places(top[last] - shift[kept])
+
+
+def _places(
+    program: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """Addresses as small numbers, their ranks if need be, and what makes addresses of such numbers again."""
+    base = int(low.min())
+    if (int(high.max()) - base + 1) * (int(program.max()) + 1) < 1 << 62:
+        return low - base, high - base, lambda x: x + base
+    edges = np.unique(np.concatenate((low, high)))
+    return np.searchsorted(edges, low), np.searchsorted(edges, high), lambda x: edges[x]
 
 
 def meet_each_other(runs: Spans) -> bool:

@@ -1,9 +1,12 @@
-"""Convolution backward in float64 by numpy: one product of matrices for each tap, on slices of padded images."""
+"""Convolution backward in float64 by numpy: products of matrices for a few taps at a time, on slices of padded images.
+
+Taps go together where channels are few: a product with three rows would read the other image once for each tap.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,9 @@ from ..parallel import float64, in_chunks
 from .geometry import Geometry
 
 CHUNK_ELEMENTS = 1 << 22  # of the larger image of a chunk of the batch: 32 MiB in float64
+ROWS_OF_TAPS = 256  # taps times wide channels of one product
 Array = np.ndarray
+Taps = tuple[tuple[int, ...], ...]
 ALL = slice(None)
 
 
@@ -24,7 +29,7 @@ def gradients(
     narrow: (N, groups * narrow_channels, *sizes) of three axes, wide likewise; weight (groups, narrow, wide, *taps).
     """
     found = np.empty(wide.shape) if gather else None
-    size = max(1, CHUNK_ELEMENTS // max(1, wide[0].size, narrow[0].size))
+    size = _images(g, wide[0].size, narrow[0].size)
 
     def one(start: int, stop: int) -> Array | None:
         dy = _grouped(g, float64(narrow[start:stop]), g.narrow_channels)
@@ -39,13 +44,13 @@ def gradients(
 def correlated(g: Geometry, wide: Array, weight: Array) -> Array:
     """The narrow image in float64: the forward convolution, or the gradient of a transposed one."""
     out = np.empty((g.batch, g.groups * g.narrow_channels, *g.narrow_sizes))
-    size = max(1, CHUNK_ELEMENTS // max(1, wide[0].size, out[0].size))
+    size = _images(g, wide[0].size, out[0].size)
 
     def one(start: int, stop: int) -> None:
         padded = _padded(g, float64(wide[start:stop]))
         total = np.zeros((stop - start, g.groups, g.narrow_channels, _positions(g)))
-        for tap, seen in _windows(g, padded):
-            total += np.matmul(weight[_at(*tap)], seen)
+        for taps, seen in _windows(g, padded):
+            total += np.matmul(_weights(weight, taps), seen)
         out[start:stop] = total.reshape(out[start:stop].shape)
 
     in_chunks(g.batch, size, one)
@@ -60,34 +65,55 @@ def weigh(g: Geometry, narrow: Array, wide: Array) -> Array:
 def _weighed(g: Geometry, dy: Array, wide: Array) -> Array:
     padded = _padded(g, float64(wide))
     out = np.empty((g.groups, g.narrow_channels, g.wide_channels, *(a.taps for a in g.axes)))
-    for tap, seen in _windows(g, padded):
-        here = _at(*tap)
-        out[here] = np.matmul(dy, np.swapaxes(seen, -1, -2)).sum(axis=0)
+    for taps, seen in _windows(g, padded):
+        found = np.matmul(dy, np.swapaxes(seen, -1, -2)).sum(axis=0)
+        for tap, part in zip(taps, np.split(found, len(taps), axis=-1), strict=True):
+            out[_at(*tap)] = part
     return out
 
 
 def _gathered(g: Geometry, dy: Array, weight: Array) -> Array:
     batch = len(dy)
     padded = np.zeros((batch, g.groups, g.wide_channels, *_padded_sizes(g)))
-    for tap in _taps(g):
-        w = np.swapaxes(weight[_at(*tap)], -1, -2)
-        where = _window(g, tap)
-        part = np.matmul(w, dy).reshape(batch, g.groups, g.wide_channels, *g.narrow_sizes)
-        padded[_at(*where)] += part
+    for taps in _taps(g):
+        found = np.matmul(np.swapaxes(_weights(weight, taps), -1, -2), dy)
+        for tap, part in zip(taps, np.split(found, len(taps), axis=2), strict=True):
+            padded[_at(*_window(g, tap))] += part.reshape(batch, g.groups, g.wide_channels, *g.narrow_sizes)
     inside = tuple(slice(a.before, a.before + a.wide) for a in g.axes)
-    found: Array = padded[_at(*inside)]
-    return found
+    image: Array = padded[_at(*inside)]
+    return image
 
 
-def _windows(g: Geometry, padded: Array) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Each tap with the elements that it meets, (N, groups, wide channels, positions)."""
-    for tap in _taps(g):
-        seen = padded[_at(*_window(g, tap))]
-        yield tap, np.ascontiguousarray(seen).reshape(*padded.shape[:3], _positions(g))
+def _images(g: Geometry, *sizes: int) -> int:
+    """Images of a chunk; sizes: elements of one."""
+    rows = g.wide_channels * g.groups * min(_together(g), g.taps)
+    return max(1, CHUNK_ELEMENTS // max(1, *sizes, rows * _positions(g)))
 
 
-def _taps(g: Geometry) -> Iterator[tuple[int, ...]]:
-    yield from product(*(range(a.taps) for a in g.axes))
+def _together(g: Geometry) -> int:
+    """Taps of one product."""
+    return max(1, ROWS_OF_TAPS // max(1, g.wide_channels))
+
+
+def _weights(weight: Array, taps: Taps) -> Array:
+    """(groups, narrow, taps * wide channels)."""
+    return np.concatenate([weight[_at(*tap)] for tap in taps], axis=-1)
+
+
+def _windows(g: Geometry, padded: Array) -> Iterator[tuple[Taps, Array]]:
+    """Some taps with the elements that they meet, (N, groups, taps * wide channels, positions)."""
+    batch, groups, channels = padded.shape[:3]
+    for taps in _taps(g):
+        seen = np.empty((batch, groups, len(taps), channels, *g.narrow_sizes))
+        for i, tap in enumerate(taps):
+            seen[:, :, i] = padded[_at(*_window(g, tap))]
+        yield taps, seen.reshape(batch, groups, len(taps) * channels, _positions(g))
+
+
+def _taps(g: Geometry) -> Iterator[Taps]:
+    every = product(*(range(a.taps) for a in g.axes))
+    while some := tuple(islice(every, _together(g))):
+        yield some
 
 
 def _window(g: Geometry, tap: tuple[int, ...]) -> tuple[slice, ...]:

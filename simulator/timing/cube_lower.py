@@ -143,12 +143,16 @@ class CubeLowering(Walker):
         slot = self.plan.placement.l1_copy.get((op.id, i))
         if slot is None:
             return self.slots_of(source)  # type: ignore[attr-defined,no-any-return]
-        self._stage(op, source, slot.number, slot.targets[0][1])
+        made = self.plan.homes.made_real(v)
+        reads = self.slots_of(source) if made is None else self._written_out(op, made)  # type: ignore[attr-defined]
+        self._stage(op, source, reads, slot.number, slot.targets[0][1])
         return (slot.number,)
 
-    def _stage(self, op: Op, source: Value, slot: int, clobbers: tuple[int, ...]) -> None:
+    def _stage(
+        self, op: Op, source: Value, reads: tuple[int, ...], slot: int, clobbers: tuple[int, ...]
+    ) -> None:
         """A tile of UB on its way to L1: through global memory where Cube and Vector are apart."""
-        self.stage(op, plan_bytes(source), self.slots_of(source), (slot,), clobbers)  # type: ignore[attr-defined]
+        self.stage(op, plan_bytes(source), reads, (slot,), clobbers)
 
     def stage(
         self, op: Op, size: int, reads: Any, writes: tuple[int, ...], clobbers: tuple[int, ...]

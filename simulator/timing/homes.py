@@ -18,7 +18,7 @@ from ..frontend.buffers import moved
 from ..frontend.cores import VECTOR
 from ..frontend.program import Op, Program, Region, Value
 from .buffer_homes import made_in_place
-from .geometry import BLOCK_BYTES, VIEWS, Definitions, element_bits
+from .geometry import BLOCK_BYTES, TILE, VIEWS, Definitions, element_bits
 from .starts import BIAS, BT, OTHER, ZERO, bias_load, start_of
 
 UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
@@ -31,6 +31,12 @@ def looks_through(op: Op) -> bool:
     return op.kind in (*VIEWS, "from_l1") or (
         op.kind == "permute" and (order[:-2] == tuple(range(len(order) - 2)) or is_fractal(op))
     )
+
+
+def stretches(op: Op) -> bool:
+    """Whether a view has more elements than what it looks at: as an operand of a product it has to be written out."""
+    inner = op.args[0] if op.kind in ("splat", "broadcast") else None
+    return inner is not None and inner.numel != op.results[0].numel
 
 
 def is_fractal(op: Op) -> bool:
@@ -88,7 +94,9 @@ class Homes:
         self.staged: set[int] = set()
         self.users: dict[int, list[tuple[Op, int]]] = {}
         self.windows: set[int] = set()
+        self.written_out: set[int] = set()  # operations that stretch an operand of a product
         if self.has_dot:
+            self._find_stretched(program)
             self._collect(program.body)
             self._find_windows(program)
             self._accumulators(program.body)
@@ -102,7 +110,25 @@ class Homes:
 
     def sees_through(self, op: Op) -> bool:
         """`looks_through`, or a window that the way to L0 takes."""
+        if op.id in self.written_out:
+            return False
         return looks_through(op) or (op.kind == "extract_slice" and op.results[0].id in self.windows)
+
+    def made_real(self, v: Value) -> Value | None:
+        """What the Vector unit has to write for an operand of a product, before the tile can go to L1."""
+        found = self.source(v)
+        definitions = self.definitions
+        real = definitions.root(found) is not None and definitions.form(found) == TILE
+        return None if real or found.id not in self.staged else found
+
+    def _find_stretched(self, program: Program) -> None:
+        """Tiles that exist only as a scalar or a row, and that products read."""
+        for v in (v for op in program.walk() if op.kind == "dot" for v in op.args[:2]):
+            made = None if v is None else self.definitions.of(v)
+            while made is not None and looks_through(made) and not stretches(made):
+                made = None if made.args[0] is None else self.definitions.of(made.args[0])
+            if made is not None and stretches(made):
+                self.written_out.add(made.id)
 
     def gathers(self, v: Value) -> bool:
         """Whether an operand of a product goes to L0 through LoadData3D."""

@@ -317,6 +317,9 @@ class Placer:
 
     def _scratch(self, op: Op) -> None:
         size = scratch_bytes(op, self.definitions)
+        if op.kind == "dot":  # operands that are written out, one after the other
+            operands = (self.homes.made_real(v) for v in op.args[:2] if v is not None)
+            size = max((tile_bytes(v) for v in operands if v is not None), default=size)
         if size:
             at = self.at[op.id]
             slot = Slot([], at, at, align(size, self.alignment[UB]), label=f"scratch of {op.name or op.kind}")

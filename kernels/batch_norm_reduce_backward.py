@@ -32,6 +32,7 @@ from .batch_norm_reduce_space import bound_us, explored, fits
 from .batch_norm_reduce_vendor import vendor_steps
 from .combine import zero_fill_step
 from .draw import Draw
+from .flags import flag
 from .operator import (
     Arrays,
     Case,
@@ -365,9 +366,9 @@ def batch_norm_reduce_backward(
         OPERATOR,
         inputs={"grad_out": grad_out, "x": x, "mean": mean, "invstd": invstd, "weight": weight},
         options={
-            "input_g": int(input_g),
-            "weight_g": int(weight_g),
-            "bias_g": int(bias_g),
+            "input_g": int(flag(NAME, "input_g", input_g)),
+            "weight_g": int(flag(NAME, "weight_g", weight_g)),
+            "bias_g": int(flag(NAME, "bias_g", bias_g)),
             "out_dtype": out_dtype,
         },
         product=product,

@@ -33,6 +33,7 @@ from .convolution_backward.plan import resolution as gradient_resolution
 from .convolution_backward.reference import correlated, gradients
 from .convolution_backward.tiling import PARAMETERS as KNOBS
 from .draw import Draw
+from .flags import flag
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Tensors, Workshop, dims, dtype_name
 from .parallel import float64
 from .parameter import choice, integer, integers
@@ -328,7 +329,11 @@ def convolution(
         inputs={"input": input, "weight": weight} | ({} if bias is None else {"bias": bias}),
         product=product,
         cube_math_type=cube_math_type,
-        options={**options, "transposed": "true" if transposed else "false", "groups": groups},
+        options={
+            **options,
+            "transposed": str(flag(NAME, "transposed", transposed)).lower(),
+            "groups": groups,
+        },
         tiling=tiling,
         values=values,
         time=time,

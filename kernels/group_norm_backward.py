@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from .. import simulator as sim
-from ..simulator.errors import UsageError
 from ..simulator.execution.memory import Shape
 from ..simulator.products import Product
 from .combine import zero_fill_step
 from .draw import Draw
+from .flags import NULLPTR, flags
 from .group_norm_choice import View, choose, kernel_of, stays_in_l2
 from .group_norm_launches import Given, make_steps
 from .group_norm_space import bound_us, explored, fits
@@ -50,7 +50,8 @@ DEEPEST, WIDEST = 8000, 240_000  # channels of a group, and in all, on A2 and A3
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
     """grad_out and x (N, C, ...), mean and rstd (N, groups), gamma (C,), all of one type."""
-    (n,), (c,), (group,) = (dims(sizes[k]) for k in ("n", "c", "group"))
+    (n,), (c,), (group,) = (_one(sizes, k) for k in ("n", "c", "group"))
+    _check_groups(c, group)
     whole = sim.shape((n, c, *dims(sizes.get("space", ()))), dtype)
     return {
         "grad_out": whole,
@@ -102,9 +103,21 @@ def view_of(tensors: Mapping[str, Any], options: Mapping[str, Any]) -> View:
     group = options["group"]
     if group is None:
         group = max(1, tensors["mean"].size // max(1, n))
+    _check_groups(c, group)
+    return View(n, group, c // group, hxw)
+
+
+def _check_groups(c: int, group: int) -> None:
     if group < 1 or c % group:
         raise refuse(f"{NAME}: C is {c}, group is {group}; group must be at least 1 and divide C")
-    return View(n, group, c // group, hxw)
+
+
+def _one(sizes: Sizes, name: str) -> tuple[int, ...]:
+    """The one number of a size, as dimensions."""
+    found = dims(sizes[name])
+    if len(found) != 1:
+        raise refuse(f"{NAME}: size {name!r} is {'x'.join(map(str, found))}; it must be one number")
+    return found
 
 
 def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
@@ -343,14 +356,15 @@ def group_norm_backward(
     `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the operator does not take. out:
     arrays by name of output that take the results. See `run_op`.
     """
-    if len(output_mask) != 3:
-        raise UsageError(f"{NAME}: output_mask has {len(output_mask)} entries; it must have 3")
-    masks = zip(("input_mask", "gamma_mask", "beta_mask"), output_mask, strict=True)
+    wanted = flags(NAME, "output_mask", output_mask)
+    if len(wanted) != 3:
+        raise refuse(f"{NAME}: output_mask has {len(wanted)} entries; it must have 3", NULLPTR)
+    masks = zip(("input_mask", "gamma_mask", "beta_mask"), wanted, strict=True)
     sizes = {"n": n, "c": c, "hxw": hxw, "group": group}
     return run_op(
         OPERATOR,
         inputs={"grad_out": grad_out, "x": x, "mean": mean, "rstd": rstd, "gamma": gamma},
-        options={**{k: v for k, v in sizes.items() if v is not None}, **{k: int(v) for k, v in masks}},
+        options={**{k: v for k, v in sizes.items() if v is not None}, **dict(masks)},
         product=product,
         tiling=tiling,
         cube_math_type=cube_math_type,

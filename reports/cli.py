@@ -113,8 +113,10 @@ def explain(error: BaseException) -> tuple[int, str | None]:
 
 
 def _explain_fault(error: BaseException) -> tuple[int, str]:
-    from ascendtile.simulator.errors import AscendtileError, UsageError
+    from ascendtile.simulator.errors import AscendtileError, RefusedError, UsageError
 
+    if isinstance(error, RefusedError) and str(error.status) not in str(error):
+        return USAGE, f"{error} [status {error.status}]"
     if isinstance(error, AscendtileError):
         return (USAGE if isinstance(error, UsageError) else FAILED), str(error)
     if isinstance(error, MemoryError):

@@ -19,6 +19,13 @@ from .binary_cross_entropy_with_logits_backward import (
 )
 from .building import tiling
 from .convolution_backward import aclnnConvolutionBackward, aclnnConvolutionBackwardGetWorkspaceSize
+from .copying import (
+    ACL_MEMCPY_DEVICE_TO_DEVICE,
+    ACL_MEMCPY_DEVICE_TO_HOST,
+    ACL_MEMCPY_HOST_TO_DEVICE,
+    ACL_MEMCPY_HOST_TO_HOST,
+    aclrtMemcpy,
+)
 from .executor import (
     DeviceKernel,
     aclDestroyAclOpExecutor,
@@ -29,10 +36,6 @@ from .group_norm_backward import aclnnGroupNormBackward, aclnnGroupNormBackwardG
 from .rms_norm_grad import aclnnRmsNormGrad, aclnnRmsNormGradGetWorkspaceSize
 from .runtime import (
     ACL_MEM_MALLOC_HUGE_FIRST,
-    ACL_MEMCPY_DEVICE_TO_DEVICE,
-    ACL_MEMCPY_DEVICE_TO_HOST,
-    ACL_MEMCPY_HOST_TO_DEVICE,
-    ACL_MEMCPY_HOST_TO_HOST,
     ACL_OPT_DETERMINISTIC,
     aclFinalize,
     aclInit,
@@ -41,7 +44,6 @@ from .runtime import (
     aclrtDestroyStream,
     aclrtFree,
     aclrtMalloc,
-    aclrtMemcpy,
     aclrtResetDevice,
     aclrtSetDevice,
     aclrtStream,

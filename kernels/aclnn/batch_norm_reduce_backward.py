@@ -20,6 +20,7 @@ from .building import (
 )
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream
+from .signature import as_in_c
 from .tensor import DeviceMemory, aclTensor
 
 API = "aclnnBatchNormReduceBackward"
@@ -36,6 +37,7 @@ NAMES = {
 }
 
 
+@as_in_c(API)
 def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     gradOut: aclTensor | None,
     input: aclTensor | None,

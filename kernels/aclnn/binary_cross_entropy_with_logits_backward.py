@@ -24,6 +24,7 @@ from .building import (
 )
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream
+from .signature import as_in_c
 from .status import PARAM_INVALID, Refused
 from .tensor import DeviceMemory, aclTensor
 
@@ -40,6 +41,7 @@ NAMES = {
 }
 
 
+@as_in_c(API)
 def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
     gradOutput: aclTensor | None,
     self: aclTensor | None,

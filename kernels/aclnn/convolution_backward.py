@@ -17,6 +17,7 @@ from ..operator import dtype_name
 from .building import Answer, Call, Idle, check_writable, first_phase
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream, deterministic
+from .signature import as_in_c
 from .tensor import DeviceMemory, aclBoolArray, aclIntArray, aclTensor
 
 API = "aclnnConvolutionBackward"
@@ -34,6 +35,7 @@ NAMES = {
 }
 
 
+@as_in_c(API)
 def aclnnConvolutionBackwardGetWorkspaceSize(
     gradOutput: aclTensor | None,
     input: aclTensor | None,

@@ -16,11 +16,14 @@ from ...simulator.launch import compute
 from ...simulator.run import Launch
 from ..launching import call_of, timed_steps
 from ..operator import Step, Tensor, Workshop
-from .runtime import aclrtStream, stream_of
-from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
+from .runtime import aclrtStream, stream_of, unusable
+from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed
 from .tensor import DeviceMemory
+from .values import described, is_whole
 
 ALIGN = 512  # bytes: tensors of the workspace start on lines of L2
+USED = "executor was used before; one phase 1 is for one phase 2, unless it is made repeatable"
+DELETED = "executor was deleted before; run phase 1 again"
 SYSTEM_BYTES = 16 * 2**20  # kept by the system for every AscendC kernel
 
 
@@ -71,7 +74,8 @@ class aclOpExecutor:
     """Kernels in order. tiling: every knob of the main kernels as used; notes: words for the user."""
 
     def __init__(self, api: str, build: Build, machine: Device, notes: tuple[str, ...] = ()) -> None:
-        self.api, self.notes, self.repeatable, self.used = api, notes, False, False
+        self.api, self.notes, self.repeatable = api, notes, False
+        self.gone = ""  # why phase 2 does not take it any more
         self._build, self._machine = build, machine
         counting = Arena(machine.product, False)
         pieces, self.tiling = build(counting)
@@ -107,16 +111,33 @@ def launch_of(step: Step, machine: Device) -> Launch:
         return timed_steps((step,))[0]
 
 
-def aclSetAclOpExecutorRepeatable(executor: aclOpExecutor) -> int:
-    """Let phase 2 take the executor more than once."""
+def aclSetAclOpExecutorRepeatable(executor: aclOpExecutor | None) -> int:
+    """Let phase 2 take the executor more than once; refused for one that is used up."""
+    api = "aclSetAclOpExecutorRepeatable"
+    if executor is None:
+        return failed(api, PARAM_NULLPTR, "executor is null")
+    if why := _no_executor(executor):
+        return failed(api, PARAM_INVALID, why)
+    if executor.gone:
+        return failed(api, INNER, executor.gone)
     executor.repeatable = True
     return SUCCESS
 
 
-def aclDestroyAclOpExecutor(executor: aclOpExecutor) -> int:
+def aclDestroyAclOpExecutor(executor: aclOpExecutor | None) -> int:
     """A repeatable executor is not consumed by phase 2 and is given back here."""
-    executor.used, executor.repeatable = True, False
+    if executor is None:
+        return failed("aclDestroyAclOpExecutor", PARAM_NULLPTR, "executor is null")
+    if why := _no_executor(executor):
+        return failed("aclDestroyAclOpExecutor", PARAM_INVALID, why)
+    executor.gone = executor.gone or DELETED
     return SUCCESS
+
+
+def _no_executor(x: object) -> str:
+    return (
+        "" if isinstance(x, aclOpExecutor) else f"executor is {described(x)}; it must be what phase 1 gives"
+    )
 
 
 def second_phase(
@@ -130,32 +151,47 @@ def second_phase(
 
     stream None is the default stream of the device.
     """
+    try:
+        _check(api, workspace, workspace_size, executor)
+        if why := unusable(stream):
+            raise Refused(PARAM_INVALID, why)
+    except Refused as e:
+        return failed(api, e.status, str(e))
+    assert executor is not None
+    if not executor.repeatable:
+        executor.gone = USED
+    stream_of(stream).pending.append(lambda: executor.run(workspace))
+    return SUCCESS
+
+
+def _check(
+    api: str, workspace: DeviceMemory | None, workspace_size: int, executor: aclOpExecutor | None
+) -> None:
+    """An executor whose workspace is refused is deleted."""
     if executor is None:
-        return failed(api, PARAM_NULLPTR, "executor is null")
-    if executor.used and not executor.repeatable:
-        return failed(
-            api,
-            INNER,
-            "executor was used before; one phase 1 is for one phase 2, unless it is made repeatable",
-        )
+        raise Refused(PARAM_NULLPTR, "executor is null")
+    if why := _no_executor(executor):
+        raise Refused(PARAM_INVALID, why)
+    if executor.gone:
+        raise Refused(INNER, executor.gone)
     if executor.api != api:
-        return failed(
-            api,
+        raise Refused(
             PARAM_INVALID,
             f"executor was made by {executor.api}GetWorkspaceSize, not by {api}GetWorkspaceSize",
         )
-    executor.used = True
+    if not is_whole(workspace_size) or workspace_size < 0:
+        raise Refused(PARAM_INVALID, f"workspaceSize is {described(workspace_size)}; it must be at least 0")
+    if workspace is not None and not isinstance(workspace, DeviceMemory):
+        raise Refused(PARAM_INVALID, f"workspace is {described(workspace)}; it must be of aclrtMalloc")
     if workspace_size > 0 and workspace is None:
-        executor.repeatable = False
-        return failed(
-            api,
-            PARAM_NULLPTR,
-            f"workspace is null, workspaceSize is {workspace_size}; the executor is deleted",
+        executor.gone = DELETED
+        raise Refused(
+            PARAM_NULLPTR, f"workspace is null, workspaceSize is {workspace_size}; the executor is deleted"
         )
-    have = 0 if workspace is None else min(workspace_size, len(workspace))
+    have = 0 if workspace is None else min(int(workspace_size), len(workspace))
     if have < executor.workspace_size:
-        return failed(
-            api, PARAM_INVALID, f"workspace has {have} bytes; phase 1 asked for {executor.workspace_size}"
+        executor.gone = DELETED
+        raise Refused(
+            PARAM_INVALID,
+            f"workspace has {have} bytes; phase 1 asked for {executor.workspace_size}; the executor is deleted",
         )
-    stream_of(stream).pending.append(lambda: executor.run(workspace))
-    return SUCCESS

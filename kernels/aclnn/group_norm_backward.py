@@ -23,6 +23,7 @@ from .building import (
 )
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream
+from .signature import as_in_c
 from .status import PARAM_INVALID, Refused
 from .tensor import DeviceMemory, aclBoolArray, aclTensor
 
@@ -41,6 +42,7 @@ NAMES = {
 MASKS = ("input_mask", "gamma_mask", "beta_mask")
 
 
+@as_in_c(API)
 def aclnnGroupNormBackwardGetWorkspaceSize(
     gradOut: aclTensor | None,
     input: aclTensor | None,

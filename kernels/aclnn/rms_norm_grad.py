@@ -7,6 +7,7 @@ from ..rms_norm_grad import OPERATOR, check_inference, check_shapes, check_types
 from .building import Answer, Call, check_not_private, check_present, check_writable, first_phase
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream, deterministic
+from .signature import as_in_c
 from .status import INNER_FIND_KERNEL_ERROR
 from .tensor import DeviceMemory, aclTensor
 
@@ -22,6 +23,7 @@ NAMES = {
 }
 
 
+@as_in_c(API)
 def aclnnRmsNormGradGetWorkspaceSize(
     dy: aclTensor | None,
     x: aclTensor | None,

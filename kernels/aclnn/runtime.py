@@ -1,19 +1,19 @@
-"""The runtime: device, memory, streams. A stream holds what was enqueued and runs it in order when it is synchronised."""
+"""The runtime: device, memory, streams; copies are in copying.py.
+
+A stream holds what was enqueued and runs it in order when it is synchronised.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...simulator.errors import AscendtileError
 from .status import RUNTIME_ERROR, SUCCESS, failed
 from .tensor import DeviceMemory
+from .values import described, is_whole
 
 ACL_MEM_MALLOC_HUGE_FIRST = 0
-ACL_MEMCPY_HOST_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE = 0, 1
-ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEVICE_TO_DEVICE = 2, 3
 ACL_OPT_DETERMINISTIC = 0
 
 _options = {ACL_OPT_DETERMINISTIC: 0}
@@ -24,6 +24,7 @@ class aclrtStream:
     """Work in order. time_us: simulated time of what has run."""
 
     def __init__(self) -> None:
+        self.destroyed = False
         self.pending: list[Callable[[], float]] = []
         self.time_us = 0.0
 
@@ -46,6 +47,15 @@ def stream_of(stream: aclrtStream | None) -> aclrtStream:
     return _default if stream is None else stream
 
 
+def unusable(stream: object) -> str:
+    """Why nothing can be enqueued to a stream, in words; empty if it can. None is the default stream."""
+    if stream is None:
+        return ""
+    if not isinstance(stream, aclrtStream):
+        return f"stream is {described(stream)}; it must be of aclrtCreateStream"
+    return "stream was destroyed before" if stream.destroyed else ""
+
+
 def aclInit(configPath: Any = None) -> int:
     """Nothing to set up."""
     return SUCCESS
@@ -53,6 +63,8 @@ def aclInit(configPath: Any = None) -> int:
 
 def aclFinalize() -> int:
     """Drops all streams."""
+    for stream in _streams:
+        stream.destroyed = True
     _streams.clear()
     _default.pending.clear()
     return SUCCESS
@@ -79,9 +91,14 @@ def aclrtCreateStream() -> tuple[int, aclrtStream]:
     return SUCCESS, stream
 
 
-def aclrtDestroyStream(stream: aclrtStream) -> int:
-    """Waits for what was enqueued."""
+def aclrtDestroyStream(stream: aclrtStream | None) -> int:
+    """Waits for what was enqueued; afterwards the stream takes nothing. The default stream cannot be destroyed."""
+    if stream is None:
+        return failed("aclrtDestroyStream", RUNTIME_ERROR, "stream is null; the default stream stays")
+    if why := unusable(stream):
+        return failed("aclrtDestroyStream", RUNTIME_ERROR, why)
     status = aclrtSynchronizeStream(stream)
+    stream.destroyed = True
     if stream in _streams:
         _streams.remove(stream)
     return status
@@ -92,6 +109,8 @@ def aclrtSynchronizeStream(stream: aclrtStream | None) -> int:
 
     None is the default stream.
     """
+    if why := unusable(stream):
+        return failed("aclrtSynchronizeStream", RUNTIME_ERROR, why)
     try:
         stream_of(stream).synchronize()
     except AscendtileError as e:
@@ -106,43 +125,30 @@ def aclrtSynchronizeDevice() -> int:
 
 def aclrtMalloc(size: int, policy: int = ACL_MEM_MALLOC_HUGE_FIRST) -> tuple[int, DeviceMemory | None]:
     """(status, device memory of `size` bytes, whatever they hold)."""
-    if size <= 0:
-        return failed("aclrtMalloc", RUNTIME_ERROR, f"size is {size}; it must be at least 1"), None
+    if not is_whole(size) or size <= 0:
+        return failed(
+            "aclrtMalloc", RUNTIME_ERROR, f"size is {size!r}; it must be a whole number, at least 1"
+        ), None
     try:
-        return SUCCESS, DeviceMemory(size)
+        return SUCCESS, DeviceMemory(int(size))
     except MemoryError:
         text = f"size is {size} bytes, which this machine cannot give; phase 1 gives times without memory"
         return failed("aclrtMalloc", RUNTIME_ERROR, text), None
 
 
-def aclrtFree(memory: DeviceMemory) -> int:
-    """Refused for memory that was freed before."""
+def aclrtFree(memory: DeviceMemory | None) -> int:
+    """Refused for memory that was freed before, and for what aclrtMalloc did not give."""
+    if not isinstance(memory, DeviceMemory):
+        return failed("aclrtFree", RUNTIME_ERROR, f"memory is {described(memory)}; it must be of aclrtMalloc")
     if memory.freed:
         return failed("aclrtFree", RUNTIME_ERROR, f"{len(memory)} bytes that were freed before")
     memory.freed = True
     return SUCCESS
 
 
-def aclrtMemcpy(dst: Any, destMax: int, src: Any, count: int, kind: int) -> int:
-    """`count` bytes between host arrays and device memory; waits for no stream."""
-    for what, x in (("the destination", dst), ("the source", src)):
-        if isinstance(x, DeviceMemory) and x.freed:
-            return failed("aclrtMemcpy", RUNTIME_ERROR, f"{what} is {len(x)} bytes that were freed before")
-    to, of = _bytes(dst), _bytes(src)
-    for what, size in (("destMax", destMax), ("the destination", len(to)), ("the source", len(of))):
-        if count > size:
-            return failed("aclrtMemcpy", RUNTIME_ERROR, f"count is {count} bytes, {what} is {size}")
-    to[:count] = of[:count]
-    return SUCCESS
-
-
-def _bytes(x: Any) -> np.ndarray:
-    return x.bytes if isinstance(x, DeviceMemory) else np.asarray(x).reshape(-1).view(np.uint8)
-
-
 def aclrtCtxSetSysParamOpt(opt: int, value: int) -> int:
     """ACL_OPT_DETERMINISTIC: 0 off (the default), 1 to 3 on: sums over cores in a fixed order."""
-    if opt not in _options or not 0 <= value <= 3:
+    if opt not in _options or not is_whole(value) or not 0 <= value <= 3:
         return failed(
             "aclrtCtxSetSysParamOpt",
             RUNTIME_ERROR,

@@ -15,6 +15,8 @@ import numpy as np
 from ...simulator.errors import UsageError
 from ...simulator.execution.memory import Shape
 from ...simulator.frontend import types as ty
+from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
+from .values import described, is_flag, is_whole
 
 
 class aclDataType(IntEnum):
@@ -99,15 +101,19 @@ class aclTensor:
         storage_shape: Sequence[int],
         data: DeviceMemory | None,
     ) -> None:
-        self.shape = tuple(int(n) for n in shape)
+        self.shape = wholes("aclCreateTensor: viewDims", shape)
         self.acl_dtype = _known("dataType", aclDataType, dtype)
         found = ty.from_name(_TYPES[self.acl_dtype])
         assert found is not None
         self.dtype = found
-        self.strides = _row_major(self.shape) if strides is None else tuple(int(s) for s in strides)
-        self.offset = int(offset)
+        self.strides = (
+            _row_major(self.shape) if strides is None else wholes("aclCreateTensor: stride", strides)
+        )
+        (self.offset,) = wholes("aclCreateTensor: offset", (offset,))
         self.format = _known("format", aclFormat, format)
-        self.storage_shape = tuple(int(n) for n in storage_shape)
+        self.storage_shape = wholes("aclCreateTensor: storageDims", storage_shape)
+        if data is not None and not isinstance(data, DeviceMemory):
+            raise UsageError(f"aclCreateTensor: tensorData is {described(data)}; it must be of aclrtMalloc")
         self.data = data
         self.destroyed = False
         self._check()
@@ -177,6 +183,37 @@ def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(out))[: len(shape)]
 
 
+def wholes(what: str, given: Sequence[int]) -> tuple[int, ...]:
+    """Whole numbers as a tuple; `UsageError` for anything that C would not take as int64_t."""
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray):
+        raise UsageError(f"{what} is {described(given)}; it must be a sequence of whole numbers")
+    for x in given:
+        if not is_whole(x):
+            raise UsageError(f"{what} holds {described(x)}; it must hold whole numbers")
+    return tuple(int(x) for x in given)
+
+
+def _first(api: str, value: Sequence[int], size: int) -> tuple[int, ...]:
+    """The first `size` of the numbers."""
+    found = wholes(f"{api}: value", value)
+    if not is_whole(size) or not 0 <= size <= len(found):
+        raise UsageError(
+            f"{api}: size is {described(size)}; it must be from 0 to {len(found)}, the length of value"
+        )
+    return found[: int(size)]
+
+
+def _forget(api: str, x: object, kind: type) -> int:
+    """Mark what was destroyed; 161001 for null, 161002 for what is of another kind."""
+    if x is None:
+        return failed(api, PARAM_NULLPTR, "null cannot be destroyed")
+    if not isinstance(x, kind):
+        return failed(api, PARAM_INVALID, f"it is {described(x)}; it must be {kind.__name__}")
+    if isinstance(x, aclTensor):
+        x.destroyed = True
+    return SUCCESS
+
+
 _Member = TypeVar("_Member", bound=IntEnum)
 
 
@@ -207,6 +244,8 @@ def aclCreateTensor(
     tensorData: DeviceMemory | None,
 ) -> aclTensor:
     """A tensor over device memory; strides None are those of a contiguous one. `UsageError` if it leaves the storage."""
+    for name, dims in (("viewDims", viewDims), ("storageDims", storageDims)):
+        wholes(f"aclCreateTensor: {name}", dims)
     if viewDimsNum != len(viewDims) or storageDimsNum != len(storageDims):
         raise UsageError(
             f"aclCreateTensor: viewDimsNum is {viewDimsNum} for {len(viewDims)} dimensions, storageDimsNum is "
@@ -215,27 +254,29 @@ def aclCreateTensor(
     return aclTensor(viewDims, dataType, stride, offset, format, storageDims, tensorData)
 
 
-def aclDestroyTensor(tensor: aclTensor) -> int:
+def aclDestroyTensor(tensor: aclTensor | None) -> int:
     """Forget a tensor; its device memory stays, and kernels that were enqueued with it run."""
-    tensor.destroyed = True
-    return 0
+    return _forget("aclDestroyTensor", tensor, aclTensor)
 
 
 def aclCreateIntArray(value: Sequence[int], size: int) -> aclIntArray:
     """The first `size` numbers."""
-    return aclIntArray(int(x) for x in value[:size])
+    return aclIntArray(_first("aclCreateIntArray", value, size))
 
 
-def aclDestroyIntArray(array: aclIntArray) -> int:
-    """Nothing to do: Python forgets it."""
-    return 0
+def aclDestroyIntArray(array: aclIntArray | None) -> int:
+    """Python forgets it; null is refused."""
+    return _forget("aclDestroyIntArray", array, aclIntArray)
 
 
 def aclCreateBoolArray(value: Sequence[bool], size: int) -> aclBoolArray:
     """The first `size` flags."""
-    return aclBoolArray(bool(x) for x in value[:size])
+    found = _first("aclCreateBoolArray", value, size)
+    if not all(is_flag(x) for x in found):
+        raise UsageError(f"aclCreateBoolArray: value is {found}; it must hold True and False")
+    return aclBoolArray(bool(x) for x in found)
 
 
-def aclDestroyBoolArray(array: aclBoolArray) -> int:
-    """Nothing to do: Python forgets it."""
-    return 0
+def aclDestroyBoolArray(array: aclBoolArray | None) -> int:
+    """Python forgets it; null is refused."""
+    return _forget("aclDestroyBoolArray", array, aclBoolArray)

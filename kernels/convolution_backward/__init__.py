@@ -23,6 +23,7 @@ from ...simulator.errors import UsageError
 from ...simulator.execution.memory import Shape
 from ...simulator.products import Product
 from ..draw import Draw
+from ..flags import flag, flags
 from ..operator import DTYPE_NAMES, Arrays, Operator, Sizes, Tensors, dims, dtype_of
 from ..parallel import float64, in_chunks
 from ..parameter import choice, integer, integers
@@ -37,6 +38,7 @@ from .reference import correlated, gradients, weigh
 from .space import explored, fits
 from .tiling import PARAMETERS
 
+NAME = "convolution_backward"
 ARCHITECTURES = {
     2201: ("float16", "bfloat16", "float32"),
     2002: ("float16", "float32"),
@@ -135,7 +137,7 @@ def _bias(dy: np.ndarray) -> np.ndarray:
 
 
 OPERATOR = Operator(
-    name="convolution_backward",
+    name=NAME,
     summary="gradients of convolution on the Cube in every cubeMathType (aclnnConvolutionBackward)",
     dtypes=("float16", "bfloat16", "float32"),
     required=INPUTS,
@@ -206,8 +208,13 @@ def convolution_backward(
             "padding": _each(padding, spatial),
             "dilation": _each(dilation, spatial),
         },
-        **{"output_padding": _each(output_padding, spatial), "transposed": "true" if transposed else "false"},
-        **{"groups": groups, "output_mask": tuple(int(x) for x in output_mask), "bias_sizes": bias_sizes},
+        "output_padding": _each(output_padding, spatial),
+        "transposed": str(flag(NAME, "transposed", transposed)).lower(),
+        **{
+            "groups": groups,
+            "output_mask": flags(NAME, "output_mask", output_mask),
+            "bias_sizes": bias_sizes,
+        },
         **{"grad_input_dtype": _long(grad_input_dtype), "grad_weight_dtype": _long(grad_weight_dtype)},
         "grad_bias_dtype": _long(grad_bias_dtype),
     }

@@ -1,0 +1,178 @@
+"""What a C compiler or the runtime refuses: arguments of other types, copies of wrong direction, things destroyed before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ascendtile.simulator as sim
+from ascendtile.kernels import aclnn
+
+from .calls import blank, tensor
+from .pages import test_bce_page as bce
+from .pages import test_convolution_page as conv
+from .pages import test_group_norm_page as gn
+from .pages import test_rms_norm_page as rms
+from .pages.rows import Row, check_row
+
+HOST_TO_DEVICE, DEVICE_TO_HOST = aclnn.ACL_MEMCPY_HOST_TO_DEVICE, aclnn.ACL_MEMCPY_DEVICE_TO_HOST
+DEVICE_TO_DEVICE, HOST_TO_HOST = aclnn.ACL_MEMCPY_DEVICE_TO_DEVICE, aclnn.ACL_MEMCPY_HOST_TO_HOST
+
+
+@pytest.fixture
+def stream():
+    return aclnn.aclrtCreateStream()[1]
+
+
+def failed(status, words, code=361001):
+    message = aclnn.aclGetRecentErrMsg()
+    assert (status, words in message) == (code, True), message
+
+
+# -- phase 1 -----------------------------------------------------------------------------------------------------------
+
+WRONG = (
+    (rms, {"x": np.ones((4, 5, 32))}, "x is of the Python type ndarray; it must be made by aclCreateTensor"),
+    (gn, {"N": 2.0}, "N is 2.0; it must be a whole number"),
+    (gn, {"outputMask": [True, True, True]}, "outputMask is of the Python type list; it must be made by aclCreateBoolArray"),
+    (bce, {"reduction": 1.0}, "reduction is 1.0; it must be a whole number"),
+    (bce, {"reduction": "mean"}, "reduction is 'mean'; it must be a whole number"),
+    (conv, {"groups": "a"}, "groups is 'a'; it must be a whole number"),
+    (conv, {"groups": 1.5}, "groups is 1.5; it must be a whole number"),
+    (conv, {"cubeMathType": 1.5}, "cubeMathType is 1.5; it must be a whole number"),
+    (conv, {"transposed": "false"}, "transposed is 'false'; it must be True or False"),
+    (conv, {"stride": (1, 1)}, "stride is of the Python type tuple; it must be made by aclCreateIntArray"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("page", "change", "words"), WRONG, ids=range(len(WRONG)))
+def test_arguments_of_another_type(page, change, words):
+    check_row(page.PHASE_ONE, page.good(), Row("-", change, 161002, words))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: aclnn.aclCreateIntArray(None, 0), "value is null"),
+        (lambda: aclnn.aclCreateIntArray([1, 2], 3), "size is 3; it must be from 0 to 2"),
+        (lambda: aclnn.aclCreateIntArray([2.5], 1), "value holds 2.5; it must hold whole numbers"),
+        (lambda: aclnn.aclCreateBoolArray([1, 7], 2), "it must hold True and False"),
+        (lambda: aclnn.aclCreateTensor([2.5], 1, 0, None, 0, 2, [2], 1, None), "viewDims holds 2.5"),
+        (lambda: aclnn.aclCreateTensor([2], 1, 0, [1.0], 0, 2, [2], 1, None), "stride holds 1.0"),
+        (lambda: aclnn.aclCreateTensor([2], 1, 0, None, 0, 2, [2], 1, np.ones(2)), "tensorData is of the Python type"),
+    ],
+)  # fmt: skip
+def test_arrays_and_tensors_of_what_is_no_number(make, words):
+    with pytest.raises(sim.UsageError, match=words):
+        make()
+
+
+def test_null_cannot_be_destroyed():
+    for destroy in (aclnn.aclDestroyTensor, aclnn.aclDestroyIntArray, aclnn.aclDestroyBoolArray):
+        failed(destroy(None), f"{destroy.__name__}: null cannot be destroyed", 161001)
+    failed(aclnn.aclDestroyTensor(5), "it is 5; it must be aclTensor", 161002)
+    failed(aclnn.aclDestroyAclOpExecutor(None), "executor is null", 161001)
+    failed(aclnn.aclrtFree(None), "memory is null; it must be of aclrtMalloc")
+    failed(aclnn.aclrtMalloc(4.5)[0], "size is 4.5; it must be a whole number")
+
+
+# -- phase 2 -----------------------------------------------------------------------------------------------------------
+
+
+def test_phase_two_takes_what_the_interface_gives(stream):
+    status, size, executor = rms.PHASE_ONE(*rms.good().values())
+    phase, workspace = rms.PHASES[1], aclnn.aclrtMalloc(size)[1]
+    assert status == 0
+    failed(
+        phase(np.zeros(size, np.uint8), size, executor, stream),
+        "workspace is of the Python type ndarray",
+        161002,
+    )
+    failed(phase(workspace, size, 7, stream), "executor is 7; it must be what phase 1 gives", 161002)
+    failed(phase(workspace, 1.5, executor, stream), "workspaceSize is 1.5", 161002)
+    failed(phase(workspace, size, executor, 5), "stream is 5; it must be of aclrtCreateStream", 161002)
+    assert not stream.pending
+    assert phase(workspace, size, executor, stream) == 0  # none of these used it up
+
+
+def test_an_executor_says_whether_it_was_used_or_deleted(stream):
+    """Only one that ran was used; one whose workspace is refused is deleted."""
+    phase = rms.PHASES[1]
+    for end in ("null", "small", "destroyed", "used"):
+        _, size, executor = rms.PHASE_ONE(*rms.good().values())
+        workspace = aclnn.aclrtMalloc(size)[1]
+        if end == "null":
+            failed(phase(None, size, executor, stream), "the executor is deleted", 161001)
+        elif end == "small":
+            failed(phase(workspace, 64, executor, stream), "the executor is deleted", 161002)
+        elif end == "destroyed":
+            assert aclnn.aclDestroyAclOpExecutor(executor) == 0
+        else:
+            assert phase(workspace, size, executor, stream) == 0
+        words = f"executor was {'used' if end == 'used' else 'deleted'} before"
+        failed(phase(workspace, size, executor, stream), words, 561000)
+        failed(aclnn.aclSetAclOpExecutorRepeatable(executor), words, 561000)
+
+
+def test_a_destroyed_stream_takes_nothing(stream):
+    _, size, executor = rms.PHASE_ONE(*rms.good().values())
+    workspace = aclnn.aclrtMalloc(size)[1]
+    assert aclnn.aclrtDestroyStream(stream) == 0
+    failed(rms.PHASES[1](workspace, size, executor, stream), "stream was destroyed before", 161002)
+    assert not stream.pending
+    failed(aclnn.aclrtSynchronizeStream(stream), "stream was destroyed before")
+    failed(aclnn.aclrtDestroyStream(stream), "stream was destroyed before")
+    failed(aclnn.aclrtDestroyStream(None), "stream is null; the default stream stays")
+    failed(aclnn.aclrtSynchronizeStream("0"), "stream is '0'")
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+
+VALUES = np.arange(12, dtype=np.float32)
+HOSTS = {
+    "rows": np.zeros((3, 4), np.float32),
+    "columns": np.zeros((3, 4), np.float32).T,
+    "a column of a matrix": np.zeros((12, 4), np.float32)[:, :1],
+    "backwards": np.zeros(12, np.float32)[::-1],
+}
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_host_arrays_of_any_strides_are_their_elements_in_order(host):
+    device = tensor(VALUES).data
+    assert aclnn.aclrtMemcpy(host, 48, device, 48, DEVICE_TO_HOST) == 0
+    np.testing.assert_array_equal(host.reshape(-1), VALUES)
+    back = aclnn.aclrtMalloc(48)[1]
+    assert aclnn.aclrtMemcpy(back, 48, host, 48, HOST_TO_DEVICE) == 0
+    np.testing.assert_array_equal(back.bytes, device.bytes)
+    host[...] = -1
+    assert aclnn.aclrtMemcpy(host, 48, device, 20, DEVICE_TO_HOST) == 0
+    np.testing.assert_array_equal(host.reshape(-1), [*VALUES[:5], *[-1] * 7])
+
+
+def test_torch_tensors_are_host_arrays():
+    torch = pytest.importorskip("torch")
+    host = torch.zeros(4, 3, dtype=torch.bfloat16).T
+    device = blank((12,), "bfloat16").data
+    device.bytes.view(np.uint16)[:] = 0x3F80  # 1.0
+    assert aclnn.aclrtMemcpy(host, 24, device, 24, DEVICE_TO_HOST) == 0
+    assert bool((host == 1).all())
+
+
+def test_copies_that_the_runtime_refuses():
+    device, host = blank((12,), "float32").data, np.zeros(12, np.float32)
+    locked = np.zeros(12, np.float32)
+    locked.flags.writeable = False
+    for arguments, words in (
+        ((device, 48, host, -4, HOST_TO_DEVICE), "count is -4; it must be a whole number, at least 0"),
+        ((device, 48, host, 4.5, HOST_TO_DEVICE), "count is 4.5"),
+        ((device, 48, host, 48, 99), "kind is 99; known are 0 HOST_TO_HOST"),
+        ((device, 48, host, 48, DEVICE_TO_HOST), "kind is 2 DEVICE_TO_HOST, the source is memory of the host"),
+        ((host, 48, device, 48, DEVICE_TO_DEVICE), "the destination is memory of the host; it must be of the device"),
+        ((host, 48, device, 48, HOST_TO_HOST), "the source is memory of the device; it must be of the host"),
+        (([0.0] * 12, 48, device, 48, DEVICE_TO_HOST), "the destination is of the Python type list"),
+        ((locked, 48, device, 48, DEVICE_TO_HOST), "the destination is a read-only array"),
+        ((device, 48, host.astype(object), 48, HOST_TO_DEVICE), "it must be device memory, or an array of numbers"),
+    ):  # fmt: skip
+        failed(aclnn.aclrtMemcpy(*arguments), words)
+    assert not device.bytes.any()

@@ -348,7 +348,7 @@ def batch_norm_reduce_backward(
     out_dtype: str = "auto",
     product: str | Product | None = None,
     tiling: Mapping[str, Any] | None = None,
-    cube_math_type: str = "KEEP_DTYPE",
+    cube_math_type: str | int = "KEEP_DTYPE",
     values: bool = True,
     time: bool = True,
     errors: bool = True,

@@ -120,7 +120,7 @@ PARAMETERS = (
     integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored"),
 )
-OPTIONS = (choice("reduction", "mean", ("none", "mean", "sum"), "what becomes of the losses"),)
+OPTIONS = (choice("reduction", "mean", ("none", "mean", "sum"), "what becomes of the losses", numbered=True),)
 
 
 def element_bytes(tensors: Tensors, copies: int) -> int:
@@ -242,7 +242,7 @@ def bce_with_logits(
     target: Any,
     weight: Any = None,
     pos_weight: Any = None,
-    reduction: str = "mean",
+    reduction: str | int = "mean",
     *,
     product: str | Product | None = None,
     tiling: Mapping[str, Any] | None = None,

@@ -117,7 +117,11 @@ PARAMETERS = (
     ),
     integer("stable", 0, 0, 1, "1: the form without cancellation, with a second exponential"),
 )
-OPTIONS = (choice("reduction", "mean", ("none", "mean", "sum"), "the forward reduction that is undone"),)
+OPTIONS = (
+    choice(
+        "reduction", "mean", ("none", "mean", "sum"), "the forward reduction that is undone", numbered=True
+    ),
+)
 
 
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
@@ -303,11 +307,11 @@ def bce_with_logits_backward(
     target: Any,
     weight: Any = None,
     pos_weight: Any = None,
-    reduction: str = "mean",
+    reduction: str | int = "mean",
     *,
     product: str | Product | None = None,
     tiling: Mapping[str, Any] | None = None,
-    cube_math_type: str = "KEEP_DTYPE",
+    cube_math_type: str | int = "KEEP_DTYPE",
     values: bool = True,
     time: bool = True,
     errors: bool = True,
@@ -316,9 +320,9 @@ def bce_with_logits_backward(
     """Gradient with respect to the logits x, on a product.
 
     x, target: one shape, rank 0 to 8. grad_output, weight, pos_weight: any shape that broadcasts to it. Each may be
-    float16, bfloat16 or float32 on its own. reduction: "none", "mean" or "sum", the forward reduction that is undone.
-    Arrays of numpy or torch (CPU), of any strides, or `sim.shape(...)` for time only. Output: out (shape of x, type of
-    target). out: arrays by name of output that take the results. See `run_op`.
+    float16, bfloat16 or float32 on its own. reduction: "none", "mean" or "sum", or 0, 1, 2: the forward reduction that is
+    undone. Arrays of numpy or torch (CPU), of any strides, or `sim.shape(...)` for time only. Output: out (shape of x, type
+    of target). out: arrays by name of output that take the results. See `run_op`.
     """
     tensors = {
         "grad_output": grad_output,

@@ -308,7 +308,7 @@ def convolution(
     groups: int = 1,
     *,
     product: str | Product | None = None,
-    cube_math_type: str = "KEEP_DTYPE",
+    cube_math_type: str | int = "KEEP_DTYPE",
     tiling: Mapping[str, Any] | None = None,
     values: bool = True,
     time: bool = True,

@@ -132,14 +132,16 @@ def check_types(tensors: Tensors, product: Product) -> None:
     check_same_dtype(NAME, tensors, "grad_out", ("x", "mean", "rstd", "gamma"))
 
 
-def check_sizes(tensors: Tensors, view: View, product: Product) -> tuple[str, ...]:
-    """Limits of the groups on A2 and A3, then numbers of elements, whatever the shapes are."""
+def check_sizes(
+    tensors: Tensors, view: View, product: Product, outputs: Tensors | None = None
+) -> tuple[str, ...]:
+    """Limits of the groups on A2 and A3, ranks, then numbers of elements of the inputs, whatever the shapes are."""
     if product.integer("product.npu_arch") == 2201:
         _check_limit("C / group", view.depth, DEEPEST, product)
         _check_limit("C", view.channels, WIDEST, product)
-    rank = len(tensors["grad_out"].shape)
-    if rank > MAX_RANK:
-        raise refuse(f"{NAME}: grad_out has rank {rank}; it must be from 0 to {MAX_RANK}")
+    for n, x in {**tensors, **(outputs or {})}.items():
+        if len(x.shape) > MAX_RANK:
+            raise refuse(f"{NAME}: {n} has rank {len(x.shape)}; it must be from 0 to {MAX_RANK}")
     whole = view.samples * view.channels * view.space
     sizes = {"grad_out": whole, "x": whole, "mean": view.tasks, "rstd": view.tasks, "gamma": view.channels}
     rules = {"mean": "N * group", "rstd": "N * group", "gamma": "C"}
@@ -341,7 +343,7 @@ def group_norm_backward(
     *,
     product: str | Product | None = None,
     tiling: Mapping[str, Any] | None = None,
-    cube_math_type: str = "KEEP_DTYPE",
+    cube_math_type: str | int = "KEEP_DTYPE",
     values: bool = True,
     time: bool = True,
     errors: bool = True,

@@ -107,7 +107,8 @@ class Operator:
     fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
     order_knobs: knobs of the tiling that decide the order of additions. computes: format of the arithmetic of operators
-    of the Vector unit. accumulates: the size that is the length of the longest sum. scaled: the input that a study of
+    of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0.
+    accumulates: the size that is the length of the longest sum. scaled: the input that a study of
     ranges scales, by default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so
     many rows and columns (None: what a study affords); empty where that is all of it.
     explored: the axes of the space of tilings, by knob; without, every knob gets the values that its declaration suggests.
@@ -140,6 +141,7 @@ class Operator:
     order_knobs: tuple[str, ...] = ()
     computes: str = "fp32"
     accumulates: str | None = None
+    modes: int = 4
     scaled: str | None = None
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
     explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = (
@@ -239,9 +241,10 @@ class Operator:
         """The data types it runs on a product; `UsageError` if the product does not have the operator."""
         found = self.architectures.get(product.integer("product.npu_arch"))
         if found is None:
-            raise UsageError(
-                f"{self.name} is not available on {product.name} ({product.title}); it is on {listed(self._products())}"
+            words = (
+                f"is not available on {product.name} ({product.title}); it is on {listed(self._products())}"
             )
+            raise RefusedError(f"{self.name} {words}", PARAM_INVALID, f"{self.name} {words}")
         return tuple(d for d in self.dtypes if d in found)
 
     def require(self, product: Product, dtype: str) -> None:

@@ -31,6 +31,7 @@ class Parameter:
     high: int | None
     help: str
     multiple: int = 1
+    numbered: bool = False
 
     def read(self, what: str, value: Any) -> Any:
         """The value, checked; texts from a command line are converted. `what` names the knob's family."""
@@ -42,12 +43,15 @@ class Parameter:
         return self._choice(here, value) if self.kind == "choice" else self._integer(here, value)
 
     def _choice(self, here: str, value: Any) -> str:
+        number = whole(value) if self.numbered else None
+        if self.choices and number is not None and 0 <= number < len(self.choices):
+            return self.choices[number]
         if value not in (self.choices or ()):
             raise UsageError(f"{here} must be one of {listed(self.choices or (), 'or')}, got {value!r}")
         return str(value)
 
     def _integer(self, here: str, value: Any) -> int:
-        n = _whole(value)
+        n = whole(value)
         if n is None:
             raise UsageError(f"{here} must be an integer, got {value!r}")
         if self.low is not None and n < self.low:
@@ -66,9 +70,9 @@ class Parameter:
         return n
 
 
-def choice(name: str, default: Any, choices: tuple[str, ...], help: str) -> Parameter:
-    """A knob with named settings."""
-    return Parameter(name, "choice", default, choices, None, None, help)
+def choice(name: str, default: Any, choices: tuple[str, ...], help: str, numbered: bool = False) -> Parameter:
+    """A knob with named settings; numbered: the numbers from 0 in their order stand for them, too."""
+    return Parameter(name, "choice", default, choices, None, None, help, numbered=numbered)
 
 
 def integer(
@@ -89,12 +93,12 @@ def _listed(here: str, value: Any) -> list[Any]:
         return [x.strip() for x in value.strip("()[] ").replace("x", ",").split(",") if x.strip()]
     if isinstance(value, tuple | list | np.ndarray):
         return list(value)
-    if _whole(value) is None:
+    if whole(value) is None:
         raise UsageError(f"{here} must be integers, got {value!r}")
     return [value]
 
 
-def _whole(value: Any) -> int | None:
+def whole(value: Any) -> int | None:
     """The integer that `value` is (4, 4.0, "4"), or None."""
     if isinstance(value, bool | np.bool_):
         return None

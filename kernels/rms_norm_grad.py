@@ -418,7 +418,7 @@ def rms_norm_grad(
     *,
     product: str | Product | None = None,
     tiling: Mapping[str, Any] | None = None,
-    cube_math_type: str = "KEEP_DTYPE",
+    cube_math_type: str | int = "KEEP_DTYPE",
     values: bool = True,
     time: bool = True,
     errors: bool = True,

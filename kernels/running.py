@@ -22,6 +22,7 @@ from .given_outputs import direct, read_outputs, write_back
 from .launching import call_of
 from .layout import copy_step
 from .memory import require_memory
+from .modes import mode_name
 from .neighbours import changes
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Workshop, dtype_name, dtype_of
 from .problem import Problem, problem_of_case, problem_of_inputs
@@ -86,7 +87,7 @@ def run_op(
     case: str | Case | Sizes | None = None,
     dtype: str | None = None,
     product: str | Product | None = None,
-    cube_math_type: str = "KEEP_DTYPE",
+    cube_math_type: str | int = "KEEP_DTYPE",
     tiling: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -104,7 +105,8 @@ def run_op(
 
     case: a case's name, or sizes by name; None is the first case. inputs: arrays by name instead of a case (numpy, torch
     on the CPU, or `sim.shape(...)` for time only), converted to `dtype` if that is given. dtype: None is the operator's
-    first that the product has. product: None is that of the current device. tiling: knobs by name; what is left out the
+    first that the product has. product: None is that of the current device. cube_math_type: name or number.
+    tiling: knobs by name; what is left out the
     operator chooses. options: arguments of the operator, such as {"reduction": "sum"}. out: arrays by name of output that
     take the results, of any strides and float type; what the operator does not write itself is cast and copied by
     launches. seed, distribution: of inputs made
@@ -117,7 +119,12 @@ def run_op(
     op = get_operator(name)
     if not values and not time:
         raise UsageError(f"{op.name}: nothing to do, values and time are both off")
-    choice = {"cube_math_type": cube_math_type, "values": values, "time": time, "overrides": overrides}
+    choice = {
+        "cube_math_type": mode_name(op, cube_math_type),
+        "values": values,
+        "time": time,
+        "overrides": overrides,
+    }
     choice["explain"] = explain
     with device(product, **choice) as machine:
         knobs = op.read_tiling(tiling or {})

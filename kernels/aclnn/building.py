@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 from ...simulator.device import current_device
@@ -16,6 +17,7 @@ from ..matmul_tiles import cast_step
 from ..operator import Operator, Tensor, dtype_of
 from ..running import MAX_ELEMENTS
 from .executor import Arena, Piece, aclOpExecutor
+from .overlap import meet, meets_itself
 from .status import INNER_NULLPTR, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed, translated
 from .tensor import PRIVATE, aclTensor
 
@@ -143,7 +145,7 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
     except Refused as e:
         return failed(api, e.status, str(e)), 0, None
     except RefusedError as e:
-        return failed(api, e.status, translated(str(e), names)), 0, None
+        return failed(api, e.status, translated(e.reason, names)), 0, None
     except BufferOverflowError as e:
         return failed(api, INNER_NULLPTR, str(e)), 0, None
     except UsageError as e:
@@ -202,14 +204,22 @@ def check_shape(name: str, tensor: aclTensor, want: tuple[int, ...], rule: str) 
 
 
 def check_writable(tensors: Mapping[str, aclTensor | None]) -> None:
-    """161002 for an output whose elements share memory."""
-    for name, x in tensors.items():
-        if (
-            x is not None
-            and x.size
-            and any(s == 0 and n > 1 for n, s in zip(x.shape, x.strides, strict=True))
-        ):
+    """161002 for an output whose elements share memory, with one another or with those of another output."""
+    present = {n: x for n, x in tensors.items() if x is not None and x.size}
+    for name, x in present.items():
+        if any(s == 0 and n > 1 for n, s in zip(x.shape, x.strides, strict=True)):
             raise Refused(
                 PARAM_INVALID,
                 f"{name} has strides {x.strides} for shape {x.shape}; a stride of 0 is for inputs only",
+            )
+        if meets_itself(x):
+            raise Refused(
+                PARAM_INVALID,
+                f"{name} has strides {x.strides} for shape {x.shape}: some of its elements share memory; an output needs "
+                "one place for each",
+            )
+    for (first, a), (second, b) in combinations(present.items(), 2):
+        if meet(a, b):
+            raise Refused(
+                PARAM_INVALID, f"{second} shares memory with {first}; each output needs memory of its own"
             )

@@ -12,7 +12,7 @@ from ...simulator.device import CUBE_MATH_TYPES, current_device, device
 from ..convolution_backward import OPERATOR
 from ..convolution_backward.call import INPUTS, RESULTS, TensorView
 from ..convolution_backward.call import Call as Convolution
-from ..convolution_backward.checks import check_call, check_nulls
+from ..convolution_backward.checks import check_call, check_nulls, is_empty
 from ..operator import dtype_name
 from .building import Answer, Call, Idle, check_writable, first_phase
 from .executor import aclOpExecutor, second_phase
@@ -21,6 +21,10 @@ from .signature import as_in_c
 from .tensor import DeviceMemory, aclBoolArray, aclIntArray, aclTensor
 
 API = "aclnnConvolutionBackward"
+SKIPPED = (
+    "input or weight is empty: ranks, shapes of results and grad_output, lengths, channels and sizes (checks 9 to 13 of the "
+    "operator's page) are not looked at, as in the vendor's library"
+)
 NAMES = {
     "grad_output": "gradOutput",
     "input": "input",
@@ -73,6 +77,8 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
 
     def prepare() -> Call | Idle:
         notes = _check(call, cubeMathType)
+        if is_empty(call):
+            notes += (SKIPPED,)
         wanted = {n: t for n, asked in zip(RESULTS, call.wants, strict=True) if asked and (t := tensors[n])}
         check_writable({NAMES[n]: t for n, t in wanted.items()})
         if not any(t.size for t in wanted.values()):

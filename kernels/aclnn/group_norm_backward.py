@@ -1,6 +1,7 @@
 """aclnnGroupNormBackward (hicann/ops-nn, norm/group_norm_grad/docs).
 
-A wanted output that is null gives 161001, as both documents promise; the vendor's code gives 161002 there.
+A mask that is null or not of length 3, and a wanted output that is null, give 161001, as the documents promise; the vendor's
+code gives 161002 there, which the messages tell.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ from .building import (
     check_not_private,
     check_present,
     check_shape,
-    check_wanted,
     check_writable,
     first_phase,
 )
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream
 from .signature import as_in_c
-from .status import PARAM_INVALID, Refused
+from .status import PARAM_INVALID, PARAM_NULLPTR, Refused
 from .tensor import DeviceMemory, aclBoolArray, aclTensor
 
 API = "aclnnGroupNormBackward"
@@ -39,6 +39,7 @@ NAMES = {
     "grad_beta": "gradBetaOut",
     NAME: API,
 }
+DIFFERENCE = " (the documents say 161001, the vendor's code gives 161002)"
 MASKS = ("input_mask", "gamma_mask", "beta_mask")
 
 
@@ -69,7 +70,9 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
         check_present({NAMES[n]: t for n, t in given.items()})
         masks = _masks(outputMask)
         rows = zip(OUTPUTS, masks, range(3), strict=True)
-        check_wanted({NAMES[n]: (asked, outputs[n], f"outputMask[{k}]") for n, asked, k in rows})
+        for n, asked, k in rows:
+            if asked and outputs[n] is None:
+                raise Refused(PARAM_NULLPTR, f"{NAMES[n]} is null; outputMask[{k}] asks for it{DIFFERENCE}")
         inputs = {n: t for n, t in {**given, "gamma": gamma}.items() if t is not None}
         wanted = {
             n: t for (n, t), asked in zip(outputs.items(), masks, strict=True) if asked and t is not None
@@ -90,9 +93,9 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
 
 def _masks(given: aclBoolArray | None) -> tuple[bool, ...]:
     if given is None:
-        raise Refused(PARAM_INVALID, "outputMask is null; it must have 3 entries")
+        raise Refused(PARAM_NULLPTR, f"outputMask is null; it must have 3 entries{DIFFERENCE}")
     if len(given) != 3:
-        raise Refused(PARAM_INVALID, f"outputMask has {len(given)} entries; it must have 3")
+        raise Refused(PARAM_NULLPTR, f"outputMask has {len(given)} entries; it must have 3{DIFFERENCE}")
     return tuple(given)
 
 
@@ -110,7 +113,7 @@ def _check(
     for name, size in (("N", n), ("C", c), ("HxW", hxw)):
         if size < 0:
             raise Refused(PARAM_INVALID, f"{name} is {size}; it must be at least 0")
-    check_sizes(shapes, View(n, group, c // group, hxw), product)
+    check_sizes(shapes, View(n, group, c // group, hxw), product, {k: t.like for k, t in wanted.items()})
     gamma = inputs["gamma"].shape if "gamma" in inputs else (c,)
     rules = {
         "grad_input": (inputs["x"].shape, "the shape of input"),

@@ -41,8 +41,8 @@ class Refused(Exception):
 
 
 def failed(api: str, status: int, message: str) -> int:
-    """Keep the message for `aclGetRecentErrMsg`; gives the status."""
-    _recent.set(f"{api}: {message} [{status} {NAMES[status]}]")
+    """Keep the message for `aclGetRecentErrMsg`, with the name of the function once; gives the status."""
+    _recent.set(f"{api}: {message.removeprefix(f'{api} ')} [{status} {NAMES[status]}]")
     return status
 
 

@@ -184,7 +184,7 @@ def convolution_backward(
     output_mask: Sequence[bool] = (True, True, True),
     *,
     product: str | Product | None = None,
-    cube_math_type: str = "KEEP_DTYPE",
+    cube_math_type: str | int = "KEEP_DTYPE",
     grad_input_dtype: str = "auto",
     grad_weight_dtype: str = "auto",
     grad_bias_dtype: str = "auto",

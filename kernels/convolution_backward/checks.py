@@ -1,8 +1,8 @@
 """The checks of aclnnConvolutionBackward, in the order of the vendor's checker, each with its status code.
 
 Order and codes: hicann/ops-nn, conv/convolution_backward/op_api (checkers). Sizes that do not belong together are refused
-here for every rank: the vendor's own check is for 3D only, in 1D and 2D an inner step fails (561103). So do values outside
-of the documented ranges, which only the kernels behind the interface refuse.
+here for every rank at once (161002): the vendor's own check is for 3D only, in 1D and 2D an inner step fails later
+(561103). So do values outside of the documented ranges here too, which only the kernels behind the interface refuse.
 """
 
 from __future__ import annotations
@@ -51,16 +51,14 @@ def check_call(call: Call, product: Product, mode: str | int) -> tuple[str, ...]
         _ranks_and_shapes(call)
         _lengths(call)
         _channels(call)
-        if call.spatial == 3:
-            _sizes(call, INVALID)
         if _view(call.input).empty:
             refuse(
                 INVALID,
                 f"input has shape {_view(call.input).shape} and no elements, which {product.name} does not take",
             )
+        _sizes(call)
     _volumes(call, product, mode, wide)
     if not is_empty(call):
-        _sizes(call, INNER)
         _ranges(call, wide)
     return () if found.warning is None else (f"cubeMathType: {found.warning}",)
 
@@ -132,14 +130,14 @@ def _values(call: Call) -> None:
             refuse(INVALID, f"output_padding is {extra}, it must be below stride {stride} on every axis")
     elif any(extra):
         refuse(INVALID, f"output_padding is {extra}, without transposed it must be 0 on every axis")
-    _at_least("groups", (call.groups,), 1)
+    if call.groups < 1:
+        refuse(INVALID, f"groups is {call.groups}, it must be at least 1")
 
 
 def _at_least(name: str, given: Ints, low: int) -> None:
     bad = [x for x in given if x < low]
     if bad:
-        shown = given if len(given) > 1 or name != "groups" else given[0]
-        refuse(INVALID, f"{name} is {shown}, every value of it must be at least {low}, {bad[0]} is not")
+        refuse(INVALID, f"{name} is {given}, every value of it must be at least {low}, {bad[0]} is not")
 
 
 def _mode(call: Call, product: Product, mode: str | int) -> Resolution:
@@ -214,12 +212,11 @@ def _equal(what: str, got: int, other: str, want: int) -> None:
 
 
 def _grouped(name: str, channels: int, per_group: int, groups: int) -> None:
-    if channels % per_group or channels // per_group != groups:
-        refuse(
-            INVALID,
-            f"{name} has {channels} channels, weight has {per_group} on its second axis: that is "
-            f"{channels / per_group:g} groups, groups is {groups}; they must be equal",
-        )
+    here = f"{name} has {channels} channels, weight has {per_group} on its second axis"
+    if channels % per_group:
+        refuse(INVALID, f"{here}, which does not divide them")
+    if channels // per_group != groups:
+        refuse(INVALID, f"{here}: groups must be {channels // per_group}, it is {groups}")
 
 
 def paddings(padding: Ints, spatial: int) -> tuple[tuple[int, int], ...]:
@@ -244,10 +241,12 @@ def forward_sizes(call: Call) -> Ints:
     return tuple(out)
 
 
-def _sizes(call: Call, status: int) -> None:
+def _sizes(call: Call) -> None:
+    """Batch, reach of the kernel and sizes of grad_output, for every number of axes."""
     dy, x, w = (_view(v).shape for v in (call.grad_output, call.input, call.weight))
+    late = "" if call.spatial == 3 else "; the vendor's library finds it in an inner step, with 561103"
     if dy[0] != x[0]:
-        refuse(status, f"grad_output has batch {dy[0]}, input has {x[0]}; they must be equal")
+        refuse(INVALID, f"grad_output has batch {dy[0]}, input has {x[0]}; they must be equal{late}")
     pads = paddings(call.padding or (), call.spatial)
     wide, name = (dy, "grad_output") if call.transposed else (x, "input")
     for k in range(call.spatial):
@@ -256,13 +255,16 @@ def _sizes(call: Call, status: int) -> None:
         if reach > room:
             axis = SPATIAL[call.spatial][k]
             refuse(
-                status,
+                INVALID,
                 f"the kernel reaches over {reach} elements on axis {axis}, {name} with its padding has {room}; it must not "
-                "reach further",
+                f"reach further{late}",
             )
     expected = forward_sizes(call)
     if dy[2:] != expected:
-        refuse(status, f"grad_output has spatial sizes {dy[2:]}, the forward convolution gives {expected}")
+        refuse(
+            INVALID,
+            f"grad_output has spatial sizes {dy[2:]}, the forward convolution gives {expected}{late}",
+        )
 
 
 # -- 8 and 14: nothing to multiply -------------------------------------------------------------------------------------
@@ -336,7 +338,8 @@ def _ranges(call: Call, wide: bool) -> None:
         _between("stride on H and W", (call.stride or ())[1:], 1, 63)
     _between("padding", (call.padding or ())[last], 0, 255)
     _between("dilation", call.dilation or (), 1, 255)
-    _between("groups", (call.groups,), 1, 65535)
+    if call.groups > 65535:
+        refuse(INNER, f"groups is {call.groups}, it must be from 1 to 65535")
 
 
 def _between(what: str, given: Iterable[int], low: int, high: int) -> None:

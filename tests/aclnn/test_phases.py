@@ -221,8 +221,10 @@ def test_empty_tensors_need_no_kernels_and_leave_outputs_alone(stream):
     mask = aclnn.aclCreateBoolArray([True] * 3, 3)
     nothing = blank((0, 2))
     gamma = tensor(np.full(3, 5), F16)
-    run(*GN, stream, x, x, blank((0, 1)), blank((0, 1)), gamma, 0, 3, 4, 1, mask, x, gamma, gamma)
+    beta = tensor(np.full(3, 5), F16)
+    run(*GN, stream, x, x, blank((0, 1)), blank((0, 1)), gamma, 0, 3, 4, 1, mask, x, gamma, beta)
     assert (gamma.array() == 5).all()
+    assert (beta.array() == 5).all()
     run(*BCE, stream, blank((1,)), nothing, nothing, None, None, 0, nothing)
 
 

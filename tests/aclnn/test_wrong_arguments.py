@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import aclnn
+from ascendtile.kernels.aclnn.overlap import meet, meets_itself
 
 from .calls import blank, tensor
 from .pages import test_bce_page as bce
@@ -176,3 +179,91 @@ def test_copies_that_the_runtime_refuses():
     ):  # fmt: skip
         failed(aclnn.aclrtMemcpy(*arguments), words)
     assert not device.bytes.any()
+
+
+# -- outputs -----------------------------------------------------------------------------------------------------------
+
+
+def window(memory, shape, strides, offset=0, kind=aclnn.aclDataType.ACL_FLOAT):
+    size = [len(memory) // (2 if kind == aclnn.aclDataType.ACL_FLOAT16 else 4)]
+    return aclnn.aclCreateTensor(
+        shape, len(shape), kind, strides, offset, aclnn.aclFormat.ACL_FORMAT_ND, size, 1, memory
+    )
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(-7, 7)), max_size=4),
+    st.lists(st.tuples(st.integers(1, 4), st.integers(-7, 7)), max_size=3),
+    st.integers(0, 20),
+    st.booleans(),
+)
+def test_places_that_meet_are_those_of_counted_addresses(first, second, shift, half):
+    """Against the set of all bytes of all elements."""
+    memory = aclnn.DeviceMemory(1024)
+    kinds = (
+        aclnn.aclDataType.ACL_FLOAT,
+        aclnn.aclDataType.ACL_FLOAT16 if half else aclnn.aclDataType.ACL_FLOAT,
+    )
+    views, sets = [], []
+    for axes, kind, offset in ((first, kinds[0], 100), (second, kinds[1], 100 + shift)):
+        shape, strides = [n for n, _ in axes], [s for _, s in axes]
+        views.append(window(memory, shape, strides, offset, kind))
+        size = views[-1].dtype.itemsize
+        at = [offset + sum(i * s for i, s in zip(k, strides, strict=True)) for k in np.ndindex(*shape)]
+        sets.append({a * size + b for a in at for b in range(size)})
+        assert meets_itself(views[-1]) == (len(set(at)) < len(at))
+    assert meet(*views) == bool(sets[0] & sets[1])
+
+
+def test_outputs_have_a_place_for_each_element():
+    memory = aclnn.DeviceMemory(400)
+    overlapping = window(memory, (2, 6, 5), (30, 5, 1))
+    twice = window(memory, (2, 6, 5), (30, 1, 1))
+    x = {n: blank(t.shape, "float32") if isinstance(t, aclnn.aclTensor) else t for n, t in gn.good().items()}
+    assert gn.PHASE_ONE(*{**x, "gradInput": overlapping}.values())[0] == 0
+    words = "gradInput has strides (30, 1, 1) for shape (2, 6, 5): some of its elements share memory"
+    check_row(gn.PHASE_ONE, x, Row("-", {"gradInput": twice}, 161002, words))
+    both = {"gradBetaOut": x["gradGammaOut"]}
+    check_row(gn.PHASE_ONE, x, Row("-", both, 161002, "gradBetaOut shares memory with gradGammaOut"))
+    inside = {"gradInput": overlapping, "gradBetaOut": window(memory, (6,), (1,), 50)}
+    check_row(gn.PHASE_ONE, x, Row("-", inside, 161002, "gradBetaOut shares memory with gradInput"))
+
+
+def test_a_convolution_whose_outputs_share_memory():
+    memory = aclnn.DeviceMemory(4000)
+    given = conv.good()
+    strides = (200, 25, 1, 1)
+    image = aclnn.aclCreateTensor(
+        (2, 8, 5, 5), 4, aclnn.aclDataType.ACL_FLOAT16, strides, 0, given["input"].format, (2000,), 1, memory
+    )
+    check_row(
+        conv.PHASE_ONE, given, Row("-", {"gradInput": image}, 161002, f"gradInput has strides {strides}")
+    )
+
+
+def test_checks_that_an_empty_convolution_skips_are_told():
+    """Also where shapes of results and lengths of attributes would be wrong."""
+    given = conv.hollow((0, 8, 5, 5), (4, 8, 3, 3), (0, 4, 3, 3))
+    for change in (
+        {},
+        {"gradBias": conv.of(9)},
+        {"gradOutput": conv.of(0, 4, 7, 7)},
+        {"stride": conv.ints(1)},
+    ):
+        status, _, executor = conv.PHASE_ONE(*{**given, **change}.values())
+        assert status == 0
+        assert any("checks 9 to 13" in note for note in executor.notes)
+    assert not any("checks 9 to 13" in note for note in conv.PHASE_ONE(*conv.good().values())[2].notes)
+
+
+def test_messages_tell_function_and_status_once():
+    for call, words in (
+        (conv.good(groups=0), "groups is 0, it must be at least 1"),
+        (rms.good(), "is not available on"),
+    ):
+        with sim.device("ascend910b3" if "groups" in call else "ascend310b"):
+            assert (conv if "groups" in call else rms).PHASE_ONE(*call.values())[0] == 161002
+        message = aclnn.aclGetRecentErrMsg()
+        assert words in message
+        assert message.count("161002") == 1
+        assert message.count("aclnn") == 1

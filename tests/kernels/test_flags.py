@@ -7,6 +7,7 @@ import pytest
 
 from ascendtile.kernels import (
     batch_norm_reduce_backward,
+    bce_with_logits_backward,
     convolution,
     convolution_backward,
     get_operator,
@@ -14,7 +15,7 @@ from ascendtile.kernels import (
     run_op,
 )
 from ascendtile.simulator import shape
-from ascendtile.simulator.errors import RefusedError
+from ascendtile.simulator.errors import RefusedError, UsageError
 
 IMAGE, WEIGHT = shape((1, 2, 5, 5), "float16"), shape((2, 2, 3, 3), "float16")
 
@@ -74,3 +75,23 @@ def test_sizes_of_groups_that_do_not_divide_are_refused_before_numbers_are_drawn
         assert error.value.status == 161002
         with pytest.raises(RefusedError, match=words):
             get_operator("group_norm_backward").shapes(sizes, "float16")
+
+
+def test_modes_and_reductions_by_number():
+    """The numbers of the C interface stand for the names; others are refused with the status of the page."""
+    for mode, name in enumerate(("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_HF32")):
+        assert backward(cube_math_type=mode).run.cube_math_type == name
+    for mode in (7, 4, -1, 1.5, "USE_TF32"):
+        with pytest.raises(
+            RefusedError, match=r"it must be 0 KEEP_DTYPE, 1 .*, 2 USE_FP16 or 3 USE_HF32$"
+        ) as error:
+            backward(cube_math_type=mode)
+        assert error.value.status == 161002
+    x = shape((2, 3), "float32")
+    one = shape((1,), "float32")
+    for number, name in enumerate(("none", "mean", "sum")):
+        found = bce_with_logits_backward(one, x, x, reduction=number, values=False)
+        assert found.run.options["reduction"] == name
+    for wrong in (3, -1, 0.5, True):
+        with pytest.raises(UsageError, match="'reduction' must be one of none, mean or sum"):
+            bce_with_logits_backward(one, x, x, reduction=wrong, values=False)

@@ -114,7 +114,7 @@ ROWS = (
     Row("6b", {"padding": ints(1, -1)}, 161002, "padding is (1, -1), every value of it must be at least 0, -1 is not"),
     Row("6c", {"dilation": ints(1, 0)}, 161002, "dilation is (1, 0), every value of it must be at least 1, 0 is not"),
     Row("6d", {"outputPadding": ints(1, 0)}, 161002, "outputPadding is (1, 0), without transposed it must be 0"),
-    Row("6e", {"groups": 0}, 161002, "groups is 0, every value of it must be at least 1, 0 is not"),
+    Row("6e", {"groups": 0}, 161002, "groups is 0, it must be at least 1"),
     Row("7", {"cubeMathType": 4}, 161002, "cubeMathType 4 with gradOutput float16"),
     Row("7", {"cubeMathType": -1}, 161002, "cubeMathType -1 is outside 0 to 3; take cubeMathType 0, 1, 2 or 3"),
     Row("9", {"input": of(2, 8, 5)}, 161002, "gradOutput, input and weight have ranks [4, 3, 4], which must be equal"),
@@ -129,8 +129,10 @@ ROWS = (
     Row("12", {"weight": of(5, 8, 3, 3), "gradWeight": of(5, 8, 3, 3)}, 161002,
         "gradOutput's channels are 4, weight's first axis is 5; they must be equal"),
     Row("12", {"weight": of(4, 3, 3, 3), "gradWeight": of(4, 3, 3, 3)}, 161002,
-        "input has 8 channels, weight has 3 on its second axis"),
-    Row("12", {"groups": 2}, 161002, "weight has 8 on its second axis: that is 1 groups, groups is 2; they must be equal"),
+        "input has 8 channels, weight has 3 on its second axis, which does not divide them"),
+    Row("12", {"groups": 2}, 161002, "weight has 8 on its second axis: groups must be 1, it is 2"),
+    Row("13", {"gradOutput": of(2, 4, 5, 4)}, 161002, "the forward convolution gives (5, 5); the vendor's library finds it"),
+    Row("13", {"input": of(3, 8, 5, 5), "gradInput": of(3, 8, 5, 5)}, 161002, "gradOutput has batch 2, input has 3; they"),
 )  # fmt: skip
 
 
@@ -150,7 +152,7 @@ ROWS_OF_OTHER_CALLS = (
      "outputPadding is (0, 1, 0), it must be below stride (1, 1, 1) on every axis")),
     (turned, Row("12", {"input": of(2, 3, 5, 5), "gradInput": of(2, 3, 5, 5)}, 161002,
      "input's channels are 3, weight's first axis is 4; they must be equal")),
-    (turned, Row("12", {"groups": 2}, 161002, "gradOutput has 8 channels, weight has 8 on its second axis: that is 1")),
+    (turned, Row("12", {"groups": 2}, 161002, "gradOutput has 8 channels, weight has 8 on its second axis: groups")),
     (lambda: conv((1, 3, 5, 5), (1, 4, 5, 5), (3, 1, 3, 3), padding=1, groups=4),
      Row("12", {}, 161002, "gradOutput has 3 channels, which groups 4 must divide")),
     (lambda: conv((1, 6, 5, 5), (1, 4, 5, 5), (6, 1, 3, 3), padding=1, groups=4),
@@ -165,10 +167,11 @@ ROWS_OF_OTHER_CALLS = (
      Row("16", {"gradWeight": of(8, 4, 3, 3, 3, dtype=F32)}, 161002, "gradWeight in float32 with groups 2 in 3D takes")),
     (lambda: conv((1, 8, 5, 5, 5), (1, 8, 5, 5, 5), (8, 4, 3, 3, 3), F32, padding=1, groups=2),
      Row("16", {"cubeMathType": 2}, 161002, "no cubeMathType 2, got fp32, fp32 and fp32 and cubeMathType 2")),
-    (good, Row("17", {"gradOutput": of(2, 4, 5, 4)}, 561103,
-     "gradOutput has spatial sizes (5, 4), the forward convolution gives (5, 5)")),
-    (good, Row("17", {"dilation": ints(1, 4)}, 561103, "the kernel reaches over 9 elements on axis W, input with")),
-    (lambda: conv((1, 4, 4), (1, 4, 5), (4, 4, 3), padding=1), Row("17", {}, 561103, "gradOutput has spatial sizes (4,)")),
+    (lambda: conv((1, 2, 4, 4), (1, 2, 5, 5), (2, 2, 3, 3)), Row("13", {}, 161002,
+     "spatial sizes (4, 4), the forward convolution gives (3, 3); the vendor's library finds it in an")),
+    (volume, Row("13", {"input": of(2, 4, 5, 5, 5), "gradInput": of(2, 4, 5, 5, 5)}, 161002, "gradOutput has batch 1")),
+    (good, Row("13", {"dilation": ints(1, 4)}, 161002, "the kernel reaches over 9 elements on axis W, input with")),
+    (lambda: conv((1, 4, 4), (1, 4, 5), (4, 4, 3), padding=1), Row("13", {}, 161002, "gradOutput has spatial sizes (4,)")),
 )  # fmt: skip
 
 
@@ -359,7 +362,7 @@ RANGES = (
      "padding is (256, 0), every value must be from 0 to 255, 256 is not"),
     ("3D dilationD", {**CUBE, "x": (300, 3, 3), "k": (2, 1, 1), "dilation": (255, 1, 1)},
      {**CUBE, "x": (300, 3, 3), "k": (2, 1, 1), "dilation": (256, 1, 1)}, "dilation is (256, 1, 1)"),
-    ("groups", {"groups": 65535, "x": (1, 1)}, {"groups": 65536, "x": (1, 1)}, "groups is (65536,), every value must be"),
+    ("groups", {"groups": 65535, "x": (1, 1)}, {"groups": 65536, "x": (1, 1)}, "groups is 65536, it must be from 1 to"),
 )  # fmt: skip
 
 

@@ -67,10 +67,10 @@ def good(**changes):
 NC1HWC0 = FORMATS["NC1HWC0"]
 ROWS = (
     *(Row("1", {n: None}, 161001, f"{n} is null; it is required") for n in ("gradOut", "input", "mean", "rstd")),
-    Row("2", {"outputMask": None}, 161002, "outputMask is null; it must have 3 entries"),
-    Row("2", {"outputMask": mask(True)}, 161002, "outputMask has 1 entries; it must have 3"),
-    Row("2", {"outputMask": mask(True, True, True, True)}, 161002, "outputMask has 4 entries; it must have 3"),
-    *(Row("2", {n: None}, 161001, f"{n} is null; outputMask[{k}] asks for it") for k, n in enumerate(OUTPUTS)),
+    Row("2", {"outputMask": None}, 161001, "outputMask is null; it must have 3 entries (the documents say 161001, the"),
+    Row("2", {"outputMask": mask(True)}, 161001, "outputMask has 1 entries; it must have 3"),
+    Row("2", {"outputMask": mask(True, True, True, True)}, 161001, "4 entries; it must have 3 (the documents say 161001"),
+    *(Row("2", {n: None}, 161001, f"{n} is null; outputMask[{k}] asks for it (the doc") for k, n in enumerate(OUTPUTS)),
     Row("3", {"gradOut": blank((2, 6, 5), F64)}, 161002, "gradOut is fp64; on ascend910b3 it must be float16, bfloat16"),
     *(Row("4", {n: blank(good()[n].shape, F32)}, 161002, f"{n} is float32, gradOut is float16; they must be of one type")
       for n in TENSORS[1:]),
@@ -81,6 +81,8 @@ ROWS = (
     Row("5", {"group": 4}, 161002, "C is 6, group is 4; group must be at least 1 and divide C"),
     Row("5", {"N": -2, "HxW": -5}, 161002, "N is -2; it must be at least 0"),
     Row("6", {"gradOut": blank((1, 1, 1, 1, 1, 1, 2, 6, 5))}, 161002, "gradOut has rank 9; it must be from 0 to 8"),
+    *(Row("6", {n: blank((1,) * 7 + good()[n].shape[:1] + (1,))}, 161002, f"{n} has rank 9; it must be from 0 to 8")
+      for n in ("input", "mean", "rstd", "gamma", *OUTPUTS)),
     Row("6", {"gradOut": blank((2, 6, 4))}, 161002, "gradOut has 48 elements in shape (2, 6, 4); it must have N * C * HxW"),
     Row("6", {"input": blank((59,))}, 161002, "input has 59 elements in shape (59,); it must have N * C * HxW = 60"),
     Row("6", {"mean": blank((2, 2))}, 161002, "mean has 4 elements in shape (2, 2); it must have N * group = 6"),

@@ -27,7 +27,7 @@ from ..simulator.products import Product
 from .convolution_backward import OPERATOR as BACKWARD
 from .convolution_backward.call import Call, Ints, TensorView
 from .convolution_backward.checks import forward_sizes
-from .convolution_backward.geometry import geometry
+from .convolution_backward.geometry import as_patches, geometry
 from .convolution_backward.plan import Maker
 from .convolution_backward.plan import resolution as gradient_resolution
 from .convolution_backward.reference import correlated, gradients
@@ -43,7 +43,19 @@ from .words import listed
 
 NAME = "convolution"
 BIAS_TILE = 8192  # elements
-PARAMETERS = tuple(p for p in KNOBS if not p.name.startswith(("weight_", "combine", "launches")))
+TABLE_TYPES = ("float16", "float32")  # what the bias table takes (DOC Mmad)
+FEW_OUTPUTS = (
+    1 << 21
+)  # up to so many one launch less is more than what FP32 sums take on their way through memory
+PARAMETERS = (
+    *(p for p in KNOBS if not p.name.startswith(("weight_", "combine"))),
+    choice(
+        "bias",
+        "auto",
+        ("auto", "table", "vector", "none"),
+        "added by the Cube from its bias table, where it takes it, or by the Vector cores; none: there is no bias",
+    ),
+)
 OPTIONS = (
     integers("stride", None, None, "steps of the window; 1 unless given"),
     integers(
@@ -209,16 +221,41 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     assert element is not None
     stand_in = {"grad_output": x, "input": Shape(call.input.shape, element), "weight": tensors["weight"]}
     rest = {p.name: p.default for p in KNOBS}
-    given = {"grad_input": workshop.given["y"]} if "y" in workshop.given and bias is None else {}
-    maker = Maker(stand_in, call, {**rest, **knobs}, replace(workshop, given=given))
-    if bias is not None:
+    table = bias is not None and by_table(call, bias, knobs, workshop.product)
+    if table:
+        call = as_gradient(call_of(tensors, options), wanted)
+    direct = bias is None or table
+    given = {"grad_input": workshop.given["y"]} if "y" in workshop.given and direct else {}
+    maker = Maker(stand_in, call, {**rest, **knobs}, replace(workshop, given=given), bias if table else None)
+    if not direct:
         maker.written = ty.float32
     y = maker.grad_input()
-    steps, tiling = maker.steps, {p.name: maker.tiling[p.name] for p in PARAMETERS}
-    if bias is None:
+    how = {"bias": "none" if bias is None else "table" if table else "vector"}
+    steps, tiling = maker.steps, {p.name: {**maker.tiling, **how}[p.name] for p in PARAMETERS}
+    if direct:
         return Plan(steps, {"y": y}, tiling, maker.notes())
-    out = workshop.output("y", call.input.shape, element)
+    assert bias is not None
+    out = workshop.output("y", y.shape, element)
     return Plan((*steps, _bias_step(y, bias, out, workshop.product)), {"y": out}, tiling, maker.notes())
+
+
+def by_table(call: Call, bias: Tensor, knobs: Mapping[str, Any], product: Product) -> bool:
+    """Whether the bias of `as_gradient` goes through the table: what it takes, for sums each of which has a product."""
+    if knobs["bias"] in ("vector", "none") or product.core_model != "split" or not product.bt_bytes:
+        return False
+    g = geometry(call)
+    every = all(p.taps for a in g.axes for p in a.phases(not g.transposed))
+    assert call.input is not None
+    fits = dtype_name(bias) in TABLE_TYPES and every and knobs["strategy"] != "vendor"
+    fits = fits and not as_patches(g, knobs["taps"], True)
+    if knobs["bias"] != "table":
+        return fits and prod(call.input.shape) > FEW_OUTPUTS
+    if not fits:
+        raise refuse(
+            f"{NAME}: tiling bias=table takes a bias of {listed(TABLE_TYPES, 'or')}, taps for every position, no patches "
+            f"and not strategy=vendor; here the bias is {dtype_name(bias)}; take bias=vector or auto"
+        )
+    return True
 
 
 def _bias_step(y: Tensor, bias: Tensor, out: Tensor, product: Product) -> Step:

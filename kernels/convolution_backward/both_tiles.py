@@ -29,9 +29,9 @@ def both_gradients(
 ):
     """IMAGE, WEIGHT: what `image_windows` and `weight_tiles` take after their scalars, in order."""
     image_windows(
-        src_ptr, w_ptr, image_ptr, image_items, N, IMAGE[0], IMAGE[1], IMAGE[2], IMAGE[3], IMAGE[4], IMAGE[5], IMAGE[6],
-        IMAGE[7], IMAGE[8], IMAGE[9], IMAGE[10], IMAGE[11], IMAGE[12], IMAGE[13], IMAGE[14], IMAGE[15], IMAGE[16], IMAGE[17],
-        IMAGE[18], IMAGE[19],
+        src_ptr, w_ptr, image_ptr, image_ptr, image_items, N, IMAGE[0], IMAGE[1], IMAGE[2], IMAGE[3], IMAGE[4], IMAGE[5],
+        IMAGE[6], IMAGE[7], IMAGE[8], IMAGE[9], IMAGE[10], IMAGE[11], IMAGE[12], IMAGE[13], IMAGE[14], IMAGE[15],
+        IMAGE[16], IMAGE[17], IMAGE[18], IMAGE[19], False,
     )  # fmt: skip
     weight_tiles(
         narrow_ptr, wide_ptr, weight_ptr, image_items, weight_items, N, chunks, part, part_stride,

@@ -23,6 +23,7 @@ from .checks import paddings
 
 FRACTAL = 16
 LEAST_PATCHES = 96
+MOST_WINDOWS = 64  # taps up to which a window for each is faster than to fold patches (simulated: 4 to 64 by 1.03 to 9.6)
 
 
 class Phase(NamedTuple):
@@ -147,6 +148,13 @@ class Geometry:
             * self.wide_channels
             * self.taps
         )
+
+
+def as_patches(g: Geometry, asked: str, split: bool) -> bool:
+    """Whether patches are folded. asked: knob `taps`; split: whether one launch can do all but that (see `whole_tiles`)."""
+    if not g.patches or asked not in ("auto", "patch"):
+        return False
+    return asked == "patch" or g.taps > MOST_WINDOWS or (not split and g.wide_channels < FRACTAL)
 
 
 def geometry(call: Call) -> Geometry:

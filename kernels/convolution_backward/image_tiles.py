@@ -11,7 +11,7 @@ from __future__ import annotations
 from ... import simulator as sim
 from ...simulator import language as tl
 from .fractal_tiles import load_image, load_weight
-from .window_tiles import put_tile
+from .window_tiles import put_tile, sums_start
 
 
 @sim.jit
@@ -34,6 +34,7 @@ def image_tiles(
     src_ptr,
     w_ptr,
     out_ptr,
+    bias_ptr,
     items,
     N,
     SRC: tl.constexpr,
@@ -53,12 +54,13 @@ def image_tiles(
     BW: tl.constexpr,
     C0: tl.constexpr,
     WEIGHT_C0: tl.constexpr,
+    BIAS: tl.constexpr,
 ):
     """out = the product of src (N, *SRC, SRC_PITCH) and w (GROUPS, taps, ROWS, COLS).
 
     AXES: see `phase_taps`, for D, H, W. GATHER: rows of w are summed over and columns are channels of out, else the other
     way round. OUT_PITCH 0: out is (N, OUT_CHANNELS, *OUT), else rows of that many channels. A tile: BM channels of BN
-    images with BH x BW positions of one phase.
+    images with BH x BW positions of one phase. BIAS: sums start from bias (OUT_CHANNELS,), which asks for OUT_PITCH.
     """
     M: tl.constexpr = COLS if GATHER else ROWS
     K: tl.constexpr = ROWS if GATHER else COLS
@@ -92,11 +94,8 @@ def image_tiles(
             jh, th, oh = 0, AXES[1][0], -AXES[1][3]
             jw, tw, ow = 0, AXES[2][0], -AXES[2][3]
             sd, sh, sw = d * AXES[0][1], h * AXES[1][1], w * AXES[2][1]
-        acc = (
-            tl.zeros((BN * BH * BW, BM), tl.float32)
-            if OUT_PITCH
-            else tl.zeros((BM, BN * BH * BW), tl.float32)
-        )
+        c = group * M + m + tl.arange(0, BM)
+        acc = sums_start(bias_ptr, c, OUT_CHANNELS, BM, BN * BH * BW, OUT_PITCH > 0, BIAS)
         for turn in range(td * th * tw * k_blocks):
             step = (turn + tl.program_id(0)) % (td * th * tw * k_blocks)
             tap = step // k_blocks
@@ -123,7 +122,6 @@ def image_tiles(
                 acc += tl.dot(tl.reshape(b, (BN * BH * BW, BK)), tl.trans(a))
             else:
                 acc += tl.dot(a, tl.trans(tl.reshape(b, (BN * BH * BW, BK))))
-        c = group * M + m + tl.arange(0, BM)
         alive = (m + tl.arange(0, BM) < M) if OUT_PITCH else (c < OUT_CHANNELS) & (m + tl.arange(0, BM) < M)
         put_tile(
             out_ptr, acc, N, n, d * PD + pd, h * PH + ph, w * PW + pw, c, alive, OUT, OUT_CHANNELS, OUT_PITCH

@@ -19,7 +19,7 @@ from ..operator import Plan, Step, Tensor, Tensors, Workshop, dtype_of
 from .both_tiles import joined
 from .call import INPUTS, RESULTS, Call, call_of
 from .checks import is_empty
-from .geometry import Axis, Geometry, Merging, geometry, merge_groups
+from .geometry import Axis, Geometry, Merging, as_patches, geometry, merge_groups
 from .image_tiles import image_tiles
 from .layout_tiles import blocks_step, clear_step, patches_step, rows_step, stuff_step
 from .preparation import Preparation, bias_cut
@@ -73,14 +73,23 @@ def _empty(call: Call, workshop: Workshop, knobs: Mapping[str, Any]) -> Plan:
 class Maker:
     """Collects the launches of a call; images and weights that two products need are converted once."""
 
-    def __init__(self, tensors: Tensors, call: Call, knobs: Mapping[str, Any], workshop: Workshop) -> None:
+    def __init__(
+        self,
+        tensors: Tensors,
+        call: Call,
+        knobs: Mapping[str, Any],
+        workshop: Workshop,
+        bias: Tensor | None = None,
+    ) -> None:
+        """bias: what the sums of grad_input start from, by the bias table; for the forward."""
+        self.bias = bias
         self.tensors, self.call, self.workshop = tensors, call, workshop
         self.product = workshop.product
         self.found = resolution(tensors, self.product, current_device().cube_math_type)
         self.compute = _type(self.found.compute)
         self.unfolded: Geometry = geometry(call)
         self.vendor = knobs["strategy"] == "vendor"
-        self.patches = self.unfolded.patches and knobs["taps"] in ("auto", "patch")
+        self.patches = as_patches(self.unfolded, knobs["taps"], self.product.core_model == "split")
         self.g: Geometry = self.unfolded.folded() if self.patches else self.unfolded
         self.merging: Merging = merge_groups(self.g, 32 // self.compute.itemsize, knobs["merged_groups"])
         operand, size = self.found.operand, self.compute.itemsize
@@ -89,7 +98,9 @@ class Maker:
         self.seen = stuffed(self.g) if self.stuffed else self.g
         if self.vendor:
             knobs = vendor_knobs(self.seen, self.merging, knobs, self.product, size)
-        self.chosen = choose(self.g, self.merging, knobs, self.product, operand, size, self.seen)
+        self.chosen = choose(
+            self.g, self.merging, knobs, self.product, operand, size, self.seen, bias is not None
+        )
         self.tiling = self.chosen.knobs
         if self.patches:
             self.tiling["taps"] = "patch"
@@ -117,8 +128,13 @@ class Maker:
 
     @property
     def is_whole(self) -> bool:
-        """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that can meet."""
-        asked = self.tiling["launches"] == "whole" and self.product.core_model == "split"
+        """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that can meet.
+
+        The compiler of a kernel whose cores meet leaves rows for the bias table to the Vector cores (see `Homes`).
+        """
+        asked = (
+            self.tiling["launches"] == "whole" and self.product.core_model == "split" and self.bias is None
+        )
         windows = not self.call.wants[0] or self.tiling["taps"] == "window"
         return asked and windows and bool(self.first.numbers and self.products) and not self.before
 
@@ -215,7 +231,7 @@ class Maker:
         )
         if self.stuffed:
             source = self.with_zeros(source)
-        apart = self.unfolded.strided_gather or self.vendor
+        apart = self.unfolded.strided_gather or self.vendor or self.bias is not None
         shape = (g.batch, *sizes, pitch) if apart else (g.batch, channels, *sizes)
         out = self.workshop.output("grad_input", view.shape, wanted)
         direct = not apart and written == wanted
@@ -255,9 +271,10 @@ class Maker:
         strides = tuple(a.stride for a in g.axes)
         phases = tuple(a.phases(gather) for a in g.axes)
         bn, bh, bw = self.chosen.image
-        items = Image.of(g, m).tiles(t["block_m"], self.chosen.image)
+        items = Image.of(g, m, self.bias is not None).tiles(t["block_m"], self.chosen.image)
         arguments: dict[str, Any] = {
             **{"src_ptr": source, "w_ptr": blocks, "out_ptr": out, "N": g.batch},
+            **{"bias_ptr": out if self.bias is None else self.bias, "BIAS": self.bias is not None},
             **{
                 "SRC": g.narrow_sizes if gather else g.wide_sizes,
                 "SRC_PITCH": m.narrow_pitch if gather else m.wide_pitch,

@@ -103,16 +103,18 @@ class Image:
     channels: int
     depth: int
     groups: int
+    rows: bool = False
 
     @classmethod
-    def of(cls, g: Geometry, m: Merging) -> Image:
+    def of(cls, g: Geometry, m: Merging, rows: bool = False) -> Image:
+        """rows: it is stored as rows of channels first, whatever its phases are."""
         channels, depth = (m.narrow, m.wide) if g.transposed else (m.wide, m.narrow)
-        return cls(g, channels, depth, m.count)
+        return cls(g, channels, depth, m.count, rows)
 
     @property
     def turned(self) -> bool:
-        """Whether grad_input is stored as rows of channels first: its phases lie apart in memory."""
-        return self.geometry.strided_gather
+        """Whether grad_input is stored as rows of channels first: its phases lie apart in memory, or it has a bias."""
+        return self.geometry.strided_gather or self.rows
 
     @cached_property
     def phases(self) -> tuple[tuple[Phase, ...], ...]:

@@ -103,10 +103,12 @@ def choose(
     operand: str,
     itemsize: int,
     seen: Geometry | None = None,
+    rows: bool = False,
 ) -> Tiling:
     """Every knob: as given, or by the rules here, cut to what the shapes allow.
 
-    operand: what the Cube multiplies. seen: the geometry of grad_input if it is not that of grad_weight.
+    operand: what the Cube multiplies. seen: the geometry of grad_input if it is not that of grad_weight. rows: grad_input is
+    stored as rows of channels first.
     """
     base = tuple(knobs[f"base_{axis}"] for axis in "mnk")
     if any(base) and not all(base):
@@ -115,7 +117,7 @@ def choose(
     if out["accumulate"] == "auto":
         out["accumulate"] = "exact" if 2 * g.products() <= EXACT_PRODUCTS else "blas"
     rates = Rates(product, operand, itemsize, out["cores"])
-    image = Image.of(seen or g, m)
+    image = Image.of(seen or g, m, rows)
     cycles, tile = choose_image(image, out, rates)
     step = choose_weight(Weights(g, m), out, rates)
     items = image.tiles(out["block_m"], tile) if out["launches"] != "apart" else 0

@@ -47,7 +47,7 @@ def weight_tiles(
     AXES: taps, stride, dilation, padding before, for D, H, W. chunks: of BN images x BH x BW positions, `part` of them are
     summed by one item; items: parts x groups x rows of taps x blocks of BA rows x blocks of BB columns. C0: as for
     `load_image`. done: items of other work before this in the same launch. Tiles of one part go round its chunks from
-    different ones on, see `phase_sum`.
+    different ones on, those of cores that work at the same time as far apart as can be, see `phase_sum`.
     """
     KH: tl.constexpr = AXES[1][0]
     KW: tl.constexpr = AXES[2][0]
@@ -66,7 +66,7 @@ def weight_tiles(
         ca, cb = a_first + tl.arange(0, BA), b_first + tl.arange(0, BB)
         sums = (tl.zeros((BA, BB), tl.float32),) * KW
         first, length = split * part, tl.minimum(part, chunks - split * part)
-        start = item % of_split * length // of_split
+        start = item % of_split * tl.maximum(1, length // tl.minimum(of_split, tl.num_programs(0))) % length
         for turn in range(0, length):
             chunk = first + (turn + start) % length
             w = chunk % across * BW

@@ -107,9 +107,9 @@ def whole(
         sum_partials(parts_ptr, bias_ptr, BIAS_SUM[0], BIAS_SUM[1], BIAS_SUM[2])
     if IMAGE:
         image_windows(
-            first_out, weight_out, image_ptr, image_items, N, IMAGE[0], IMAGE[1], IMAGE[2], IMAGE[3], IMAGE[4], IMAGE[5],
-            IMAGE[6], IMAGE[7], IMAGE[8], IMAGE[9], IMAGE[10], IMAGE[11], IMAGE[12], IMAGE[13], IMAGE[14], IMAGE[15],
-            IMAGE[16], IMAGE[17], IMAGE[18], IMAGE[19],
+            first_out, weight_out, image_ptr, image_ptr, image_items, N, IMAGE[0], IMAGE[1], IMAGE[2], IMAGE[3], IMAGE[4],
+            IMAGE[5], IMAGE[6], IMAGE[7], IMAGE[8], IMAGE[9], IMAGE[10], IMAGE[11], IMAGE[12], IMAGE[13], IMAGE[14],
+            IMAGE[15], IMAGE[16], IMAGE[17], IMAGE[18], IMAGE[19], False,
         )  # fmt: skip
     if GRAD_WEIGHT:
         al.sync_block_wait("vector", "cube", 2)
@@ -123,7 +123,17 @@ def whole(
         )  # fmt: skip
     if BACK:
         al.sync_block_all("all", 4)
-        from_rows(sums_ptr, turned_ptr, BACK[0], BACK[1], BACK[2], BACK[3], BACK[4], BACK[5], True)
+        from_rows(
+            sums_ptr,
+            turned_ptr,
+            BACK[0],
+            BACK[1],
+            BACK[2],
+            BACK[3],
+            BACK[4],
+            BACK[5],
+            True,
+        )
 
 
 def whole_step(

@@ -14,7 +14,29 @@ from .fractal_tiles import load_image, load_weight
 
 
 @sim.jit
+def sums_start(
+    bias_ptr,
+    c,
+    CHANNELS: tl.constexpr,
+    BM: tl.constexpr,
+    POSITIONS: tl.constexpr,
+    TURNED: tl.constexpr,
+    BIAS: tl.constexpr,
+):
+    """What sums of BM channels c start from: zeros, or for each position (the rows; TURNED) the bias, by the bias table."""
+    if BIAS:
+        row = tl.load(bias_ptr + c, mask=c < CHANNELS, other=0.0).to(tl.float32)
+        start = tl.broadcast_to(row[None, :], (POSITIONS, BM))
+    elif TURNED:
+        start = tl.zeros((POSITIONS, BM), tl.float32)
+    else:
+        start = tl.zeros((BM, POSITIONS), tl.float32)
+    return start
+
+
+@sim.jit
 def phase_sum(
+    acc,
     src_ptr,
     w_ptr,
     N,
@@ -42,7 +64,8 @@ def phase_sum(
     WEIGHT_C0: tl.constexpr,
     TURNED: tl.constexpr,
 ):
-    """(BM, BN * BH * BW) fp32: channels cm of images n at one phase of positions from (d, h, w) on; TURNED: the other way.
+    """acc and (BM, BN * BH * BW) fp32: channels cm of images n at one phase of positions from (d, h, w) on; TURNED: the
+    other way.
 
     Sums go round from step `start` on: cores that start apart do not read the same weights at the same time, which L2 serves
     to one after the other.
@@ -62,7 +85,6 @@ def phase_sum(
         + down * TAPS[2]
         + (TW[4] + tl.arange(0, TW[1]) * TW[5])[None, :]
     )
-    acc = tl.zeros((BN * BH * BW, BM), tl.float32) if TURNED else tl.zeros((BM, BN * BH * BW), tl.float32)
     for turn in range(TD[1] * k_blocks):
         step = (turn + start) % (TD[1] * k_blocks)
         first, plane = step % k_blocks * BK, step // k_blocks
@@ -127,6 +149,7 @@ def image_windows(
     src_ptr,
     w_ptr,
     out_ptr,
+    bias_ptr,
     items,
     N,
     SRC: tl.constexpr,
@@ -149,6 +172,7 @@ def image_windows(
     BW: tl.constexpr,
     C0: tl.constexpr,
     WEIGHT_C0: tl.constexpr,
+    BIAS: tl.constexpr,
 ):
     """As `image_tiles`. PHASES: for each phase, for D, H, W (position, taps, place of the first, distance, first tap, step).
 
@@ -169,8 +193,9 @@ def image_windows(
         c = group * M + cm
         alive = (cm < M) if OUT_PITCH else (c < OUT_CHANNELS) & (cm < M)
         for phase in tl.static_range(len(PHASES)):
+            start = sums_start(bias_ptr, c, OUT_CHANNELS, BM, BN * BH * BW, OUT_PITCH > 0, BIAS)
             acc = phase_sum(
-                src_ptr, w_ptr, N, n, d, h, w, group, cm, tl.program_id(0),
+                start, src_ptr, w_ptr, N, n, d, h, w, group, cm, tl.program_id(0),
                 PHASES[phase], SRC, SRC_PITCH, TAPS, STEPS, GATHER, ROWS, COLS, BM, BK, BN, BH, BW, C0, WEIGHT_C0,
                 OUT_PITCH > 0,
             )  # fmt: skip

@@ -34,6 +34,7 @@ from .plan import Way
 from .recorder import Recorder
 from .rotation import Rotation, Slots
 from .series import Series, Source, Unrolled, take
+from .shared_turns import TurnsRecorder, is_shared
 from .slots import Slot
 from .stretches import Stretches, even, of_trips
 from .turn_state import PRODUCTS, Flush, LeftOver, State
@@ -173,8 +174,12 @@ class Turns(Lowering):
     def _may_be_alike(self, op: Op) -> bool:
         if op.id not in self.asked:
             self.asked.add(op.id)
-            apart = self.exchange is not None or type(self.recorder) not in (Recorder, Series)
-            if apart or any(o.kind in ONE_BY_ONE for o in walk(op.regions[0])):
+            apart = self.exchange is not None or type(self.recorder) not in (Recorder, Series, TurnsRecorder)
+            if (
+                apart
+                or is_shared(op)
+                or any(o.kind in ONE_BY_ONE or is_shared(o) for o in walk(op.regions[0]))
+            ):
                 self.alone.add(op.id)
         return op.id not in self.alone
 
@@ -207,6 +212,7 @@ class Turns(Lowering):
                 self.left_over.check(self.current)  # type: ignore[union-attr]
                 if not inside and series.records * turns.turns > RECORDS:
                     raise NotAlikeError
+            _check_pipes(outer, series)
             before.check(self, op, fresh)
             found = before.repeat(self, series, turns, not inside)
         except BaseException:
@@ -455,6 +461,12 @@ def _limits(v: Value | None) -> tuple[int, int]:
     assert isinstance(v.dtype, DType)
     low, high = ty.limits(v.dtype)
     return max(low, -EXACT), min(high, EXACT)
+
+
+def _check_pipes(recorder: Recorder, series: Series) -> None:
+    """Where two Vector cores share turns, what a Vector core does is put in its place record by record."""
+    if isinstance(recorder, TurnsRecorder) and any(t.pipe in recorder.pair.own for t in series.templates):
+        raise NotAlikeError
 
 
 def _check_form(x: Any) -> None:

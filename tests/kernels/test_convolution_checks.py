@@ -254,6 +254,8 @@ def test_time_only_needs_no_data():
     x, w = shape((2, 16, 8, 8), "float16"), shape((16, 16, 3, 3), "float16")
     result = convolution_backward(x, x, w, padding=1, values=False)
     assert result.outputs == {}
+    assert [x.kernel for x in result.launches] == ["whole"]
+    result = convolution_backward(x, x, w, padding=1, values=False, tiling={"launches": "joint"})
     assert {"prepare", "both_gradients", "sum_partials"} <= {x.kernel for x in result.launches}
 
 

@@ -1,4 +1,3 @@
-# mypy: disable-error-code="no-untyped-def"
 """Forward convolution in 1D, 2D and 3D, plain or transposed (aclnnConvolution): what convolution_backward takes.
 
     y[n, co, o] = bias[co] + sum over ci of its group and taps j of  x[n, ci, o*stride + j*dilation - padding] w[co, ci, j]
@@ -11,51 +10,32 @@ are rounded once after it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from .. import simulator as sim
-from ..simulator import language as tl
 from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.execution.memory import Shape
-from ..simulator.frontend import types as ty
-from ..simulator.precision.cube_math import Resolution, cube_inputs_of
+from ..simulator.precision.cube_math import cube_inputs_of
 from ..simulator.products import Product
 from .convolution_backward import OPERATOR as BACKWARD
-from .convolution_backward.call import Call, Ints, TensorView
+from .convolution_backward.call import Call, Ints
 from .convolution_backward.checks import forward_sizes
-from .convolution_backward.geometry import as_patches, geometry
-from .convolution_backward.plan import Maker
-from .convolution_backward.plan import resolution as gradient_resolution
+from .convolution_backward.geometry import geometry
 from .convolution_backward.reference import correlated, gradients
-from .convolution_backward.tiling import PARAMETERS as KNOBS
+from .convolution_launches import NAME, PARAMETERS, as_gradient, call_of, out_channels, plan, resolution
+from .convolution_space import bound_us, explored, fits
 from .draw import Draw
 from .flags import flag
-from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Tensors, Workshop, dims, dtype_name
+from .operator import Arrays, Case, Operator, Sizes, Tensor, Tensors, dims, dtype_name
 from .parallel import float64
 from .parameter import choice, integer, integers
 from .refusing import check_dtype, check_same_dtype, refuse
 from .running import OpResult, run_op
 from .words import listed
 
-NAME = "convolution"
-BIAS_TILE = 8192  # elements
-TABLE_TYPES = ("float16", "float32")  # what the bias table takes (DOC Mmad)
-FEW_OUTPUTS = (
-    1 << 21
-)  # up to so many one launch less is more than what FP32 sums take on their way through memory
-PARAMETERS = (
-    *(p for p in KNOBS if not p.name.startswith(("weight_", "combine"))),
-    choice(
-        "bias",
-        "auto",
-        ("auto", "table", "vector", "none"),
-        "added by the Cube from its bias table, where it takes it, or by the Vector cores; none: there is no bias",
-    ),
-)
 OPTIONS = (
     integers("stride", None, None, "steps of the window; 1 unless given"),
     integers(
@@ -66,21 +46,6 @@ OPTIONS = (
     integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
     integer("groups", 1, 1, None, "groups of channels"),
 )
-
-
-@sim.jit
-def add_bias(y_ptr, bias_ptr, out_ptr, items, C, P, BC: tl.constexpr, BP: tl.constexpr):
-    """out (N, C, P) = y (N, C, P) fp32 + bias (C,), in the type of out; tiles of BC channels and BP positions."""
-    across, down = tl.cdiv(P, BP), tl.cdiv(C, BC)
-    for item in range(tl.program_id(0), items, tl.num_programs(0)):
-        n = item // (across * down)
-        c = item // across % down * BC + tl.arange(0, BC)
-        p = item % across * BP + tl.arange(0, BP)
-        inside = (c < C)[:, None] & (p < P)[None, :]
-        at = n * C * P + c[:, None] * P + p[None, :]
-        bias = tl.load(bias_ptr + c, mask=c < C, other=0.0).to(tl.float32)
-        y = tl.load(y_ptr + at, mask=inside, other=0.0) + bias[:, None]
-        tl.store(out_ptr + at, y.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
@@ -98,23 +63,6 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     if "bias" in shapes:
         found["bias"] = numbers.normal("bias", shapes["bias"], scale=0.1)
     return found
-
-
-# -- the call --------------------------------------------------------------------------------------------------------
-
-
-def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
-    """The forward as a call with the output y in the place of grad_output; attributes left out change nothing."""
-    x, w = (TensorView(tuple(tensors[n].shape), dtype_name(tensors[n])) for n in ("input", "weight"))
-    rank = len(x.shape) - 2
-    given = {n: options[n] for n in ("stride", "padding", "dilation", "output_padding")}
-    values: dict[str, Any] = {
-        n: tuple(v) if v is not None else ((1,) if n in ("stride", "dilation") else (0,)) * rank
-        for n, v in given.items()
-    }
-    transposed = options["transposed"] == "true"
-    mask = (True, False, False)
-    return Call(None, x, w, output_mask=mask, transposed=transposed, groups=options["groups"], **values)
 
 
 def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
@@ -192,90 +140,6 @@ def _check_channels(call: Call, bias: Tensor | None) -> None:
         raise refuse(f"{NAME}: bias has shape {tuple(bias.shape)}; it must be ({out_channels(call)},)")
 
 
-def out_channels(call: Call) -> int:
-    assert call.weight is not None
-    return call.weight.shape[1] * call.groups if call.transposed else call.weight.shape[0]
-
-
-def out_shape(call: Call) -> Ints:
-    assert call.input is not None
-    return (call.input.shape[0], out_channels(call), *forward_sizes(call))
-
-
-def as_gradient(call: Call, dtype: str) -> Call:
-    """The call of convolution_backward whose grad_input is y: x stands for grad_output, and plain for transposed."""
-    y = TensorView(out_shape(call), dtype)
-    return replace(call, grad_output=call.input, input=y, grad_input=y, transposed=not call.transposed)
-
-
-# -- launches --------------------------------------------------------------------------------------------------------
-
-
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
-    """The launches of grad_input of the other convolution; the bias after them."""
-    x, bias = tensors["input"], tensors.get("bias")
-    wanted = dtype_name(x)
-    call = as_gradient(call_of(tensors, options), wanted if bias is None else "float32")
-    assert call.input is not None
-    element = ty.from_name(wanted)
-    assert element is not None
-    stand_in = {"grad_output": x, "input": Shape(call.input.shape, element), "weight": tensors["weight"]}
-    rest = {p.name: p.default for p in KNOBS}
-    table = bias is not None and by_table(call, bias, knobs, workshop.product)
-    if table:
-        call = as_gradient(call_of(tensors, options), wanted)
-    direct = bias is None or table
-    given = {"grad_input": workshop.given["y"]} if "y" in workshop.given and direct else {}
-    maker = Maker(stand_in, call, {**rest, **knobs}, replace(workshop, given=given), bias if table else None)
-    if not direct:
-        maker.written = ty.float32
-    y = maker.grad_input()
-    how = {"bias": "none" if bias is None else "table" if table else "vector"}
-    steps, tiling = maker.steps, {p.name: {**maker.tiling, **how}[p.name] for p in PARAMETERS}
-    if direct:
-        return Plan(steps, {"y": y}, tiling, maker.notes())
-    assert bias is not None
-    out = workshop.output("y", y.shape, element)
-    return Plan((*steps, _bias_step(y, bias, out, workshop.product)), {"y": out}, tiling, maker.notes())
-
-
-def by_table(call: Call, bias: Tensor, knobs: Mapping[str, Any], product: Product) -> bool:
-    """Whether the bias of `as_gradient` goes through the table: what it takes, for sums each of which has a product."""
-    if knobs["bias"] in ("vector", "none") or product.core_model != "split" or not product.bt_bytes:
-        return False
-    g = geometry(call)
-    every = all(p.taps for a in g.axes for p in a.phases(not g.transposed))
-    assert call.input is not None
-    fits = dtype_name(bias) in TABLE_TYPES and every and knobs["strategy"] != "vendor"
-    fits = fits and not as_patches(g, knobs["taps"], True)
-    if knobs["bias"] != "table":
-        return fits and prod(call.input.shape) > FEW_OUTPUTS
-    if not fits:
-        raise refuse(
-            f"{NAME}: tiling bias=table takes a bias of {listed(TABLE_TYPES, 'or')}, taps for every position, no patches "
-            f"and not strategy=vendor; here the bias is {dtype_name(bias)}; take bias=vector or auto"
-        )
-    return True
-
-
-def _bias_step(y: Tensor, bias: Tensor, out: Tensor, product: Product) -> Step:
-    batch, channels, positions = y.shape[0], y.shape[1], prod(y.shape[2:])
-    bp = min(positions, BIAS_TILE)
-    bc = min(channels, max(1, BIAS_TILE // bp))
-    items = batch * -(-channels // bc) * -(-positions // bp)
-    arguments = {
-        **{"y_ptr": y, "bias_ptr": bias, "out_ptr": out, "items": items, "C": channels, "P": positions},
-        **{"BC": bc, "BP": bp, "multibuffer": 2},
-    }
-    return Step(add_bias, min(product.vector_cores, items), arguments)
-
-
-def resolution(tensors: Tensors, product: Product, mode: str) -> Resolution:
-    """As for the gradients of a convolution of these types."""
-    x, w = tensors["input"], tensors["weight"]
-    return gradient_resolution({"grad_output": x, "input": x, "weight": w}, product, mode)
-
-
 def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     """y in float64."""
     call = as_gradient(call_of(inputs, options), "float32")
@@ -330,6 +194,9 @@ OPERATOR = Operator(
     resolve=resolution,
     order_knobs=("accumulate",),
     scaled="input",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
 )
 
 

@@ -15,6 +15,7 @@ all, what the Vector units do before and after counts as spread evenly over them
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,9 +28,9 @@ from ...simulator.timing.machine import launch_overhead_us, wire
 from ..launching import timed_once
 from ..matmul_bound import store_cycles
 from ..matmul_loads import row_cycles
-from ..operator import Tensors, Workshop
+from ..operator import Step, Tensors, Workshop
 from .both_tiles import both_gradients
-from .call import call_of
+from .call import Call, call_of
 from .image_tiles import image_tiles
 from .plan import Maker, made
 from .tile_costs import Image, Rates, Weights, dealt
@@ -49,6 +50,7 @@ SETTINGS = (
     "taps",
     "image_layout",
     "filter_layout",
+    "bias",
 )  # what decides geometry and cuts
 IMAGE = ("taps", "block_m", "block_p", "block_k", "buffers", "cores")
 WEIGHT = ("weight_m", "weight_n", "weight_p", "buffers", "cores")
@@ -60,22 +62,48 @@ AROUND = (
     "combine",
     "image_layout",
     "filter_layout",
+    "bias",
 )  # of launches before and after the products
 PRODUCTS = (image_tiles, image_windows, weight_tiles, both_gradients, whole)
 FIRST_JOBS = ("FIRST", "WEIGHT", "ZERO")  # that the products of one launch for all wait for
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is bounded: a call; what makes it with knobs, before anything is made; and with all launches that it takes."""
+
+    call: Call
+    begun: Callable[[Mapping[str, Any]], Maker]
+    made: Callable[[Mapping[str, Any]], tuple[Maker, Sequence[Step]]]
+
+
+def subject(tensors: Tensors, options: Mapping[str, Any], product: Product) -> Subject:
+    """The gradients."""
+    call, workshop = call_of(tensors, options), Workshop(product, False)
+
+    def all_made(knobs: Mapping[str, Any]) -> tuple[Maker, Sequence[Step]]:
+        maker = made(tensors, options, knobs, workshop)
+        return maker, maker.steps
+
+    return Subject(call, lambda knobs: Maker(tensors, call, knobs, workshop), all_made)
 
 
 def bound_us(
     tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
 ) -> np.ndarray:
     """Least time in us of each point, all launches of it."""
+    return bounds_of(lambda: subject(tensors, options, product), product, mode, points)
+
+
+def bounds_of(of: Callable[[], Subject], product: Product, mode: str, points: Columns) -> np.ndarray:
+    """The same of a subject, which is made on that device."""
     points_ = Points(points)
     out = np.zeros(points_.count)
     with device(product, values=False, timeline=0, cube_math_type=mode):
         for rows, setting in points_.alike(SETTINGS):
             some = points_.take(rows)
             try:
-                bounds = Bounds(tensors, product, options, setting, some)
+                bounds = Bounds(of(), product, setting, some)
                 out[rows] = bounds.products() + bounds.around()
             except AscendtileError:  # base tiles that the Cube does not take: refused when they are tried
                 continue
@@ -88,7 +116,7 @@ class Points:
     def __init__(self, points: Columns) -> None:
         self.count = len(next(iter(points.values())))
         usual = {p.name: np.full(self.count, p.default, object) for p in PARAMETERS}
-        self.of = {**usual, **points}
+        self.of = {**usual, "bias": np.full(self.count, "auto", object), **points}
 
     def take(self, rows: np.ndarray) -> Points:
         return Points({n: x[rows] for n, x in self.of.items()})
@@ -112,16 +140,14 @@ class Bounds:
 
     def __init__(
         self,
-        tensors: Tensors,
+        subject: Subject,
         product: Product,
-        options: Mapping[str, Any],
         setting: Mapping[str, Any],
         points: Points,
     ) -> None:
-        self.tensors, self.product, self.options, self.points = tensors, product, options, points
-        self.call, self.workshop = call_of(tensors, options), Workshop(product, False)
+        self.subject, self.call, self.product, self.points = subject, subject.call, product, points
         self.knobs = {p.name: p.default for p in PARAMETERS} | dict(setting)
-        self.maker = Maker(tensors, self.call, self.knobs, self.workshop)
+        self.maker = subject.begun(self.knobs)
         self.vendor, most = setting["strategy"] == "vendor", product.cube_cores
         self.machine = wire(product, True, False).machine
         self.rate = max(self.machine.channels[c].port_bytes_per_cycle for c in (3, 4))
@@ -150,7 +176,7 @@ class Bounds:
 
     def _image(self, knobs: dict[str, Any]) -> Work:
         rates, products = self._tools(knobs)
-        image = Image.of(self.maker.seen, self.maker.merging)
+        image = Image.of(self.maker.seen, self.maker.merging, self.maker.bias is not None)
         guess, tile = choose_image(image, knobs, rates)
         if self.maker.patches:
             knobs["taps"] = "patch"
@@ -243,6 +269,8 @@ class Bounds:
         layouts = bool(m.c0) and (not wants[0] or bool(m.weight_c0))
         if self.vendor or not layouts or not any(wants[:2]) or self.product.core_model != "split":
             return np.zeros(self.points.count, bool)
+        if m.bias is not None:
+            return np.zeros(self.points.count, bool)
         windows = ~self.image["reload"] if wants[0] else np.ones(self.points.count, bool)
         return np.asarray((self.points.of["launches"] == "whole") & windows)
 
@@ -261,9 +289,9 @@ class Bounds:
                 else {"launches": "joint"}
             )
             given = {**self.knobs, **knobs, **how, "weight_parts": None if self.vendor else parts}
-            maker = made(self.tensors, self.options, given, self.workshop)
             try:
-                found = timed_once([s for s in maker.steps if s.kernel not in PRODUCTS])
+                maker, steps = self.subject.made(given)
+                found = timed_once([s for s in steps if s.kernel not in PRODUCTS])
                 out[rows] = sum(x.time_us for x in found) + (self._inside_us(maker, rows) if one else 0.0)
             except AscendtileError:  # does not fit, and is refused when it is tried
                 continue

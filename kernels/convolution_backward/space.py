@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
@@ -15,11 +15,9 @@ from ...simulator.device import device
 from ...simulator.errors import AscendtileError
 from ...simulator.products import Product
 from ..layout import up
-from ..operator import Tensors, Workshop
-from .bound import SETTINGS, Bounds, Columns, Points
-from .call import call_of
+from ..operator import Tensors
+from .bound import SETTINGS, Bounds, Columns, Points, Subject, subject
 from .geometry import FRACTAL
-from .plan import Maker
 from .tile_costs import Image, position_tile
 from .tiling import PARAMETERS, has_windows
 
@@ -30,10 +28,14 @@ DEPTHS = (16, 32, 64, 128)
 
 def explored(tensors: Tensors, product: Product, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Axes: how taps are met, tiles of both gradients, one launch or two. The operator's own choice is among them."""
-    call = call_of(tensors, options)
-    maker = Maker(tensors, call, {p.name: p.default for p in PARAMETERS}, Workshop(product, False))
+    return axes_of(subject(tensors, options, product))
+
+
+def axes_of(what: Subject) -> dict[str, tuple[Any, ...]]:
+    """The same of anything that is made by these kernels."""
+    call, maker = what.call, what.begun({**{p.name: p.default for p in PARAMETERS}, "bias": "auto"})
     g, m, own = maker.g, maker.merging, maker.tiling
-    image = Image.of(g, m)
+    image = Image.of(g, m, maker.bias is not None)
     axes: dict[str, tuple[Any, ...]] = {}
     if call.wants[0]:
         if has_windows(g) and not maker.patches:
@@ -56,8 +58,16 @@ def fits(
     tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: sums in L0C, and one copy of what is loaded in L1."""
+    return rules_of(lambda: subject(tensors, options, product), product, mode, points)
+
+
+def rules_of(
+    of: Callable[[], Subject], product: Product, mode: str, points: Columns
+) -> dict[str, np.ndarray]:
+    """The same of a subject, which is made on that device."""
     columns = Points(points)
-    wants = call_of(tensors, options).wants
+    with device(product, values=False, cube_math_type=mode):
+        wants = of().call.wants
     rules: dict[str, np.ndarray] = {}
     for name, wanted in (("grad_input", wants[0]), ("grad_weight", wants[1])):
         if wanted:
@@ -67,7 +77,7 @@ def fits(
     with device(product, values=False, cube_math_type=mode):
         for rows, setting in columns.alike(SETTINGS):
             some = columns.take(rows)
-            found = _bounds(tensors, product, options, setting, some)
+            found = _bounds(of, product, setting, some)
             if found is None:
                 continue
             for name, work in (("grad_input", found.image), ("grad_weight", found.weight)):
@@ -78,13 +88,13 @@ def fits(
 
 
 def _bounds(
-    tensors: Tensors, product: Product, options: Mapping[str, Any], setting: Mapping[str, Any], points: Points
+    of: Callable[[], Subject], product: Product, setting: Mapping[str, Any], points: Points
 ) -> Bounds | None:
     """The work of these points; None where the vendor's rules say it, or the Cube does not take the base tiles."""
     if setting["strategy"] == "vendor":
         return None
     try:
-        return Bounds(tensors, product, options, setting, points)
+        return Bounds(of(), product, setting, points)
     except AscendtileError:
         return None
 

@@ -66,7 +66,8 @@ def weight_tiles(
         ca, cb = a_first + tl.arange(0, BA), b_first + tl.arange(0, BB)
         sums = (tl.zeros((BA, BB), tl.float32),) * KW
         first, length = split * part, tl.minimum(part, chunks - split * part)
-        start = item % of_split * tl.maximum(1, length // tl.minimum(of_split, tl.num_programs(0))) % length
+        around = tl.maximum(length, 1)  # the last parts may be empty
+        start = item % of_split * tl.maximum(1, around // tl.minimum(of_split, tl.num_programs(0))) % around
         for turn in range(0, length):
             chunk = first + (turn + start) % length
             w = chunk % across * BW

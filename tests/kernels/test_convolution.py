@@ -112,9 +112,59 @@ def test_every_case_fits_and_a_bias_costs_a_launch():
     for name, case in OP.cases.items():
         OP.check(OP.shapes(name, "float16"), OP.read_options(case.options), load_product("ascend910b3"))
     plain = run_op(OP, "resnet50-l4-3x3", "float16", values=False)
-    assert [launch.kernel for launch in plain.launches] == ["prepare", "image_windows"]
+    assert [launch.kernel for launch in plain.launches] == ["whole"]
+    assert plain.tiling["bias"] == "none"
     biased = run_op(OP, "tiny", "float16", values=False)
-    assert biased.launches[-1].kernel == "add_bias"
+    assert [launch.kernel for launch in biased.launches] == ["whole", "add_bias"]
+    assert biased.tiling["bias"] == "vector"
+
+
+@pytest.mark.parametrize("case", ["sd-unet-320", "whisper-stem", "c3d"])
+def test_a_bias_of_many_outputs_starts_the_sums_and_saves_time(case):
+    """It goes by the bias table, so that the launches are those of rows of channels and none adds it."""
+    chosen, other = (run_op(OP, case, "float16", values=False, tiling=t) for t in ({}, {"bias": "vector"}))
+    assert chosen.tiling["bias"] == "table"
+    assert [launch.kernel for launch in chosen.launches] == ["prepare", "image_windows", "from_rows"]
+    assert chosen.launches[1].buffers["BT"].peak_bytes == 4 * chosen.tiling["block_m"]
+    assert "BT" not in other.launches[0].buffers
+    assert chosen.time_us < other.time_us
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 20), st.integers(1, 20)),
+    st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(3, 9)),
+    st.booleans(),
+    st.sampled_from((np.float16, np.float32)),
+    st.sampled_from(("window", "reload")),
+    st.integers(0, 2**31),
+)
+def test_a_bias_by_the_table_is_exact_for_integers(sizes, window, transposed, dtype, taps, seed):
+    """Small integers come out as torch has them; the sum with its bias is rounded once."""
+    batch, groups, narrow, wide = sizes
+    k, stride, dilation, length = window
+    stride = min(stride, k) if transposed else stride  # every position meets a tap
+    dilation = 1 if transposed else dilation
+    g = np.random.default_rng(seed)
+    x = g.integers(-3, 4, (batch, groups * narrow, length + 3, length + 3)).astype(dtype)
+    w = g.integers(
+        -3, 4, (groups * narrow, wide, k, k) if transposed else (groups * wide, narrow, k, k)
+    ).astype(dtype)
+    bias = g.integers(-9, 10, groups * wide).astype(dtype)
+    how = {"stride": stride, "dilation": dilation, "groups": groups, "padding": 1 if k > 1 else 0}
+    tiling = {"bias": "table", "taps": taps}
+    got = convolution(x, w, bias, transposed=transposed, **how, tiling=tiling, errors=False)
+    assert got.tiling["bias"] == "table"
+    np.testing.assert_array_equal(np.float64(got.outputs["y"]), by_torch(x, w, bias, transposed, **how))
+
+
+def test_a_bias_that_the_table_does_not_take_is_refused_in_words():
+    x, w, b = (np.zeros(s, ml_dtypes.bfloat16) for s in ((1, 16, 6, 6), (16, 16, 3, 3), (16,)))
+    with pytest.raises(
+        UsageError, match=r"bias=table takes a bias of float16 or float32.*take bias=vector or auto"
+    ):
+        convolution(x, w, b, tiling={"bias": "table"})
+    assert convolution(x, w, b).tiling["bias"] == "vector"
 
 
 @pytest.mark.parametrize(

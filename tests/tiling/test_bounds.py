@@ -251,6 +251,28 @@ def test_convolution_backward_drawn(drawn, product, dtype, mode, data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(2)]])
 
 
+@settings(max_examples=10, deadline=None)
+@given(
+    CONVOLUTIONS,
+    st.sampled_from(("ascend910b3", "ascend910a")),
+    st.sampled_from(("float16", "float32")),
+    st.data(),
+)
+def test_convolution_drawn(drawn, product, dtype, data):
+    """The forward of the same layers, with a bias or without."""
+    sizes, options = convolution_of(drawn)
+    given = {n: sizes[n] for n in ("input", "weight")}
+    if data.draw(st.booleans(), "bias"):
+        given["bias"] = (sizes["grad_output"][1],)
+    options = {n: x for n, x in options.items() if n != "output_mask"}
+    try:
+        points, problem = points_of("convolution", given, product, dtype, "KEEP_DTYPE", {}, options)
+    except UsageError:
+        return  # the product does not take the mode
+    legal, _ = points.space.legal()
+    check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
+
+
 def test_convolution_backward_whole_small_space():
     """Every point against its bound, and every one that a rule refuses does not fit when it is tried."""
     sizes = {"input": (1, 256, 8, 8), "weight": (256, 256, 3, 3), "grad_output": (1, 256, 8, 8)}
@@ -284,6 +306,7 @@ FEW = [
         {},
     ),
     ("convolution_backward", "tiny", {}, {}),
+    ("convolution", "tiny", {}, {}),
 ]
 
 

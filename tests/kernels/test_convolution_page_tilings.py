@@ -1,4 +1,4 @@
-"""Statements on tilings of the page of aclnnConvolutionBackward, 4.3 to 4.6: merged groups, base tiles, capacities, parts."""
+"""Tilings as the page of aclnnConvolutionBackward has them, 4.3 to 4.8: merged groups, base tiles, capacities, parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_depthwise_in_16_bits_carries_16_useful_weights_of_256():
     st.integers(1, 80), st.integers(1, 300), st.integers(1, 300), st.integers(1, 7), st.sampled_from((2, 4))
 )
 def test_base_tiles_of_grad_input_keep_their_rules(size, narrow, wide, taps, itemsize):
-    """4.3: twice baseM x baseK in L0A, baseN x baseK in L0B, the sums in L0C; baseK divides kh kw C0, or is divided by it."""
+    """4.3: twice baseM x baseK in L0A, baseN x baseK in L0B, the sums in L0C; baseK and kh kw C0 divide."""
     g = layer(1, narrow, wide, taps, max(size, taps))
     m, n, k = base_image(g, merge_groups(g, 32 // itemsize), A2, itemsize)
     c0 = 32 // itemsize
@@ -91,6 +91,6 @@ def test_more_parts_write_more():
         tiling = {"launches": "apart", "weight_parts": parts, "taps": "window"}
         launches = run_op(OP, "resnet50-l3-3x3", "float16", A2, values=False, tiling=tiling).launches
         (found,) = [x for x in launches if x.kernel == "weight_tiles"]
-        return found.pipes["AIC.FIXP"].busy_cycles * sum(1 for _ in range(found.grid[0]))
+        return found.pipes["AIC.FIXP"].busy_cycles * found.grid[0]
 
     assert written(2) < written(4) < written(8)

@@ -21,6 +21,7 @@ from ..simulator.precision.cube_math import Resolution, resolve_matmul
 from ..simulator.products import Product
 from .batch_norm_reduce_choice import Given, View
 from .batch_norm_reduce_tiles import put_sums
+from .column_products import fill_ones
 from .layout import even_part, up
 from .matmul_tiles import FRACTAL, L1_KEPT, cast_step
 from .operator import Step, Tensor, Workshop, dtype_of
@@ -31,13 +32,6 @@ CHANNELS = FRACTAL  # of a product
 # Cycles that a load takes beside its bytes, and the launches around the products: fitted to the simulator's own times.
 LOAD_CYCLES = 600
 LAUNCHES_CYCLES = 22_000
-
-
-@sim.jit
-def fill_ones(out_ptr, n, BLOCK: tl.constexpr):
-    """n ones."""
-    at = tl.arange(0, BLOCK)
-    tl.store(out_ptr + at, tl.full((BLOCK,), 1.0, out_ptr.dtype.element_ty), mask=at < n)
 
 
 @sim.jit

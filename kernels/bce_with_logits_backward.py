@@ -111,7 +111,7 @@ PARAMETERS = (
     choice("strategy", "auto", ("auto", "vendor"), "ours, or launches and tiles of the vendor's kernel"),
     integer("block", None, 1, None, "elements of a tile"),
     integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored"),
+    integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored"),
     choice(
         "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
     ),
@@ -144,6 +144,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         "scale": 1.0 / x.size if mean else 1.0,
         "SCALED": mean or any(n in tensors and tensors[n].size == 1 for n in STRETCHED[:2]),
         "STABLE": bool(tiling["stable"]),
+        "LEAST": None,
         "multibuffer": tiling["buffers"],
     }
     step = make_step(tensors, arguments, tiling)

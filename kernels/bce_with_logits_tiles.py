@@ -18,8 +18,10 @@ from .operator import Step, Tensors, Workshop, dtype_of
 
 
 @sim.jit
-def gradient(x, t, p, STABLE: tl.constexpr):
-    """b of logits x, labels t and positive weight p (None: 1), fp32."""
+def gradient(x, t, p, STABLE: tl.constexpr, LEAST: tl.constexpr):
+    """b of logits x, labels t and positive weight p (None: 1), fp32. LEAST: lower logits count as it (None: as they are)."""
+    if LEAST is not None:
+        x = tl.maximum(x, LEAST)
     s = 1.0 / (1.0 + tl.exp(-x))
     if STABLE:
         positive = t if p is None else t * p
@@ -44,6 +46,7 @@ def bce_flat(
     FULL: tl.constexpr,
     SCALED: tl.constexpr,
     STABLE: tl.constexpr,
+    LEAST: tl.constexpr,
 ):
     """Blocks of consecutive elements in turn. FULL: which of g, w, p have an element for each of x (None: is absent).
 
@@ -61,7 +64,7 @@ def bce_flat(
         x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
         t = tl.load(t_ptr + at, mask=mask, other=0.0).to(tl.float32)
         p = tl.load(p_ptr + at, mask=mask, other=0.0).to(tl.float32) if FULL[2] else one
-        out = gradient(x, t, p, STABLE)
+        out = gradient(x, t, p, STABLE, LEAST)
         if FULL[0]:
             out = out * tl.load(g_ptr + at, mask=mask, other=0.0).to(tl.float32)
         if FULL[1]:
@@ -103,12 +106,15 @@ def bce_stretched(
     COLS: tl.constexpr,
     LENGTHS: tl.constexpr,
     STRIDES: tl.constexpr,
+    KEPT: tl.constexpr,
     SCALED: tl.constexpr,
     STABLE: tl.constexpr,
+    LEAST: tl.constexpr,
 ):
     """Tiles ROWS x COLS of the last two of the common axes LENGTHS in turn; STRIDES of g, w, p, x along all of them.
 
-    Strides are () for an input of one element, None for one that is absent; factor and SCALED as in bce_flat.
+    Strides are () for an input of one element, None for one that is absent; factor and SCALED as in bce_flat. KEPT: which
+    of g, w, p are the same for every tile, and loaded once.
     """
     factor = scale
     if STRIDES[0] == ():
@@ -116,20 +122,30 @@ def bce_stretched(
     if STRIDES[1] == ():
         factor = factor * tl.load(w_ptr).to(tl.float32)
     one = tl.load(p_ptr).to(tl.float32) if STRIDES[2] == () else None
+    row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
+    one_g = load_stretched(g_ptr, 0, row, col, LENGTHS, STRIDES[0]) if KEPT[0] else None
+    one_w = load_stretched(w_ptr, 0, row, col, LENGTHS, STRIDES[1]) if KEPT[1] else None
+    one_p = load_stretched(p_ptr, 0, row, col, LENGTHS, STRIDES[2]) if KEPT[2] else one
     across = (LENGTHS[-1] + COLS - 1) // COLS
     down = (LENGTHS[-2] + ROWS - 1) // ROWS
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         outer = item // across // down
-        rows = item // across % down * ROWS + tl.arange(0, ROWS)
-        cols = item % across * COLS + tl.arange(0, COLS)
+        rows = item // across % down * ROWS + row
+        cols = item % across * COLS + col
         x = load_stretched(x_ptr, outer, rows, cols, LENGTHS, STRIDES[3])
         t = load_stretched(t_ptr, outer, rows, cols, LENGTHS, STRIDES[3])
-        p = load_stretched(p_ptr, outer, rows, cols, LENGTHS, STRIDES[2]) if STRIDES[2] else one
-        out = gradient(x, t, p, STABLE)
+        p, g, w = one_p, one_g, one_w
+        if STRIDES[2] and not KEPT[2]:
+            p = load_stretched(p_ptr, outer, rows, cols, LENGTHS, STRIDES[2])
+        out = gradient(x, t, p, STABLE, LEAST)
         if STRIDES[0]:
-            out = out * load_stretched(g_ptr, outer, rows, cols, LENGTHS, STRIDES[0])
+            if not KEPT[0]:
+                g = load_stretched(g_ptr, outer, rows, cols, LENGTHS, STRIDES[0])
+            out = out * g
         if STRIDES[1]:
-            out = out * load_stretched(w_ptr, outer, rows, cols, LENGTHS, STRIDES[1])
+            if not KEPT[1]:
+                w = load_stretched(w_ptr, outer, rows, cols, LENGTHS, STRIDES[1])
+            out = out * w
         if SCALED:
             out = out * factor
         at = unravel(outer, LENGTHS[:-2], STRIDES[3][:-2]) + rows[:, None] * STRIDES[3][-2] + cols[None, :]
@@ -152,12 +168,13 @@ def element_bytes(tensors: Tensors, copies: int, stable: bool) -> int:
 
     What is read element by element and the output, in their own type, `copies` each; FP32 temporaries: 3 tiles, less
     what is computed on where it was loaded (target if it is FP32, then x too unless pos_weight comes between); one more
-    for pos_weight, and one for the stable form.
+    for pos_weight, one for the stable form, and one for each input that is kept for all tiles.
     """
     several = [x for n, x in tensors.items() if n not in STRETCHED or x.size > 1]
     loaded = sum(dtype_of(x).itemsize for x in several) + dtype_of(tensors["target"]).itemsize
     weighted = "pos_weight" in tensors
-    temporaries = 3 + weighted + stable
+    kept = sum(1 < x.size < tensors["x"].size for n, x in tensors.items() if n in STRETCHED)
+    temporaries = 3 + weighted + stable + kept
     if copies > 1 and dtype_of(tensors["target"]).itemsize == 4:
         temporaries -= 2 if dtype_of(tensors["x"]).itemsize == 4 and not weighted else 1
     return (loaded * copies if copies > 1 else 0) + 4 * temporaries
@@ -166,16 +183,23 @@ def element_bytes(tensors: Tensors, copies: int, stable: bool) -> int:
 def choose(tensors: Tensors, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
-    cores: as many as get LEAST_SHARE elements. block: as large as fits, up to BLOCK, in equal blocks for a core; two of
-    them at least where a core has much to do, so that copies and arithmetic overlap.
+    cores: as many as get LEAST_SHARE elements. buffers: see `_copies`. block: as large as fits, up to BLOCK, in equal
+    blocks for a core; two of them at least where a core has much to do, so that copies and arithmetic overlap.
     """
+    copies = knobs["buffers"] or _copies(tensors)
     n = max(1, tensors["x"].size)
     cores = min(workshop.cores(knobs["cores"]), n if knobs["cores"] else -(-n // LEAST_SHARE))
-    fits = workshop.product.ub_bytes // element_bytes(tensors, knobs["buffers"], bool(knobs["stable"]))
+    fits = workshop.product.ub_bytes // element_bytes(tensors, copies, bool(knobs["stable"]))
     share = -(-n // cores)
     most = max(LEAST_BLOCK, min(BLOCK, fits // LEAST_BLOCK * LEAST_BLOCK))
     turns = max(-(-share // most), 2 if share > LEAST_SHARE else 1)
-    return {**knobs, "block": knobs["block"] or up(-(-share // turns), LEAST_BLOCK), "cores": cores}
+    block = knobs["block"] or up(-(-share // turns), LEAST_BLOCK)
+    return {**knobs, "block": block, "cores": cores, "buffers": copies}
+
+
+def _copies(tensors: Tensors) -> int:
+    """One where everything is narrow: a tile is widened at once, which frees it for the next load; else two."""
+    return 1 if all(dtype_of(x).itemsize == 2 for x in tensors.values()) else 2
 
 
 # -- launches --------------------------------------------------------------------------------------------------------
@@ -227,5 +251,6 @@ def _stretched_step(
         "COLS": cols,
         "LENGTHS": axes.lengths,
         "STRIDES": (*each, next(strides)),
+        "KEPT": tuple(bool(s and not any(s[:-1])) and cols == axes.lengths[-1] for s in each),
     }
     return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, _apart(tiling))

@@ -25,6 +25,10 @@ LEAST_SHARE = 1024  # elements that are worth a core
 # Elements up to which float32 with both weights takes so many cores: waking more would cost more than they save.
 FEWER_CORES = ((8192, 8), (65536, 16), (524288, 24), (1048576, 32))
 CAST_BUFFERS = 2
+TRAINING = (
+    1001  # the 910A, whose older kernel keeps infinities from its reciprocal: logits below this count as it
+)
+LEAST_LOGIT = -88.7
 
 
 def vendor_tile(ub_bytes: int, itemsize: int, weights: int) -> int:
@@ -64,6 +68,7 @@ def vendor_steps(
         "scale": 1.0 / x.size if mean else 1.0,
         "SCALED": mean or x.size == 1,
         "STABLE": bool(tiling["stable"]),
+        "LEAST": LEAST_LOGIT if workshop.product.integer("product.npu_arch") == TRAINING else None,
         "multibuffer": tiling["buffers"],
     }
     step = make_step(full, arguments, tiling)
@@ -98,7 +103,7 @@ def _whole(tensor: Tensor, like: Tensor, dtype: ty.DType, workshop: Workshop, st
     if tensor.size == like.size:
         return tensor
     whole = workshop.tensor(like.shape, dtype)
-    steps.append(_stretch_step(tensor, whole, cores))
+    steps.append(stretch_step(tensor, whole, cores))
     return whole
 
 
@@ -127,7 +132,8 @@ def stretch(
         tl.store(out_ptr + at, tile.to(out_ptr.dtype.element_ty), mask=mask)
 
 
-def _stretch_step(x: Tensor, out: Tensor, cores: int) -> Step:
+def stretch_step(x: Tensor, out: Tensor, cores: int) -> Step:
+    """Launch that writes x out in the shape of `out`, to which it broadcasts."""
     shape = out.shape
     strides = [broadcast_strides(s, shape) for s in (x.shape, shape)]
     axes = merge_axes(shape, strides).padded()

@@ -10,10 +10,11 @@ but digits are lost where the mean is large beside the spread.
 
 Strategies: resident keeps whole groups in UB and reads dy and x once. streamed gives every core whole groups and sweeps
 twice over each. shared cuts finer than groups: one launch makes the sums of channels, one dx, one dgamma and dbeta.
-vectors is for S = 1, tiles along the channels. vendor is the tiling of the vendor's kernel on A2 and A3 (it narrows dx
-half away from zero and not to even, which no word of the language does: values differ in ties). dgamma and dbeta over
-N: two_phase (a row for each sample, summed by a second launch), pairwise (two samples add to a row atomically, any
-order of two gives the same), atomic.
+vectors is for S = 1, tiles along the channels. cube makes the sums of channels by products with ones and diagonals on the
+Cube, in the format that cube_math_type says and in form sums; the rest is as in shared. vendor is the tiling of the
+vendor's kernel on A2 and A3 (it narrows dx half away from zero and not to even, which no word of the language does:
+values differ in ties). dgamma and dbeta over N: two_phase (a row for each sample, summed by a second launch), pairwise (two
+samples add to a row atomically, any order of two gives the same), atomic.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from ..simulator.products import Product
 from .combine import zero_fill_step
 from .draw import Draw
 from .flags import NULLPTR, flags
+from .group_norm_chain import chain_tiling
 from .group_norm_choice import View, choose, kernel_of, stays_in_l2
-from .group_norm_launches import Given, make_steps
+from .group_norm_launches import TRAINING, Given, make_steps
 from .group_norm_space import bound_us, explored, fits
 from .operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
 from .parallel import float64, in_chunks
@@ -164,10 +166,13 @@ def _check_limit(what: str, found: int, most: int, product: Product) -> None:
 
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
-STRATEGIES = ("auto", "resident", "streamed", "shared", "vectors", "vendor")
+STRATEGIES = ("auto", "resident", "streamed", "shared", "vectors", "cube", "vendor")
 PARAMETERS = (
     choice(
-        "strategy", "auto", STRATEGIES, "whole groups in UB, two sweeps, finer than groups, or along channels"
+        "strategy",
+        "auto",
+        STRATEGIES,
+        "whole groups in UB, two sweeps, finer than groups, along channels, or with the Cube",
     ),
     integer("groups", None, 1, None, "groups of a tile: resident and vectors, rounded down to a divisor"),
     integer("rows", None, 1, None, "channels of a tile, or samples in vectors"),
@@ -180,6 +185,7 @@ PARAMETERS = (
     choice(
         "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
     ),
+    integer("cube_cols", None, 16, None, "cube: elements of a channel in a tile of the products", 16),
 )
 OPTIONS = (
     integer("n", None, 0, None, "samples; axis 0 of x if left out"),
@@ -205,10 +211,17 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     dx, dgamma, dbeta = (outputs.get(n) for n in OUTPUTS)
     dy, x, mean, rstd = (tensors[n] for n in ("grad_out", "x", "mean", "rstd"))
     given = Given(dy, x, mean, rstd, gamma, dx, dgamma, dbeta)
-    tiling = choose(view, dtype.itemsize, knobs, workshop)
-    held = kernel_of(view, tiling) == "shared" and stays_in_l2(view, dtype.itemsize, workshop.product)
+    chain = knobs["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING
+    if chain:
+        tiling = chain_tiling(view, knobs, workshop.cores(knobs["cores"]))
+    else:
+        tiling = choose(view, dtype.itemsize, knobs, workshop)
+    held = kernel_of(view, tiling) in ("shared", "cube") and stays_in_l2(
+        view, dtype.itemsize, workshop.product
+    )
     notes = (HELD,) if held and dx is not None else ()
-    return Plan(tuple(make_steps(given, view, tiling, workshop)), outputs, tiling, notes)
+    on_cube = tiling["strategy"] == "cube"
+    return Plan(tuple(make_steps(given, view, tiling, workshop)), outputs, tiling, notes, on_cube)
 
 
 HELD = "the launch of dx finds dy and x in L2, where the launch of the sums left them"

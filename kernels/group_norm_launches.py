@@ -11,11 +11,14 @@ import numpy as np
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend.types import float32
 from .combine import REPEAT, zero_fill_step
+from .group_norm_chain import chain_steps
 from .group_norm_choice import View, kernel_of, stays_in_l2
+from .group_norm_cube import cube_sums_steps
 from .group_norm_tiles import resident, shared_dx, shared_sums, streamed, sum_rows, vectors
 from .layout import up
 from .operator import Step, Tensor, Workshop, dtype_of
 
+TRAINING = 1001  # the architecture on which the vendor composes the gradient of other kernels
 SUM_TILE = 4096  # elements of a tile of sum_rows
 
 
@@ -49,10 +52,12 @@ class Sums:
     after: tuple[Step, ...]
 
 
-def make_steps(given: Given, view: View, tiling: Mapping[str, Any], workshop: Workshop) -> list[Step]:
+def make_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
     """All launches of a tiling."""
+    if tiling["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING:
+        return chain_steps(given, view, workshop)
     kernel = kernel_of(view, tiling)
-    if kernel == "shared":
+    if kernel in ("shared", "cube"):
         return _apart(_shared_steps(given, view, tiling, workshop), tiling)
     rows = tiling["parts"] if kernel == "vectors" else view.samples
     sums = _place(given, view, rows, tiling, workshop)
@@ -99,8 +104,9 @@ def _sum_step(
     tiling: Mapping[str, Any],
     cores: int,
 ) -> Step:
-    """Strips of channels over the cores, whole repeats of 64."""
-    cols = min(up(-(-view.channels // cores), REPEAT), 4 * REPEAT)
+    """Strips of channels over the cores, whole repeats of 64; of few rows wide ones, since a launch costs what it wakes."""
+    least = min(SUM_TILE // 8 // rows // REPEAT, 4) * REPEAT
+    cols = max(least, min(up(-(-view.channels // cores), REPEAT), 4 * REPEAT))
     arguments = {
         "dgamma_ptr": spaces[0],
         "dbeta_ptr": spaces[1],
@@ -183,9 +189,11 @@ def _vectors_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sum
     return Step(vectors, tiling["cores"], arguments)
 
 
-def _shared_steps(given: Given, view: View, tiling: Mapping[str, Any], workshop: Workshop) -> list[Step]:
-    """Sums of channels by one launch, dx by a second one, dgamma and dbeta by a third."""
-    parts, rows = tiling["parts"], tiling["parts"] * view.samples
+def _shared_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
+    """Sums of channels by one launch, or by several with the Cube; dx by a second one, dgamma and dbeta by a third."""
+    parts, on_cube = tiling["parts"], tiling["strategy"] == "cube"
+    each = 1 if on_cube else parts  # rows of sums of a sample
+    rows = each * view.samples
     workspace = workshop.tensor((2, rows, view.channels), float32)
     blocks = -(-view.depth // tiling["rows"])
     units = view.tasks * blocks * parts
@@ -204,13 +212,17 @@ def _shared_steps(given: Given, view: View, tiling: Mapping[str, Any], workshop:
         "COLS": tiling["cols"],
         "multibuffer": tiling["buffers"],
     }
-    steps = [Step(shared_sums, tiling["cores"], {**common, "D": view.depth, "FORM": tiling["form"]})]
+    if on_cube:
+        of_x = (given.dy, given.x, given.mean, given.rstd)
+        steps = cube_sums_steps(*of_x, workspace, view, tiling, workshop)
+    else:
+        steps = [Step(shared_sums, tiling["cores"], {**common, "D": view.depth, "FORM": tiling["form"]})]
     held = stays_in_l2(view, dtype_of(given.x).itemsize, workshop.product)
     if given.dx is not None:
         own = {"gamma_ptr": given.gamma, "dx_ptr": given.dx, "groups": view.groups, "inverse": _inverse(view)}
         warm = {"warm_l2": ("dy_ptr", "x_ptr")} if held else {}
         steps.append(
-            Step(shared_dx, tiling["cores"], {**common, **own, "PARTS": parts, "D": view.depth}, warm)
+            Step(shared_dx, tiling["cores"], {**common, **own, "PARTS": each, "D": view.depth}, warm)
         )
     if given.dgamma is not None or given.dbeta is not None:
         halves = [_half(workspace, 1), _half(workspace, 0)]

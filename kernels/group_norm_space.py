@@ -9,6 +9,8 @@ import numpy as np
 
 from ..simulator.products import Product
 from .group_norm_choice import View
+from .group_norm_cube import tile_bytes as products_bytes
+from .matmul_tiles import FRACTAL, L1_KEPT
 from .operator import Tensors, dtype_of
 from .vector_bound import REPEAT, Machine, core_counts, reading_us
 
@@ -27,7 +29,8 @@ def view_of(tensors: Tensors) -> View:
 
 
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
-    """Axes: strategy, tile, cores, how sums come together over samples, copies. The form computes other values: no axis."""
+    """Axes: strategy, tile, cores, how sums come together over samples, copies. The form computes other values, and so does
+    strategy cube: no axes, but they can be given."""
     view = view_of(tensors)
     return {
         "strategy": ("resident", "streamed", "shared") if view.space > 1 else ("resident", "vectors"),
@@ -45,15 +48,18 @@ def fits(
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     view, size = view_of(tensors), dtype_of(tensors["x"]).itemsize
     each = 2 * size * points["buffers"] + 4  # every copy of dy and x as loaded, and one FP32 tile
-    resident, shared = (points["strategy"] == name for name in ("resident", "shared"))
+    resident, shared, cube = (points["strategy"] == name for name in ("resident", "shared", "cube"))
+    wide, room = points.get("cube_cols", np.int64(FRACTAL)), product.l1_bytes - L1_KEPT
     whole = resident | (points["strategy"] == "vectors")
     group = view.depth * view.space
     tile = np.minimum(points["rows"], view.depth) * np.minimum(points["cols"], view.space)
     first = {n: points[n] == min(axes[n]) for n in ("rows", "cols")}
     return {
+        "the tiles of the products of strategy cube fit in L1": ~cube
+        | (products_bytes(wide, 2, points["buffers"]) <= room),
         "resident and vectors choose their tiles: one value of rows and cols stands for all": ~whole
         | (first["rows"] & first["cols"]),
-        "shared adds its sums by a launch of its own: combine is two_phase": ~shared
+        "shared adds its sums by a launch of its own: combine is two_phase": ~(shared | cube)
         | (points["combine"] == "two_phase")
         | ("two_phase" not in axes["combine"]),
         "a group fits in UB where it stays there": ~resident | (group * each <= product.ub_bytes),
@@ -67,7 +73,9 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     m, view, size = Machine(product), view_of(tensors), dtype_of(tensors["x"]).itemsize
     elements = tensors["x"].size
     cast = m.casts((size,))
-    cores = np.minimum(points["cores"], max(1, elements))
+    cube = points["strategy"] == "cube"  # whose cores have other ports: what memory takes is sure
+    cores = np.where(cube, max(1, elements), np.minimum(points["cores"], max(1, elements)))
     vector = elements / cores / REPEAT * m.chain([*cast, *cast, "mul"])[0]
     run = np.where(points["strategy"] == "resident", view.depth * view.space, points["cols"])
+    run = np.where(cube, FRACTAL, run)
     return reading_us(m, 2 * elements * size, np.minimum(run, view.space) * size, vector, cores)

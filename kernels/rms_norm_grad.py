@@ -9,8 +9,12 @@ tree, as the vendor's current kernels do (hicann/ops-nn, norm/rms_norm_grad).
 
 Strategies: full_row keeps whole rows in UB and reads dy and x once. kept_row does so too, and loads, computes and stores
 them in chunks of columns: longer rows fit. split_row sweeps twice over each block of rows: the first sweep makes c and
-dgamma, the second reads dy and x again and makes dx. vendor is the vendor's tiling: a row at a time up to 6080 columns,
+dgamma, the second reads dy and x again and makes dx. grid cuts rows among cores, too:
+for fewer long rows than cores. vendor is the vendor's tiling: a row at a time up to 6080 columns,
 several up to 640, above that chunks of 4096 columns, which read everything twice.
+
+combine: dgamma over the rows of a core is a sum in UB, over cores atomic adds or a second launch; cube writes dy * xh out
+and multiplies it by ones on the Cube, in the type that cube_math_type says (float16 overflows beyond 65504).
 """
 
 from __future__ import annotations
@@ -21,11 +25,12 @@ from typing import Any
 import numpy as np
 
 from .. import simulator as sim
-from ..simulator.errors import RefusedError
+from ..simulator.errors import RefusedError, UsageError
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend.jit import JitFunction
 from ..simulator.frontend.types import float32
 from ..simulator.products import Product
+from .column_products import choose_tile, column_steps, operand
 from .combine import sum_partials_step, zero_fill_step
 from .draw import Draw
 from .operator import (
@@ -46,6 +51,7 @@ from .parallel import float64, in_chunks
 from .parameter import choice, integer
 from .refusing import TILING_FAILED, refuse
 from .rms_norm_grad_choice import TOGETHER, choose
+from .rms_norm_grad_grid import grid_steps, grid_tiling
 from .rms_norm_grad_space import bound_us, explored, fits
 from .rms_norm_grad_tiles import full_row_vendor, kept_row, split_row, split_row_vendor
 from .running import OpResult, run_op
@@ -202,14 +208,16 @@ def check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
     return tuple(warnings)
 
 
+GRID_COLUMNS = 16384  # from this length on cutting a row saves more than the second launch takes (simulated)
+
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 PARAMETERS = (
     choice(
         "strategy",
         "auto",
-        ("auto", "full_row", "kept_row", "split_row", "vendor"),
-        "whole rows in UB, at once or in chunks of columns, or chunks that are read twice",
+        ("auto", "full_row", "kept_row", "split_row", "grid", "vendor"),
+        "whole rows in UB, at once or in chunks; chunks that are read twice; or rows x groups of columns",
     ),
     integer("rows", None, 1, None, "rows of a tile"),
     integer(
@@ -220,23 +228,46 @@ PARAMETERS = (
         "columns of a chunk of kept_row and split_row, rounded up to whole repeats of 64",
     ),
     integer("cores", None, 1, None, "cores that share the rows; all of the product if left out"),
-    choice("combine", "atomic", ("atomic", "two_phase"), "dgamma over cores: atomic add, or a second kernel"),
+    choice(
+        "combine",
+        "atomic",
+        ("atomic", "two_phase", "cube"),
+        "dgamma over cores: atomic add, a second kernel, or products with ones on the Cube",
+    ),
     integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored in a loop"),
     choice(
         "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
     ),
+    integer(
+        "groups", None, 1, None, "grid: groups of columns; so many that all cores have something if left out"
+    ),
+    integer("cube_rows", None, 16, None, "combine cube: rows of a tile of the products", 16),
+    integer("cube_cols", None, 16, None, "combine cube: columns of a tile of the products", 16),
 )
 
 
 def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
-    tiling = choose(x, gamma, knobs, workshop)
     outputs = {
         "dx": workshop.output("dx", x.shape, dtype_of(x)),
         "dgamma": workshop.output("dgamma", gamma.shape, float32),
     }
-    before, target, after = _combined(outputs["dgamma"], tiling, workshop)
+    if knobs["strategy"] == "grid" and knobs["combine"] == "cube":
+        raise UsageError(
+            "rms_norm_grad: combine cube is for full_row, kept_row and split_row; take atomic or two_phase"
+        )
+    if knobs["strategy"] == "grid" or _grid_pays(x, gamma, knobs):
+        tiling = grid_tiling(x, gamma, knobs, workshop)
+        steps = grid_steps(tensors, outputs["dx"], outputs["dgamma"], tiling, workshop)
+        return Plan(tuple(steps), outputs, tiling)
+    tiling = choose(x, gamma, knobs, workshop)
     row_count = x.size // gamma.size
+    on_cube = tiling["combine"] == "cube"
+    parts, before, target = None, list[Step](), outputs["dgamma"]
+    if on_cube:
+        parts, after = _on_cube(x, target, tiling, workshop)
+    else:
+        before, target, after = _combined(target, tiling, workshop)
     arguments = {
         **{f"{n}_ptr": tensor for n, tensor in tensors.items()},
         "dx_ptr": outputs["dx"],
@@ -247,10 +278,17 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         "multibuffer": tiling["buffers"],
     }
     kernel, own = _kernel(tiling, gamma.size, dtype_of(x).itemsize)
+    if tiling["strategy"] != "vendor":
+        own["parts_ptr"] = parts
     switches = {"banks_apart": tiling["banks"] == "apart"}
-    return Plan(
-        (*before, Step(kernel, tiling["cores"], {**arguments, **own}, switches), *after), outputs, tiling
-    )
+    main = Step(kernel, tiling["cores"], {**arguments, **own}, switches)
+    return Plan((*before, main, *after), outputs, tiling, uses_cube=on_cube)
+
+
+def _grid_pays(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any]) -> bool:
+    """Whether auto cuts rows among cores: a single long one, for which one core would work and two launches cost less."""
+    free = knobs["strategy"] == "auto" and knobs["combine"] != "cube" and knobs["cores"] is None
+    return free and x.size == gamma.size and gamma.size >= GRID_COLUMNS
 
 
 def _kernel(tiling: Mapping[str, Any], length: int, itemsize: int) -> tuple[JitFunction, dict[str, Any]]:
@@ -284,6 +322,23 @@ def _combined(
     )
     clear = [zero_fill_step(parts, cores)] if adds else []
     return clear, parts, [sum_partials_step(parts, dgamma, cores, tiling["buffers"])]
+
+
+def _on_cube(
+    x: Tensor, dgamma: Tensor, tiling: dict[str, Any], workshop: Workshop
+) -> tuple[Tensor, list[Step]]:
+    """Where the main launch puts dy * xh, in the type that the Cube multiplies, and the launches that add it up."""
+    rows, cols = x.size // dgamma.size, dgamma.size
+    if tiling["strategy"] == "vendor":
+        raise UsageError(
+            "rms_norm_grad: combine cube is not the vendor's; take atomic or two_phase with strategy vendor"
+        )
+    dtype, resolved = operand("rms_norm_grad", dtype_of(x), rows, workshop.product)
+    tile = choose_tile(rows, cols, dtype.itemsize, tiling, workshop.product)
+    tiling |= {"cube_rows": tile.rows, "cube_cols": tile.cols}
+    parts = workshop.tensor((rows, cols), dtype)
+    flat = dgamma.reshape(-1) if isinstance(dgamma, np.ndarray) else Shape((cols,), float32)
+    return parts, column_steps(parts, flat, tile, resolved, dtype, workshop)
 
 
 # -- reference -------------------------------------------------------------------------------------------------------

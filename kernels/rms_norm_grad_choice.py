@@ -11,8 +11,8 @@ from .layout import up
 from .operator import Tensor, Workshop, dtype_of
 
 BLOCK_BYTES = 32
-SPLIT_COLUMNS = 1024  # a chunk of split_row is at most this long: longer ones leave no room for several rows
-KEPT_COLUMNS = (512, 1024, 2048, 4096)  # chunks of kept_row that are tried, in about so many columns
+SPLIT_COLUMNS = (256, 512, 1024)  # chunks of split_row that are tried: longer ones leave no room for rows
+KEPT_COLUMNS = (512, 1024, 2048, 4096)  # the same of kept_row, in about so many columns
 MARGIN_BYTES = 1024
 TOGETHER = 2  # chunks of kept_row whose operations alternate
 MOST_ELEMENTS = 16384  # of a tile
@@ -20,8 +20,13 @@ MOST_CHUNKS = 64  # of a row of kept_row: each is a piece of program of its own
 
 
 def full_row_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
-    """UB bytes that full_row needs for tiles of rows x cols, at most (checked against the placement by a test)."""
-    return kept_row_bytes(cols, cols, rows, itemsize, copies)
+    """UB bytes that full_row needs for tiles of rows x cols, at most (checked against the placement by a test).
+
+    As `kept_row_bytes` with one chunk; gamma and dgamma take the place of what the last of the tiles leaves free.
+    """
+    cols = up(cols, BLOCK_BYTES // itemsize)
+    kept = (8 if itemsize == 2 else 0) + (3 * itemsize * copies if copies > 1 else 0)
+    return rows * cols * ((kept or 8) + 12) + 4 * cols + 128 * rows + MARGIN_BYTES
 
 
 def kept_row_bytes(length: int, cols: int, rows: int, itemsize: int, copies: int) -> int:
@@ -67,7 +72,14 @@ def needs(c: Candidate, length: int, itemsize: int) -> int:
     """UB bytes of a candidate, at most."""
     if c.strategy == "split_row":
         return split_row_bytes(c.cols, c.rows, itemsize, c.buffers)
+    if c.strategy == "full_row":
+        return full_row_bytes(c.cols, c.rows, itemsize, c.buffers)
     return kept_row_bytes(length, c.cols, c.rows, itemsize, c.buffers)
+
+
+def written_bytes(c: Candidate, itemsize: int) -> int:
+    """UB bytes, at most, of what combine cube writes out to be added up: narrow tiles of as many chunks as alternate."""
+    return TOGETHER * c.rows * up(c.cols, BLOCK_BYTES // itemsize) * itemsize * c.buffers
 
 
 def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
@@ -82,9 +94,11 @@ def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Worksho
     if knobs["strategy"] == "vendor":
         return {**used, **vendor_tiling(length, share, itemsize, knobs, product.ub_bytes)}
     found = list(candidates(length, share, itemsize, knobs))
-    fitting = [c for c in found if needs(c, length, itemsize) <= product.ub_bytes]
+    on_cube = knobs["combine"] == "cube"
+    size = {c: needs(c, length, itemsize) + on_cube * written_bytes(c, itemsize) for c in found}
+    fitting = [c for c in found if size[c] <= product.ub_bytes]
     if not fitting:  # what was asked for does not fit: the placement says by how much
-        fitting = [min(found, key=lambda c: needs(c, length, itemsize))]
+        fitting = [min(found, key=size.__getitem__)]
     costs = Costs(product, itemsize)
     best = min(fitting, key=lambda c: costs.cycles(c, length, share))
     return {**used, **best._asdict()}
@@ -123,7 +137,7 @@ def chunk_lengths(strategy: str, length: int, wanted: int | None) -> list[int]:
         least = -(-length // MOST_CHUNKS) if strategy == "kept_row" else 1
         return [min(length, up(max(wanted, least), REPEAT))]
     if strategy == "split_row":
-        return [min(length, up(-(-length // -(-length // SPLIT_COLUMNS)), REPEAT))]
+        return sorted({min(length, up(-(-length // -(-length // n)), REPEAT)) for n in SPLIT_COLUMNS})
     parts = {max(2, -(-length // cols)) for cols in KEPT_COLUMNS}
     return sorted({min(length, up(-(-length // n), REPEAT)) for n in parts if length > REPEAT}) or [length]
 
@@ -189,28 +203,27 @@ class Costs:
         """Of all turns of the loop over rows."""
         chunks = -(-length // c.cols)
         repeats = c.rows * up(c.cols, 8) / REPEAT
-        vector = (
-            self._split(c, repeats) * chunks if c.strategy == "split_row" else self._kept(c, repeats, chunks)
-        )
         size = c.rows * length * self.itemsize * 2
+        turns = -(-share // c.rows)
+        if c.strategy == "split_row":
+            return self._split(c, length, size, turns)
+        vector = self._kept(c, repeats, chunks)
         spilled = (
             1.5 if 1.5 * size * share / c.rows * self.cores > self.l2 else 1.0
         )  # dx has to go to memory, too
         loads = max(size / self.port, size * spilled / self.share)
-        if c.strategy == "split_row":
-            loads += size / self.again
-        turns = -(-share // c.rows)
         if c.buffers > 1:
             return turns * (max(vector, loads) + OVERLAP * min(vector, loads)) + loads
-        seen = min(1.0, NOT_HIDDEN + 1.5 / chunks) if c.strategy == "kept_row" else 1.0
+        seen = min(1.0, NOT_HIDDEN / chunks) if c.strategy == "kept_row" else 1.0
+        seen *= IN_PLACE if self.itemsize == 4 else 1.0
         return turns * (max(vector, loads) + seen * min(vector, loads) + self.start) + loads
 
     def _kept(self, c: Candidate, repeats: float, chunks: int) -> float:
         """Vector cycles of a turn of full_row and kept_row."""
-        operations = 7 + (3 if self.itemsize == 2 else 0) + (chunks > 1)
-        waits = (
-            8 * LATENCY if chunks == 1 else chunks / 2 * 5 * (LATENCY - repeats if repeats < LATENCY else 0)
-        )
+        operations = 7.0 + (3 if self.itemsize == 2 else 0) + (chunks > 1)
+        if chunks > 1 and c.buffers > 1 and self.itemsize == 2:
+            operations += CONFLICTS
+        waits = 8 * LATENCY if chunks == 1 else chunks / TOGETHER * 5 * max(0.0, LATENCY - repeats)
         return (
             chunks * operations * repeats
             + waits
@@ -218,10 +231,18 @@ class Costs:
             + self._ends(c, repeats)
         )
 
-    def _split(self, c: Candidate, repeats: float) -> float:
-        """Vector cycles of a chunk of split_row, both sweeps."""
-        operations = 9 + (5 if self.itemsize == 2 else 0)
-        return operations * repeats + (25 if self.itemsize == 2 else 55) * LATENCY + self._ends(c, repeats)
+    def _split(self, c: Candidate, length: int, size: int, turns: int) -> float:
+        """Of all turns of split_row, whose copies overlap from chunk to chunk; gamma comes with every chunk, twice."""
+        chunks = -(-length // c.cols)
+        operations, waits, rows, shown = SPLIT[self.itemsize]
+        repeats = c.rows * up(c.cols, 8) / REPEAT
+        halvings = max(0, (-(-c.cols // REPEAT) - 1).bit_length())
+        vector = chunks * ((operations + 1) * repeats + (waits + halvings) * LATENCY + rows * c.rows)
+        gamma = 2 * length * self.itemsize / GAMMA_RATE
+        loads = max(size / self.port, size / self.share) + size / self.again + gamma
+        if c.buffers == 1:
+            return turns * (vector + loads + chunks * self.start)
+        return turns * (max(vector, loads) + shown * min(vector, loads)) + loads / chunks
 
     def _ends(self, c: Candidate, repeats: float) -> float:
         """The sum over a row: halving, one instruction that adds up 64 lanes, and what is made of it."""
@@ -230,5 +251,10 @@ class Costs:
 
 
 LATENCY = 26  # cycles until a result can be used: vector.op.muls.fixed_cycles
+CONFLICTS = 2.2  # operations more that banks of UB cost where copies of chunks of narrow types lie close
+# Of split_row by bytes of an element: operations on a tile, latencies that a chunk waits, cycles of a row's sum, OVERLAP.
+SPLIT = {2: (14, 15, 15, 0.2), 4: (7, 5, 7, 0.4)}
+GAMMA_RATE = 14.0  # bytes in a cycle of what all cores load at once
 OVERLAP = 0.1  # part of the shorter of loading and computing that shows beside the longer one
-NOT_HIDDEN = 0.3  # the same of kept_row with one copy of a tile, and a little more the fewer chunks a row has
+NOT_HIDDEN = 3.0  # the same of kept_row with one copy of a tile, over the chunks of a row
+IN_PLACE = 0.6  # of that, where dy and x are computed on where they were loaded

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..simulator.products import Product
+from .column_products import tile_bytes as product_bytes
 from .combine import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from .layout import up
+from .matmul_tiles import L1_KEPT
 from .operator import Tensors, dtype_of
 from .vector_bound import LINE, Machine, Stream, core_counts, touched
 
@@ -20,7 +22,8 @@ LEAST_TILE = 4096  # elements of a tile that is read twice: smaller ones wait mo
 
 
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
-    """Axes: strategy, rows and columns of a tile, cores, how parts of dgamma come together, copies."""
+    """Axes: strategy, rows and columns of a tile, cores, how parts of dgamma come together, copies. combine cube computes
+    other values: it is no value of the axis, but can be given."""
     count, length = _lengths(tensors)
     share = -(-count // min(product.vector_cores, count))
     rows = tuple(r for r in (1, 2, 4, 8, 16, 32, 64, MOST_ROWS) if r < 2 * share)
@@ -48,7 +51,11 @@ def fits(
     loaded = 2 * size * points["buffers"]  # dy and x, every copy
     rows = points["rows"] * length * np.maximum(loaded, 8) + 8 * length  # x and t in FP32, gamma and dgamma
     work = -(-count // np.minimum(points["cores"], count)) * length
+    deep, wide = (points.get(n, np.int64(16)) for n in ("cube_rows", "cube_cols"))
+    room = product.l1_bytes - L1_KEPT
     return {
+        "the tiles of the products that combine cube sums with fit in L1": (points["combine"] != "cube")
+        | (product_bytes(deep, wide, 2) <= room),
         "full_row has no chunks: one value of cols stands for all": ~whole
         | (points["cols"] == min(axes["cols"])),
         "the tiles of dy and x and one FP32 tile fit in UB": tile * (loaded + 4) <= ub,
@@ -64,6 +71,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     count, length = _lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize
     whole, once = points["strategy"] == "full_row", points["strategy"] != "split_row"
+    on_cube = points["combine"] == "cube"
     cores = np.minimum(points["cores"], count)
     share = -(-count // cores)
     used = -(-count // share)
@@ -81,8 +89,8 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
         loads=smallest,
         per_turn=2,
         loaded=elements * size * np.where(once, 2, 4),
-        stored=elements * size,
-        repeats=_vector(m, size, once, elements, np.where(once & ~whole, 0, tiles))
+        stored=elements * (size + np.where(on_cube, 2, 0)),  # what the Cube adds up has 2 bytes or more
+        repeats=_vector(m, size, once & ~on_cube, once, elements, np.where(once & ~whole, 0, tiles))
         + np.where(once, blocks, tiles) * _tree(m, np.where(once & ~whole, points["cols"], cols)),
         smallest=smallest,
         copies=points["buffers"],
@@ -92,17 +100,19 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     return np.asarray(m.us(m.cycles(stream), moved, used) + _others_us(m, length, points, used, once))
 
 
-def _vector(m: Machine, size: int, once: np.ndarray, elements: np.ndarray, tiles: np.ndarray) -> np.ndarray:
+def _vector(
+    m: Machine, size: int, adds: np.ndarray, once: np.ndarray, elements: np.ndarray, tiles: np.ndarray
+) -> np.ndarray:
     """Cycles of the Vector unit: all operations on all elements, or those on a tile that each need the one before (tiles:
     how many such tiles follow each other; none where two chunks alternate). What the sum of a row waits is `_tree`.
 
-    Five products, a difference, the sum of rows, casts of narrow types; split_row casts dy and x twice, makes s and t
-    twice, and its sum of a single row is none.
+    adds: whether sums of columns are its work. Five products, a difference, the sum of rows, casts of narrow types;
+    split_row casts dy and x twice, makes s and t twice, and its sum of a single row is none.
     """
     cast = m.casts((size,))
     every = m.chain([*cast, *cast, "mul", "mul", "mul", "mul", "mul", "sub", *cast])[0]
     again = m.chain([*cast, "mul", "mul", *cast])[0]
-    all_of = elements / REPEAT * (every + np.where(once, m.chain(["add"])[0], again))
+    all_of = elements / REPEAT * (every + np.where(adds, m.chain(["add"])[0], np.where(once, 0.0, again)))
     repeat, waiting = m.chain([*cast, "mul", "mul", "mul", "mul", "sub", *cast])
     return np.asarray(
         np.maximum(all_of, np.where(tiles > 0, elements / REPEAT * repeat, 0) + tiles * waiting)
@@ -123,8 +133,8 @@ def halvings(cols: int) -> int:
 
 
 def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, once: np.ndarray) -> np.ndarray:
-    """The launch that clears dgamma or its parts, and the one that adds the parts."""
-    two = points["combine"] == "two_phase"
+    """The launch that clears dgamma or its parts (or makes ones), and the one that adds the parts (or multiplies them)."""
+    two, on_cube = (points["combine"] == n for n in ("two_phase", "cube"))
     flight = (m.read_latency + m.write_latency) / m.product.us_to_cycles(1.0)
     cores = m.product.vector_cores
     cells = np.where(two, used * length, length)
@@ -132,7 +142,9 @@ def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, once:
     step = min(SUM_COLUMNS, up(-(-length // cores), REPEAT))
     summing = m.launch_us(min(cores, -(-length // step))) + flight
     return np.asarray(
-        np.where(~two | ~once, np.minimum(clearing, m.launch_us(1)), 0.0) + np.where(two, summing, 0.0)
+        np.where(~two | ~once, np.minimum(clearing, m.launch_us(1)), 0.0)
+        + np.where(two, summing, 0.0)
+        + np.where(on_cube, m.launch_us(1), 0.0)
     )
 
 

@@ -54,6 +54,12 @@ def store_chunk(ptr, x, begin, offsets, alive, LENGTH: tl.constexpr, COLS: tl.co
 
 
 @sim.jit
+def put_part(ptr, part, begin, offsets, alive, LENGTH: tl.constexpr, COLS: tl.constexpr):
+    """A tile of what is to be added up, in the type of `ptr`."""
+    store_chunk(ptr, part.to(ptr.dtype.element_ty), begin, offsets, alive, LENGTH, COLS)
+
+
+@sim.jit
 def products(dys, xs, gammas, rstd):
     """x, t, s * x and t * x of several chunks, one operation on all of them after the other."""
     d, x, s, t, part, weighted = (), (), (), (), (), ()
@@ -79,6 +85,7 @@ def kept_row(
     gamma_ptr,
     dx_ptr,
     dgamma_ptr,
+    parts_ptr,
     row_count,
     rows_per_core,
     SIZES: tl.constexpr,
@@ -89,6 +96,7 @@ def kept_row(
 ):
     """dx of a core's rows, and its part of dgamma: added to dgamma, or row `pid` of a workspace. dy and x are read once.
 
+    parts_ptr not None: what is to be added up for dgamma goes there, in its type, and nothing is added here.
     SIZES: columns of a row and of a chunk, together, since not every pair makes sense: each chunk is code of its own.
     Rows stay in UB in chunks of COLS columns, loaded one by one, so that the next rows come in while these are computed on.
     With s = dy * rstd and t = s * gamma, dx = t - x * (mean(t * x) * rstd ** 2) and dgamma = sum(s * x): one operation
@@ -105,7 +113,8 @@ def kept_row(
     gammas, sums = (), ()
     for begin in tl.static_range(0, LENGTH, COLS):
         gammas += (load_chunk(gamma_ptr, begin, cols, None, LENGTH, COLS).to(tl.float32),)
-        sums += (tl.zeros((COLS,), tl.float32),)
+        if parts_ptr is None:
+            sums += (tl.zeros((COLS,), tl.float32),)
     for first in range(pid * rows_per_core, stop, ROWS):
         alive = row < stop - first
         rstd = tl.load(rstd_ptr + first + row, mask=alive, other=0.0)
@@ -117,12 +126,17 @@ def kept_row(
         for k in tl.static_range(0, len(xs), TOGETHER):
             x, t, part, weighted = products(dys[k : k + TOGETHER], xs[k : k + TOGETHER], gammas[k:], rstd)
             for i in tl.static_range(len(x)):
-                added += (sums[k + i] + column_sums(part[i]),)
+                if parts_ptr is None:
+                    added += (sums[k + i] + column_sums(part[i]),)
+                else:
+                    at = (k + i) * COLS
+                    put_part(parts_ptr + first * LENGTH, part[i], at, tile, alive, LENGTH, COLS)
             for i in tl.static_range(len(x)):
                 total = (weighted[i] if len(total) == 0 else total[0] + weighted[i],)
             kept += x
             ts += t
-        sums = added
+        if parts_ptr is None:
+            sums = added
         c = (row_sums(total[0]) * (1.0 / LENGTH))[:, None] * rstd * rstd
         for k in tl.static_range(0, len(xs), TOGETHER):
             last = min(k + TOGETHER, len(xs))
@@ -152,6 +166,7 @@ def split_row(
     gamma_ptr,
     dx_ptr,
     dgamma_ptr,
+    parts_ptr,
     row_count,
     row_length,
     inverse_length,
@@ -178,7 +193,11 @@ def split_row(
             s = dy * rstd
             x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
             gamma = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
-            tl.atomic_add(part_ptr + begin + col, column_sums(s * x), mask=inside)
+            part = s * x
+            if parts_ptr is None:
+                tl.atomic_add(part_ptr + begin + col, column_sums(part), mask=inside)
+            else:
+                tl.store(parts_ptr + at + tile, part.to(parts_ptr.dtype.element_ty), mask=mask)
             t = s * gamma[None, :]
             c += row_sums(t * x)
         c = (c * inverse_length)[:, None] * rstd * rstd

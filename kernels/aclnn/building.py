@@ -16,7 +16,7 @@ from ..layout import copy_step, view_copy_step
 from ..matmul_tiles import cast_step
 from ..operator import Operator, Tensor, dtype_of
 from ..running import MAX_ELEMENTS
-from .executor import Arena, Piece, aclOpExecutor
+from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
 from .overlap import meet, meets_itself
 from .status import INNER_NULLPTR, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed, translated
 from .tensor import PRIVATE, aclTensor
@@ -42,7 +42,7 @@ class Call:
 
     inputs, outputs: present ones by the names of the Python face; `names`: those names in the C interface. types: of the
     outputs as the operator writes them. widen: type to which inputs are cast first. knobs: of the tiling, by default.
-    notes: warnings of the checks.
+    notes: warnings of the checks. vendor_bytes: workspace that the vendor's kernel asks for, if its formula is known.
     """
 
     api: str
@@ -55,6 +55,7 @@ class Call:
     widen: ty.DType | None = None
     knobs: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    vendor_bytes: int | None = None
 
     def build(self, arena: Arena) -> tuple[list[Piece], dict[str, Any]]:
         """All launches, with their tensors in `arena`, and the knobs that were used."""
@@ -142,6 +143,8 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
             call.check_tensors()
         build = _nothing if isinstance(call, Idle) else _with_knobs(call).build
         executor = aclOpExecutor(api, build, machine, tuple(translated(n, names) for n in call.notes))
+        if isinstance(call, Call) and call.vendor_bytes is not None:
+            executor.vendor_workspace_size = call.vendor_bytes + SYSTEM_BYTES
     except Refused as e:
         return failed(api, e.status, str(e)), 0, None
     except RefusedError as e:

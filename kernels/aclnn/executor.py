@@ -71,7 +71,10 @@ Build = Callable[[Arena], tuple[list[Piece], dict[str, Any]]]
 
 
 class aclOpExecutor:
-    """Kernels in order. tiling: every knob of the main kernels as used; notes: words for the user."""
+    """Kernels in order. tiling: every knob of the main kernels as used; notes: words for the user.
+
+    vendor_workspace_size: what the vendor's own kernel would ask for, where its formula is known; None elsewhere.
+    """
 
     def __init__(self, api: str, build: Build, machine: Device, notes: tuple[str, ...] = ()) -> None:
         self.api, self.notes, self.repeatable = api, notes, False
@@ -82,6 +85,7 @@ class aclOpExecutor:
         self.kernels = tuple(DeviceKernel(*piece, launch_of(piece[2], machine)) for piece in pieces)
         self.own_bytes = counting.taken[0]
         self.workspace_size = self.own_bytes + SYSTEM_BYTES if pieces else 0
+        self.vendor_workspace_size: int | None = None
 
     @property
     def time_us(self) -> float:

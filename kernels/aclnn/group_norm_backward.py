@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...simulator.device import current_device
 from ..group_norm_backward import NAME, OPERATOR, OUTPUTS, check_sizes, check_types
 from ..group_norm_choice import View
+from ..group_norm_launches import TRAINING
 from ..refusing import check_same_dtype
 from .building import (
     LEFT_ALONE,
@@ -26,6 +27,7 @@ from .runtime import aclrtStream
 from .signature import as_in_c
 from .status import PARAM_INVALID, PARAM_NULLPTR, Refused
 from .tensor import DeviceMemory, aclBoolArray, aclTensor
+from .vendor_workspace import group_norm_backward_bytes
 
 API = "aclnnGroupNormBackward"
 NAMES = {
@@ -86,7 +88,10 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
         flags = {name: int(asked) for name, asked in zip(MASKS, masks, strict=True)}
         options = OPERATOR.read_options({**sizes, **flags})
         types = {n: inputs["x"].dtype for n in wanted}
-        return Call(API, OPERATOR, inputs, wanted, options, NAMES, types)
+        asked = None
+        if current_device().product.integer("product.npu_arch") != TRAINING:
+            asked = group_norm_backward_bytes(N, C, inputs["x"].dtype.itemsize)
+        return Call(API, OPERATOR, inputs, wanted, options, NAMES, types, vendor_bytes=asked)
 
     return first_phase(API, NAMES, prepare)
 

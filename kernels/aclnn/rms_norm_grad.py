@@ -10,6 +10,7 @@ from .runtime import aclrtStream, deterministic
 from .signature import as_in_c
 from .status import INNER_FIND_KERNEL_ERROR
 from .tensor import DeviceMemory, aclTensor
+from .vendor_workspace import rms_norm_grad_bytes
 
 API = "aclnnRmsNormGrad"
 NAMES = {
@@ -49,7 +50,12 @@ def aclnnRmsNormGradGetWorkspaceSize(
         check_writable({NAMES[n]: t for n, t in outputs.items()})
         knobs = {"combine": "two_phase" if deterministic() else "atomic"}
         types = {n: t.dtype for n, t in outputs.items()}
-        return Call(API, OPERATOR, tensors, outputs, {}, NAMES, types, knobs=knobs, notes=notes)
+        x, length = tensors["x"], tensors["gamma"].size
+        sizes = (x.size // length, length, x.dtype.itemsize, product.vector_cores)
+        asked = rms_norm_grad_bytes(*sizes, deterministic())
+        return Call(
+            API, OPERATOR, tensors, outputs, {}, NAMES, types, knobs=knobs, notes=notes, vendor_bytes=asked
+        )
 
     return first_phase(API, NAMES, prepare)
 

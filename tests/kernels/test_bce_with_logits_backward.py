@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 from ascendtile.kernels import bce_with_logits_backward, get_operator, run_op
 from ascendtile.kernels.bce_with_logits_vendor import vendor_cores, vendor_tile
+from ascendtile.kernels.operator import Workshop
 from ascendtile.simulator.frontend.types import from_name
+from ascendtile.simulator.products import load_product
 
 OP = get_operator("bce_with_logits_backward")
 TYPES = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32}
@@ -336,7 +338,7 @@ def test_the_tiling_in_the_record_is_what_was_used():
     """20 elements in rows of 5: a block of 12 elements holds one row, since rows are padded to 16."""
     sizes = {"shape": (4, 5), "weight": 5}
     tiling = run_op(OP, sizes, values=False, tiling={"block": 12}).tiling
-    rest = {"strategy": "auto", "buffers": 2, "banks": "apart", "stable": 0}
+    rest = {"strategy": "auto", "buffers": 1, "banks": "apart", "stable": 0}
     assert tiling == {"block": 5, "cores": 1, **rest}
     assert run_op(OP, "yolo", values=False).tiling == {"block": 8192, "cores": 40, **rest}
 
@@ -383,3 +385,34 @@ def test_values_of_the_vendors_launches(types, reduction):
     assert sorted(kernels) == ["bce_flat", *["cast_flat"] * casts, *["stretch"] * 3]
     assert theirs.tiling["buffers"] == 1
     assert theirs.time_us > ours.time_us
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_vendors_kernel_of_910a_clamps_logits(weighted):
+    """At -88.7, so that exp does not overflow: one instruction more, and what changes is below the resolution of float32."""
+    x = np.array([-1e4, -200, -89, -88.7, -88, -1, 0, 5, 90, 1e4], np.float32)
+    inputs = {
+        "grad_output": np.ones(1, np.float32),
+        "x": x,
+        "target": np.linspace(0, 1, 10, dtype=np.float32),
+    }
+    inputs |= {"pos_weight": np.full(10, 3, np.float32)} if weighted else {}
+    common = {"options": {"reduction": "sum"}, "tiling": {"strategy": "vendor"}}
+    clamped, plain = (run_op(OP, inputs=inputs, product=p, **common) for p in ("ascend910a", "ascend910b3"))
+    golden = OP.reference(inputs, reduction="sum")["out"]
+    assert np.isfinite(clamped.outputs["out"]).all()
+    np.testing.assert_allclose(clamped.outputs["out"], plain.outputs["out"], atol=1e-37, rtol=0)
+    np.testing.assert_allclose(clamped.outputs["out"], golden, atol=1e-6)
+
+
+def test_only_the_vendors_kernel_of_910a_has_the_clamp():
+    shapes, options = OP.shapes("tiny", "float32"), {"reduction": "mean"}
+    found = {}
+    for product, strategy in itertools.product(
+        ("ascend910a", "ascend910b3", "ascend310p"), ("auto", "vendor")
+    ):
+        workshop = Workshop(load_product(product), False)
+        plan = OP.plan(shapes, options, OP.read_tiling({"strategy": strategy}), workshop)
+        found[product, strategy] = plan.steps[-1].arguments["LEAST"]
+    assert found.pop(("ascend910a", "vendor")) == -88.7
+    assert set(found.values()) == {None}

@@ -333,11 +333,6 @@ def test_the_vendors_modes_are_those_of_the_page(sizes, dtype, mode, cores):
     assert run.tiling["buffers"] == (2 if mode == 2 else 1)
 
 
-def test_the_vendors_strategy_is_not_for_910a():
-    with pytest.raises(sim.UsageError, match=r"strategy vendor is the kernel of A2 and A3; on ascend910a"):
-        run_op(OP, "tiny", product="ascend910a", tiling={"strategy": "vendor"})
-
-
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 

@@ -27,7 +27,7 @@ def strategies(op: str) -> list[dict[str, str]]:
 
 # What a user may ask for in place of the choice; knobs that are left out are chosen by rule for each.
 ALTERNATIVES = {
-    RMS: [*strategies(RMS), {"combine": "two_phase"}],
+    RMS: [*strategies(RMS), {"combine": "two_phase"}, {"combine": "cube"}],
     BN: strategies(BN),
     GN: strategies(GN),
     BCE: [*strategies(BCE), {"buffers": 1}, {"buffers": 3}],
@@ -42,9 +42,11 @@ ALTERNATIVES = {
 WITHIN = 1.05
 A_FEW = [
     (RMS, "deepseek-v3-kv", "float16"), (RMS, "key-norm", "float32"), (RMS, "deepseek-v3-query", "float16"),
-    (RMS, "decode", "bfloat16"), (BN, "projector", "float16"), (BN, "resnet50-stage4-out", "float16"),
-    (BN, "pointnet", "float32"), (GN, "sd-unet-1280", "float16"), (GN, "sd-unet-2560", "float32"),
-    (BCE, "click-rate", "float16"), (BCE, "chest-xray", "float32"), (CONV, "dcgan-up", "float16"),
+    (RMS, "decode", "bfloat16"), (RMS, "llama2-13b", "float16"), (BN, "projector", "float16"),
+    (BN, "resnet50-stage4-out", "float16"), (BN, "pointnet", "float32"), (GN, "sd-unet-1280", "float16"),
+    (GN, "sd-unet-2560", "float32"), (GN, "sd-unet-mid", "float32"), (GN, "video-vae", "float16"),
+    (BCE, "click-rate", "float16"), (BCE, "chest-xray", "float32"), (BCE, "answers", "float32"),
+    (BCE, "segmentation", "float16"), (CONV, "dcgan-up", "float16"),
 ]  # fmt: skip
 
 

@@ -67,7 +67,9 @@ def test_more_copies_than_l1_holds_run_as_fewer_and_may_win(buffers):
     times = brute_force(space, sizes)
     assert found.optimal
     assert found.best.time_us == min(times.values())
-    assert set(times.values()) == {times[tuple(x.point[n] for n in space)] for x in explored_whole(space, sizes)}
+    assert set(times.values()) == {
+        times[tuple(x.point[n] for n in space)] for x in explored_whole(space, sizes)
+    }
     assert found.refused["a group larger than the rows of tiles is the same as one of all"] > 0
     assert ("more copies than L1 holds are the same as fewer" in found.refused) == (buffers != 2)
 

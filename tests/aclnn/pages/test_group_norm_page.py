@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 import pytest
 
+import ascendtile.simulator as sim
 from ascendtile.kernels import aclnn, group_norm_backward
 
 from ..calls import STORAGE, blank, run, tensor
@@ -408,3 +409,46 @@ def test_16_bit_outputs_are_rounded_once(stream, dtype):
         unit = 2.0**-11 if dtype == F16 else 2.0**-8
         got = outputs[n].array().astype(np.float64).reshape(expected.shape)
         assert (np.abs(got - expected) <= unit * np.abs(expected) + 1e-5 * np.abs(expected).max()).all()
+
+
+# -- workspace, 910A -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [F32, F16, BF16])
+@pytest.mark.parametrize(("n", "c"), [(1, 64), (2, 64), (3, 64), (8, 1920), (9, 1920)])
+def test_workspace_of_the_vendors_kernel(n, c, dtype):
+    """N <= 2: none in float32, 2 C 4 in 16 bits; else 2 ceil(N / 2) C 4; 16 MiB of the system beside it."""
+    executor = PHASE_ONE(*sized(n, c, 4, 32, dtype).values())[2]
+    pairs = (0 if dtype == F32 else 1) if n <= 2 else -(-n // 2)
+    assert executor.vendor_workspace_size == 2 * pairs * c * 4 + 16 * 2**20
+
+
+def test_the_page_has_no_workspace_for_the_chain_of_910a():
+    with sim.device(TRAINING):
+        executor = PHASE_ONE(*sized(2, 64, 4, 32).values())[2]
+    assert executor.vendor_workspace_size is None
+
+
+def test_the_chain_of_910a_by_its_own_interface(stream):
+    """dy gamma, the variance from rstd, batch norm's two kernels, then Expand, Sub, Mul and the sums in the inputs' type."""
+    values = numbers(*SIZES)
+    outputs, arguments = call_with(tensor, values, SIZES)
+    with sim.device(TRAINING), aclnn.tiling(group_norm_backward={"strategy": "vendor"}):
+        executor = run(*PHASES, stream, *arguments)
+    for n, expected in by_formula(*values).items():
+        assert near(outputs[n].array(), expected)
+    names = [k.name for k in executor.kernels]
+    assert names[0] == "times_channel"
+    assert names.index("recovered_variance") < names.index("bn_training_update_grad") < names.index("stretch")
+    assert names.count("reduce_last") == names.count("reduce_first") == 2
+
+
+def test_every_group_of_gradinput_is_orthogonal_to_xh():
+    """Up to eps * rstd ** 2: the page's self-test; the sums of groups being 0 is in `test_edges`."""
+    dy, x, mean, rstd, gamma = numbers(3, 8, 200, 4)
+    found = group_norm_backward(dy, x, mean, rstd, gamma, time=False).outputs["grad_input"]
+    xh = (x.reshape(3, 4, -1).astype(np.float64) - mean[:, :, None]) * rstd[:, :, None]
+    parts = found.reshape(3, 4, -1)
+    size = np.abs(parts * xh).sum(2)
+    dots = np.abs((parts * xh).sum(2))
+    assert (dots <= 1e-5 * size + 1e-5 * rstd**2 * np.abs(parts).sum(2) * 4).all()

@@ -353,3 +353,90 @@ def test_dgamma_is_float32_and_dx_is_rounded_once(stream, kinds):
     allowed = unit * np.abs(golden[0]) + 2.0**-20 * np.abs(golden[0]).max()
     assert (np.abs(dx.array().astype(np.float64) - golden[0]) <= allowed).all()
     assert dx.array().dtype == np.dtype(STORAGE.get(kinds[4], kinds[4]))
+
+
+# -- workspace -----------------------------------------------------------------------------------------------------------
+
+SYSTEM = 16 * 2**20
+
+
+# Rows, columns, type, and block_dim of 48 cores (the page's derived tilings), with the columns rounded up to 32 bytes.
+VENDOR_SHAPES = [
+    (2048, 4096, F16, 48, 4096), (1024, 16384, F32, 47, 16384), (512, 576, F32, 47, 576), (1, 4096, F16, 1, 4096),
+    (40, 641, F16, 40, 656), (40, 641, F32, 40, 648),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "cols", "dtype", "block_dim", "wide"), VENDOR_SHAPES)
+def test_workspace_of_the_vendors_kernel(rows, cols, dtype, block_dim, wide):
+    """Flags of the cores, or with the switch a row for each, plus 16 MiB of the system."""
+    given = {**rows_of((rows, cols), dtype), "rstd": blank((rows,), F32), "gamma": blank((cols,), dtype)}
+    given["dgammaOut"] = blank((cols,), F32)
+    arguments = good(**given).values()
+    try:
+        with sim.device("ascend910b2"):
+            for level, each in ((0, 8), (1, wide + 8)):
+                aclnn.aclrtCtxSetSysParamOpt(aclnn.ACL_OPT_DETERMINISTIC, level)
+                assert PHASE_ONE(*arguments)[2].vendor_workspace_size == each * block_dim * 4 + SYSTEM
+    finally:
+        aclnn.aclrtCtxSetSysParamOpt(aclnn.ACL_OPT_DETERMINISTIC, 0)
+
+
+def test_workspace_of_large_inputs_stays_below_a_twentieth():
+    """Deterministic, long rows, from 500 MB on: columns in chunks that are multiples of 4096."""
+    from ascendtile.kernels.aclnn.vendor_workspace import rms_norm_grad_bytes
+
+    rows, cols = 200, 700_000  # 560 MB of float16
+    found = rms_norm_grad_bytes(rows, cols, 2, 48, True)
+    assert found <= 0.05 * 2 * rows * cols * 2 < (cols + 8) * 40 * 4
+    assert (found // (40 * 4) - 8) % 4096 == 0
+    smaller = rms_norm_grad_bytes(rows, 600_000, 2, 48, True)  # 480 MB
+    assert smaller == (600_000 + 8) * 40 * 4
+    assert rms_norm_grad_bytes(4000, cols, 2, 48, True) == (cols + 8) * 48 * 4  # many rows: already below
+
+
+# -- statements of sections 2 and 3 --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", ["auto", "vendor", "split_row"])
+def test_dx_is_orthogonal_to_x(strategy):
+    """With rstd of x and eps 0: the self-test of the page."""
+    g = np.random.default_rng(1)
+    x, dy = (g.standard_normal((6, 700)).astype(np.float32) for _ in range(2))
+    rstd = (1 / np.sqrt((x.astype(np.float64) ** 2).mean(1))).astype(np.float32)
+    found = rms_norm_grad(
+        dy, x, rstd, g.standard_normal(700).astype(np.float32), tiling={"strategy": strategy}, time=False
+    ).outputs["dx"]
+    size = np.abs(x * found).sum(1)
+    assert (np.abs((x.astype(np.float64) * found).sum(1)) <= 1e-5 * size).all()
+
+
+def test_errors_of_16_bit_inputs_are_those_of_fp32_inside():
+    """D = 4096, relative to the largest value: dx 3.8e-4 (the rounding of the output), dgamma 2.5e-7; legacy kernels that
+    multiply in float16 have 7.5e-4 and 4.0e-4."""
+    g = np.random.default_rng(2)
+    x, dy = (g.standard_normal((64, 4096)).astype(np.float16) for _ in range(2))
+    gamma = (1 + 0.1 * g.standard_normal(4096)).astype(np.float16)
+    rstd = (1 / np.sqrt((x.astype(np.float64) ** 2).mean(1))).astype(np.float32)
+    golden = by_formula(dy, x, rstd, gamma)
+    for strategy in ("auto", "vendor"):
+        found = rms_norm_grad(dy, x, rstd, gamma, tiling={"strategy": strategy}, time=False).outputs
+        errors = [
+            np.abs(found[n] - a).max() / np.abs(a).max()
+            for n, a in zip(("dx", "dgamma"), golden, strict=True)
+        ]
+        assert errors[0] <= 4.9e-4  # half an ulp of the largest value
+        assert errors[1] <= 5e-7
+
+
+@pytest.mark.parametrize(("cols", "strategy"), [(4096, "full_row"), (8192, "split_row")])
+def test_split_rows_read_twice(cols, strategy):
+    """Bytes that pass: 3 R D b for whole rows, 5 R D b for split ones; gamma for every core and dgamma beside them."""
+    shapes = [
+        sim.shape(s, k) for s, k in (((1024, cols), F16), ((1024, cols), F16), ((1024,), F32), ((cols,), F16))
+    ]
+    with sim.device("ascend910b3"):
+        found = rms_norm_grad(*shapes, tiling={"strategy": "vendor", "combine": "two_phase"}, values=False)
+    moved = sum(x.resources["L2"] for x in found.launches) / (1024 * cols * 2)
+    passes = 3 if strategy == "full_row" else 5
+    assert passes <= moved <= 1.25 * passes

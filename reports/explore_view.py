@@ -74,8 +74,8 @@ def _error(x: Found) -> str:
 
 
 def tiling_words(point: dict[str, Any]) -> str:
-    """ "block_m=128 block_n=256"."""
-    return clean(" ".join(f"{n}={v}" for n, v in point.items()), 400)
+    """ "block_m=128 block_n=256"; "auto" is what is left to the operator or kernel."""
+    return clean(" ".join(f"{n}={'auto' if v is None else v}" for n, v in point.items()), 400)
 
 
 def _top(e: Exploration, top: int) -> list[RenderableType]:

@@ -20,7 +20,7 @@ from ..kernels.vector_bound import outputs_us
 from ..simulator.device import CUBE_MATH_TYPES, device
 from ..simulator.errors import RefusedError, UsageError
 from ..simulator.products import Product
-from .space import Columns, Rule, Space, powers_of_two
+from .space import Columns, Point, Rule, Space, powers_of_two
 
 SETTINGS = ("dtype", "cube_math_type")
 COPIES = (1, 2)
@@ -57,10 +57,40 @@ class OperatorPoints:
         self.dtype = self.first.dtype
         self.mode = modes[0]
         axes = self._axes(knobs)
+        self.asked = {n: axes[n] for n in knobs if n in axes}
         for n, values in (("dtype", dtypes), ("cube_math_type", modes)):
             if n in settings:
                 axes[n] = tuple(values)
         self.space = Space(axes, [*self._refusals(), *self._rules(axes)])
+
+    def usual(self) -> list[Point]:
+        """What the operator chooses by itself, for each pair of settings; nothing where it breaks a value that was given.
+
+        It may be beside the axes. A knob is None where the value that is used, if it is asked for, does not give the same.
+        """
+        found = (self._usual(pair) for pair in self.problems)
+        return [x for x in found if x is not None]
+
+    def _usual(self, pair: Pair) -> Point | None:
+        problem, settings = self.problems[pair], dict(zip(SETTINGS, pair, strict=True))
+        knobs = [n for n in self.space.axes if n not in SETTINGS]
+        fixed = {n: values[0] for n, values in self.asked.items() if len(values) == 1}
+        with device(self.machine, values=False, cube_math_type=pair[1]):
+            try:
+                used = self._used(problem, fixed)
+                if not all(used.get(n) in values for n, values in self.asked.items() if n not in fixed):
+                    return None
+                point = {n: fixed.get(n, used.get(n)) for n in knobs}
+                again = self._used(problem, point)
+            except (UsageError, RefusedError):
+                return None
+        point = {n: x if n in fixed or again.get(n) == x else None for n, x in point.items()}
+        return {n: point[n] if n in point else settings[n] for n in self.space.axes}
+
+    def _used(self, problem: Problem, knobs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The knobs as really used."""
+        bench = Workshop(self.machine, False)
+        return self.op.plan(problem.tensors, problem.options, self.op.read_tiling(knobs), bench).tiling
 
     def bounds(self, space: Space, numbers: np.ndarray) -> np.ndarray:
         """Least time in us of each point: the operator's own closed form, else that of writing its outputs."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,11 @@ class Found:
 class Exploration:
     """The outcome of one sweep.
 
-    objective: "time", "error" or "ub". size, legal: points of the space, and those that no rule refuses; of a sampled one
-    those that were drawn. refused: rule -> points, also those that operator or buffers refused when they were tried.
-    bounded: points whose bound was computed. found: every evaluated point, in the order of evaluation. failed: message ->
-    points that could not be run. reused: evaluations that a store had already. optimal: whether `best` is proved to be the
+    objective: "time", "error" or "ub". size, legal: points of the space, with the operator's own choice if that is beside
+    the axes, and those that no rule refuses; of a sampled one those that were drawn. refused: rule -> points. bounded:
+    points whose bound was computed. found: every evaluated point, in the order of evaluation: what the operator chooses by
+    itself is the first. failed: message -> points that were tried and could not be run, as those that do not fit in UB.
+    reused: evaluations that a store had already. optimal: whether `best` is proved to be the
     best of the space; `proof` says why, or why not. interrupted: whether it was stopped from outside. sampler: how points
     were chosen.
     """
@@ -185,6 +187,26 @@ class Exploration:
         from ..simulator.views import show
 
         return show("exploration", self)
+
+
+def axes_of(found: Iterable[Found], known: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Knob -> values: those known, and what points have beyond them. Numbers that are in order stay so."""
+    out = {n: list(values) for n, values in known.items()}
+    for x in found:
+        for n, value in x.point.items():
+            values = out.setdefault(n, [])
+            if value not in values:
+                _insert(values, value)
+    return {n: tuple(values) for n, values in out.items()}
+
+
+def _insert(values: list[Any], value: Any) -> None:
+    """Put a value among the others: in its place where all are rising numbers, else at the end."""
+    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (*values, value))
+    if numbers and values == sorted(values):
+        bisect.insort(values, value)
+    else:
+        values.append(value)
 
 
 def cost(e: Evaluation, objective: str) -> float:

@@ -20,7 +20,7 @@ from .axes import OperatorPoints
 from .declared import as_space, declared, with_axes
 from .device_state import name_of_product, product_here, without_bounds
 from .evaluate import Evaluation, OperatorProblem, Problem, sweep_name
-from .exploration import Exploration
+from .exploration import Exploration, axes_of
 from .kernel_problem import KernelProblem
 from .sampling import SAMPLERS, sample
 from .search import Budget, Outcome, Report, search
@@ -53,6 +53,7 @@ class Task:
     product: str
     case: str | None
     notes: tuple[str, ...] = ()
+    usual: tuple[Point, ...] = ()  # what the operator chooses by itself: tried first
 
 
 def explore(
@@ -126,6 +127,7 @@ def explore(
         mode = cube_math_type or current_device().cube_math_type
         task = _kernel(what, _by_name(what, args), grid, space, mode, **given)
     points = Space(task.space.axes, [*task.space.rules, *rules])
+    task = replace(task, usual=tuple(p for p in task.usual if _allowed(p, rules)))
     begin = clock.perf_counter()
     with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
         sweep = _Sweep(task, points, objective, Budget(budget, seconds), crew, kept, report)
@@ -177,7 +179,16 @@ def _operator(
     odd = without_bounds(problem.state)
     words = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
     bounds, notes = (None, (words,)) if odd and objective == "time" else (points.bounds, ())
-    return Task(problem, points.space, bounds, op.name, name_of_product(product), points.first.case, notes)
+    return Task(
+        problem,
+        points.space,
+        bounds,
+        op.name,
+        name_of_product(product),
+        points.first.case,
+        notes,
+        tuple(points.usual()),
+    )
 
 
 def _kernel(
@@ -221,6 +232,11 @@ def _by_name(what: Any, args: Mapping[str, Any] | Sequence[Any] | None) -> dict[
     return dict(zip(names, args, strict=False))
 
 
+def _allowed(point: Point, rules: Sequence[Constraint]) -> bool:
+    """Whether the user's rules allow a point, which may be beside the axes."""
+    return Space({n: (x,) for n, x in point.items()}, rules).allowed(0) is None
+
+
 class _Sweep:
     """One sweep through a store."""
 
@@ -238,6 +254,7 @@ class _Sweep:
         self.crew, self.store, self.report = crew, store, report
         self.name = sweep_name(task.problem)
         self.reused, self.legal, self.bounded, self.sampler = 0, 0, 0, EXACT
+        self.beside = 0  # points that are tried and are not of the axes
         self.refused: dict[str, int] = {}
         self.lost: tuple[str, ...] = ()
 
@@ -270,11 +287,39 @@ class _Sweep:
 
     def _exact(self) -> Outcome:
         legal, self.refused = self.space.legal()
-        self.legal, bounds = len(legal), None
+        legal = self._besides(legal)
+        bounds = None
         if self.objective == "time" and self.task.bounds is not None:
             bounds = self.task.bounds(self.space, legal)
             self.bounded = len(bounds)
-        return search(self.space, legal, bounds, self.objective, self._evaluate, self.budget, self.report)
+        return search(
+            self.space,
+            legal,
+            bounds,
+            self.objective,
+            self._evaluate,
+            self.budget,
+            self.report,
+            self.task.usual,
+        )
+
+    def _besides(self, legal: np.ndarray) -> np.ndarray:
+        """Numbers of the legal points without the operator's own choice, which is tried before them and counted here.
+
+        That is one point more than the axes have, or one that no rule can refuse: it is what runs without a tiling.
+        """
+        for point in self.task.usual:
+            number = self.space.number_of(point)
+            if number is None:
+                self.beside += 1
+                continue
+            rule = self.space.allowed(number)
+            if rule is not None:
+                self.refused[rule] -= 1
+            legal = legal[legal != number]
+        self.refused = {n: count for n, count in self.refused.items() if count}
+        self.legal = len(legal) + len(self.task.usual)
+        return legal
 
     def _least(self, numbers: np.ndarray) -> np.ndarray:
         assert self.task.bounds is not None
@@ -318,8 +363,8 @@ class _Sweep:
             product=self.task.product,
             case=self.task.case,
             objective=self.objective,
-            size=self.space.size,
-            legal=self.legal - sum(found.refused.values()) if self.sampler == EXACT else self.legal,
+            size=self.space.size + self.beside,
+            legal=self.legal,
             refused=refused,
             bounded=self.bounded,
             found=tuple(found.found),
@@ -328,8 +373,16 @@ class _Sweep:
             seconds=seconds,
             optimal=found.optimal,
             proof=found.proof,
-            axes=self.space.axes,
+            axes=axes_of(found.found, self.space.axes),
             interrupted=found.interrupted,
             sampler=self.sampler,
-            notes=(*self.task.notes, *filter(None, [self.crew.note]), *self.lost),
+            notes=(*self.task.notes, *self._words_besides(), *filter(None, [self.crew.note]), *self.lost),
         )
+
+    def _words_besides(self) -> list[str]:
+        points = [p for p in self.task.usual if self.beside and self.space.number_of(p) is None]
+        return [
+            f"{' '.join(f'{n}={x}' for n, x in p.items())} is what {self.task.title} chooses by itself: one point more than "
+            "the axes have"
+            for p in points
+        ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,7 +14,7 @@ from ..simulator.errors import UsageError
 from ..simulator.files import naming, regular_size
 from ..simulator.record_codec import Decoder, Encoder
 from .evaluate import Evaluation
-from .exploration import Exploration, Found
+from .exploration import Exploration, Found, axes_of
 from .store import VERSION
 
 MAX_BYTES = 2**30
@@ -88,17 +88,6 @@ def _exploration(text: str | None, found: list[Found]) -> Exploration:
     data = _checked(lambda: json.loads(text))
     whole: Exploration = Decoder({}, _no_arrays).decode(data, Exploration, "about")
     return replace(whole, found=timed, axes=axes_of(timed, whole.axes))
-
-
-def axes_of(found: Iterable[Found], known: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
-    """Knob -> values: those known, and what points have beyond them (other sweeps of the same problem)."""
-    out = {n: list(values) for n, values in known.items()}
-    for x in found:
-        for n, value in x.point.items():
-            values = out.setdefault(n, [])
-            if value not in values:
-                values.append(value)
-    return {n: tuple(values) for n, values in out.items()}
 
 
 def _without_words(found: tuple[Found, ...]) -> Exploration:

@@ -8,7 +8,7 @@ a proof, and says so.
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,7 +31,8 @@ class Outcome:
     """What a search did.
 
     looked: points that were tried; skipped: legal points that a sampled sweep drew and left out, as their bound is above
-    the best; interrupted: whether it was stopped from outside.
+    the best; interrupted: whether it was stopped from outside. refused: rule -> points that were drawn and not tried.
+    failed: message -> points that the rules allow, and buffers, operator or kernel did not when tried.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -46,10 +47,9 @@ class Outcome:
     def add(self, point: Point, evaluation: Evaluation) -> None:
         """Sort one evaluation in."""
         self.looked += 1
-        if evaluation.refused is not None:
-            self.refused[evaluation.refused] = self.refused.get(evaluation.refused, 0) + 1
-        elif evaluation.failed is not None:
-            self.failed[evaluation.failed] = self.failed.get(evaluation.failed, 0) + 1
+        why = evaluation.refused or evaluation.failed
+        if why is not None:
+            self.failed[why] = self.failed.get(why, 0) + 1
         else:
             self.found.append(Found(point, evaluation))
 
@@ -84,34 +84,40 @@ def search(
     evaluate: Evaluate,
     budget: Budget,
     report: Report = lambda done, left, best: None,
+    ahead: Sequence[Point] = (),
 ) -> Outcome:
     """Evaluate points until the best is proved, the space is done, or the budget is spent.
 
-    legal: numbers of points. bounds: least time in us of each; None where there is none, or the objective is another.
+    ahead: points to evaluate before all others, which need not be of the space; the first of them whatever the budget.
+    legal: numbers of the other points. bounds: least time in us of each; None where there is none, or for another objective.
     report: told after every point (done, left as far as is known, best so far).
     """
     order = legal if bounds is None else legal[np.argsort(bounds, kind="stable")]
-    ordered = None if bounds is None else np.sort(bounds, kind="stable")
+    ordered = (
+        None if bounds is None else np.sort(np.append(np.full(len(ahead), -np.inf), bounds), kind="stable")
+    )
+    count = len(ahead) + len(order)
     out, begin, best = Outcome(), clock.perf_counter(), float("inf")
     stopped = False
     try:
-        while out.looked < len(order) and not (ordered is not None and ordered[out.looked] > best):
-            if budget.over(out.looked, begin):
+        while out.looked < count and not (ordered is not None and ordered[out.looked] > best):
+            if out.looked >= min(1, len(ahead)) and budget.over(out.looked, begin):
                 stopped = True
                 break
-            end = _front(ordered, len(order), best)
+            end = _front(ordered, count, best)
             room = budget.room(out.looked, EVERY_POINT if ordered is None else BATCH)
             stop = min(out.looked + room, max(out.looked + 1, end))
-            points = [space.point(int(k)) for k in order[out.looked : stop]]
+            rest = order[max(0, out.looked - len(ahead)) : max(0, stop - len(ahead))]
+            points = [*ahead[out.looked : stop], *(space.point(int(k)) for k in rest)]
             for point, evaluation in zip(points, evaluate(points), strict=True):
                 out.add(point, evaluation)
                 best = min(best, cost(evaluation, objective))
-                report(out.looked, max(0, _front(ordered, len(order), best) - out.looked), best)
+                report(out.looked, max(0, _front(ordered, count, best) - out.looked), best)
                 if budget.late(begin):  # a batch may take longer than what is left
                     break
     except KeyboardInterrupt:
         out.interrupted = True
-    out.optimal, out.proof = _conclude(out, objective, ordered, len(order), best, stopped)
+    out.optimal, out.proof = _conclude(out, objective, ordered, count, best, stopped)
     return out
 
 
@@ -124,17 +130,18 @@ def _conclude(
     out: Outcome, objective: str, ordered: np.ndarray | None, count: int, best: float, stopped: bool
 ) -> tuple[bool, str]:
     rest, shown = count - out.looked, f"best {best:,.6g}{UNITS[objective]}"
-    legal = count - sum(out.refused.values())  # but for those that turned out not to be
     if stopped or out.interrupted:
         why = "interrupted" if out.interrupted else "the budget ended"
-        left = f"{rest:,} of {legal:,} legal points not looked at"
+        left = f"{rest:,} of {count:,} legal points not looked at"
         if ordered is not None and rest:
             left += f", {max(0, _front(ordered, count, best) - out.looked):,} of them with a bound below"
         return False, f"not proved: {why} with {left}" + (f"; {shown}" if out.found else "")
     if not out.found:
         return False, f"none of the {count:,} points that the rules allow could be run"
+    ran = f", of which {sum(out.failed.values()):,} could not be run" if out.failed else ""
     if not rest:
-        return True, f"{shown}; all {legal:,} legal points were evaluated"
+        return True, f"{shown}; all {count:,} legal points were evaluated{ran}"
     assert ordered is not None
     least = f"({ordered[out.looked]:,.6g} us or more)"
-    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}"
+    words = "; which of them fit in the buffers was not looked at" if out.failed else ""
+    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}{words}"

@@ -177,6 +177,11 @@ class Space:
         """The number of a point; the inverse of `point`."""
         return self.joined([values.index(point[name]) for name, values in self.axes.items()])
 
+    def number_of(self, point: Mapping[str, Any]) -> int | None:
+        """The number of a point, None if it is not one of this space."""
+        same = point.keys() == self.axes.keys() and all(point[n] in v for n, v in self.axes.items())
+        return self.number(point) if same else None
+
     def _allowed(self, rule: Rule, numbers: np.ndarray) -> np.ndarray:
         if rule.columns:
             return np.broadcast_to(np.asarray(rule.allows(**self.columns(numbers)), bool), numbers.shape)

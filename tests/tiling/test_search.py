@@ -68,8 +68,22 @@ def test_failures_and_refusals_are_counted_and_do_not_win():
     out = search(space, np.arange(100), bounds, "time", evaluator(times, [], broken, refused), NONE)
     assert out.best("time") == times[order[5]]
     assert out.optimal
-    assert out.failed == {"it broke": 2}
-    assert sum(out.refused.values()) == 3
+    assert out.failed == {"it broke": 2, "does not fit in UB": 3}
+    assert out.refused == {}  # by rules, which do not know yet
+    assert "which of them fit in the buffers was not looked at" in out.proof
+
+
+def test_points_ahead_are_evaluated_first_even_if_the_time_is_up():
+    space, times, bounds = made_up(3, 100, 0.0)
+    seen, ahead = [], [{"x": int(np.argmax(times))}]
+    rest = np.delete(np.arange(100), ahead[0]["x"])
+    out = search(space, rest, bounds[rest], "time", evaluator(times, seen), NONE, ahead=ahead)
+    assert seen[0] == ahead[0]["x"]
+    assert out.optimal
+    assert out.best("time") == times.min()
+    late = search(space, rest, bounds[rest], "time", evaluator(times, []), Budget(None, 1e-9), ahead=ahead)
+    assert [x.point for x in late.found] == ahead
+    assert "with 99 of 100 legal points not looked at" in late.proof
 
 
 def test_nothing_runs():

@@ -281,7 +281,10 @@ class _Sweep:
             seed,
             known,
             self.report,
+            task.usual,
         )
+        self.beside = sum(self.space.number_of(p) is None for p in task.usual)
+        self.reused += found.known
         self.legal = len(found.found) + sum(found.failed.values()) + found.skipped
         return found
 

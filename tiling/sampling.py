@@ -23,6 +23,7 @@ BATCH = 16
 USUAL_POINTS = 1000  # where no budget is given
 # Even draws where proposals give no new point: rules and bounds of many take hardly longer than those of a few.
 WIDE = (128, 512, 2048)
+LISTED = 1 << 16  # points of a space whose last ones are looked for one by one
 LeastTime = Callable[[np.ndarray], Sequence[float] | np.ndarray]  # numbers of points -> bounds
 
 __all__ = ["SAMPLERS", "sample"]
@@ -38,26 +39,32 @@ def sample(
     seed: int = 0,
     known: Iterable[tuple[Point, Evaluation]] = (),
     report: Report = lambda done, left, best: None,
+    ahead: Sequence[Point] = (),
 ) -> Outcome:
-    """Evaluate proposed points until the budget is spent, or no new point is found. The outcome is never a proof.
+    """Evaluate proposed points until the budget is spent, or no new point is found: a proof only if none is left.
 
     sampler: "random", "tpe", or "nsga2", which makes time, error and UB small together. known: evaluations of earlier
-    sweeps, to learn from.
+    sweeps, which count as those of this one do: a sweep that was interrupted goes on where it was. ahead: points to evaluate
+    before all others, which need not be of the space. Raises `UsageError` if no point is legal.
     """
     objectives = 3 if sampler == "nsga2" else 1
     source = _source(space, sampler, objectives, seed)
     if budget.points is None and budget.seconds is None:
         budget = Budget(USUAL_POINTS, None)
     walk = _Walk(space, least, objective, objectives, evaluate, source, seed)
-    walk.refill(known if sampler != "random" else ())
     begin, more = clock.perf_counter(), True
     try:
+        walk.begin(ahead)
+        walk.refill(known)
         while more and not budget.over(walk.out.looked, begin):
             more = walk.batch(min(BATCH, budget.room(walk.out.looked)))
             left = 0 if budget.points is None else budget.points - walk.out.looked
             report(walk.out.looked, left, walk.best)
     except KeyboardInterrupt:
         walk.out.interrupted = True
+    if not (more or walk.out.interrupted or walk.out.looked or walk.out.skipped):
+        raise UsageError(_empty(walk))
+    walk.out.optimal = bool(walk.out.found) and walk.nothing_left()
     walk.out.proof = _words(walk, sampler, seed, more)
     return walk.out
 
@@ -66,12 +73,22 @@ def _words(walk: _Walk, sampler: str, seed: int, more: bool) -> str:
     out, shown = walk.out, ""
     if out.found:
         shown = f"; best {walk.best:,.6g}{UNITS[walk.objective]}"
+    if out.optimal:
+        rest = f", {walk.above():,} more have a bound above it" if walk.above() else ""
+        return f"{shown.removeprefix('; ')}; all {out.looked:,} legal points that may be better were evaluated{rest}"
     above = f", {out.skipped:,} more had a bound above the best" if out.skipped else ""
+    above += f", {out.known:,} of them from the store" if out.known else ""
     ended = "" if more else f"; ended as {sum(WIDE):,} even draws gave no new point to try"
     return (
         f"not proved: {out.looked:,} of {walk.space.size:,} points sampled ({sampler}, seed {seed}){above}"
         f"{ended}{shown}"
     )
+
+
+def _empty(walk: _Walk) -> str:
+    drawn = ", ".join(f"{n!r} refused {count:,}" for n, count in walk.out.refused.items())
+    count = sum(walk.out.refused.values())
+    return f"no legal point was found: of {count:,} that were drawn {drawn}; widen an axis or drop a rule"
 
 
 def _source(space: Space, sampler: str, objectives: int, seed: int) -> Proposals:
@@ -101,19 +118,45 @@ class _Walk:
         self.bounds: dict[int, float] = {}  # of legal points that are not settled
         self.out, self.best = Outcome(), float("inf")
 
+    def begin(self, ahead: Sequence[Point]) -> None:
+        """Evaluate points before all others."""
+        for point, e in zip(ahead, self.evaluate(list(ahead)), strict=True):
+            self._take(self.space.number_of(point), point, e)
+
     def refill(self, known: Iterable[tuple[Point, Evaluation]]) -> None:
-        inside = (x for x in known if all(x[0].get(n) in v for n, v in self.space.axes.items()))
-        costs = ((self.space.number(p), self._costs(e)) for p, e in inside)
-        self.source.learn((number, c) for number, c in costs if c is not None)
+        """Take over what is known of legal points of the space."""
+        inside = {self.space.number_of(p): (p, e) for p, e in known}
+        numbers = [k for k in inside if k is not None and k not in self.settled]
+        rules = self.space.refusals(np.array(numbers, np.int64))
+        for number in (k for k, rule in zip(numbers, rules, strict=True) if rule is None):
+            self._take(number, *inside[number])
+            self.out.known += 1
+        self.source.learn((k, c) for k, c in self.settled.items() if c is not None)
+
+    def _take(self, number: int | None, point: Point, e: Evaluation) -> None:
+        self.out.add(point, e)
+        self.best = min(self.best, cost(e, self.objective))
+        if number is not None:
+            self.settled[number] = self._costs(e)
+            self.bounds.pop(number, None)
+
+    def nothing_left(self) -> bool:
+        """Whether every point of the space was evaluated, is refused, or has a bound above the best."""
+        return (
+            len(self.settled) + len(self.bounds) == self.space.size
+            and min(self.bounds.values(), default=float("inf")) > self.best
+        )
+
+    def above(self) -> int:
+        """Points that were left out for their bounds."""
+        return self.out.skipped + len(self.bounds)
 
     def batch(self, count: int) -> bool:
         """Evaluate new points, tell what they are worth; whether there were any."""
         asked = self._new(count)
         points = [self.space.point(number) for _, number in asked]
         for (trial, number), point, e in zip(asked, points, self.evaluate(points), strict=True):
-            self.out.add(point, e)
-            self.best = min(self.best, cost(e, self.objective))
-            self.settled[number] = self._costs(e)
+            self._take(number, point, e)
             self.source.tell(trial, number, self._costs(e))
         return bool(asked)
 
@@ -124,6 +167,9 @@ class _Walk:
             if found:
                 break
             found = self._sift(self.evenly.ask(wide), count)
+        if not found and self.space.size <= LISTED:
+            left = (k for k in range(self.space.size) if k not in self.settled)
+            found = self._sift([(None, k) for k in left], count)
         return found
 
     def _sift(self, proposed: list[tuple[Any, int]], count: int) -> list[tuple[Any, int]]:

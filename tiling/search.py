@@ -31,8 +31,9 @@ class Outcome:
     """What a search did.
 
     looked: points that were tried; skipped: legal points that a sampled sweep drew and left out, as their bound is above
-    the best; interrupted: whether it was stopped from outside. refused: rule -> points that were drawn and not tried.
-    failed: message -> points that the rules allow, and buffers, operator or kernel did not when tried.
+    the best; known: points of a sampled sweep that a store had before it began; interrupted: whether it was stopped from
+    outside. refused: rule -> points that were drawn and not tried. failed: message -> points that the rules allow, and
+    buffers, operator or kernel did not when tried.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -40,6 +41,7 @@ class Outcome:
     failed: dict[str, int] = field(default_factory=dict)
     looked: int = 0
     skipped: int = 0
+    known: int = 0
     optimal: bool = False
     proof: str = ""
     interrupted: bool = False

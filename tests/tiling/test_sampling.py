@@ -132,7 +132,65 @@ def test_a_sweep_ends_when_nothing_is_left_to_try():
     counted = Counted()
     out = sample(few, None, "time", counted, Budget(100), "random", 0)
     assert len(counted.points) == out.looked == 6
-    assert "even draws gave no new point" in out.proof
+    assert out.optimal  # nothing is left: that is a proof
+    assert (
+        out.proof == f"best {out.best('time'):,.6g} us; all 6 legal points that may be better were evaluated"
+    )
+
+
+def test_all_but_points_with_a_bound_above_the_best_is_a_proof():
+    few = Space({"b0": powers_of_two(1, 1 << 15), "b1": powers_of_two(1, 1 << 15), **{n: (BEST[n],) for n in BEST if
+                 n not in ("b0", "b1")}})  # fmt: skip
+    out = sample(
+        few,
+        lambda ks: [0.9 * valley(few.point(int(k))) for k in ks],
+        "time",
+        Counted(),
+        Budget(256),
+        "random",
+        0,
+    )
+    assert out.looked < few.size
+    assert out.optimal
+    assert out.best("time") == 10.0
+    assert "more have a bound above it" in out.proof
+    cut = sample(few, None, "time", Counted(), Budget(255), "random", 0)
+    assert not cut.optimal
+
+
+def test_a_space_without_a_legal_point_is_refused():
+    for name in ("random", "tpe"):
+        with pytest.raises(UsageError, match=r"no legal point was found: .*'never' refused .*drop a rule"):
+            sample(Space(LARGE.axes, [never]), None, "time", Counted(), Budget(9), name, 0)
+
+
+def never(**point) -> bool:
+    return False
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe", "nsga2"])
+def test_what_is_known_counts_and_the_budget_goes_on_from_there(sampler):
+    pytest.importorskip("optuna")
+    first, counted = run(sampler, 0, budget=20)
+    known = [(x.point, x.evaluation) for x in first.found] + [
+        ({**BEST, "b0": 1 << 15, "b1": 1 << 15}, Evaluation(1.0))
+    ]
+    again, none = run(sampler, 0, budget=3, known=known)
+    assert none.points == []
+    assert again.found == first.found  # without the point that a rule refuses
+    more, new = run(sampler, 0, budget=30, known=known)
+    assert len(new.points) == 10
+    assert not any(p in counted.points for p in new.points)
+    assert more.best("time") <= first.best("time")
+    assert "20 of them from the store" in more.proof
+
+
+def test_points_ahead_come_first_and_need_not_be_of_the_space():
+    ahead = {**BEST, "b0": 3}
+    out, counted = run("random", 0, budget=5, ahead=[ahead])
+    assert counted.points[0] == ahead
+    assert out.looked == 5
+    assert out.best("time") == valley(ahead)
 
 
 def test_points_left_out_for_their_bound_are_counted():
@@ -148,7 +206,7 @@ def test_tpe_learns_from_earlier_sweeps():
     _, first = run("tpe", 0, budget=100)
     known = [(p, next(Counted()([p]))) for p in first.points]
     fresh = mean(valley(p) for p in run("tpe", 7, budget=32)[1].points)
-    taught = mean(valley(p) for p in run("tpe", 7, budget=32, known=known)[1].points)
+    taught = mean(valley(p) for p in run("tpe", 7, budget=132, known=known)[1].points)
     assert taught < fresh
 
 

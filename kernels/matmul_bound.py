@@ -184,8 +184,9 @@ def _parts_of(product: Product, operand: str, points: Columns) -> dict[str, np.n
     """Figures of `Parts` for every point, each different block computed once."""
     names = ("block_m", "block_n", "block_k")
     blocks = np.stack([points[n] for n in names], axis=1)
-    bases = [points[n] for n in ("base_m", "base_n", "base_k") if n in points]
-    blocks = np.column_stack([blocks, *(bases or [np.zeros((len(blocks), 3), np.int64)])])
+    none = np.zeros(len(blocks), np.int64)
+    bases = [points.get(n, none) for n in ("base_m", "base_n", "base_k")]
+    blocks = np.column_stack([blocks, *bases])
     different, place = np.unique(blocks, axis=0, return_inverse=True)
     found = [_parts(product, operand, *(int(x) for x in row)) for row in different]
     out = {f: np.array([getattr(p, f) for p in found])[place.ravel()] for f in Parts.__dataclass_fields__}

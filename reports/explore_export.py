@@ -19,6 +19,14 @@ def as_csv(e: Exploration) -> str:
     return _written(rows)
 
 
+def as_python(e: Exploration) -> str:
+    """The best tiling as a dict to paste into a program; knobs that are left to the operator are left out."""
+    words = f"# best tiling of {e.op} {e.case or ''} on {e.product}".rstrip()
+    best = {} if e.best is None else {n: x for n, x in e.best.point.items() if x is not None}
+    time = "none was found" if e.best is None else f"{e.best.time_us:.4g} us"
+    return f"{words}: {time}, {'proved' if e.optimal else 'not proved'}\nTILING = {best!r}\n"
+
+
 def shapes_csv(s: Shapes) -> str:
     """One row for each case with its best tiling; `loss` is what the best single tiling loses there."""
     names = list(dict.fromkeys(n for sizes in s.sizes.values() for n in sizes))

@@ -30,7 +30,7 @@ def shapes_page(s: Shapes) -> RenderableType:
         Text.assemble((clean(s.op, 38), "bold"), f"  {len(s.explorations)} cases"),
         fact("device", clean(s.product, 60)),
         table,
-        fact("single", f"best for all: {single}"),
+        fact("single", f"best for all of {s.tried:,} tilings tried in every case: {single}"),
     )
 
 
@@ -73,7 +73,7 @@ def variants_page(v: Variants) -> RenderableType:
         fact("device", f"{clean(usual.product, 60)}, changed"),
         table,
         fact("proof", proof),
-        *(fact("left out", clean(f"{_set(v, key)}: {why}", 300)) for key, why in v.refused.items()),
+        *(fact("without", clean(f"{_set(v, key)}: {why}", 300)) for key, why in v.refused.items()),
     )
 
 

@@ -65,7 +65,7 @@ def measure(e: Exploration, x: Found) -> str:
     if e.objective == "error":
         return f"error {_error(x)}, {time}"
     if e.objective == "ub":
-        return f"{words.kib(float(x.evaluation.ub_peak_bytes or 0))} of UB, {time}"
+        return f"{words.kib(float(x.evaluation.ub_peak_bytes or 0))} KiB of UB, {time}"
     return time
 
 
@@ -106,7 +106,14 @@ def _waits(x: Found) -> str:
 
 def _sensitivity(e: Exploration) -> list[RenderableType]:
     found = [f"{n} +{words.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
-    return [fact("matters", f"worst over best value: {', '.join(found)}")] if found else []
+    unknown = [n for n, values in e.axes.items() if len(values) > 1 and n not in e.sensitivity()]
+    rest = (
+        [f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone: not known"]
+        if unknown
+        else []
+    )
+    known = [f"worst over best value: {', '.join(found)}"] if found else []
+    return [fact("matters", "; ".join([*known, *rest]))] if e.ranked and (known or rest) else []
 
 
 def _front(e: Exploration) -> list[RenderableType]:

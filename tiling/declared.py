@@ -89,6 +89,7 @@ def declared(what: Any, args: Mapping[str, Any]) -> Declared:
         if hasattr(found, "configs"):
             space = candidates(found, args)
             notes += [HOOKS] * any(c.pre_hook is not None for c in found.configs)
+            notes += _same_here(found.configs)
         elif isinstance(getattr(found, "values", None), Mapping):
             derived.append(found.values)
         found = getattr(found, "fn", None)
@@ -108,6 +109,16 @@ def candidates(tuner: Any, args: Mapping[str, Any]) -> Space:
     if all(p in alive for p in map(_point, tuner.configs)):
         return listed
     return Space(listed.axes, (*listed.rules, _listed(PRUNED, list(listed.axes), alive)))
+
+
+def _same_here(configs: Sequence[Any]) -> list[str]:
+    different = len({repr(sorted(_point(c).items(), key=str)) for c in configs})
+    if different == len(configs):
+        return []
+    return [
+        f"the {len(configs)} candidates are {different} tilings here: the others differ in what no Ascend core has "
+        f"({', '.join(WITHOUT_EFFECT[:3])} ...)"
+    ]
 
 
 def _point(config: Any) -> Point:

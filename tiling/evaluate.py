@@ -63,6 +63,19 @@ class Evaluation:
         return {n: dict(x) if isinstance(x, dict) else x for n, x in values}
 
 
+def evaluation_of(data: Mapping[str, Any]) -> Evaluation | None:
+    """What `to_dict` gave, read again; None if it is something else."""
+    try:
+        found = Evaluation(**data)
+    except TypeError:
+        return None
+    numbers = (found.time_us, found.bound_us, found.ub_peak_bytes)
+    right = all(x is None or (isinstance(x, int | float) and not isinstance(x, bool)) for x in numbers)
+    kinds = isinstance(found.waits, dict) and isinstance(found.tiling, dict)
+    said = found.time_us is not None or isinstance(found.refused or found.failed, str)
+    return found if right and kinds and said and isinstance(found.errors, dict | None) else None
+
+
 class Problem(Protocol):
     """What to run at each point."""
 

@@ -112,21 +112,25 @@ class Exploration:
         return tuple(ok[k] for k in pareto(table))
 
     def sensitivity(self) -> dict[str, float]:
-        """Knob -> what its worst value costs at least, as a part of the best.
+        """Knob -> what its worst value costs at least, as a part of its best; the most important first.
 
-        From the best time found with each value; the most important first. Values with which no point was evaluated are
-        left out: a proof did without them.
+        Compared are points that differ in that knob alone: those beside the best point, else the first in rank that have
+        such a neighbour. A knob of which no two such points were evaluated is left out: nothing is known of it.
         """
         out = {}
-        for name, values in self.axes.items():
-            least = [
-                min((x.time_us for x in self.ranked if x.point.get(name) == v), default=np.nan)
-                for v in values
-            ]
-            seen = [t for t in least if np.isfinite(t)]
-            if len(seen) > 1:
-                out[name] = max(seen) / min(seen) - 1.0
+        for name in self.axes:
+            times = self._alone(name)
+            if times:
+                out[name] = max(times) / min(times) - 1.0
         return dict(sorted(out.items(), key=lambda item: -item[1]))
+
+    def _alone(self, name: str) -> list[float]:
+        """Times of evaluated points that differ in one knob alone."""
+        alike: dict[str, list[float]] = {}
+        for x in self.ranked:
+            rest = repr([(n, v) for n, v in x.point.items() if n != name])
+            alike.setdefault(rest, []).append(x.time_us)
+        return next((times for times in alike.values() if len(times) > 1), [])
 
     def to_dict(self, top: int = TOP) -> dict[str, Any]:
         """The JSON of `ascendtile explore --export json`: all of it, and the best `top` points."""

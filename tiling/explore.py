@@ -16,10 +16,12 @@ from ..kernels.registry import get_operator
 from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
+from .agreement import words_about_values
 from .axes import OperatorPoints
+from .constraints import rules_of, told_apart
 from .declared import as_space, declared, with_axes
 from .device_state import name_of_product, product_here, without_bounds
-from .evaluate import Evaluation, OperatorProblem, Problem, sweep_name
+from .evaluate import Evaluation, OperatorProblem, Problem, evaluation_of, sweep_name
 from .exploration import Exploration, axes_of
 from .kernel_problem import KernelProblem
 from .sampling import SAMPLERS, sample
@@ -101,7 +103,9 @@ def explore(
     `Interrupted` with what was found so far.
     """
     _check(objective, budget, seconds, sampler)
-    rules = list(constraint) if isinstance(constraint, Sequence) else [constraint]
+    listed = isinstance(constraint, Sequence) and not isinstance(constraint, str)
+    rules: list[Any] = list(constraint) if listed else [constraint]  # type: ignore[arg-type]
+    space = as_space(space) if space else None  # once: values may come from a generator
     given: dict[str, Any] = {
         "product": product_here(product),
         "overrides": dict(overrides or {}),
@@ -126,22 +130,33 @@ def explore(
             raise UsageError("objective 'error' needs a float64 reference, which only operators have")
         mode = cube_math_type or current_device().cube_math_type
         task = _kernel(what, _by_name(what, args), grid, space, mode, **given)
-    points = Space(task.space.axes, [*task.space.rules, *rules])
+    arguments = task.problem.arguments if isinstance(task.problem, KernelProblem) else {}
+    rules = rules_of(rules, task.space.axes, arguments)
+    points = Space(task.space.axes, told_apart([*task.space.rules, *rules]))
     task = replace(task, usual=tuple(p for p in task.usual if _allowed(p, rules)))
     begin = clock.perf_counter()
     with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
         sweep = _Sweep(task, points, objective, Budget(budget, seconds), crew, kept, report)
         found = sweep.run(sampler, seed)
         out = sweep.exploration(found, clock.perf_counter() - begin)
-        out = sweep.described(out)
+        out = sweep.described(_with_values(task, out, budget_left=not sweep.budget.late(begin)))
     if found.interrupted:
         raise Interrupted(out)
+    if isinstance(task.problem, KernelProblem) and not found.found and len(found.failed) == 1:
+        ((message, count),) = found.failed.items()
+        raise UsageError(f"{task.title} runs at none of the {count:,} points that were tried: {message}")
     return out
 
 
 def _check(objective: str, budget: int | None, seconds: float | None, sampler: str) -> None:
     if objective not in OBJECTIVES:
         raise UsageError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
+    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | np.integer)):
+        raise UsageError(f"budget is a number of evaluations, got {budget!r}; seconds= is a budget of time")
+    if seconds is not None and (
+        isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number)
+    ):
+        raise UsageError(f"seconds is a number, got {seconds!r}")
     if budget is not None and budget < 1:
         raise UsageError(f"budget must be at least one evaluation, got {budget}")
     if seconds is not None and not seconds > 0:
@@ -219,7 +234,18 @@ def _kernel(
             raise UsageError(f"explore({name}): {n!r} is in args and in the space; give it once")
     fixed = {} if "cube_math_type" in found.space.axes else {"cube_math_type": mode}
     problem = KernelProblem(kernel, grid, args, product, overrides, fixed, found.derived)
-    return Task(problem, found.space, None, name, name_of_product(product), None, found.notes)
+    notes = (*found.notes, *_of_no_tiling(kernel, found.space))
+    return Task(problem, found.space, None, name, name_of_product(product), None, notes)
+
+
+def _of_no_tiling(kernel: Any, space: Space) -> list[str]:
+    """Words about axes that change what is computed."""
+    given = {p.name for p in kernel.parameters} - set(kernel.constexprs)
+    return [
+        f"{n} is no compile-time parameter of {kernel.name}: its values may be different work, not ways to do the same"
+        for n, values in space.axes.items()
+        if n in given and len(values) > 1
+    ]
 
 
 def _by_name(what: Any, args: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Any]:
@@ -230,6 +256,16 @@ def _by_name(what: Any, args: Mapping[str, Any] | Sequence[Any] | None) -> dict[
     if len(args) > len(names):
         raise UsageError(f"explore: {len(args)} args are more than the parameters {', '.join(names)}")
     return dict(zip(names, args, strict=False))
+
+
+def _with_values(task: Task, out: Exploration, budget_left: bool) -> Exploration:
+    """With notes about the values of a kernel's tilings."""
+    if not isinstance(task.problem, KernelProblem) or out.interrupted or not out.found:
+        return out
+    late = ["values were not compared: the time was up"]
+    return replace(
+        out, notes=(*out.notes, *(words_about_values(task.problem, out.ranked) if budget_left else late))
+    )
 
 
 def _allowed(point: Point, rules: Sequence[Constraint]) -> bool:
@@ -268,7 +304,7 @@ class _Sweep:
         self.sampler = ("tpe" if beyond else EXACT) if sampler == "auto" else sampler
         if self.sampler == EXACT:
             return self._exact()
-        known = [(p, Evaluation(**r)) for p, r in self.store.rows(self.name)]
+        known = [(p, self._stored(r)) for p, r in self.store.rows(self.name)]
         task = self.task
         least = None if self.objective != "time" or task.bounds is None else self._least
         found = sample(
@@ -332,7 +368,7 @@ class _Sweep:
     def _evaluate(self, points: list[Point]) -> Iterator[Evaluation]:
         """Through the store: known results come from there, new ones go there as they come."""
         keys = [key_of(self.name, p) for p in points]
-        known = {k: Evaluation(**r) for k, r in self.store.known(keys).items()}
+        known = {k: self._stored(r) for k, r in self.store.known(keys).items()}
         new = self.crew.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])
         for key, point in zip(keys, points, strict=True):
             if key in known:
@@ -342,6 +378,12 @@ class _Sweep:
             found = next(new)
             self._keep(partial(self.store.add, key, self.name, point, found.to_dict()))
             yield found
+
+    def _stored(self, result: dict[str, Any]) -> Evaluation:
+        found = evaluation_of(result)
+        if found is None:
+            raise self.store.damaged(result)
+        return found
 
     def _keep(self, write: Callable[[], None]) -> None:
         """A store that takes no more ends no sweep: it goes on without, and says so."""

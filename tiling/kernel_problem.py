@@ -83,6 +83,16 @@ class KernelProblem:
             ):
                 return JitFunction.__getitem__(self.kernel, self.grid)(**copies, **constants)  # type: ignore[no-any-return]
 
+    def values(self, point: Point) -> dict[str, np.ndarray]:
+        """What the kernel leaves in copies of the array arguments, by name."""
+        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
+        mode = {MODE: whole.pop(MODE)} if MODE in whole and MODE not in self._names() else {}
+        copies = {n: copy_of(x) for n, x in self.arguments.items()}
+        with device(machine_of(self), **self.state, values=True, time=False, **mode):
+            JitFunction.__getitem__(self.kernel, self.grid)(**copies, **whole, **self._derived(whole))
+        found = {n: as_array(n, x) for n, x in copies.items()}
+        return {n: x for n, x in found.items() if x is not None}
+
     def _derived(self, constants: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for rules in self.derived:

@@ -7,6 +7,7 @@ a proof, and says so.
 
 from __future__ import annotations
 
+import re
 import time as clock
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,12 +34,13 @@ class Outcome:
     looked: points that were tried; skipped: legal points that a sampled sweep drew and left out, as their bound is above
     the best; known: points of a sampled sweep that a store had before it began; interrupted: whether it was stopped from
     outside. refused: rule -> points that were drawn and not tried. failed: message -> points that the rules allow, and
-    buffers, operator or kernel did not when tried.
+    buffers, operator or kernel did not when tried; alike: messages without their numbers -> the first such one.
     """
 
     found: list[Found] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
+    alike: dict[str, str] = field(default_factory=dict)
     looked: int = 0
     skipped: int = 0
     known: int = 0
@@ -51,7 +53,8 @@ class Outcome:
         self.looked += 1
         why = evaluation.refused or evaluation.failed
         if why is not None:
-            self.failed[why] = self.failed.get(why, 0) + 1
+            same = self.alike.setdefault(re.sub(r"\d+", "0", why), why)  # but for the numbers in it
+            self.failed[same] = self.failed.get(same, 0) + 1
         else:
             self.found.append(Found(point, evaluation))
 

@@ -23,8 +23,9 @@ ALL = "all"
 class Shapes:
     """The outcome for several cases of one operator.
 
-    explorations: case -> its sweep. single: the tiling, among the best few of every case, with the least mean loss on all
-    cases (None if none of them runs everywhere). losses: case -> its time with `single` over that case's best time, minus 1.
+    explorations: case -> its sweep. single: the tiling with the least mean loss on all cases, among the best few of every
+    case and those that all of them tried (no proof; None if none of them runs everywhere). losses: case -> its time with
+    `single` over that case's best time, minus 1. tried: how many tilings `single` was chosen from.
     """
 
     op: str
@@ -33,6 +34,7 @@ class Shapes:
     explorations: dict[str, Exploration]
     single: Point | None
     losses: dict[str, float]
+    tried: int = 0
 
     @property
     def mean_loss(self) -> float | None:
@@ -51,6 +53,7 @@ class Shapes:
                 for n, e in self.explorations.items()
             },
             "single": self.single,
+            "tried": self.tried,
             "mean_loss": self.mean_loss,
         }
 
@@ -83,25 +86,30 @@ def explore_shapes(what: str | Operator, cases: str | Iterable[str] = ALL, **opt
         raise UsageError(f"{op.name}: no case to explore; it has {', '.join(op.cases)}")
     sizes = {n: dict(op.case(n).sizes) for n in names}
     explorations = {n: explore(op, case=n, **options) for n in names}
-    single, losses = _single(op, explorations, options)
-    return Shapes(op.name, next(iter(explorations.values())).product, sizes, explorations, single, losses)
+    single, losses, tried = _single(op, explorations, options)
+    product = next(iter(explorations.values())).product
+    return Shapes(op.name, product, sizes, explorations, single, losses, tried)
 
 
 def _single(
     op: Operator, explorations: Mapping[str, Exploration], options: Mapping[str, Any]
-) -> tuple[Point | None, dict[str, float]]:
+) -> tuple[Point | None, dict[str, float], int]:
     """The contender with the least mean loss. Where a case did not try it, it is timed there now."""
     contenders: dict[str, Point] = {}
     for e in explorations.values():
         for found in e.ranked[:CONTENDERS]:
             contenders.setdefault(json.dumps(found.point, default=str), found.point)
+    for e in explorations.values():  # those that every case tried cost nothing
+        for found in e.ranked:
+            if all(any(x.point == found.point for x in other.ranked) for other in explorations.values()):
+                contenders.setdefault(json.dumps(found.point, default=str), found.point)
     best: tuple[float, Point | None, dict[str, float]] = (float("inf"), None, {})
     for point in contenders.values():
         losses = _losses(op, point, explorations, options)
         if losses is not None:
             total = sum(log(1.0 + x) for x in losses.values())
             best = min(best, (total, point, losses), key=lambda x: x[0])
-    return best[1], best[2]
+    return best[1], best[2], len(contenders)
 
 
 def _losses(

@@ -18,6 +18,8 @@ import numpy as np
 from ..simulator.errors import UsageError
 
 MOST_POINTS = 20_000_000
+MOST_VALUES = 1_000_000  # of an axis
+LARGEST_VALUE = 2**63 - 1
 MOST_NUMBERS = 2**62  # points have numbers of 64 bits
 Columns = dict[str, np.ndarray]
 Point = dict[str, Any]
@@ -56,6 +58,12 @@ def choices(*values: Any) -> tuple[Any, ...]:
 def _ordered(what: str, low: int, high: int, step: int = 1) -> None:
     if not (1 <= low <= high and step >= 1):
         raise UsageError(f"{what}: takes 1 <= low <= high and a step from 1, got {low}, {high}, step {step}")
+    count = (high - low) // step + 1
+    if what != "powers_of_two" and count > MOST_VALUES:
+        raise UsageError(
+            f"{what}: {low} to {high} in steps of {step} are {count:,} values, an axis has at most {MOST_VALUES:,}; take "
+            "larger steps, or powers of two"
+        )
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,11 @@ class Space:
         for name, values in self.axes.items():
             if not values:
                 raise UsageError(f"the axis {name!r} of the space has no value; give it at least one")
+            large = [x for x in values if isinstance(x, int) and abs(x) > LARGEST_VALUE]
+            if large:
+                raise UsageError(
+                    f"the axis {name!r} of the space has the value {str(large[0])[:40]}, the largest is {LARGEST_VALUE}"
+                )
         self.size = 1
         for values in self.axes.values():
             self.size *= len(values)

@@ -89,7 +89,7 @@ class Store:
             some = wanted[first : first + 500]
             marks = ",".join("?" * len(some))
             rows = self._read(f"SELECT key, result FROM points WHERE key IN ({marks})", some)
-            out.update((k, json.loads(r)) for k, r in rows)
+            out.update((k, self._object(r)) for k, r in rows)
         return out
 
     def _read(self, query: str, values: Sequence[str]) -> list[tuple[str, str]]:
@@ -122,7 +122,23 @@ class Store:
     def rows(self, sweep: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """(point, result) of one sweep, in the order in which they were stored."""
         found = self._read("SELECT point, result FROM points WHERE sweep = ? ORDER BY rowid", (sweep,))
-        return [(json.loads(p), json.loads(r)) for p, r in found]
+        return [(self._object(p), self._object(r)) for p, r in found]
+
+    def _object(self, text: Any) -> dict[str, Any]:
+        """A point or a result as it was stored."""
+        try:
+            found = json.loads(text)
+        except (ValueError, TypeError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise self.damaged(text)
+        return found
+
+    def damaged(self, what: Any) -> UsageError:
+        """The error for a row that nobody here wrote."""
+        return UsageError(
+            f"{self.path} is damaged: a row has {str(what)[:60]!r}; take another file, or remove it to start anew"
+        )
 
     def describe(self, sweep: str, found: Exploration) -> None:
         """Keep what an exploration of this sweep says besides its points (`reading.py` has the way back).

@@ -18,7 +18,8 @@ from .explore import explore
 class Variants:
     """One sweep for each changed machine, the unchanged one first (its key is ()).
 
-    refused: machines that cannot be, and why: figures that have to change together, such as the numbers of cores.
+    refused: machines that cannot be, and why: figures that have to change together, such as the numbers of cores, or a
+    buffer that no tiling fits in.
     """
 
     names: tuple[str, ...]
@@ -67,7 +68,10 @@ def what_if(what: Any, changes: Mapping[str, Sequence[Any]], **options: Any) -> 
     explorations = {(): explore(what, overrides=overrides, **options)}
     for values, changed in machines.items():
         if values not in refused:
-            explorations[values] = explore(what, overrides=changed, **options)
+            try:
+                explorations[values] = explore(what, overrides=changed, **options)
+            except UsageError as e:  # the usual machine takes what was asked: this one has no tiling for it
+                refused[values] = str(e).splitlines()[0]
     return Variants(tuple(changes), explorations, refused)
 
 

@@ -6,12 +6,14 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from ..simulator.errors import RunError, UsageError
 from .evaluate import Evaluation, Problem, engine_version
@@ -23,7 +25,7 @@ PIECE = (
 )
 TRIES = 3  # of a task whose worker dies
 CONNECT_SECONDS = 10
-SCHEMES = ("tcp", "tls", "ws", "wss", "inproc", "ucx")  # of addresses of dask.distributed
+SCHEMES = ("tcp", "tls", "ws", "wss")  # of addresses of dask.distributed that another machine can have
 
 
 class Workers(Protocol):
@@ -103,14 +105,12 @@ class Cluster:
             raise UsageError(
                 "a cluster needs dask.distributed: pip install 'ascendtile[cluster]', or give --workers a number"
             ) from None
+        _knock(address)
         try:
             connect: Any = Client
             self.client: Any = connect(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as e:
-            raise NoClusterError(
-                f"no cluster answers at {address} within {CONNECT_SECONDS} s ({type(e).__name__}); start one with "
-                "`dask scheduler` and `dask worker`, give --workers a number of processes, or --fallback to go on here"
-            ) from None
+        except (OSError, ValueError, TypeError, RuntimeError) as e:  # TypeError: TLS without certificates
+            raise _no_cluster(address, e) from None
         self._check()
         if isinstance(problem, KernelProblem):
             self._import(problem)
@@ -167,6 +167,31 @@ class NoClusterError(UsageError):
     """Nobody answers at the address."""
 
 
+def _knock(address: str) -> None:
+    """See who answers before dask does, which tries again for a minute."""
+    found = urlsplit(address)
+    try:
+        host, port = found.hostname, found.port
+    except ValueError:
+        host = port = None
+    if not host or not port:
+        raise UsageError(
+            f"workers must be a number from 1, or an address such as tcp://host:8786, got {address!r}"
+        )
+    try:
+        socket.create_connection((host, port), CONNECT_SECONDS).close()
+    except OSError as e:
+        raise _no_cluster(address, e) from None
+
+
+def _no_cluster(address: str, e: Exception) -> NoClusterError:
+    return NoClusterError(
+        f"no cluster answers at {address} within {CONNECT_SECONDS} s ({type(e).__name__}: {' '.join(str(e).split())[:60]}); "
+        "start one with `dask scheduler` and `dask worker`, give --workers a number of processes, or --fallback to go on "
+        "here"
+    )
+
+
 @contextlib.contextmanager
 def open_workers(problem: Problem, workers: int | str, fallback: bool = False) -> Iterator[Workers]:
     """workers: 1 for this process, a number of processes, or the address of a cluster ("tcp://host:8786").
@@ -198,7 +223,7 @@ def _open(problem: Problem, workers: int | str, fallback: bool) -> Workers:
 def _count(workers: int | str) -> int:
     try:
         count = int(workers)
-    except ValueError:
+    except (ValueError, TypeError):
         count = 0
     if count < 1:
         raise UsageError(

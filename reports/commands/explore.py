@@ -150,8 +150,9 @@ def _check(request: Request) -> None:
         raise click.UsageError(f"{' and '.join(views)} are tables of their own; give one of them")
     if request.export and request.as_json:
         raise click.UsageError("--export and --json both print data; give one of them")
-    if request.export == "python" and not request.cases:
-        raise click.UsageError("--export python is the table of several cases; give --cases")
+    for flag, x in (("--store", request.store), ("--cases", request.cases), ("--case", request.case)):
+        if x is not None and not x.strip():
+            raise click.UsageError(f"{flag} is empty; give it a value, or leave it out")
     if request.export and (request.diff or request.what_if):
         raise click.UsageError(f"--export has no form for {views[0]}; take --json")
     if request.store and request.resume:
@@ -220,7 +221,7 @@ def _one(request: Request) -> None:
 
 def _show_one(request: Request, found: Exploration) -> None:
     from ascendtile.reports.console import show, show_json
-    from ascendtile.reports.explore_export import as_csv
+    from ascendtile.reports.explore_export import as_csv, as_python
     from ascendtile.reports.explore_view import exploration_page
 
     if request.as_json:
@@ -229,6 +230,8 @@ def _show_one(request: Request, found: Exploration) -> None:
         click.echo(as_csv(found), nl=False)
     elif request.export == "json":
         show_json(found.to_dict(len(found.found)))
+    elif request.export == "python":
+        click.echo(as_python(found), nl=False)
     else:
         show(exploration_page(found, request.top))
         _repeat(request, found)

@@ -112,7 +112,17 @@ WRONG = {
     "no case": (["explore", "matmul", "--cases", "tiny,huge"], "has no case 'huge'"),
     "views": (["explore", "matmul", "--what-if", "a=1", "--diff", "a=1", "b=2"], "are tables of their own"),
     "export": (["explore", "matmul", "--export", "csv", "--json"], "both print data"),
-    "python": (["explore", "matmul", "--export", "python"], "give --cases"),
+    "no store": (["explore", *CASE, *FEW, "--store", ""], "--store is empty"),
+    "no cases": (["explore", "matmul", "--cases", ""], "--cases is empty"),
+    "long axis": (["explore", *CASE, "--space", "block_m=16..9999999999+1"], "an axis has at most 1,000,000"),
+    "large value": (
+        ["explore", *CASE, "--space", "block_m=99999999999999999999"],
+        "the largest is 9223372036854775807",
+    ),
+    "port": (
+        ["explore", *CASE, *FEW, "--workers", "tcp://127.0.0.1:notaport"],
+        "an address such as tcp://host:8786",
+    ),
     "resume": (
         ["explore", "matmul", "--resume", "--store", "no such.sqlite"],
         "--resume: there is no store no such.sqlite",

@@ -20,8 +20,10 @@ from .evaluate import Evaluation, Problem, engine_version
 from .kernel_problem import KernelProblem, imported, name_of
 from .space import Point
 
-PIECE = (
-    4  # points of one task of a cluster: enough to hide the hand-over; processes here take them one by one
+PIECE = 4  # points of one task of a cluster: enough to hide the hand-over
+NEIGHBOURS = 8  # points of one task of a process at most: those that are near share what a walk keeps
+TURNS = (
+    8  # tasks of each process in a batch, at least, where there are so many points: so that all end together
 )
 TRIES = 3  # of a task whose worker dies
 CONNECT_SECONDS = 10
@@ -70,9 +72,10 @@ class Processes:
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         left, tries = list(points), TRIES
+        size = min(NEIGHBOURS, max(1, len(left) // (TURNS * self.count)))
         while left:
             try:
-                for piece in [self.pool.submit(_evaluate_mine, x) for x in _pieces(left, 1)]:
+                for piece in [self.pool.submit(_evaluate_mine, x) for x in _pieces(left, size)]:
                     found = piece.result()
                     left = left[len(found) :]
                     yield from found

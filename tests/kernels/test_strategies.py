@@ -35,6 +35,7 @@ ALTERNATIVES = {
         *strategies(CONV),
         {"taps": "window"},
         {"taps": "reload"},
+        {"launches": "joint"},
         {"launches": "apart"},
         {"combine": "two_phase"},
     ],

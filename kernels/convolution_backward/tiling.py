@@ -70,7 +70,7 @@ PARAMETERS = (
 )
 EXACT_PRODUCTS = 2**33  # multiplications up to which auto is exact: a few seconds in the Cube's order
 L1_KEPT = 4096
-MOST_UNROLLED = 128  # taps of all phases in one kernel
+MOST_UNROLLED = 128  # taps of all phases in one kernel, and phases without any
 MIN_PART = 256  # least positions of a part of the sums of grad_weight
 MOST_PARTS = 64
 LENGTHS = (
@@ -133,7 +133,9 @@ def one_tap_each(image: Image) -> bool:
 def has_windows(g: Geometry) -> bool:
     """Whether all phases meet some tap of each plane, and are not too many to be unrolled."""
     phases = [a.phases(not g.transposed) for a in g.axes]
-    unrolled = prod(sum(p.taps for p in axis) for axis in phases)
+    unrolled = prod(
+        sum(max(1, p.taps) for p in axis) for axis in phases
+    )  # one without taps is written as zeros
     return unrolled <= MOST_UNROLLED and all(p.taps for axis in phases[1:] for p in axis)
 
 

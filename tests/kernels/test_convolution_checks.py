@@ -291,3 +291,18 @@ def test_merged_groups_are_whole_blocks_or_refused(channels, groups, legal):
             continue
         with pytest.raises(UsageError, match=f"'merged_groups' is {asked}; .*take .*{groups}$"):
             take()
+
+
+@pytest.mark.parametrize("stride", [2, 40, 300])
+def test_phases_without_taps_are_not_unrolled_by_the_hundred(stride):
+    """Of `stride` positions along D three at most meet a tap; each of the others was code of its own. Values are exact."""
+    g = np.random.default_rng(1)
+    dy, x, w = (
+        g.integers(-2, 3, s).astype(np.float16) for s in ((1, 2, 1, 1, 1), (1, 2, 4, 3, 3), (2, 2, 3, 3, 3))
+    )
+    found = convolution_backward(dy, x, w, stride=(stride, 1, 1), time=False, errors=False)
+    assert found.tiling["taps"] == ("window" if stride == 2 else "reload")
+    given = {"grad_output": dy, "input": x, "weight": w}
+    expected = get_operator("convolution_backward").reference(given, stride=(stride, 1, 1))
+    for name, values in found.outputs.items():
+        np.testing.assert_array_equal(values, expected[name])

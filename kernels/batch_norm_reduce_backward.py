@@ -238,7 +238,9 @@ def channel_sums(x: np.ndarray, view: View, make: Any, *others: np.ndarray) -> n
     rows = view.samples * view.channels
     flat = [a.reshape(rows, view.space) for a in (x, *others)]
     out = np.zeros((view.samples, view.channels))
-    whole = view.channels  # chunks of whole samples where a sample is small, so that at is a plain slice
+    whole = max(
+        1, view.channels
+    )  # chunks of whole samples where a sample is small, so that at is a plain slice
     step = (
         max(1, CHUNK // max(1, view.space * whole)) * whole
         if view.space < 512
@@ -326,6 +328,7 @@ OPERATOR = Operator(
     check=check,
     plan=plan,
     formula=formula,
+    empty=True,
     accumulates="n",
     scaled="grad_out",
     explored=explored,

@@ -295,6 +295,7 @@ OPERATOR = Operator(
     check=check,
     plan=plan,
     formula=formula,
+    empty=True,
     scaled="grad_output",
     explored=explored,
     fits=fits,

@@ -107,7 +107,8 @@ class Operator:
     fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
     order_knobs: knobs of the tiling that decide the order of additions. computes: format of the arithmetic of operators
-    of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0.
+    of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0. empty: whether sizes may be 0,
+    and `check` judges.
     accumulates: the size that is the length of the longest sum. scaled: the input that a study of
     ranges scales, by default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so
     many rows and columns (None: what a study affords); empty where that is all of it.
@@ -142,6 +143,7 @@ class Operator:
     computes: str = "fp32"
     accumulates: str | None = None
     modes: int = 4
+    empty: bool = False
     scaled: str | None = None
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
     explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = (
@@ -197,7 +199,7 @@ class Operator:
             raise UsageError(f"{self.name}: size {missing[0]!r} is missing ({self.sizes[missing[0]]})")
         found = {n: _read_size(f"{self.name}: size {n!r}", x) for n, x in sizes.items()}
         for n, x in found.items():
-            if min((x,) if isinstance(x, int) else x, default=1) < 1:
+            if not self.empty and min((x,) if isinstance(x, int) else x, default=1) < 1:
                 raise UsageError(
                     f"{self.name}: size {n!r} is {_size_words(x)}: a case needs at least one element"
                 )

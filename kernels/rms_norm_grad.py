@@ -100,7 +100,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
 def rstd_of(x: np.ndarray, shape: tuple[int, ...], eps: float = 1e-6) -> np.ndarray:
     """1 / sqrt(mean(x**2) + eps) of each row, fp32; `shape` is that of the rows."""
     count = int(np.prod(shape))
-    rows = x.reshape(count, -1)
+    rows = x.reshape(count, x.size // max(1, count))
     out = np.empty(count, np.float32)
 
     def one(start: int, stop: int) -> None:
@@ -457,6 +457,7 @@ OPERATOR = Operator(
     check=check,
     plan=plan,
     formula=formula,
+    empty=True,
     accumulates="cols",
     scaled="dy",
     explored=explored,

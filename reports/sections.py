@@ -64,7 +64,8 @@ def _changed(run: Run) -> str:
 def time(run: Run) -> Block:
     """Time, cycles, cores, and the bound that binds."""
     if not facts.timed(run):
-        return [fact("time", "not asked for: this run has values only")]
+        idle = not run.launches and run.time_seconds is not None
+        return [fact("time", "none: no kernel runs" if idle else "not asked for: this run has values only")]
     mhz = facts.product_figure(run, "clock.aicore_mhz")
     clock = f" at {mhz:g} MHz" if isinstance(mhz, int | float) else ""
     overhead = sum(x.overhead_us for x in run.launches)

@@ -159,6 +159,7 @@ OPERATOR = Operator(
     check=check,
     plan=plan,
     formula=formula,
+    empty=True,
     uses_cube=True,
     host_bytes=host_bytes,
     resolve=resolution,

@@ -316,4 +316,38 @@ def test_a_knob_that_is_used_otherwise_than_asked_is_named():
 
 def test_a_size_of_zero_is_refused():
     with pytest.raises(sim.UsageError, match="size 'rows' is 0: a case needs at least one element"):
-        run_op("rms_norm_grad", {"rows": 0, "cols": 5})
+        run_op("rms_norm", {"rows": 0, "cols": 5})
+
+
+EMPTY = [
+    ("bce_with_logits_backward", {"shape": (0, 80)}, {}),
+    ("group_norm_backward", {"n": 0, "c": 4, "group": 2, "space": (3, 3)}, {}),
+    ("group_norm_backward", {"n": 2, "c": 4, "group": 2, "space": 0}, {}),
+    ("group_norm_backward", {"n": 2, "c": 0, "group": 2}, {}),
+    ("batch_norm_reduce_backward", {"n": 0, "c": 5}, {}),
+    ("convolution_backward", {"input": (0, 8, 5, 5), "weight": (4, 8, 3, 3), "grad_output": (0, 4, 3, 3)},
+     {"bias_sizes": 4}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "sizes", "options"), EMPTY, ids=range(len(EMPTY)))
+def test_sizes_of_operators_whose_pages_have_empty_tensors_may_be_0(name, sizes, options):
+    """Sums over nothing are zero; where nothing is to be written no kernel runs."""
+    result = run_op(name, sizes, options=options)
+    for found in result.outputs.values():
+        assert not np.asarray(found, np.float64).any()
+    assert (result.time_us > 0) == bool(result.launches)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "words"),
+    [
+        ("rms_norm_grad", {"rows": 0, "cols": 16}, "the operator refuses empty tensors"),
+        ("batch_norm_reduce_backward", {"n": 2, "c": 0}, "axis 1, the channels, is 0"),
+        ("convolution_backward", {"input": (2, 8, 5, 5), "weight": (4, 8, 0, 3), "grad_output": (2, 4, 3, 3)}, "of empty"),
+        ("matmul", {"m": 0, "n": 2, "k": 2}, "a case needs at least one element"),
+    ],
+)  # fmt: skip
+def test_empty_sizes_that_are_refused(name, sizes, words):
+    with pytest.raises(sim.UsageError, match=words):
+        run_op(name, sizes)

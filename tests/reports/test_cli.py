@@ -11,7 +11,7 @@ import click
 import pytest
 
 from ascendtile.reports import cli
-from ascendtile.simulator.errors import BufferOverflowError, RunError, UsageError
+from ascendtile.simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 
 COMMANDS = ["demo", "ops", "products", "report", "run"]
 
@@ -82,6 +82,8 @@ def test_wrong_usage(refused, arguments, message):
     ("error", "status", "message"),
     [
         (UsageError("x must be 7, got 8"), 2, "x must be 7, got 8"),
+        (RefusedError("C is 5, group is 2", 161002, ""), 2, "C is 5, group is 2 [status 161002]"),
+        (RefusedError("x is null, status 161001", 161001, ""), 2, "x is null, status 161001\n"),
         (RunError("hang: core 3"), 1, "hang: core 3"),
         (BufferOverflowError("ub overflow\n  16 B  x"), 1, "ub overflow\n  16 B  x"),
         (MemoryError(), 1, "not enough memory for this run; take a smaller case"),

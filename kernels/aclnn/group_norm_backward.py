@@ -72,8 +72,8 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
         check_present({NAMES[n]: t for n, t in given.items()})
         masks = _masks(outputMask)
         rows = zip(OUTPUTS, masks, range(3), strict=True)
-        for n, asked, k in rows:
-            if asked and outputs[n] is None:
+        for n, wants, k in rows:
+            if wants and outputs[n] is None:
                 raise Refused(PARAM_NULLPTR, f"{NAMES[n]} is null; outputMask[{k}] asks for it{DIFFERENCE}")
         inputs = {n: t for n, t in {**given, "gamma": gamma}.items() if t is not None}
         wanted = {

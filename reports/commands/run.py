@@ -83,7 +83,7 @@ class RunCommand(AssignmentCommand):
     metavar="M",
     default="KEEP_DTYPE",
     show_default=True,
-    help="Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD, or its number 0 to 4.",
+    help="Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD; or 0 to 4.",
 )
 @click.option(
     "--tiling", cls=AssignmentOption, help="Knobs: --tiling rows=2 cols=1024. The op chooses the others."

@@ -78,12 +78,15 @@ def test_wrong_usage(refused, arguments, message):
     assert message in refused(*arguments)
 
 
+def test_a_status_is_told_once(failing):
+    assert failing(RefusedError("x is null, status 161001", 161001, ""), 2).count("161001") == 1
+
+
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
         (UsageError("x must be 7, got 8"), 2, "x must be 7, got 8"),
         (RefusedError("C is 5, group is 2", 161002, ""), 2, "C is 5, group is 2 [status 161002]"),
-        (RefusedError("x is null, status 161001", 161001, ""), 2, "x is null, status 161001\n"),
         (RunError("hang: core 3"), 1, "hang: core 3"),
         (BufferOverflowError("ub overflow\n  16 B  x"), 1, "ub overflow\n  16 B  x"),
         (MemoryError(), 1, "not enough memory for this run; take a smaller case"),

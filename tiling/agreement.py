@@ -74,6 +74,6 @@ def _far(a: np.ndarray, b: np.ndarray) -> float:
 
 def _eps(dtype: Any) -> float:
     try:
-        return float(ml_dtypes.finfo(dtype).eps)
+        return float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]
     except ValueError:  # integers are exact
         return 0.0

@@ -56,6 +56,14 @@ def test_json_is_one_object_and_the_same_from_the_store(explored):
     assert {n: second["best"][n] for n in first["best"]} == first["best"]
 
 
+def test_python_of_one_case_is_its_best_tiling(explored):
+    scope: dict = {}
+    exec(explored("--export", "python").out, scope)  # it is to be pasted
+    point = json.loads(explored("--export", "json").out)["best"]["point"]
+    assert scope["TILING"] == point
+    assert point
+
+
 def test_csv_has_a_row_for_each_tiling_best_first(explored):
     rows = list(csv.DictReader(io.StringIO(explored("--export", "csv").out)))
     times = [float(r["time_us"]) for r in rows]

@@ -1,0 +1,195 @@
+"""One sweep: a problem over its space, evaluated by workers through a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .evaluate import Evaluation, Problem, evaluation_of, sweep_name
+from .exploration import Exploration, axes_of
+from .sampling import sample
+from .search import Budget, Outcome, Report, search
+from .space import MOST_POINTS, Point, Space
+from .store import Store, StoreError, key_of
+from .workers import Workers
+
+EXACT = "exact"
+BoundsOf = Callable[[Space, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be explored: the problem that workers get, its space, and bounds where there are any."""
+
+    problem: Problem
+    space: Space
+    bounds: BoundsOf | None
+    title: str
+    product: str
+    case: str | None
+    notes: tuple[str, ...] = ()
+    usual: tuple[Point, ...] = ()  # what the operator chooses by itself: tried first
+
+
+class Sweep:
+    """One sweep through a store."""
+
+    def __init__(
+        self,
+        task: Task,
+        space: Space,
+        objective: str,
+        budget: Budget,
+        crew: Workers,
+        store: Store,
+        report: Report,
+    ) -> None:
+        self.task, self.space, self.objective, self.budget = task, space, objective, budget
+        self.crew, self.store, self.report = crew, store, report
+        self.name = sweep_name(task.problem)
+        self.reused, self.legal, self.bounded, self.sampler = 0, 0, 0, EXACT
+        self.beside = 0  # points that are tried and are not of the axes
+        self.refused: dict[str, int] = {}
+        self.lost: tuple[str, ...] = ()
+
+    def run(self, sampler: str, seed: int) -> Outcome:
+        found = self._run(sampler, seed)
+        self._keep(self.store.flush)
+        return found
+
+    def _run(self, sampler: str, seed: int) -> Outcome:
+        beyond = self.space.size > MOST_POINTS
+        self.sampler = ("tpe" if beyond else EXACT) if sampler == "auto" else sampler
+        if self.sampler == EXACT:
+            return self._exact()
+        known = [(p, self._stored(r)) for p, r in self.store.rows(self.name)]
+        task = self.task
+        least = None if self.objective != "time" or task.bounds is None else self._least
+        found = sample(
+            self.space,
+            least,
+            self.objective,
+            self._evaluate,
+            self.budget,
+            self.sampler,
+            seed,
+            known,
+            self.report,
+            task.usual,
+        )
+        self.beside = sum(self.space.number_of(p) is None for p in task.usual)
+        self.reused += found.known
+        self.legal = len(found.found) + sum(found.failed.values()) + found.skipped
+        return found
+
+    def _exact(self) -> Outcome:
+        legal, self.refused = self.space.legal()
+        legal = self._besides(legal)
+        bounds = None
+        if self.objective == "time" and self.task.bounds is not None:
+            bounds = self.task.bounds(self.space, legal)
+            self.bounded = len(bounds)
+        return search(
+            self.space,
+            legal,
+            bounds,
+            self.objective,
+            self._evaluate,
+            self.budget,
+            self.report,
+            self.task.usual,
+        )
+
+    def _besides(self, legal: np.ndarray) -> np.ndarray:
+        """Numbers of the legal points without the operator's own choice, which is tried before them and counted here.
+
+        That is one point more than the axes have, or one that no rule can refuse: it is what runs without a tiling.
+        """
+        for point in self.task.usual:
+            number = self.space.number_of(point)
+            if number is None:
+                self.beside += 1
+                continue
+            rule = self.space.allowed(number)
+            if rule is not None:
+                self.refused[rule] -= 1
+            legal = legal[legal != number]
+        self.refused = {n: count for n, count in self.refused.items() if count}
+        self.legal = len(legal) + len(self.task.usual)
+        return legal
+
+    def _least(self, numbers: np.ndarray) -> np.ndarray:
+        assert self.task.bounds is not None
+        self.bounded += len(numbers)
+        return self.task.bounds(self.space, numbers)
+
+    def _evaluate(self, points: list[Point]) -> Iterator[Evaluation]:
+        """Through the store: known results come from there, new ones go there as they come."""
+        keys = [key_of(self.name, p) for p in points]
+        known = {k: self._stored(r) for k, r in self.store.known(keys).items()}
+        new = self.crew.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])
+        for key, point in zip(keys, points, strict=True):
+            if key in known:
+                self.reused += 1
+                yield known[key]
+                continue
+            found = next(new)
+            self._keep(partial(self.store.add, key, self.name, point, found.to_dict()))
+            yield found
+
+    def _stored(self, result: dict[str, Any]) -> Evaluation:
+        found = evaluation_of(result)
+        if found is None:
+            raise self.store.damaged(result)
+        return found
+
+    def _keep(self, write: Callable[[], None]) -> None:
+        """A store that takes no more ends no sweep: it goes on without, and says so."""
+        if not self.lost:
+            try:
+                write()
+            except StoreError as e:
+                self.lost = (str(e),)
+
+    def described(self, out: Exploration) -> Exploration:
+        """Keep how the sweep ended; with a note if the store has no room for that."""
+        before = self.lost
+        self._keep(lambda: self.store.describe(self.name, out))
+        return out if self.lost == before else replace(out, notes=(*out.notes, *self.lost))
+
+    def exploration(self, found: Outcome, seconds: float) -> Exploration:
+        refused = dict(self.refused)
+        for name, n in found.refused.items():
+            refused[name] = refused.get(name, 0) + n
+        return Exploration(
+            op=self.task.title,
+            product=self.task.product,
+            case=self.task.case,
+            objective=self.objective,
+            size=self.space.size + self.beside,
+            legal=self.legal,
+            refused=refused,
+            bounded=self.bounded,
+            found=tuple(found.found),
+            failed=found.failed,
+            reused=self.reused,
+            seconds=seconds,
+            optimal=found.optimal,
+            proof=found.proof,
+            axes=axes_of(found.found, self.space.axes),
+            interrupted=found.interrupted,
+            sampler=self.sampler,
+            notes=(*self.task.notes, *self._words_besides(), *filter(None, [self.crew.note]), *self.lost),
+        )
+
+    def _words_besides(self) -> list[str]:
+        points = [p for p in self.task.usual if self.beside and self.space.number_of(p) is None]
+        return [
+            f"{' '.join(f'{n}={x}' for n, x in p.items())} is what {self.task.title} chooses by itself: one point more than "
+            "the axes have"
+            for p in points
+        ]

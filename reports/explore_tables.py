@@ -30,7 +30,7 @@ def shapes_page(s: Shapes) -> RenderableType:
         Text.assemble((clean(s.op, 38), "bold"), f"  {len(s.explorations)} cases"),
         fact("device", clean(s.product, 60)),
         table,
-        fact("single", f"best for all of {s.tried:,} tilings tried in every case: {single}"),
+        fact("single", f"best for all of {s.tried:,} tilings tried for all: {single}"),
     )
 
 

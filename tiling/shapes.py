@@ -15,7 +15,7 @@ from .exploration import Exploration
 from .explore import explore
 from .space import Point
 
-CONTENDERS = 5  # best tilings of every shape that are tried on all of them
+CONTENDERS = 64  # best tilings of every shape that are tried on all of them
 ALL = "all"
 
 
@@ -23,8 +23,8 @@ ALL = "all"
 class Shapes:
     """The outcome for several cases of one operator.
 
-    explorations: case -> its sweep. single: the tiling with the least mean loss on all cases, among the best few of every
-    case and those that all of them tried (no proof; None if none of them runs everywhere). losses: case -> its time with
+    explorations: case -> its sweep. single: the tiling with the least mean loss on all cases, among the best ones of every
+    case (no proof; None if none of them runs everywhere). losses: case -> its time with
     `single` over that case's best time, minus 1. tried: how many tilings `single` was chosen from.
     """
 
@@ -99,17 +99,27 @@ def _single(
     for e in explorations.values():
         for found in e.ranked[:CONTENDERS]:
             contenders.setdefault(json.dumps(found.point, default=str), found.point)
-    for e in explorations.values():  # those that every case tried cost nothing
-        for found in e.ranked:
-            if all(any(x.point == found.point for x in other.ranked) for other in explorations.values()):
-                contenders.setdefault(json.dumps(found.point, default=str), found.point)
     best: tuple[float, Point | None, dict[str, float]] = (float("inf"), None, {})
     for point in contenders.values():
+        if _known(point, explorations) >= best[0]:  # what other cases lose with it comes on top
+            continue
         losses = _losses(op, point, explorations, options)
         if losses is not None:
             total = sum(log(1.0 + x) for x in losses.values())
             best = min(best, (total, point, losses), key=lambda x: x[0])
     return best[1], best[2], len(contenders)
+
+
+def _known(point: Point, explorations: Mapping[str, Exploration]) -> float:
+    """Sum of the logarithms of what a tiling loses in the cases that tried it."""
+    ratios = (
+        x.time_us / e.best.time_us
+        for e in explorations.values()
+        if e.best is not None
+        for x in e.ranked
+        if x.point == point
+    )
+    return sum(map(log, ratios))
 
 
 def _losses(

@@ -57,7 +57,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to launch, in order. `tiling` holds every knob as really used; `notes` are words for the user.
+    """What to launch, in order. `tiling` holds every knob as really used, None for those that only other strategies have;
+    `notes` are words for the user.
 
     uses_cube: that this plan does, of an operator that can do without.
     """
@@ -67,6 +68,11 @@ class Plan:
     tiling: dict[str, Any]
     notes: tuple[str, ...] = ()
     uses_cube: bool = False
+
+    @property
+    def used(self) -> dict[str, Any]:
+        """The knobs that this plan has a use for."""
+        return {n: x for n, x in self.tiling.items() if x is not None}
 
 
 @dataclass(frozen=True)

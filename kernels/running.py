@@ -289,7 +289,7 @@ def _record(
         case=problem.case,
         dtype=problem.dtype,
         cube_math_type=machine.cube_math_type,
-        tiling=plan.tiling,
+        tiling=plan.used,
         inputs={n: f"{dtype_name(x)} {list(x.shape)}" for n, x in problem.tensors.items()},
         values_seconds=launched.values_seconds if machine.values else None,
         time_seconds=launched.time_seconds if machine.time else None,

@@ -155,7 +155,7 @@ class OperatorProblem:
             if key not in _same:
                 if len(_same) >= SAME_POINTS:
                     _same.clear()
-                _same[key] = evaluation(timed_once(plan.steps), plan.tiling, None)
+                _same[key] = evaluation(timed_once(plan.steps), plan.used, None)
         return _same[key]
 
     def _plan(self, op: Operator, machine: Product, knobs: dict[str, Any], dtype: str | None) -> Plan:

@@ -70,7 +70,7 @@ class Call:
         for n, t in self.outputs.items():
             if n not in given:
                 self._write_back(n, plan.outputs[n], t, arena, pieces)
-        return pieces, plan.tiling
+        return pieces, plan.used
 
     def check_tensors(self) -> None:
         """What no kernel could be made for."""

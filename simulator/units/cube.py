@@ -123,7 +123,9 @@ def _on_all_processors(
 ) -> None:
     """`part` of all (programs, rows); in threads where that pays. Each element is one chain of sums, whoever makes it."""
     everything = slice(None)
-    workers = min(os.cpu_count() or 1, products // PRODUCTS_OF_THREAD)
+    workers = products // PRODUCTS_OF_THREAD
+    if workers > 1:
+        workers = min(os.cpu_count() or 1, workers)
     axis = 0 if shape[0] > 1 else 1
     if workers < 2 or shape[axis] < workers:
         part((everything, everything))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from markupsafe import Markup
 
 from ascendtile.reports import facts, words
 from ascendtile.reports.html.writing import render
+from ascendtile.reports.repeat_command import repeat_command
 from ascendtile.simulator.run import ASSUMED_FIGURES, Run
 
 COLOURS = {"A": 2, "B": 0, "C": 1, "D": 3}
@@ -46,26 +46,5 @@ def repeating(run: Run) -> Markup:
     """The command, and every choice that the numbers depend on."""
     choices = {"tiling": run.tiling, "options": run.options, "inputs": run.inputs}
     return render(
-        "repeat.html", command=command(run), choices=choices, launches=run.launches, notes=run.notes
+        "repeat.html", command=repeat_command(run), choices=choices, launches=run.launches, notes=run.notes
     )
-
-
-def command(run: Run) -> str | None:
-    """`ascendtile run ...` with everything that differs from the usual; None for a kernel of the user's own."""
-    if run.op is None:
-        return None
-    words_ = ["ascendtile", "run", run.op]
-    words_ += ["--case", run.case] if run.case else _sizes(run)
-    words_ += ["--dtype", run.dtype] if run.dtype else []
-    words_ += ["--product", facts.product_name(run)]
-    words_ += ["--cube-math-type", run.cube_math_type] if run.cube_math_type != "KEEP_DTYPE" else []
-    for flag, values in (("--set", facts.overrides(run)), ("--tiling", run.tiling)):
-        words_ += [flag, *(f"{n}={x}" for n, x in values.items())] if values else []
-    seed = run.options.get("seed")
-    words_ += ["--seed", str(seed)] if seed else []
-    return " ".join(shlex.quote(words.clean(str(w))) for w in words_)
-
-
-def _sizes(run: Run) -> list[str]:
-    """Inputs of the user's own: they cannot be drawn again."""
-    return ["--input", "INPUTS.npz"] if run.inputs else []

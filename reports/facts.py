@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ascendtile.reports import words
 from ascendtile.simulator.run import LineCost, Pipe, Run
+
+SMALLEST_SHARE = 0.005  # of the cycles; waits below it are not named
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,15 @@ def main_stall(pipe: Pipe) -> tuple[str, float] | None:
         return None
     reason = max(stalls, key=lambda r: stalls[r])
     return reason, stalls[reason]
+
+
+def main_stall_words(pipe: Pipe, cycles: float) -> str:
+    """data (31 %), of the run's `cycles`; empty if the pipe hardly ever waits"""
+    found = main_stall(pipe)
+    part = share(found[1], cycles) if found else 0.0
+    if found is None or part < SMALLEST_SHARE:
+        return ""
+    return f"{words.clean(words.STALLS.get(found[0], found[0]), 40)} ({words.percent(part)})"
 
 
 def product_figure(run: Run, key: str) -> Any:

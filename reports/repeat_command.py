@@ -80,7 +80,7 @@ def _options(run: Run) -> dict[str, Any]:
 
     try:
         op = get_operator(run.op or "")
-        usual = op.read_options(op.cases[run.case].options if run.case in op.cases else {})
+        usual = op.read_options(op.cases[run.case].options if run.case and run.case in op.cases else {})
     except UsageError:  # a record of an operator that this version does not have
         return {}
     given = {n: run.options[n] for n in usual if n in run.options}

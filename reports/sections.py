@@ -20,7 +20,7 @@ from ascendtile.reports.occupancy import alive_at_peak
 from ascendtile.reports.words import Bar, clean
 from ascendtile.simulator.numerics import FIXED, SWITCHES
 from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.run import Buffer, LiveValue, Pipe, Run
+from ascendtile.simulator.run import Buffer, LiveValue, Run
 
 Block = list[RenderableType]
 
@@ -31,7 +31,7 @@ MOST_VALUES = 5
 MOST_LINES = 3
 MOST_LAUNCHES = 10
 MOST_REMARKS = 8
-SMALLEST_SHARE = 0.005
+SMALLEST_SHARE = facts.SMALLEST_SHARE
 MENTIONED_SHARE = 0.01
 LONGEST_TEXT = 8 * PAGE_WIDTH  # of one remark; records may hold anything
 
@@ -171,7 +171,7 @@ def pipes(run: Run) -> Block:
             idle.append(clean(name, 12))
             continue
         cells = (name, words.count(pipe.busy_cycles), words.percent(pipe.share))
-        add_row(table, *cells, Bar(pipe.share, style="green"), _stall(pipe, run.cycles))
+        add_row(table, *cells, Bar(pipe.share, style="green"), facts.main_stall_words(pipe, run.cycles))
         part = facts.share(pipe.shared_cycles, run.cycles)
         if part >= SMALLEST_SHARE:
             shared = (
@@ -183,14 +183,6 @@ def pipes(run: Run) -> Block:
             add_row(table, *shared, "", style="dim")
     last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
     return [Text(), table, *last]
-
-
-def _stall(pipe: Pipe, cycles: float) -> str:
-    found = facts.main_stall(pipe)
-    part = facts.share(found[1], cycles) if found else 0.0
-    if found is None or part < SMALLEST_SHARE:
-        return ""
-    return f"{words.STALLS.get(found[0], found[0])} ({words.percent(part)})"
 
 
 def buffers(run: Run) -> Block:

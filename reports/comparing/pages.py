@@ -34,7 +34,7 @@ def difference_page(d: RunDifference) -> RenderableType:
     )
     blocks = [_table(title, pairs, longer, ranked) for title, pairs, ranked in tables]
     return Group(
-        title_line(d.first),
+        *_titles(d),
         fact("A", _who(d, first=True)),
         fact("B", _who(d, first=False)),
         *faster,
@@ -44,6 +44,12 @@ def difference_page(d: RunDifference) -> RenderableType:
         *_sizes("moved, MiB", d.traffic, 1024**2),
         *_errors(d),
     )
+
+
+def _titles(d: RunDifference) -> Block:
+    """What was run; both names where they differ."""
+    a, b = (title_line(run) for run in (d.first, d.second))
+    return [a] if a == b else [Text("A  ").append_text(a), Text("B  ").append_text(b)]
 
 
 def _who(d: RunDifference, first: bool) -> str:

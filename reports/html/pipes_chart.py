@@ -45,8 +45,11 @@ class Part:
 def pipe_table(run: Run) -> Markup:
     """A row for each pipe, the busiest first; those that were never used are named."""
     used = {n: p for n, p in run.pipes.items() if p.busy_cycles > 0}
-    rows = [(n, p, parts_of(p, run.cycles)) for n, p in sorted(used.items(), key=lambda i: -i[1].busy_cycles)]
-    present = [n for n in PARTS if any(x.name == n for *_, parts in rows for x in parts)]
+    rows = [
+        (n, p, parts_of(p, run.cycles), facts.main_stall_words(p, run.cycles))
+        for n, p in sorted(used.items(), key=lambda i: -i[1].busy_cycles)
+    ]
+    present = [n for n in PARTS if any(x.name == n for *_, parts, _ in rows for x in parts)]
     idle = [n for n in run.pipes if n not in used]
     legend = [(MEANINGS[n], COLOURS[n]) for n in present]
     lost = [(name, n, cycles, facts.share(cycles, run.cycles)) for name, n, cycles in conflicts(run)]

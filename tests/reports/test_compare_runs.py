@@ -144,3 +144,12 @@ def test_long_names_are_cut_in_what_is_refused(tmp_path, refused):
     said = refused("compare", tmp_path / "many.run", table, "--launch", "3")
     assert "does not tell cores apart" in said
     assert len(said) < 500
+
+
+def test_runs_of_two_operators_are_both_named(pair):
+    other = run_op("matmul", case="tiny", values=False).run
+    a, b, *_ = as_text(difference_page(compare_runs(pair[0], other))).splitlines()
+    assert a.split()[:2] == ["A", "rms_norm_grad"]
+    assert b.split()[:3] == ["B", "matmul", "tiny"]
+    one = as_text(difference_page(compare_runs(*pair))).splitlines()[0]
+    assert one.split()[0] == "rms_norm_grad"

@@ -13,8 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
+from ascendtile.reports.explore_view import as_text
+from ascendtile.reports.facts import main_stall_words
 from ascendtile.reports.html.writing import page_of, page_text, write_page
 from ascendtile.reports.precision_view import study_json, sweep_json
+from ascendtile.reports.terminal import run_report
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.run import Buffer, LineCost, LiveValue, Run, SourceText
@@ -280,3 +283,15 @@ def test_bank_conflicts_are_told_beside_the_pipes() -> None:
     lost = [sum(x.pipes["AIV.V"].core_conflicts["bank"]) / x.cores_used for x in one.launches]
     assert f"{sum(lost):,.0f} cycles of AIV.V ({100 * sum(lost) / one.cycles:.0f} %) by the bank" in text
     assert "Bank conflicts" not in page_text(page_of(sample_runs.run()))
+
+
+def test_page_and_terminal_name_the_same_wait() -> None:
+    """Also where a pipe is free most of the time because its program has nothing more for it."""
+    done = run_op("matmul", case={"m": 60, "n": 52, "k": 104}, dtype="float16", values=False).run
+    shown = " ".join(page_reader.check_safe(page_text(page_of(done)), scripts=2).text)
+    found = {n: main_stall_words(p, done.cycles) for n, p in done.pipes.items() if p.busy_cycles > 0}
+    assert any("the program's end" in x for x in found.values())
+    terminal = as_text(run_report(done))
+    for words in found.values():
+        assert words in shown
+        assert words in terminal

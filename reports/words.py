@@ -29,6 +29,7 @@ MEANINGS = {
     "MTE3": "storing",
     "FIXP": "moving results out of L0C",
 }
+RECORDS = "a record is one step of a pipe: several instructions alike, or none, as where it waits for a flag"
 # Where a figure of a product comes from.
 GRADES = {"A": "documented", "B": "measured", "C": "third party", "D": "assumed"}
 STALLS = {

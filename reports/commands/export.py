@@ -64,16 +64,23 @@ def command(
     else:
         from ascendtile.reports.traces.selecting import LIMIT
         from ascendtile.reports.traces.writing import write_trace
+        from ascendtile.reports.words import RECORDS
 
         second = None if other is None else load_run(other)
         done = write_trace(run, output, kind, _window(window), LIMIT if limit is None else limit, second)
+        all_of_them = sum(x.instructions for r in (run, second) if r is not None for x in r.launches)
         told = {
             "files": [output],
             "instructions": done.instructions,
             "recorded": done.recorded,
+            "instructions_of_the_run": all_of_them,
             "complete": done.complete,
         }
-        words = f"{done.instructions:,} instructions in {output}{_left_out(done.instructions, done.recorded, done.complete)}"
+        left_out = _left_out(done.instructions, done.recorded, done.complete)
+        means = (
+            f"{RECORDS}; {'the run has' if second is None else 'the runs have'} {all_of_them:,} instructions"
+        )
+        words = f"{done.instructions:,} records of instructions in {output}{left_out} ({means})"
     if as_json:
         show_json(told)
     else:

@@ -91,7 +91,12 @@ def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
     data[name] = timeline_data(launch)
     cores = list(dict.fromkeys(x["core"] for x in data[name]["lanes"]))
     shown = sum(x["count"] for x in data[name]["lanes"])
-    return render("timeline.html", name=name, launch=launch, cores=cores, shown=shown, cut=told_words(launch))
+    told = {
+        "shown": shown,
+        "cut": told_words(launch),
+        "records": words.RECORDS[:1].upper() + words.RECORDS[1:],
+    }
+    return render("timeline.html", name=name, launch=launch, cores=cores, **told)
 
 
 def warnings(run: Run) -> Markup:

@@ -44,13 +44,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Selection:
-    """parts: launch by launch. instructions: how many are shown. recorded: how many the record has in the window.
-    complete: whether the record has every instruction of the run."""
+    """All counts are of records. parts: launch by launch. instructions: how many are shown. recorded: how many the run's
+    record has to show, in the window or not. complete: whether every one of the run is shown. window_us: what was asked for.
+    """
 
     parts: tuple[Part, ...]
     instructions: int
     recorded: int
     complete: bool
+    window_us: tuple[float, float] | None = None
 
 
 def select(run: Run, window_us: tuple[float, float] | None = None, limit: int = LIMIT) -> Selection:
@@ -70,10 +72,11 @@ def select(run: Run, window_us: tuple[float, float] | None = None, limit: int = 
             every.append(part)
         begins += launch.time_us
     found = [_inside(part, low, high) for part in every]
-    recorded = sum(len(p.rows) for p in found)
-    if not recorded:
+    inside, recorded = (sum(len(p.rows) for p in parts) for parts in (found, every))
+    if not inside:
         raise UsageError(_nothing(run, every, low, high))
-    return Selection(_first(found, limit), min(recorded, limit), recorded, complete)
+    shown = min(inside, limit)
+    return Selection(_first(found, limit), shown, recorded, complete and shown == recorded, window_us)
 
 
 def beside(a: Selection, b: Selection) -> Selection:
@@ -86,6 +89,7 @@ def beside(a: Selection, b: Selection) -> Selection:
         a.instructions + b.instructions,
         a.recorded + b.recorded,
         a.complete and b.complete,
+        a.window_us,
     )
 
 

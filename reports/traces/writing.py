@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ascendtile.reports.words import RECORDS
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.files import check_target, write_whole
 from ascendtile.simulator.run import Run
@@ -68,7 +70,17 @@ def trace_bytes(run: Run, selection: Selection, style: str, other: Run | None = 
         ),
         "instructions": selection.instructions,
         "instructions_recorded": selection.recorded,
+        "instructions_of_the_run": sum(x.instructions for r in (run, other) if r for x in r.launches),
+        "counts": RECORDS,
         "complete": selection.complete,
+        **_window(selection),
     }
     head = f'{{"displayTimeUnit": "ns", "otherData": {json.dumps(about)}, "traceEvents": [\n'
     return (head + lines + "\n]}\n").encode()
+
+
+def _window(selection: Selection) -> dict[str, Any]:
+    """From and to in us, None for the end; nothing where all the time was asked for."""
+    if selection.window_us is None:
+        return {}
+    return {"window_us": [x if math.isfinite(x) else None for x in selection.window_us]}

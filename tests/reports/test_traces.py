@@ -170,6 +170,38 @@ def test_a_window_and_a_limit_bound_the_trace(product, tmp_path):
     assert (cut.instructions, cut.recorded) == (10, whole.recorded)
     about = json.loads((tmp_path / "l.json").read_text())["otherData"]
     assert (about["instructions"], about["instructions_recorded"]) == (10, whole.recorded)
+    assert not cut.complete
+    assert not about["complete"]
+
+
+def test_a_window_counts_what_is_recorded_beyond_it(product, tmp_path):
+    """The same meaning of recorded with a window and without, and a note of what was left out."""
+    whole = select(product)
+    end = product.launches[0].overhead_us + product.launches[0].working_us / 2
+    product.save(tmp_path / "a.run")
+    target = tmp_path / "t.json"
+    words = ["export", str(tmp_path / "a.run"), "-o", str(target), "--window", f":{end}"]
+    done = CliRunner().invoke(cli, words)
+    about = json.loads(target.read_text())["otherData"]
+    shown = about["instructions"]
+    assert 0 < shown < whole.recorded == about["instructions_recorded"]
+    assert not about["complete"]
+    assert about["window_us"] == [0.0, end]
+    assert f"{whole.recorded - shown:,} more are recorded" in done.stderr
+    everything = write_trace(product, target, window_us=(0.0, float("inf")))
+    assert everything.complete
+    assert json.loads(target.read_text())["otherData"]["window_us"] == [0.0, None]
+
+
+def test_records_are_told_from_instructions(norm, tmp_path):
+    """A wait for a flag is a record and no instruction: a trace says both counts."""
+    norm.save(tmp_path / "a.run")
+    target = tmp_path / "t.json"
+    done = CliRunner().invoke(cli, ["export", str(tmp_path / "a.run"), "-o", str(target)])
+    instructions = sum(x.instructions for x in norm.launches)
+    assert f"the run has {instructions:,} instructions" in done.stderr
+    assert "records of instructions" in done.stderr
+    assert json.loads(target.read_text())["otherData"]["instructions_of_the_run"] == instructions
 
 
 def test_insight_names_tracks_waits_and_flows_as_its_own_simulator(norm, product, tmp_path):

@@ -77,10 +77,10 @@ def command(
             "complete": done.complete,
         }
         left_out = _left_out(done.instructions, done.recorded, done.complete)
-        means = (
+        counts = (
             f"{RECORDS}; {'the run has' if second is None else 'the runs have'} {all_of_them:,} instructions"
         )
-        words = f"{done.instructions:,} records of instructions in {output}{left_out} ({means})"
+        words = f"{done.instructions:,} records of instructions in {output}{left_out} ({counts})"
     if as_json:
         show_json(told)
     else:

@@ -11,17 +11,23 @@ from markupsafe import Markup
 from ascendtile.reports import facts, words
 from ascendtile.reports.comparing.runs import BITS, LEAST_US, Pair, RunDifference, compare_runs
 from ascendtile.reports.html import run_words
-from ascendtile.reports.html.run_page import each, timeline
+from ascendtile.reports.html.run_page import dearest, each, timeline
 from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.run import Launch, Run
 
 MOST_LINES = 60
+MOST_TICKS = 2.0**50  # records may hold any times
+ONE_SCALE = "All timelines of this page have one scale: at first, equal widths are equal times."
 Shown = Callable[[float], str]
 
 
 def comparison_page(a: Run, b: Run) -> Page:
     """Run A is what B is compared with."""
     data: dict[str, Any] = {}
+
+    def drawn(launch: Launch) -> Markup:
+        return timeline(launch, data)
+
     d = compare_runs(a, b)
     peaks = [_clean(p) for p in d.buffers]
     sections = [
@@ -32,9 +38,10 @@ def comparison_page(a: Run, b: Run) -> Page:
         Section("buffers", "Buffers at their peak", _table("KiB", peaks, words.kib)),
         Section("moved", "Bytes moved", _table("MiB", map(_clean, d.traffic), _mib)),
         Section("errors", "Errors", _table("", map(_clean, d.errors), words.figure)),
-        Section("timeline-a", "Timeline of A", each(_dearest(a), lambda x: timeline(x, data))),
-        Section("timeline-b", "Timeline of B", each(_dearest(b), lambda x: timeline(x, data))),
+        Section("timeline-a", "Timeline of A", each(dearest(a), drawn, named=True), ONE_SCALE),
+        Section("timeline-b", "Timeline of B", each(dearest(b), drawn, named=True), ONE_SCALE),
     ]
+    share_scale(data)
     return Page(
         title=_title(run_words.title(a), run_words.title(b)),
         subtitle=f"A on {words.clean(facts.product_name(a), 40)}, B on {words.clean(facts.product_name(b), 40)}",
@@ -54,8 +61,13 @@ def _mib(size: float) -> str:
     return words.figure(size / 1024**2)
 
 
-def _dearest(run: Run) -> list[Any]:
-    return sorted(run.launches, key=lambda x: -x.time_us)[:1]
+def share_scale(data: dict[str, Any]) -> None:
+    """Give every timeline the axis of the longest in us: `axis`, in ticks of its own. One without a clock keeps its own."""
+    per_tick = {n: t["cycles_per_tick"] * t["us_per_cycle"] for n, t in data.items()}
+    longest = max((t["span"] * per_tick[n] for n, t in data.items()), default=0.0)
+    for n, t in data.items():
+        if 0 < per_tick[n] < math.inf and longest < math.inf:
+            t["axis"] = max(t["span"], round(min(longest / per_tick[n], MOST_TICKS)))
 
 
 def _facts(d: RunDifference) -> list[tuple[str, str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,10 +24,15 @@ from ascendtile.simulator.run import Launch, Run
 MOST_LAUNCHES = 6  # that have pictures of their own, the dearest first
 
 
+def dearest(run: Run) -> list[Launch]:
+    """Those that have pictures."""
+    return sorted(run.launches, key=lambda x: -x.time_us)[:MOST_LAUNCHES]
+
+
 def run_page(run: Run) -> Page:
     """Sections without facts are left out."""
     data: dict[str, Any] = {}
-    dear = sorted(run.launches, key=lambda x: -x.time_us)[:MOST_LAUNCHES]
+    dear = dearest(run)
     timed = [
         Section("timeline", "Timeline", each(dear, lambda x: timeline(x, data))),
         Section("source", "Cycles by source line", each(dear, source_tables)),
@@ -62,8 +68,8 @@ BUFFERS_LEAD = (
 )
 
 
-def each(launches: list[Launch], view: Callable[[Launch], Markup]) -> Markup:
-    """The view of the dearest launch, and those of the others to open."""
+def each(launches: list[Launch], view: Callable[[Launch], Markup], named: bool = False) -> Markup:
+    """The view of the dearest launch, and those of the others to open; one alone has its name only if that is asked for."""
     shown = [(x, body) for x in launches if (body := view(x)).strip()]
     parts = []
     for k, (x, body) in enumerate(shown):
@@ -71,7 +77,7 @@ def each(launches: list[Launch], view: Callable[[Launch], Markup]) -> Markup:
         one = len(launches) == 1
         wrap = (
             "{body}"
-            if one
+            if one and not named
             else "<h3>{name}</h3>{body}"
             if k == 0
             else "<details><summary>{name}</summary>{body}</details>"
@@ -88,7 +94,7 @@ def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
     if not len(told_part(t).start):
         return Markup("<p>{}</p>").format(f"The timeline is too short to draw: {NOTHING}.")
     name = f"timeline{len(data)}"
-    data[name] = timeline_data(launch)
+    data[name] = {**timeline_data(launch), "us_per_cycle": _finite(launch.us_per_cycle)}
     cores = list(dict.fromkeys(x["core"] for x in data[name]["lanes"]))
     shown = sum(x["count"] for x in data[name]["lanes"])
     told = {
@@ -97,6 +103,10 @@ def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
         "records": words.RECORDS[:1].upper() + words.RECORDS[1:],
     }
     return render("timeline.html", name=name, launch=launch, cores=cores, **told)
+
+
+def _finite(x: float) -> float:
+    return x if math.isfinite(x) and x > 0 else 0.0
 
 
 def warnings(run: Run) -> Markup:

@@ -45,7 +45,7 @@
 
   class Timeline {
     constructor(box, data) {
-      Object.assign(this, { box, data, t0: 0, t1: data.span, chosen: -1, by: "pipe", hover: -1 });
+      Object.assign(this, { box, data, t0: 0, whole: data.axis || data.span, t1: data.axis || data.span, chosen: -1, by: "pipe", hover: -1 });
       this.start = data.columns.start; this.length = data.columns.length; this.line = data.columns.line;
       this.lanes = box.querySelector(".lanes"); this.canvas = this.lanes.querySelector("canvas");
       this.over = box.querySelector("canvas.over"); this.spacer = box.querySelector(".spacer");
@@ -84,15 +84,15 @@
     x(t) { return LABEL + (t - this.t0) / (this.t1 - this.t0) * (this.width - LABEL - 8); }
     t(x) { return this.t0 + (x - LABEL) / (this.width - LABEL - 8) * (this.t1 - this.t0); }
     look(t0, t1) {
-      const span = Math.max(8, Math.min(t1 - t0, this.data.span));
+      const span = Math.max(8, Math.min(t1 - t0, this.whole));
       const middle = (t0 + t1) / 2;
-      this.t0 = Math.max(0, Math.min(middle - span / 2, this.data.span - span));
+      this.t0 = Math.max(0, Math.min(middle - span / 2, this.whole - span));
       this.t1 = this.t0 + span;
       this.draw();
     }
     zoom(factor, at = (this.t0 + this.t1) / 2) { this.look(at - (at - this.t0) * factor, at + (this.t1 - at) * factor); }
     pan(share) { const d = share * (this.t1 - this.t0); const s = this.t1 - this.t0;
-      const t0 = Math.max(0, Math.min(this.t0 + d, this.data.span - s)); this.look(t0, t0 + s); }
+      const t0 = Math.max(0, Math.min(this.t0 + d, this.whole - s)); this.look(t0, t0 + s); }
 
     // ---- drawing ----
     draw() {
@@ -129,7 +129,8 @@
     }
     lane(g, k, y) {
       const lane = this.data.lanes[k], first = k === this.show[0] || this.data.lanes[this.show[this.show.indexOf(k) - 1]].core !== lane.core;
-      g.fillStyle = this.faint; g.fillRect(LABEL, y + 1, this.width - LABEL - 8, ROW - 2);
+      const over = Math.min(this.x(this.data.span), this.width - 8); // where its program is over: another timeline may be longer
+      g.fillStyle = this.faint; g.fillRect(LABEL, y + 1, Math.max(0, over - LABEL), ROW - 2);
       const perPixel = (this.t1 - this.t0) / (this.width - LABEL);
       const level = this.data.levels.find((l) => l.width <= 1.5 * perPixel);
       g.save(); g.beginPath(); g.rect(LABEL, Math.max(y, AXIS), this.width - LABEL - 8, ROW); g.clip();
@@ -190,14 +191,14 @@
     overview() {
       const g = this.over.getContext("2d"), load = this.data.load;
       g.fillStyle = this.card; g.fillRect(0, 0, this.width, OVERVIEW);
-      const w = this.width - LABEL - 8, wide = w / load.length;
+      const w = this.width - LABEL - 8, wide = w / load.length * this.data.span / this.whole;
       g.fillStyle = this.colours[7];
       for (let b = 0; b < load.length; b++) {
         const h = (OVERVIEW - 8) * load[b] / 255;
         g.fillRect(LABEL + b * wide, OVERVIEW - 4 - h, wide + .4, h);
       }
       g.fillStyle = this.soft; g.font = "11.5px " + this.font; g.textBaseline = "middle"; g.textAlign = "left"; g.fillText("all pipes", 8, OVERVIEW / 2);
-      const a = LABEL + this.t0 / this.data.span * w, b = LABEL + this.t1 / this.data.span * w;
+      const a = LABEL + this.t0 / this.whole * w, b = LABEL + this.t1 / this.whole * w;
       g.strokeStyle = this.ink; g.lineWidth = 1.5; g.strokeRect(a, 2, Math.max(b - a, 3), OVERVIEW - 4); g.lineWidth = 1;
     }
 
@@ -276,7 +277,7 @@
         if (held && (held.moved || Math.abs(e.clientX - held.x) > 4)) {
           held.moved = true; c.classList.add("moving"); window.ascendtile.hush();
           const d = (e.clientX - held.x) / (this.width - LABEL) * (held.t1 - held.t0), s = held.t1 - held.t0;
-          const t0 = Math.max(0, Math.min(held.t0 - d, this.data.span - s)); this.look(t0, t0 + s);
+          const t0 = Math.max(0, Math.min(held.t0 - d, this.whole - s)); this.look(t0, t0 + s);
           return;
         }
         const i = this.at(...at(e)), tip = document.getElementById("tip");
@@ -288,12 +289,12 @@
       c.addEventListener("pointerleave", () => { delete document.getElementById("tip").dataset.held; window.ascendtile.hush(); });
       c.addEventListener("pointerup", (e) => { if (held && !held.moved) this.choose(this.at(...at(e))); held = null; c.classList.remove("moving"); });
       c.addEventListener("dblclick", (e) => this.zoom(.25, this.t(at(e)[0])));
-      const jump = (e) => { const b = this.over.getBoundingClientRect(), w = this.width - LABEL - 8; const t = (e.clientX - b.left - LABEL) / w * this.data.span, s = (this.t1 - this.t0) / 2; this.look(t - s, t + s); };
+      const jump = (e) => { const b = this.over.getBoundingClientRect(), w = this.width - LABEL - 8; const t = (e.clientX - b.left - LABEL) / w * this.whole, s = (this.t1 - this.t0) / 2; this.look(t - s, t + s); };
       this.over.addEventListener("pointerdown", (e) => { jump(e); this.over.setPointerCapture(e.pointerId); });
       this.over.addEventListener("pointermove", (e) => { if (e.buttons) jump(e); });
       const keys = {
         ArrowLeft: () => this.pan(-.2), ArrowRight: () => this.pan(.2), "+": () => this.zoom(.5), "=": () => this.zoom(.5), "-": () => this.zoom(2),
-        Home: () => this.look(0, this.data.span), "0": () => this.look(0, this.data.span), n: () => this.next(1), p: () => this.next(-1),
+        Home: () => this.look(0, this.whole), "0": () => this.look(0, this.whole), n: () => this.next(1), p: () => this.next(-1),
         ArrowDown: () => this.other(1), ArrowUp: () => this.other(-1),
       };
       c.addEventListener("keydown", (e) => { if (keys[e.key] && !e.ctrlKey && !e.metaKey && !e.altKey) { e.preventDefault(); keys[e.key](); } });
@@ -302,7 +303,7 @@
       new ResizeObserver(() => { if (this.box.clientWidth && this.box.clientWidth !== this.width) this.resize(); }).observe(this.box);
       const controls = this.box.parentElement;
       controls.querySelectorAll("[data-do]").forEach((b) => b.addEventListener("click", () => ({
-        in: () => this.zoom(.5), out: () => this.zoom(2), fit: () => this.look(0, this.data.span), left: () => this.pan(-.4), right: () => this.pan(.4),
+        in: () => this.zoom(.5), out: () => this.zoom(2), fit: () => this.look(0, this.whole), left: () => this.pan(-.4), right: () => this.pan(.4),
         next: () => this.next(1), previous: () => this.next(-1),
       })[b.dataset.do]()));
       controls.querySelector("select.core").addEventListener("change", (e) => {

@@ -153,3 +153,24 @@ def test_runs_of_two_operators_are_both_named(pair):
     assert b.split()[:3] == ["B", "matmul", "tiny"]
     one = as_text(difference_page(compare_runs(*pair))).splitlines()[0]
     assert one.split()[0] == "rms_norm_grad"
+
+
+def test_the_timelines_of_a_page_name_their_launches_and_have_one_scale(pair):
+    """Every launch of both runs is there, and equal widths are equal times."""
+    page = comparison_page(*pair)
+    drawn = [x for run_ in pair for x in run_.launches]
+    assert len(page.data) == len(drawn) == 4
+    widths = [t["axis"] * t["cycles_per_tick"] * t["us_per_cycle"] for t in page.data.values()]
+    ends = [t["span"] * t["cycles_per_tick"] * t["us_per_cycle"] for t in page.data.values()]
+    assert widths == pytest.approx([max(ends)] * 4, rel=1e-3)
+    assert min(ends) < max(ends) <= max(x.working_us for x in drawn) * (1 + 1e-9)
+    assert all(t["axis"] >= t["span"] for t in page.data.values())
+    found = {s.id: str(s.body) for s in page.sections}
+    for name, run_ in zip(("timeline-a", "timeline-b"), pair, strict=True):
+        assert all(x.kernel in found[name] for x in run_.launches)
+
+
+def test_a_timeline_that_is_alone_in_its_run_is_named():
+    page = comparison_page(run(), run())
+    found = {s.id: str(s.body) for s in page.sections}
+    assert "<h3>tile_kernel, 38.0 us</h3>" in found["timeline-a"]

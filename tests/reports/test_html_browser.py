@@ -258,3 +258,25 @@ def test_long_runs_are_drawn_from_shares_and_near_from_instructions(browser: Any
     for _ in range(12):
         tab.page.click("[data-do=in] >> nth=0")
     tab.close()
+
+
+def test_the_shorter_of_two_runs_ends_where_its_time_is_over(browser: Any, tmp_path: Path) -> None:
+    """One scale: "All" shows the axis of the longer, and nothing can be moved beyond it."""
+    runs = [run_op("rms_norm", {"rows": n, "cols": 512}, "float16", values=False).run for n in (512, 64)]
+    write_page(runs[0], tmp_path / "two.html", runs[1])
+    page = browser.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda e: problems.append(str(e)))
+    page.goto((tmp_path / "two.html").as_uri())
+    page.wait_for_function("window.ascendtile.timelines && ascendtile.timelines.timeline1")
+    shown = page.evaluate(
+        """() => Object.values(ascendtile.timelines).map((t) => {
+          const us = t.data.cycles_per_tick * t.data.us_per_cycle;
+          return [(t.t1 - t.t0) * us, t.data.span * us];
+        })"""
+    )
+    page.close()
+    (width_a, us_a), (width_b, us_b) = shown
+    assert width_a == pytest.approx(width_b, rel=1e-3)
+    assert us_b < us_a == pytest.approx(width_a, rel=1e-3)
+    assert not problems

@@ -76,7 +76,13 @@ def micros(x: float) -> str:
 
 def percent(x: float) -> str:
     """52 %; of something."""
-    return f"{100 * x:.0f} %" if abs(x) < 1e3 else f"{100 * x:.2g} %"
+    shown = f"{100 * x:.0f} %" if abs(x) < 1e3 else f"{100 * x:.2g} %"
+    return "0 %" if shown == "-0 %" else shown
+
+
+def signed_percent(x: float) -> str:
+    """+12 %, -3 %; 0 % for what rounds to it."""
+    return f"{'+' if x > 0 and percent(x) != '0 %' else ''}{percent(x)}"
 
 
 def kib(x: float) -> str:

@@ -74,7 +74,12 @@ def regular_size(path: str | Path, what: str) -> int:
 
 
 def _write(part: Path, target: Path, data: bytes) -> None:
-    file = open(part, "xb")  # noqa: SIM115 (closed below; from here on the file is ours to remove)
+    try:
+        file = open(part, "xb")  # noqa: SIM115 (closed below; from here on the file is ours to remove)
+    except FileNotFoundError:  # what folders such as /proc answer, though they are there
+        if not target.parent.is_dir():
+            raise
+        raise UsageError(f"cannot write it: the folder {target.parent} takes no new files") from None
     try:
         with file:
             file.write(data)

@@ -5,6 +5,7 @@ A path to a Python file instead of an operator (or `-m module`) runs a script: `
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,17 @@ class RunCommand(AssignmentCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if is_script(first_word(args, [self, script_command])):
+        word = first_word(args, [self, script_command])
+        _check_no_record(word)
+        if is_script(word):
             return script_command.make_context(info_name, args, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
+
+
+def _check_no_record(word: str | None) -> None:
+    """A record is shown, not run."""
+    if word is not None and word.endswith(".run") and os.path.isfile(word):
+        raise click.UsageError(f"{word} is a record of a run: `ascendtile report {word}` shows it")
 
 
 @click.command(cls=RunCommand)

@@ -27,7 +27,7 @@ def difference_page(d: RunDifference) -> RenderableType:
         [fact("B is", _verdict(d.time), style="bold")] if None not in (d.time.first, d.time.second) else []
     )
     tables = (
-        ("time by source line", (*d.lines, d.other), True),
+        ("time by source line", d.every_line, True),
         ("pipes, busy", d.busy, True),
         ("waits", d.waits, True),
         ("lower bounds", d.bounds, False),
@@ -122,7 +122,7 @@ def _cell(x: float | None) -> str:
 def difference_json(d: RunDifference) -> dict[str, Any]:
     """{"a": {...}, "b": {...}, "time_us": {"a", "b", "change"}, "lines_us": [{"name", "a", "b", "change"}], ...}"""
     groups = {
-        "lines_us": (*d.lines, d.other),
+        "lines_us": d.every_line,
         "busy_us": d.busy,
         "waits_us": d.waits,
         "bounds_us": d.bounds,
@@ -161,7 +161,7 @@ def profile_page(c: ProfileComparison) -> RenderableType:
     table = make_table(("", 30), (">measured", 12), (">predicted", 12), (">error", 10))
     for row in c.rows:
         shown = words.micros if row.unit == "us" else words.percent
-        error = "-" if row.error is None else f"{100 * row.error:+.0f} %"
+        error = "-" if row.error is None else words.signed_percent(row.error)
         add_row(table, row.name, shown(row.measured), shown(row.predicted), error)
     missing = f"the run has no such pipe: {', '.join(c.missing)}"
     return Group(

@@ -51,6 +51,11 @@ class RunDifference:
     errors: tuple[Pair, ...]
     settings: tuple[tuple[str, str, str], ...]
 
+    @property
+    def every_line(self) -> tuple[Pair, ...]:
+        """`lines` and `other`; none of runs without times."""
+        return (*self.lines, *(() if self.other.first is self.other.second is None else (self.other,)))
+
     def html(self, path: str | Path) -> None:
         """Write the page of both runs to `path`: one HTML file that opens offline."""
         from ascendtile.reports.html import write_page

@@ -22,7 +22,7 @@ def difference_table(d: RunDifference) -> str:
     """Every figure of the difference on a row of its own; choices that differ have words in `a` and `b`."""
     groups: tuple[tuple[str, str, tuple[Pair, ...]], ...] = (
         ("time", "us", (Pair("whole run", d.time.first, d.time.second),)),
-        ("line", "us", (*d.lines, d.other)),
+        ("line", "us", d.every_line),
         ("pipe busy", "us", d.busy),
         ("wait", "us", d.waits),
         ("lower bound", "us", d.bounds),

@@ -10,6 +10,8 @@ from ascendtile.reports.html.writing import render
 from ascendtile.reports.rooflines import Unit, units
 from ascendtile.simulator.run import Launch
 
+GIGA = 1e9  # figures are in G operations per s, the axis writes 3T
+
 
 def rooflines(launch: Launch) -> Markup:
     """The figures; empty if the launch has no operations."""
@@ -25,7 +27,7 @@ def chart(u: Unit) -> Markup:
     x = frame.x(*spread([*ridges, *(v.intensity for v in u.levels)], log=True, room=0.18), log=True)
     lows = [u.gops, *(v.gb_per_s * min(v.intensity, x.high) for v in u.levels)]
     y = frame.y(*spread([*lows, u.gops / 3, top * 1.15], log=True, room=0.02), log=True)
-    parts = [frame.axes(x, y, "operations per byte", "G operations per s")]
+    parts = [frame.axes(x, y, "operations per byte", "operations per s", y_unit=GIGA)]
     parts += [_peak(x, y, kind, peak) for kind, peak in u.peaks.items()]
     for k, v in enumerate(u.levels):
         parts.append(_slope(x, y, v.gb_per_s, top, k))

@@ -85,9 +85,11 @@ def spread(values: Iterable[float], log: bool = False, room: float = 0.06) -> tu
 
 def short(x: float) -> str:
     """A figure at an axis: 0.01, 250, 2k, 3M, 1e-06."""
-    if not 1e3 <= abs(x) < 1e15:
+    if not 1e3 <= abs(x) < 1e18:
         return f"{x:.3g}"
-    factor, letter = next((f, n) for f, n in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")) if abs(x) >= f)
+    factor, letter = next(
+        (f, n) for f, n in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")) if abs(x) >= f
+    )
     return f"{x / factor:.3g}{letter}"
 
 
@@ -122,13 +124,16 @@ class Frame:
         x_title: str,
         y_title: str,
         x_ticks: Sequence[tuple[float, str]] | None = None,
+        y_unit: float = 1.0,
     ) -> Markup:
-        """Grid lines, figures and titles. x_ticks: where and what, in place of the scale's own."""
+        """Grid lines, figures, titles. x_ticks: where and what, in place of the scale's own; y_unit: a factor of figures."""
         bottom, right = self.height - self.bottom, self.width - self.right
         parts = []
         for v in y.ticks(6):
             parts.append(el("line", class_="grid", x1=self.left, x2=right, y1=y(v), y2=y(v)))
-            parts.append(el("text", short(v), class_="tick", x=self.left - 8, y=y(v) + 4, text_anchor="end"))
+            parts.append(
+                el("text", short(v * y_unit), class_="tick", x=self.left - 8, y=y(v) + 4, text_anchor="end")
+            )
         for at, word in x_ticks if x_ticks is not None else [(v, short(v)) for v in x.ticks(8)]:
             parts.append(el("line", class_="grid", x1=x(at), x2=x(at), y1=self.top, y2=bottom))
             parts.append(el("text", word, class_="tick", x=x(at), y=bottom + 17, text_anchor="middle"))

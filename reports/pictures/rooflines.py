@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+GIGA = 1e9  # figures are in G operations per s
+
 
 def roofline(run: Run) -> Figure:
     """A panel for each unit that computes: peaks, slopes of the ways of memory, and where the run stands under each."""
@@ -61,9 +63,9 @@ def _panel(axes: Axes, u: Unit) -> None:
         yscale="log",
         xlim=xs,
         ylim=(low / 2, top * 1.8),
-        xlabel="operations per byte",
-        ylabel="G operations per s",
+        xlabel="operations per byte (padding of tiles included)",
+        ylabel="operations per s",
     )
     plain_figures(axes.xaxis)
-    plain_figures(axes.yaxis)
+    plain_figures(axes.yaxis, GIGA)
     axes.legend(loc="lower right")

@@ -83,13 +83,13 @@ def new_figure(
     return figure, list(axes.reshape(-1))
 
 
-def plain_figures(axis: Any) -> None:
-    """Figures of a logarithmic axis as the pages write them, and none between the decades."""
+def plain_figures(axis: Any, unit: float = 1.0) -> None:
+    """Figures of a logarithmic axis, times `unit`, as the pages write them, and none between the decades."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     low, high = sorted(axis.get_view_interval())
     axis.set_major_locator(FixedLocator(Scale(max(low, 1e-300), high, 0.0, 1.0, log=True).ticks()))
-    axis.set_major_formatter(FuncFormatter(lambda x, _: short(x)))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: short(x * unit)))
     axis.set_minor_locator(NullLocator())
 
 

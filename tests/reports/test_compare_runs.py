@@ -15,8 +15,10 @@ from ascendtile.kernels.running import run_op
 from ascendtile.reports.cli import cli
 from ascendtile.reports.comparing.pages import difference_json, difference_page
 from ascendtile.reports.comparing.runs import Pair, compare_runs
+from ascendtile.reports.comparing.table import difference_table
 from ascendtile.reports.explore_view import as_text
 from ascendtile.reports.html.comparison_page import comparison_page
+from ascendtile.reports.words import percent, signed_percent
 
 from ..sample_runs import hostile_runs, launch, run
 
@@ -174,3 +176,19 @@ def test_a_timeline_that_is_alone_in_its_run_is_named():
     page = comparison_page(run(), run())
     found = {s.id: str(s.body) for s in page.sections}
     assert "<h3>tile_kernel, 38.0 us</h3>" in found["timeline-a"]
+
+
+def test_runs_without_times_have_no_table_of_times():
+    """Nothing is compared with nothing: no row of dashes, in the terminal, as JSON and as CSV."""
+    d = compare_runs(run(launches=()), run(launches=()))
+    assert "time by source line" not in as_text(difference_page(d))
+    assert difference_json(d)["lines_us"] == []
+    assert "line," not in difference_table(d)
+
+
+@pytest.mark.parametrize(
+    ("x", "shown"), [(-0.004, "0 %"), (0.004, "0 %"), (0.0, "0 %"), (-0.006, "-1 %"), (0.12, "+12 %")]
+)
+def test_a_share_that_rounds_to_zero_has_no_sign(x, shown):
+    assert signed_percent(x) == shown
+    assert percent(x) == shown.removeprefix("+")

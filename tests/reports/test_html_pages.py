@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports.explore_view import as_text
 from ascendtile.reports.facts import main_stall_words
+from ascendtile.reports.html.roofline_chart import chart
 from ascendtile.reports.html.writing import page_of, page_text, write_page
 from ascendtile.reports.precision_view import study_json, sweep_json
+from ascendtile.reports.rooflines import units
 from ascendtile.reports.terminal import run_report
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import compare
@@ -295,3 +298,16 @@ def test_page_and_terminal_name_the_same_wait() -> None:
     for words in found.values():
         assert words in shown
         assert words in terminal
+
+
+def test_a_roofline_says_that_padding_counts_and_its_figures_are_of_its_title() -> None:
+    """Operations are those of whole tiles, more than the sizes ask for; the Cube's peak is some 300T operations per s."""
+    sizes = {"m": 60, "n": 52, "k": 104}
+    done = run_op("matmul", case=sizes, dtype="float16", values=False).run
+    (unit,) = units(done.launches[0])
+    assert unit.operations > 2 * math.prod(sizes.values())
+    shown = " ".join(page_reader.check_safe(page_text(page_of(done)), scripts=2).text)
+    assert f"{unit.operations:,.0f} operations (padding of tiles included)" in shown
+    picture = str(chart(unit))
+    assert "G operations per s" not in picture.partition(">")[2]
+    assert ">100T<" in picture

@@ -378,3 +378,21 @@ def test_spread_over_the_orders_of_atomics(ascendtile):
 def test_spread_needs_values(refused):
     message = refused("run", "RmsNormGrad", "--no-values", "--atomic-seeds", "3")
     assert message.startswith("--atomic-seeds compares values, which --no-values leaves out")
+
+
+@pytest.mark.parametrize("folder", ["", "./"])
+def test_a_record_is_not_run(ascendtile, refused, tmp_path, monkeypatch, folder):
+    """Neither as an operator's name nor, with a path, as a script."""
+    monkeypatch.chdir(tmp_path)
+    assert ascendtile(*TINY, "--no-time", "--save", "a.run").status == 0
+    message = refused("run", f"{folder}a.run")
+    assert "is a record of a run" in message
+    assert f"ascendtile report {folder}a.run" in message
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="no folder that is there and takes no files")
+def test_a_folder_that_takes_no_files_is_not_called_missing(ascendtile, refused, tmp_path):
+    assert ascendtile(*TINY, "--no-values", "--save", tmp_path / "a.run").status == 0
+    message = refused("export", tmp_path / "a.run", "-o", "/proc/x.json")
+    assert "the folder /proc takes no new files" in message
+    assert "No such file" not in message

@@ -47,10 +47,15 @@ def _space(e: Exploration) -> str:
 
 
 def _search(e: Exploration) -> str:
-    tried = e.evaluated + sum(e.failed.values())
+    failed = f", {sum(e.failed.values()):,} failed" if e.failed else ""
     known = f", {e.reused:,} of them from the store" if e.reused else ""
     rate = f", {e.bounded:,} bounds" if e.bounded else ""
-    return f"{e.sampler}{rate}, {tried:,} tilings evaluated{known}, {e.seconds:.3g} s"
+    return f"{e.sampler}{rate}, {e.evaluated:,} tilings evaluated{failed}{known}, {e.seconds:.3g} s{only_best(e)}"
+
+
+def only_best(e: Exploration) -> str:
+    """That the others are not there, where that is so."""
+    return "" if e.whole else f"; only the best {len(e.found):,} are in this file"
 
 
 def _best(e: Exploration) -> str:
@@ -82,11 +87,14 @@ def _top(e: Exploration, top: int) -> list[RenderableType]:
     ranked = e.ranked[:top]
     if not ranked:
         return []
-    table = folding(("#", 2), (">us", 7), (">UB KiB", 6), ("busiest", 10), ("held up by", 25), ("tiling", 0))
+    pipes = any(x.evaluation.pipe is not None for x in ranked)
+    why = (("busiest", 10), ("held up by", 25)) if pipes else ()
+    table = folding(("#", 2), (">us", 7), (">UB KiB", 6), *why, ("tiling", 0))
     for k, x in enumerate(ranked):
         peak = f"{(x.evaluation.ub_peak_bytes or 0) / 1024:.4g}"
+        because = (_busiest(x), _waits(x)) if pipes else ()
         differs = {n: v for n, v in x.point.items() if k == 0 or v != ranked[0].point.get(n)}
-        cells = (str(k + 1), words.micros(x.time_us), peak, _busiest(x), _waits(x))
+        cells = (str(k + 1), words.micros(x.time_us), peak, *because)
         table.add_row(*map(Text, (*cells, tiling_words(differs) or "as 1")))
     return [Text(f"\nbest {len(ranked)} (tiling: what differs from 1)", style="bold"), table]
 
@@ -99,12 +107,20 @@ def _busiest(x: Found) -> str:
 
 def _waits(x: Found) -> str:
     """The two largest waits of that pipe; why it is not busy all the time."""
+    if not x.evaluation.waits:
+        return "-"
     waits = {n: s for n, s in x.evaluation.waits.items() if n not in ("busy", "bandwidth") and s >= 0.01}
     largest = sorted(waits, key=lambda n: -waits[n])[:2]
     return ", ".join(f"{n} {words.percent(waits[n])}" for n in largest) or "nothing"
 
 
 def _sensitivity(e: Exploration) -> list[RenderableType]:
+    if not e.whole:
+        return [
+            fact(
+                "matters", f"not known: the other {e.evaluated - len(e.found):,} tilings are not in this file"
+            )
+        ]
     found = [f"{n} +{words.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
     unknown = [n for n, values in e.axes.items() if len(values) > 1 and n not in e.sensitivity()]
     rest = (

@@ -64,7 +64,8 @@ class Exploration:
     itself is the first. failed: message -> points that were tried and could not be run, as those that do not fit in UB.
     reused: evaluations that a store had already. optimal: whether `best` is proved to be the
     best of the space; `proof` says why, or why not. interrupted: whether it was stopped from outside. sampler: how points
-    were chosen.
+    were chosen. counted: how many were evaluated, where `found` has the best of them alone, as the list that `ascendtile
+    explore --json` prints; None where `found` has all.
     """
 
     op: str
@@ -85,11 +86,17 @@ class Exploration:
     interrupted: bool = False
     sampler: str = "exact"
     notes: tuple[str, ...] = ()
+    counted: int | None = None
 
     @property
     def evaluated(self) -> int:
         """Points with a result, from this sweep or from the store."""
-        return len(self.found)
+        return len(self.found) if self.counted is None else self.counted
+
+    @property
+    def whole(self) -> bool:
+        """Whether `found` has every evaluated point."""
+        return self.evaluated == len(self.found)
 
     @property
     def ranked(self) -> tuple[Found, ...]:
@@ -115,10 +122,11 @@ class Exploration:
         """Knob -> what its worst value costs at least, as a part of its best; the most important first.
 
         Compared are points that differ in that knob alone: those beside the best point, else the first in rank that have
-        such a neighbour. A knob of which no two such points were evaluated is left out: nothing is known of it.
+        such a neighbour. A knob of which no two such points were evaluated is left out: nothing is known of it. Nor is it
+        of any knob where `found` has the best points alone.
         """
         out = {}
-        for name in self.axes:
+        for name in self.axes if self.whole else ():
             times = self._alone(name)
             if times:
                 out[name] = max(times) / min(times) - 1.0

@@ -101,7 +101,10 @@ def _without_words(found: tuple[Found, ...]) -> Exploration:
 
 
 def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
-    """What `ascendtile explore --json` (its best few) or `--export json` (all points, and what was reused) printed."""
+    """What `ascendtile explore --json` (its best few) or `--export json` (all points, and what was reused) printed.
+
+    Of the best few nothing is concluded about the others: `counted` says how many those are, and axes are the file's own.
+    """
     decode = Decoder({}, _no_arrays).decode
     space = data.get("space")
     if not isinstance(space, dict):
@@ -120,7 +123,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
     )
     given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in names if n in data}
     given |= {"size": space.get("size"), "legal": space.get("legal"), "refused": space.get("refused", {})}
-    given |= {"failed": data.get("failures", {}), "axes": data.get("axes", {}), "found": []}
+    given |= {"failed": _failures(data), "axes": data.get("axes", {}), "found": []}
     whole: Exploration = decode(given, Exploration, "exploration")
     points: dict[str, Found] = {}
     for key in ("top", "pareto"):
@@ -129,7 +132,16 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
             raise UsageError(f"is no exploration: {key} is no list of points")
         points.update((repr(x.point), x) for x in (_listed(item, whole.axes) for item in items))
     found = tuple(points.values())
+    evaluated = decode(data.get("evaluated", 0), int, "evaluated")
+    if evaluated > len(found):
+        return replace(whole, found=found, counted=evaluated)
     return replace(whole, found=found, axes=axes_of(found, whole.axes))
+
+
+def _failures(data: Mapping[str, Any]) -> Any:
+    """Reason -> points; `--json` has their number alone."""
+    count = Decoder({}, _no_arrays).decode(data.get("failed", 0), int, "failed")
+    return data.get("failures", {"for a reason that is not in this file": count} if count > 0 else {})
 
 
 def explorations_of_json(data: Mapping[str, Any]) -> tuple[Exploration, ...] | None:

@@ -19,6 +19,10 @@ MOST_POINTS = 20_000  # that a heat map looks at, the best ones
 MOST_ROWS = 1000
 MOST_DOTS = 3000
 MOST_AXES = 24
+NOT_WHOLE = (
+    "Only the best {} of the {} evaluated tilings are in this file, so which knobs matter is not known and there is no heat "
+    "map; `ascendtile explore --export json` writes all of them."
+)
 
 
 def exploration_page(every: Sequence[Exploration]) -> Page:
@@ -58,9 +62,16 @@ def key_figures(e: Exploration) -> list[tuple[str, str, str]]:
     out += [("points of the space", words.count(e.size), f"{words.count(e.legal)} legal")]
     return [
         *out,
-        ("evaluated", words.count(e.evaluated), f"{words.count(e.bounded)} bounds"),
-        ("Pareto front", str(len(e.pareto)), "points"),
+        ("evaluated", words.count(e.evaluated), ", ".join(_beside(e))),
+        ("Pareto front", str(len(e.pareto)), "point" if len(e.pareto) == 1 else "points"),
     ]
+
+
+def _beside(e: Exploration) -> list[str]:
+    """What stands beside the number of evaluated tilings."""
+    failed = sum(e.failed.values())
+    out = [f"{words.count(e.bounded)} bounds"] + ([f"{words.count(failed)} failed"] if failed else [])
+    return out if e.whole else [*out, f"the best {words.count(len(e.found))} in this file"]
 
 
 def sentences(e: Exploration) -> list[str]:
@@ -72,6 +83,7 @@ def sentences(e: Exploration) -> list[str]:
     return [
         f"{title(e)}: the best tiling takes {words.micros(best.time_us)} us with {tiling_words(best)}{by}.",
         f"{words.clean(e.proof, 300)}.",
+        *([] if e.whole else [NOT_WHOLE.format(words.count(len(e.found)), words.count(e.evaluated))]),
     ]
 
 
@@ -87,14 +99,14 @@ def _sections(e: Exploration, k: int, several: bool, data: dict[str, Any]) -> li
         (
             "heat",
             "Heat map",
-            render("heat.html", name=f"explore{k}", axes=list(data[f"explore{k}"]["axes"])),
+            heat(e, f"explore{k}", list(data[f"explore{k}"]["axes"])),
             _heat_lead(e),
         ),
         (
             "front",
             "Pareto front",
             front(e),
-            "Each point is a tiling; those of the front are beaten by none in everything.",
+            " ".join(_front_lead(e)),
         ),
         ("knobs", "Which knobs matter", knobs(e), ""),
         ("tilings", "Tilings", tilings(e, k), ""),
@@ -103,12 +115,37 @@ def _sections(e: Exploration, k: int, several: bool, data: dict[str, Any]) -> li
     return [Section(prefix + i, head + t, body, lead) for i, t, body, lead in made if body.strip()]
 
 
+def heat(e: Exploration, name: str, axes: list[str]) -> Markup:
+    """The map, of all evaluated tilings or not at all."""
+    return render("heat.html", name=name, axes=axes) if e.whole else Markup("")
+
+
 def _heat_lead(e: Exploration) -> str:
-    empty = "their bound was above the best" if e.optimal else "the sweep did without them"
-    return (
-        "Each cell is the best that was evaluated with these two values; the darker, the faster. "
-        f"Empty cells were not evaluated: {empty}."
+    every = "Each cell is the best that was evaluated with these two values; the darker, the faster."
+    why = _without_result(e)
+    return f"{every} Tilings of empty cells have no result: {'; or '.join(why)}." if why else every
+
+
+def _without_result(e: Exploration) -> list[str]:
+    """Why a tiling of the axes may have none."""
+    refused, failed = sum(e.refused.values()), sum(e.failed.values())
+    out = ["a rule refuses them"] if refused else []
+    if e.evaluated + failed < e.legal:
+        bound = "as their bound was above the best" if e.optimal else "the sweep did without them"
+        out.append(f"they were not evaluated, {bound}")
+    return out + ([f"they are among the {words.count(failed)} that were tried and failed"] if failed else [])
+
+
+def _front_lead(e: Exploration) -> list[str]:
+    """What the picture shows; where time is the only figure that differs, that the front is the fastest alone."""
+    out = ["Each point is a tiling; those of the front are beaten by none in everything."]
+    out += (
+        [] if e.whole else ["Points that are not in this file are not shown; none of them is on the front."]
     )
+    if len({(x.evaluation.ub_peak_bytes, x.evaluation.error) for x in e.ranked}) > 1:
+        return out
+    bound = " The height is the lower bound, which is no aim of its own." if other_axis(e) else ""
+    return [*out, f"Here only time differs, so the front is the fastest tiling.{bound}"]
 
 
 def heat_data(e: Exploration) -> dict[str, Any]:
@@ -136,18 +173,22 @@ def _figures(x: Found) -> list[float | None]:
 
 def front(e: Exploration) -> Markup:
     """Time against UB peak (the lower bound, where all have one peak), and against error where it was computed."""
-    title, value = other_axis(e)
-    charts = [_scatter(e, title, value, False)]
+    axis = other_axis(e)
+    charts = [_scatter(e, *axis, False)] if axis else []
     if any(x.evaluation.error for x in e.found):
         charts.append(_scatter(e, "mean error over mean value", lambda x: x.evaluation.error or 0.0, True))
     figures = Markup("").join(Markup("<figure>{}</figure>").format(c) for c in charts if c)
-    return Markup('<div class="charts">{}</div>').format(figures) if figures else Markup("")
+    if figures:
+        return Markup('<div class="charts">{}</div>').format(figures)
+    return Markup("<p>{}</p>").format("; ".join(_tip(x).replace("\n", ": ") for x in e.pareto[:6]))
 
 
-def other_axis(e: Exploration) -> tuple[str, Callable[[Found], float]]:
-    """What stands beside time: kernels of the Cube alone use no UB."""
+def other_axis(e: Exploration) -> tuple[str, Callable[[Found], float]] | None:
+    """What stands beside time: kernels of the Cube alone use no UB. None where nothing else is known."""
     if len({x.evaluation.ub_peak_bytes for x in e.found}) > 1:
         return "KiB of UB at the peak", lambda x: (x.evaluation.ub_peak_bytes or 0) / 1024
+    if not any(x.evaluation.bound_us for x in e.found):
+        return None
     return "lower bound, us", lambda x: x.evaluation.bound_us or 0.0
 
 
@@ -210,7 +251,7 @@ def tilings(e: Exploration, k: int) -> Markup:
     ranked = e.ranked
     if not ranked:
         return Markup("")
-    axes = [n for n in e.axes if len(e.axes[n]) > 1] or list(e.axes)
+    axes = [n for n in e.axes if len(e.axes[n]) > 1] or list(e.axes) or list(ranked[0].point)
     chosen = {id(x) for x in e.pareto}
     rows = [
         (x, [str(x.point.get(n, "")) for n in axes], id(x) in chosen, x.time_us / ranked[0].time_us)
@@ -220,7 +261,8 @@ def tilings(e: Exploration, k: int) -> Markup:
         "tilings.html",
         rows=rows,
         axes=axes,
-        total=len(ranked),
+        total=len(ranked) if e.whole else e.evaluated,
+        figures=any(x.evaluation.pipe is not None or x.evaluation.bound_us is not None for x in ranked),
         name=f"tilings{k}",
         errors=any(x.evaluation.error is not None for x in ranked),
     )

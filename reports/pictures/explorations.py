@@ -23,7 +23,12 @@ def pareto(e: Exploration) -> Figure:
     if not ranked:
         raise UsageError("nothing was evaluated, so there is no front")
     front = sorted(e.pareto, key=lambda x: x.time_us)
-    title, value = other_axis(e)
+    axis = other_axis(e)
+    if axis is None:
+        raise UsageError(
+            "nothing but the time of these tilings is known, so there is nothing to draw it against"
+        )
+    title, value = axis
     with styled():
         figure, (axes,) = new_figure(6.4, 4.2)
         axes.plot(
@@ -52,6 +57,11 @@ def pareto(e: Exploration) -> Figure:
 
 def heat_map(e: Exploration, rows: str | None = None, columns: str | None = None) -> Figure:
     """The best time for each pair of values of two knobs, by default the two that matter most."""
+    if not e.whole:
+        raise UsageError(
+            f"a heat map needs all evaluated tilings; here are the best {len(e.found)} of {e.evaluated} "
+            "(`ascendtile explore --export json` writes all)"
+        )
     varied = [n for n in (*e.sensitivity(), *e.axes) if len(e.axes.get(n, ())) > 1]
     names = list(dict.fromkeys(varied))
     rows = rows or next((n for n in names if n != columns), None)

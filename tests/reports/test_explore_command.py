@@ -208,3 +208,35 @@ def test_what_json_printed_is_shown_again(ascendtile, tmp_path):
     page = ascendtile("report", tmp_path / "ex.json")
     assert page.status == 0
     assert "matmul" in page.out
+
+
+def test_the_best_few_say_nothing_about_the_others(ascendtile, refused, tmp_path):
+    """`--json` holds the best alone: how many there were is its own figure, knobs and cells are not known."""
+    path, page = tmp_path / "ex.json", tmp_path / "ex.html"
+    told = ascendtile("explore", "matmul", "--case", "tiny", "--budget", "30", "--top", "3", "--json").out
+    path.write_text(told)
+    evaluated = json.loads(told)["evaluated"]
+    assert evaluated > 3
+    shown = ascendtile("report", path).out
+    assert f"{evaluated} tilings evaluated" in shown
+    assert "matters not known" in " ".join(shown.split())
+    assert "nothing" not in shown
+    assert json.loads(ascendtile("report", path, "--json").out)["explorations"][0]["evaluated"] == evaluated
+    ascendtile("report", path, "-o", page)
+    text = page.read_text()
+    assert f"The best 3 of {evaluated} evaluated tilings" in text
+    assert 'class="heat-box"' not in text
+    assert "lower bound, us" not in text
+    assert "writes all" in refused("report", path, "--picture", "heatmap", "-o", tmp_path / "x.png")
+
+
+def test_evaluated_is_what_has_a_result_and_failures_are_named(ascendtile, tmp_path):
+    call = ("explore", "rms_norm_grad", "--size", "rows=64", "cols=8192", "--space", "buffers=2")
+    path, page = tmp_path / "f.json", tmp_path / "f.html"
+    path.write_text(ascendtile(*call, "--export", "json").out)
+    told = json.loads(path.read_text())
+    assert told["failed"] > 0
+    both = f"{told['evaluated']} tilings evaluated, {told['failed']} failed"
+    assert both in " ".join(ascendtile("report", path).out.split())
+    ascendtile("report", path, "-o", page)
+    assert f"the {told['failed']} that were tried and failed" in page.read_text()

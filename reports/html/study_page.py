@@ -82,7 +82,8 @@ def _sentences(study: StudyData) -> list[str]:
             for r in (fast, exact)
         )
         out.append("{}: fastest is {}, most exact {}.".format(words.clean(name, 40), *each))
-    return out or [f"{len(study.points)} points, {len(study.points[0].rows)} rows each."]
+    count = f"{len(study.points)} points, {len(study.points[0].rows)} modes and data types each"
+    return out or [f"{count}; those that compute the same in the same time are one row of the table."]
 
 
 def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:
@@ -91,6 +92,16 @@ def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:
     for r in rows:
         if name in r.errors:
             found.setdefault((r.dtype, r.compute_dtype, repr(r.errors[name])), r)
+    return list(found.values())
+
+
+def with_modes(rows: Iterable[StudyRow], name: str) -> list[tuple[StudyRow, list[str]]]:
+    """One row for each computation and time, with all modes that it stands for."""
+    found: dict[Any, tuple[StudyRow, list[str]]] = {}
+    for r in rows:
+        if name in r.errors:
+            key = (r.dtype, r.compute_dtype, r.time_us, repr(r.errors[name]))
+            found.setdefault(key, (r, []))[1].append(r.cube_math_type)
     return list(found.values())
 
 
@@ -196,7 +207,7 @@ def _of_sweep(study: StudyData, name: str) -> list[Section]:
         "sweep_table.html",
         study=study,
         output=name,
-        points=[(p.value, distinct(p.rows, name)) for p in study.points],
+        points=[(p.value, with_modes(p.rows, name)) for p in study.points],
         golden=EXACT,
     )
     return [Section(f"sweep-{k}", title, body + table, LEAD)]

@@ -117,3 +117,40 @@ def test_reference_numerics_and_tiling_on_the_command_line(ascendtile, refused, 
 def test_a_changed_product_counts(ascendtile):
     data = read(ascendtile(*TINY, "--no-time", "--set", "numerics.fp32_subnormals=keep", "--json"))
     assert data["numerics"]["fp32_subnormals"] == "keep (chosen)"
+
+
+def test_losses_that_overlap_are_not_added(ascendtile, tmp_path):
+    """An element may be both too large and NaN, so the sum of both may be more than there are elements."""
+    path, page = tmp_path / "study.json", tmp_path / "study.html"
+    data = json.loads(ascendtile(*TINY, "--json").out)
+    for row in data["rows"]:
+        for by in row["errors"].values():
+            by["exact_inputs"] |= {"overflow": 7001, "nan_mismatch": 8002, "compared": 0}
+    path.write_text(json.dumps(data))
+    shown = ascendtile("report", path).out
+    assert " 7001  8002 " in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    ascendtile("report", path, "-o", page)
+    assert "7,001</td>" in page.read_text()
+    assert "8,002</td>" in page.read_text()
+    assert "15,003" not in page.read_text()
+
+
+def test_rows_of_a_sweep_tell_their_modes(ascendtile, tmp_path):
+    """USE_FP32_ADD sums FP32 otherwise than KEEP_DTYPE: two rows of the same types."""
+    path, page = tmp_path / "sweep.json", tmp_path / "sweep.html"
+    call = ("precision", "matmul", "--size", "m=16", "n=16", "k=16", "--sweep", "k", "--json")
+    data = json.loads(ascendtile(*call).out)
+    for point in data["sweep"]["points"]:
+        for row in point["rows"]:
+            if row["cube_math_type"] == "USE_FP32_ADD" and row["dtype"] == "float32":
+                row["errors"]["out"]["exact_inputs"]["max_ulp"] = 77.0
+    path.write_text(json.dumps(data))
+    shown = ascendtile("report", path).out
+    assert "KEEP_DTYPE" in shown
+    assert "USE_FP32_ADD" in shown
+    assert "Speed-up" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    ascendtile("report", path, "-o", page)
+    assert "KEEP_DTYPE</td>" in page.read_text()
+    assert "USE_FP32_ADD</td>" in page.read_text()

@@ -33,6 +33,18 @@ ROWS = """() => {
     return [...where, d.lines[c.line[i]][1], d.names[c.name[i]], c.bytes[i], c.waited[i]];
   });
 }"""
+# Captions whose words, and charts whose edge, are beyond the box that they stand in.
+CUT = """() => {
+  const cut = [];
+  for (const e of document.querySelectorAll(".scroll caption:not(.hidden), svg.chart")) {
+    const box = e.closest(".scroll, figure, .side > div");
+    const words = document.createRange();
+    words.selectNodeContents(e);
+    const right = (e.tagName === "CAPTION" ? words : e).getBoundingClientRect().right;
+    if (box && right > box.getBoundingClientRect().right + 1) cut.push(e.textContent.slice(0, 60));
+  }
+  return cut;
+}"""
 SIZES = """() => {
   const d = ascendtile.timelines.timeline0.data;
   return [d.levels.length, d.columns.start.length];
@@ -114,6 +126,7 @@ def test_a_narrow_screen_scrolls_in_one_direction(browser: Any, pages: Path) -> 
         tab = Tab(browser, pages / f"{name}.html")
         tab.page.set_viewport_size({"width": 400, "height": 800})
         assert tab.page.evaluate("() => document.documentElement.scrollWidth") <= 400, name
+        assert tab.page.evaluate(CUT) == [], name
         tab.close()
 
 

@@ -114,6 +114,12 @@ def labelled(rows: Iterable[StudyRow], name: str) -> dict[str, StudyRow]:
     return out
 
 
+def colours(study: StudyData, name: str) -> dict[str, int]:
+    """Computation -> number of its colour, the same in every chart and picture of the output."""
+    every = {label for p in study.points for label in labelled(p.rows, name)}
+    return {label: k for k, label in enumerate(sorted(every, reverse=True))}
+
+
 def _bits(r: StudyRow, name: str, golden: str) -> float | None:
     e = r.errors.get(name, {}).get(golden)
     return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else None
@@ -258,7 +264,9 @@ def _lines(
     every = max(1, math.ceil(len(study.points) / 9))
     ticks = [(float(k), sweep_label(p.value)) for k, p in enumerate(study.points) if k % every == 0]
     parts = [frame.axes(x, y, words.clean(study.parameter or "", 40), y_title, ticks)]
-    for j, (key, points) in enumerate(sorted(series.items(), reverse=True)):
+    numbers = colours(study, name)
+    for key, points in sorted(series.items(), reverse=True):
+        j = numbers[key]
         parts.append(line([(x(k), y(v)) for k, v in points], class_=f"s{j % 7} thick"))
         parts += [
             mark(
@@ -271,7 +279,7 @@ def _lines(
             )
             for k, v in points
         ]
-    names = [(key, j % 7) for j, key in enumerate(sorted(series, reverse=True))]
+    names = [(key, numbers[key] % 7) for key in sorted(series, reverse=True)]
     return render(
         "legend.html", chart=frame.svg(f"{label} of {words.clean(name, 40)}", *parts), names=names, note=label
     )

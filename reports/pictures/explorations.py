@@ -9,7 +9,7 @@ import numpy as np
 
 from ascendtile.reports import words
 from ascendtile.reports.html.exploration_page import other_axis
-from ascendtile.reports.pictures.style import COLOURS, new_figure, plain_figures, styled
+from ascendtile.reports.pictures.style import COLOURS, beneath, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling.exploration import Exploration
 
@@ -51,7 +51,7 @@ def pareto(e: Exploration) -> Figure:
         axes.set(xscale="log", xlabel="us", ylabel=title)
         plain_figures(axes.xaxis)
         axes.set_title(words.clean(f"{named(e)} on {e.product}", 80))
-        axes.legend()
+        beneath(axes, 2)
     return figure
 
 

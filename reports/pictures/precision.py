@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ascendtile.reports import words
 from ascendtile.reports.html.study_data import EXACT, ROUNDED, StudyRow, read_study
-from ascendtile.reports.html.study_page import distinct, labelled, lost_percent, sweep_label
-from ascendtile.reports.pictures.style import COLOURS, MARKS, new_figure, styled
+from ascendtile.reports.html.study_page import colours, distinct, labelled, lost_percent, sweep_label
+from ascendtile.reports.pictures.style import COLOURS, MARKS, below, new_figure, styled
 from ascendtile.reports.precision_view import study_json
 from ascendtile.simulator.errors import UsageError
 
@@ -72,23 +72,24 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
             "this is a study of one point: `ascendtile precision --sweep k|scale|distribution` makes a sweep"
         )
     with styled():
-        figure, panels = new_figure(10.0, 3.8, columns=2)
+        figure, panels = new_figure(10.0, 4.2, columns=2)
+        numbers = colours(study, name)
         for axes, title in zip(
             panels, ("effective bits", "elements without a finite result, %"), strict=True
         ):
-            for k, (label, points) in enumerate(
-                sorted(_series(study.points, name, title[0] == "e" and "bits" in title).items())
-            ):
+            series = _series(study.points, name, title[0] == "e" and "bits" in title)
+            for label, points in sorted(series.items(), reverse=True):
+                k = numbers[label]
                 axes.plot(
                     [x for x, _ in points],
                     [y for _, y in points],
                     marker=MARKS[k % 8],
-                    color=COLOURS[k % 8],
+                    color=COLOURS[k % 7],
                     label=label,
                 )
             axes.set_xticks(range(len(study.points)), [sweep_label(p.value) for p in study.points])
             axes.set(xlabel=words.clean(study.parameter, 40), ylabel=title)
-        panels[0].legend()
+        below(figure, panels[0])
         panels[0].set_title(words.clean(f"{study.op}: {name}", 80))
     return figure
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ascendtile.reports import words
 from ascendtile.reports.html.svg import spread
-from ascendtile.reports.pictures.style import COLOURS, MARKS, new_figure, plain_figures, styled
+from ascendtile.reports.pictures.style import COLOURS, MARKS, beneath, new_figure, plain_figures, styled
 from ascendtile.reports.rooflines import Unit, units
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Run
@@ -27,7 +27,7 @@ def roofline(run: Run) -> Figure:
     if not found:
         raise UsageError(f"{launch.kernel[:60]} computes on no unit: it only moves data")
     with styled():
-        figure, panels = new_figure(5.6 * len(found), 4.2, len(found))
+        figure, panels = new_figure(5.6 * len(found), 4.6, len(found))
         for axes, u in zip(panels, found, strict=True):
             _panel(axes, u)
             axes.set_title(
@@ -68,4 +68,4 @@ def _panel(axes: Axes, u: Unit) -> None:
     )
     plain_figures(axes.xaxis)
     plain_figures(axes.yaxis, GIGA)
-    axes.legend(loc="lower right")
+    beneath(axes, 3)

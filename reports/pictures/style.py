@@ -83,6 +83,16 @@ def new_figure(
     return figure, list(axes.reshape(-1))
 
 
+def below(figure: Figure, axes: Axes, columns: int = 4) -> None:
+    """The legend of these axes under all of the figure, where it covers nothing."""
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=columns)
+
+
+def beneath(axes: Axes, columns: int) -> None:
+    """The legend of axes that have one of their own, under them."""
+    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.14), ncols=columns)
+
+
 def plain_figures(axis: Any, unit: float = 1.0) -> None:
     """Figures of a logarithmic axis, times `unit`, as the pages write them, and none between the decades."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import re
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from PIL import Image
 
-from ascendtile.kernels import precision_study, run_op
+from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports import pictures
-from ascendtile.reports.pictures.style import drawn
-from ascendtile.reports.precision_view import study_json
+from ascendtile.reports.html.writing import page_of, page_text
+from ascendtile.reports.pictures.style import COLOURS, drawn
+from ascendtile.reports.precision_view import study_json, sweep_json
 from ascendtile.reports.rooflines import units
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Run
@@ -134,3 +137,31 @@ def test_pictures_use_the_font_that_comes_with_matplotlib(run: Run, caplog: pyte
         text.set_fontfamily("No such font")
     drawn(mine, "png")
     assert len([r for r in caplog.records if "No such font" in r.getMessage()]) == 1
+
+
+def _sweep() -> dict[str, Any]:
+    case = {"m": 16, "n": 16, "k": 16}
+    return sweep_json("k", precision_sweep("matmul", "k", case, values=(16, 64), time=False))
+
+
+def test_a_legend_covers_no_data(run: Run, exploration: Exploration) -> None:
+    for figure in (pictures.roofline(run), pictures.pareto(exploration), pictures.precision_sweep(_sweep())):
+        figure.draw_without_rendering()
+        legends = [*figure.legends, *(a.get_legend() for a in figure.axes if a.get_legend())]
+        assert legends
+        for legend in legends:
+            assert not any(legend.get_window_extent().overlaps(a.bbox) for a in figure.axes)
+
+
+def test_a_sweep_has_the_colours_of_its_page() -> None:
+    """A computation that is missing in one chart does not move the colours of the others."""
+    data = _sweep()
+    for row in (r for p in data["sweep"]["points"] for r in p["rows"] if r["compute_dtype"] == "hf32"):
+        row["errors"]["out"]["exact_inputs"]["max_ulp"] = (
+            0.0  # no place on the logarithmic axis of that chart
+        )
+    picture = pictures.precision_sweep(data).axes[0].get_lines()
+    drawn = {str(x.get_label()): COLOURS.index(str(x.get_color())) for x in picture}
+    legends = re.findall(r'<li><i class="b(\d)"></i>([^<]+)</li>', page_text(page_of(data)))
+    assert len(drawn) > 3
+    assert {(str(k), name) for name, k in drawn.items()} == set(legends)

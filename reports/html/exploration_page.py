@@ -19,6 +19,7 @@ MOST_POINTS = 20_000  # that a heat map looks at, the best ones
 MOST_ROWS = 1000
 MOST_DOTS = 3000
 MOST_AXES = 24
+ONLY_TIME = "Here only time differs, so the front is the fastest tiling"
 NOT_WHOLE = (
     "Only the best {} of the {} evaluated tilings are in this file, so which knobs matter is not known and there is no heat "
     "map; `ascendtile explore --export json` writes all of them."
@@ -142,10 +143,15 @@ def _front_lead(e: Exploration) -> list[str]:
     out += (
         [] if e.whole else ["Points that are not in this file are not shown; none of them is on the front."]
     )
-    if len({(x.evaluation.ub_peak_bytes, x.evaluation.error) for x in e.ranked}) > 1:
+    if not only_time(e):
         return out
     bound = " The height is the lower bound, which is no aim of its own." if other_axis(e) else ""
-    return [*out, f"Here only time differs, so the front is the fastest tiling.{bound}"]
+    return [*out, f"{ONLY_TIME}.{bound}"]
+
+
+def only_time(e: Exploration) -> bool:
+    """Whether all tilings have one UB peak and one error, or none."""
+    return len({(x.evaluation.ub_peak_bytes, x.evaluation.error) for x in e.ranked}) < 2
 
 
 def heat_data(e: Exploration) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascendtile.reports import words
-from ascendtile.reports.html.exploration_page import other_axis
+from ascendtile.reports.html.exploration_page import ONLY_TIME, only_time, other_axis
 from ascendtile.reports.pictures.style import COLOURS, beneath, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling.exploration import Exploration
@@ -50,7 +50,8 @@ def pareto(e: Exploration) -> Figure:
         )
         axes.set(xscale="log", xlabel="us", ylabel=title)
         plain_figures(axes.xaxis)
-        axes.set_title(words.clean(f"{named(e)} on {e.product}", 80))
+        remark = f"\n{ONLY_TIME}" if only_time(e) else ""
+        axes.set_title(words.clean(f"{named(e)} on {e.product}", 80) + remark)
         beneath(axes, 2)
     return figure
 

@@ -165,3 +165,12 @@ def test_a_sweep_has_the_colours_of_its_page() -> None:
     legends = re.findall(r'<li><i class="b(\d)"></i>([^<]+)</li>', page_text(page_of(data)))
     assert len(drawn) > 3
     assert {(str(k), name) for name, k in drawn.items()} == set(legends)
+
+
+def test_a_front_of_time_alone_says_so(exploration: Exploration) -> None:
+    """The Cube's kernels use no UB: the lower bound stands beside time, and is no aim."""
+    cube = explore("matmul", case="tiny", budget=4)
+    assert "only time differs" in pictures.pareto(cube).axes[0].get_title(loc="left")
+    assert "is no aim of its own" in page_text(page_of(cube))
+    assert "only time differs" not in pictures.pareto(exploration).axes[0].get_title(loc="left")
+    assert "only time differs" not in page_text(page_of(exploration))

@@ -68,4 +68,4 @@ def _panel(axes: Axes, u: Unit) -> None:
     )
     plain_figures(axes.xaxis)
     plain_figures(axes.yaxis, GIGA)
-    beneath(axes, 3)
+    beneath(axes, 2)

@@ -27,7 +27,7 @@ def roofline(run: Run) -> Figure:
     if not found:
         raise UsageError(f"{launch.kernel[:60]} computes on no unit: it only moves data")
     with styled():
-        figure, panels = new_figure(5.6 * len(found), 4.6, len(found))
+        figure, panels = new_figure(5.6 * len(found), 4.8, len(found))
         for axes, u in zip(panels, found, strict=True):
             _panel(axes, u)
             axes.set_title(

@@ -145,12 +145,19 @@ def _sweep() -> dict[str, Any]:
 
 
 def test_a_legend_covers_no_data(run: Run, exploration: Exploration) -> None:
-    for figure in (pictures.roofline(run), pictures.pareto(exploration), pictures.precision_sweep(_sweep())):
+    cube = pictures.roofline(run_op("matmul", case="1024", dtype="float16").run)  # six ways of memory
+    for figure in (
+        cube,
+        pictures.roofline(run),
+        pictures.pareto(exploration),
+        pictures.precision_sweep(_sweep()),
+    ):
         figure.draw_without_rendering()
         legends = [*figure.legends, *(a.get_legend() for a in figure.axes if a.get_legend())]
         assert legends
         for legend in legends:
             assert not any(legend.get_window_extent().overlaps(a.bbox) for a in figure.axes)
+            assert legend.get_window_extent().x1 <= figure.bbox.x1  # nor is it cut
 
 
 def test_a_sweep_has_the_colours_of_its_page() -> None:

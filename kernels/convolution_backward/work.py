@@ -39,7 +39,8 @@ class Work:
     tile, or one phase of it where taps are loaded one by one. mmad, mte1: cycles of the cheapest item (of one chunk),
     all_mmad, all_mte1: of all items; first: of the first way into L0; last: of the last Mmad; moved: bytes that all items
     load; rows: of channels that they start one by one, where images are no blocks. turns: loads of the cheapest item (of a
-    chunk); laps: cycles of its ways from L1. guess: cycles of a tile (of a chunk) by the rough count that chooses
+    chunk) into the same copy: phases are unrolled and have copies of their own, so that those of one phase count; laps:
+    cycles of the ways from L1 that follow them. guess: cycles of a tile (of a chunk) by the rough count that chooses
     `weight_parts`; chunks, step, drain: of grad_weight, as `best_parts` takes them. reload: whether taps are loaded one by
     one. l0c: bytes of the sums of a tile; l1: of what is loaded at once.
     """
@@ -111,6 +112,7 @@ def image_work(
     phases = [prod(p.taps for p in ps) * steps for ps in combinations(*image.phases)]
     tiles, (weights, met) = image.tiles(rows, tile), _loaded(image, rows, tile, reload)
     least, every = (min(phases), tiles * sum(phases)) if reload else (sum(phases), tiles * sum(phases))
+    turns, taps = _image_turns(image, reload)
     return Work(
         tiles=tiles,
         items=tiles * (len(phases) if reload else 1),
@@ -122,8 +124,8 @@ def image_work(
         last=turn.last,
         moved=image.depth * (weights + met) * size,
         rows=met * steps if deep < image.depth * image.groups else 0.0,
-        laps=least * (turn.a + turn.b),
-        turns=_image_turns(image, reload) * steps,
+        laps=taps * steps * (turn.a + turn.b),
+        turns=turns * steps,
         guess=guess,
         reload=reload,
         l0c=up(rows, 16) * up(prod(tile), 16) * 4,
@@ -131,12 +133,16 @@ def image_work(
     )
 
 
-def _image_turns(image: Image, reload: bool) -> int:
-    """Turns of the sums of the cheapest tile, but for the steps of its depth."""
+def _image_turns(image: Image, reload: bool) -> tuple[int, int]:
+    """(turns, taps) of the sums of the cheapest tile in one phase, but for the steps of its depth.
+
+    Taps that are loaded one by one take a turn each, and any phase may be the cheapest item's. Windows take one for each
+    tap of the first axis; of the phases of a tile that with most turns bounds best.
+    """
+    combined = list(combinations(*image.phases))
     if reload:
-        return min(prod(p.taps for p in ps) for ps in combinations(*image.phases))
-    d, h, w = image.phases
-    return sum(p.taps for p in d) * len(h) * len(w)
+        return (min(prod(p.taps for p in ps) for ps in combined),) * 2
+    return max((ps[0].taps, n) if (n := prod(p.taps for p in ps)) else (0, 0) for ps in combined)
 
 
 def _loaded(image: Image, rows: int, tile: Tile, reload: bool) -> tuple[float, float]:

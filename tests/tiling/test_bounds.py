@@ -251,6 +251,17 @@ def test_convolution_backward_drawn(drawn, product, dtype, mode, data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(2)]])
 
 
+def test_phases_of_a_convolution_have_copies_of_their_own():
+    """Three phases of one turn each, with one copy: no phase waits for the reads of another."""
+    sizes = {"input": (1, 1, 3, 3), "grad_output": (1, 1, 1, 3), "weight": (1, 1, 3, 1)}
+    points, problem = points_of(
+        *("convolution_backward", sizes, "ascend310p", "float16", "KEEP_DTYPE"),
+        {"combine": "atomic", "buffers": 1},
+        {"stride": (3, 1), "padding": (0, 0), "transposed": "false"},
+    )
+    check(points, problem, points.space.legal()[0][:4])
+
+
 @settings(max_examples=10, deadline=None)
 @given(
     CONVOLUTIONS,

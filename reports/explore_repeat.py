@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ascendtile.reports.console import PAGE_WIDTH
+from ascendtile.reports.repeat_command import USUAL, flag_words
 from ascendtile.reports.words import clean
 
 SETTINGS = {"dtype": "--dtype", "cube_math_type": "--cube-math-type"}
-USUAL = {"cube_math_type": "KEEP_DTYPE"}
 
 
 def repeating(op: str, point: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
@@ -22,17 +22,17 @@ def repeating(op: str, point: Mapping[str, Any], asked: Mapping[str, Any]) -> st
     words = ["ascendtile", "run", op]
     settings = {n: point.get(n, asked.get(n)) for n in SETTINGS}
     knobs = {n: x for n, x in point.items() if n not in SETTINGS and x is not None}
-    for flag, value in (("--case", asked.get("case")), ("--product", asked.get("product"))):
-        words += [flag, str(value)] if value else []
-    for n, flag in SETTINGS.items():
-        words += [flag, str(settings[n])] if settings[n] not in (None, USUAL.get(n)) else []
-    tables = (
-        ("--size", asked.get("size")),
-        ("--set", asked.get("overrides")),
-        ("--option", asked.get("option")),
-    )
-    for flag, values in (*tables, ("--tiling", knobs)):
-        words += [flag, *(f"{n}={x}" for n, x in values.items())] if values else []
+    found = {
+        "--case": asked.get("case"),
+        "--product": asked.get("product"),
+        **{flag: settings[n] for n, flag in SETTINGS.items() if settings[n] != USUAL.get(n)},
+        "--size": asked.get("size"),
+        "--set": asked.get("overrides"),
+        "--option": asked.get("option"),
+        "--tiling": knobs,
+    }
+    for flag, value in found.items():
+        words += flag_words(flag, value)
     return _in_lines([shlex.quote(clean(w, 200)) for w in words])
 
 

@@ -38,12 +38,12 @@ def repeat_command(run: Run) -> str | None:
     }
     words = ["ascendtile", "run", run.op, *_inputs(run)]
     for flag, value in found.items():
-        words += _flag(flag, value)
+        words += flag_words(flag, value)
     return " ".join(shlex.quote(clean(str(w))) for w in words)
 
 
-def _flag(flag: str, value: Any) -> list[str]:
-    """Its words; none where there is nothing to say."""
+def flag_words(flag: str, value: Any) -> list[str]:
+    """Words of an option on the command line, NAME=VALUE for each of a mapping; none where there is nothing to say."""
     if value in (None, "", False) or value == {}:
         return []
     if isinstance(value, Mapping):

@@ -31,12 +31,12 @@ def told_part(t: Timeline) -> Timeline:
     arrays = {f.name: x for f in fields(t) if isinstance(x := getattr(t, f.name), np.ndarray)}
     cut: dict[str, Any] = {n: x[kept] for n, x in arrays.items()}
     if t.waited is not None:
-        cut["waited"] = _renumbered(t.waited[kept], kept, len(t.start))
+        cut["waited"] = renumbered(t.waited[kept], kept, len(t.start))
     return replace(t, **cut)
 
 
-def _renumbered(waited: np.ndarray, kept: np.ndarray, count: int) -> np.ndarray:
-    """Places among the kept; -1 for what is not kept."""
+def renumbered(waited: np.ndarray, kept: np.ndarray, count: int) -> np.ndarray:
+    """Places among `kept`, in its order, of what has places among `count`; -1 for what is not kept."""
     place = np.full(count, -1, np.int32)
     place[kept] = np.arange(len(kept), dtype=np.int32)
     return np.where(waited >= 0, place[np.maximum(waited, 0)], -1).astype(np.int32)

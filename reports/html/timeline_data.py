@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.told_part import told_part, told_until
+from ascendtile.reports.told_part import renumbered, told_part, told_until
 from ascendtile.reports.words import clean
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.run import Launch, Timeline
@@ -142,14 +142,11 @@ def _gaps(t: Timeline, order: np.ndarray, cycles_per_tick: float) -> dict[str, A
         or t.name is None
     ):
         return {}
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    waited = t.waited[order]
     return {
         "gap": packed(_whole(t.gap[order], cycles_per_tick)),
         "bandwidth": packed(_whole(t.bandwidth[order], cycles_per_tick)),
         "bytes": packed(_whole(t.bytes[order], 1.0)),
-        "waited": packed(np.where(waited >= 0, place[np.maximum(waited, 0)], -1).astype(np.int32)),
+        "waited": packed(renumbered(t.waited[order], order, len(order))),
         "reason": packed(np.where(t.reason[order] < 0, 255, t.reason[order]).astype(np.uint8)),
         "name": packed(t.name[order].astype(np.uint16)),
     }

@@ -10,9 +10,9 @@ import numpy as np
 from ..simulator.errors import UsageError
 from ..simulator.execution.memory import as_array
 from ..simulator.frontend import types as ty
-from .layout import view_copy_step
 from .matmul_tiles import cast_step
 from .operator import Step, Tensor, Workshop, dtype_of
+from .strided_copies import view_copy_step
 from .words import near
 
 BUFFERS = 2
@@ -68,6 +68,6 @@ def write_back(
             notes.append(f"out {name} is {array.dtype}: a launch of its own casts to it")
             x = target
         if not array.flags.c_contiguous:
-            steps.append(view_copy_step(x, array, cores))
+            steps.append(view_copy_step(x, array, workshop.product))
             notes.append(f"out {name} is strided: a launch of its own copies into it")
     return steps, notes

@@ -1,25 +1,15 @@
 # mypy: disable-error-code="no-untyped-def"
-"""How the axes of several tensors lie side by side, and the launch that makes a strided input contiguous.
-
-The host side of the device makes inputs contiguous with a kernel each before the operator's own kernel runs
-(hicann/opbase, `Contiguous`); here it is a launch like any other, so that a strided call costs what it costs.
-"""
+"""How the axes of several tensors lie side by side, and tiles over them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from .. import simulator as sim
 from ..simulator import language as tl
-from .operator import Step, Tensor
 
 TILE_ELEMENTS = 8192
-SPREAD_ELEMENTS = (
-    2048  # of a tile each of whose elements takes a block of 32 bytes: two copies of it fit in any UB
-)
 
 
 @dataclass(frozen=True)
@@ -81,30 +71,6 @@ def unravel(number, LENGTHS: tl.constexpr, STRIDES: tl.constexpr):
     return offset
 
 
-@sim.jit
-def copy_strided(
-    source_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
-    """out = source, tile by tile: LENGTHS of the axes, strides FROM and TO; tiles of ROWS x COLS of the last two axes."""
-    across = (LENGTHS[-1] + COLS - 1) // COLS
-    down = (LENGTHS[-2] + ROWS - 1) // ROWS
-    for item in range(tl.program_id(0), items, tl.num_programs(0)):
-        outer = item // across // down
-        rows = item // across % down * ROWS + tl.arange(0, ROWS)
-        cols = item % across * COLS + tl.arange(0, COLS)
-        mask = (rows < LENGTHS[-2])[:, None] & (cols < LENGTHS[-1])[None, :]
-        source = unravel(outer, LENGTHS[:-2], FROM[:-2]) + rows[:, None] * FROM[-2] + cols[None, :] * FROM[-1]
-        out = unravel(outer, LENGTHS[:-2], TO[:-2]) + rows[:, None] * TO[-2] + cols[None, :] * TO[-1]
-        tl.store(out_ptr + out, tl.load(source_ptr + source, mask=mask), mask=mask)
-
-
 def up(n: int, to: int) -> int:
     """`n` rounded up to a multiple of `to`."""
     return -(-n // to) * to
@@ -132,33 +98,3 @@ def tile_count(lengths: Sequence[int], rows: int, cols: int) -> int:
     for n in lengths[:-2]:
         count *= n
     return count
-
-
-def copy_step(source: np.ndarray, out: Tensor, cores: int) -> Step:
-    """Launch that copies a strided array into a contiguous tensor of the same shape."""
-    strides = [s // source.itemsize for s in source.strides]
-    return _copy(source, strides, out, contiguous_strides(source.shape), cores)
-
-
-def view_copy_step(source: Tensor, out: np.ndarray, cores: int) -> Step:
-    """Launch that copies a contiguous tensor into a strided array of the same shape."""
-    strides = [s // out.itemsize for s in out.strides]
-    return _copy(source, contiguous_strides(source.shape), out, strides, cores)
-
-
-def _copy(source: Tensor, of: Sequence[int], out: Tensor, to: Sequence[int], cores: int) -> Step:
-    axes = merge_axes(source.shape, [of, to]).padded()
-    spread = any(abs(s[-1]) > 1 and s[-2] != 1 for s in axes.strides)
-    rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], SPREAD_ELEMENTS if spread else TILE_ELEMENTS)
-    items = tile_count(axes.lengths, rows, cols)
-    arguments = {
-        "source_ptr": source,
-        "out_ptr": out,
-        "items": items,
-        "LENGTHS": axes.lengths,
-        "FROM": axes.strides[0],
-        "TO": axes.strides[1],
-        "ROWS": rows,
-        "COLS": cols,
-    }
-    return Step(copy_strided, min(cores, items), arguments)

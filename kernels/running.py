@@ -20,13 +20,13 @@ from ..simulator.run import Launch, Run
 from .advice import knob_advice
 from .given_outputs import direct, read_outputs, write_back
 from .launching import call_of
-from .layout import copy_step
 from .memory import require_memory
 from .modes import mode_name
 from .neighbours import changes
 from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Workshop, dtype_name, dtype_of
 from .problem import Problem, problem_of_case, problem_of_inputs
 from .registry import get_operator
+from .strided_copies import copy_step
 
 Progress = Callable[[int, int], None]
 MAX_ELEMENTS = 2**31 - 1  # offsets are 32-bit integers
@@ -226,7 +226,7 @@ def _contiguous(
     for name, x in tensors.items():
         if isinstance(x, np.ndarray) and x.size and not x.flags.c_contiguous:
             out[name] = workshop.tensor(x.shape, dtype_of(x))
-            steps.append(copy_step(x, out[name], workshop.product.vector_cores))
+            steps.append(copy_step(x, out[name], workshop.product))
             notes.append(f"{name} is strided: a launch of its own makes it contiguous first")
     return steps, out, notes
 

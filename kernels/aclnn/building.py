@@ -12,10 +12,10 @@ from typing import Any
 from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.frontend import types as ty
-from ..layout import copy_step, view_copy_step
 from ..matmul_tiles import cast_step
 from ..operator import Operator, Tensor, dtype_of
 from ..running import MAX_ELEMENTS
+from ..strided_copies import copy_step, view_copy_step
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
 from .overlap import meet, meets_itself
 from .status import INNER_NULLPTR, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed, translated
@@ -98,7 +98,7 @@ class Call:
         found: Tensor = source
         if not tensor.contiguous():
             found = arena.tensor(tensor.shape, tensor.dtype)
-            pieces.append(("contiguous", self.names[name], copy_step(source, found, cores)))
+            pieces.append(("contiguous", self.names[name], copy_step(source, found, arena.product)))
         if self.widen is not None and tensor.dtype != self.widen:
             wide = arena.tensor(tensor.shape, self.widen)
             pieces.append(("cast", self.names[name], cast_step(found, wide, cores, BUFFERS)))
@@ -115,7 +115,7 @@ class Call:
             pieces.append(("cast", here, cast_step(found, target, cores, BUFFERS)))
             found = target
         if not tensor.contiguous():
-            pieces.append(("view copy", here, view_copy_step(found, tensor.array(), cores)))
+            pieces.append(("view copy", here, view_copy_step(found, tensor.array(), arena.product)))
 
 
 @dataclass(frozen=True)

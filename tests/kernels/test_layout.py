@@ -7,18 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ascendtile.simulator as sim
-from ascendtile.kernels.launching import timed_steps
 from ascendtile.kernels.layout import (
     Axes,
     broadcast_strides,
     contiguous_strides,
-    copy_step,
     even_part,
     merge_axes,
     tile_count,
     tile_of,
-    view_copy_step,
 )
 
 SHAPES = st.lists(st.integers(1, 5), max_size=5).map(tuple)
@@ -86,25 +82,3 @@ def test_even_parts(n, most):
 
 def test_tiles_cover_the_last_two_axes_for_all_outer_ones():
     assert tile_count((2, 3, 10, 7), 4, 7) == 2 * 3 * 3
-
-
-VIEWS = {
-    "every second": lambda a: a[::2, ::2],
-    "transposed": lambda a: a.T,
-    "every second, transposed": lambda a: a[:, ::2].T,
-    "backwards": lambda a: a[:, ::-2],
-    "one column": lambda a: a[:, 5],
-    "channels last": lambda a: a.reshape(8, 8, 16, 1024).transpose(0, 3, 1, 2),
-    "all axes": lambda a: a.reshape(8, 32, 64, 64).transpose(3, 1, 0, 2),
-}
-
-
-@pytest.mark.parametrize("product", ["ascend910b3", "ascend310p"])
-@pytest.mark.parametrize("name", VIEWS)
-def test_tiles_of_copies_fit_whatever_the_strides(name, product):
-    """An element of a row that is not contiguous takes a block of 32 bytes in UB."""
-    view = VIEWS[name](np.zeros((1024, 1024), np.float16))
-    like = sim.shape(view.shape, "float16")
-    with sim.device(product, values=False):
-        for step in (copy_step(view, like, 8), view_copy_step(like, view, 8)):
-            assert timed_steps((step,))[0].time_us > 0

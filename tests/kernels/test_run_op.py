@@ -259,8 +259,11 @@ def test_strided_inputs_are_copied_by_a_launch(view, dtype):
     result = run_op(RMS, inputs=strided)
     expected = run_op(RMS, inputs=inputs)
     kernels = [x.kernel for x in expected.launches]
-    assert "copy_strided" not in kernels
-    assert [x.kernel for x in result.launches] == ["copy_strided", "copy_strided", *kernels]
+    names = {"copy_strided", "copy_apart"}
+    assert not names & set(kernels)
+    copies, rest = result.launches[:2], result.launches[2:]
+    assert names >= {x.kernel for x in copies}
+    assert [x.kernel for x in rest] == kernels
     assert result.notes == tuple(
         f"{n} is strided: a launch of its own makes it contiguous first" for n in ("dy", "x")
     )

@@ -114,7 +114,7 @@ def _best_grid(
     """The grid with the least work that the knobs allow, and that work."""
     centred = knobs["form"] == "centred"
     each = element_bytes(itemsize, knobs["buffers"], knobs["sums"], with_x, centred)
-    budget = max(BLOCK, (workshop.product.ub_bytes - 4096) // each)
+    budget = max(BLOCK, (workshop.ub_bytes - 4096) // each)
     by_columns = knobs["strategy"] == "columns" or (knobs["strategy"] == "auto" and view.space == 1)
     cores = workshop.cores(knobs["cores"])
     make = column_grid if by_columns else plane_grid

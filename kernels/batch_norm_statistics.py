@@ -68,7 +68,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     x = tensors["x"]
     view = View.of(x.shape)
     share = -(-view.channels // min(workshop.cores(knobs["cores"]), view.channels))
-    budget = (workshop.product.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
+    budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
     outputs = {n: workshop.output(n, (view.channels,), float32) for n in ("mean", "invstd")}
     common = {
         **{"x_ptr": x, "mean_ptr": outputs["mean"], "invstd_ptr": outputs["invstd"]},

@@ -138,7 +138,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         fill = (zero_fill_step(out, 1),) if options["reduction"] == "sum" else ()
         return Plan(fill, {"out": out}, {**knobs, "block": 0, "cores": 0})
     cores = min(workshop.cores(knobs["cores"]), x.size if knobs["cores"] else -(-x.size // LEAST_SHARE))
-    fits = workshop.product.ub_bytes // element_bytes(tensors, knobs["buffers"]) // 64 * 64
+    fits = workshop.ub_bytes // element_bytes(tensors, knobs["buffers"]) // 64 * 64
     block = knobs["block"] or min(fits, up(-(-x.size // cores), 64))
     present = [n for n in WEIGHTS if n in tensors]
     axes = merge_axes(

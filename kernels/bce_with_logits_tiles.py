@@ -189,7 +189,7 @@ def choose(tensors: Tensors, knobs: Mapping[str, Any], workshop: Workshop) -> di
     copies = knobs["buffers"] or _copies(tensors)
     n = max(1, tensors["x"].size)
     cores = min(workshop.cores(knobs["cores"]), n if knobs["cores"] else -(-n // LEAST_SHARE))
-    fits = workshop.product.ub_bytes // element_bytes(tensors, copies, bool(knobs["stable"]))
+    fits = workshop.ub_bytes // element_bytes(tensors, copies, bool(knobs["stable"]))
     share = -(-n // cores)
     most = max(LEAST_BLOCK, min(BLOCK, fits // LEAST_BLOCK * LEAST_BLOCK))
     turns = max(-(-share // most), 2 if share > LEAST_SHARE else 1)

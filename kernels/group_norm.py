@@ -92,7 +92,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     x = tensors["x"]
     view = view_of(x.shape, options["group"])
     share = -(-view.tasks // min(workshop.cores(knobs["cores"]), view.tasks))
-    budget = (workshop.product.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
+    budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget // 16 * 16))
     rows = min(view.depth, knobs["rows"] or even_part(view.depth, max(1, budget // up(cols, 16))))
     tiling = {**knobs, "rows": rows, "cols": cols, "cores": -(-view.tasks // share)}

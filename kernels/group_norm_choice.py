@@ -66,6 +66,7 @@ def vector_bytes(itemsize: int, copies: int) -> int:
     return (3 * itemsize * copies if copies > 1 else 4) + 20
 
 
+VENDOR_LINE_BYTES = 28  # UB bytes per channel of a tile of one sample in vectors, with one copy
 SUM_BYTES = 24  # UB bytes per channel of a tile of vectors: two accumulators, gamma, the sums of a tile
 
 
@@ -84,11 +85,7 @@ def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Worksh
             f"{NAME}: strategy vectors is for HxW = 1; here HxW is {view.space}: take resident, streamed, shared or auto"
         )
     wanted = knobs["strategy"]
-    if (
-        wanted == "auto"
-        and view.space == 1
-        and _vectors_fit(view, itemsize, knobs, workshop.product.ub_bytes)
-    ):
+    if wanted == "auto" and view.space == 1 and _vectors_fit(view, itemsize, knobs, workshop.ub_bytes):
         wanted = "vectors"
     twice = (TWICE_HELD if stays_in_l2(view, itemsize, workshop.product) else TWICE_APART)[itemsize]
     shared = functools.partial(_shared, twice=twice)
@@ -101,7 +98,7 @@ def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Worksh
         "cube": _cube,
     }
     names = ("resident", "streamed", "shared") if wanted == "auto" else (wanted,)
-    found = [makers[n](view, itemsize, knobs, workshop.product.ub_bytes, cores) for n in names]
+    found = [makers[n](view, itemsize, knobs, workshop.ub_bytes, cores) for n in names]
     _, best = min((x for x in found if x is not None), key=lambda x: x[0])
     return {**knobs, **best}
 
@@ -152,6 +149,14 @@ def _streamed(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, core
     work = share * (turns * (TWICE * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + GROUP_ELEMENTS)
     tiling = {"strategy": "streamed", "groups": 1, "rows": rows, "cols": cols, "parts": 1}
     return work, {**tiling, "cores": -(-view.tasks // share)}
+
+
+def strip_of_sums(depth: int, parts: int, ub: int) -> int:
+    """Channels of a group whose sums shared and cube add up at once: all where their tiles take half of UB at most."""
+    most = (
+        ub // 2 // (parts * 24 + 32)
+    )  # two tiles of FP32, twice, and half of each to add it up; what becomes of them
+    return depth if depth <= most else max(BLOCK, even_part(depth, most // BLOCK * BLOCK))
 
 
 def stays_in_l2(view: View, itemsize: int, product: Product) -> bool:
@@ -228,7 +233,10 @@ def vendor_mode(view: View, itemsize: int, ub: int) -> tuple[int, int]:
 def vendor_tiling(
     view: View, itemsize: int, knobs: Mapping[str, Any], product: Product, cores: int
 ) -> dict[str, Any]:
-    """The knobs of the kernel that does as the vendor's mode does; groups are dealt out in equal runs."""
+    """The knobs of the kernel that does as the vendor's mode does; groups are dealt out in equal runs.
+
+    Of mode 5 a group that does not fit whole goes in runs of channels.
+    """
     mode, cols = vendor_mode(view, itemsize, product.ub_bytes)
     share = -(-view.tasks // cores)
     common = {
@@ -238,7 +246,10 @@ def vendor_tiling(
         "groups": 1,
         "cores": -(-view.tasks // share),
     }
-    if mode == 5:
+    rows = view.depth if mode == 0 else 1
+    if mode == 5 and up(view.depth, BLOCK) * VENDOR_LINE_BYTES > product.ub_bytes:
+        rows = _tile(view, itemsize, {**knobs, "rows": None, "cols": 1}, product.ub_bytes)[0]
+    elif mode == 5:
         wide = {**knobs, "strategy": "vectors", "rows": 1, "groups": 1, "buffers": 1}
         return {
             **knobs,
@@ -247,7 +258,6 @@ def vendor_tiling(
             "banks": "packed",
             "strategy": "vendor",
         }
-    rows = view.depth if mode == 0 else 1
     return {
         **knobs,
         **common,
@@ -263,7 +273,7 @@ def kernel_of(view: View, tiling: Mapping[str, Any]) -> str:
     """Which kernel a tiling is for; the vendor's modes are told apart by their tile."""
     if tiling["strategy"] != "vendor":
         return str(tiling["strategy"])
-    if view.space == 1:
+    if view.space == 1 and tiling["cols"] == view.depth:
         return "vectors"
     whole = tiling["rows"] == view.depth and tiling["cols"] == view.space
     return "resident" if whole else "streamed"

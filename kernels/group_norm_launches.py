@@ -12,7 +12,7 @@ from ..simulator.execution.memory import Shape
 from ..simulator.frontend.types import float32
 from .combine import REPEAT, zero_fill_step
 from .group_norm_chain import chain_steps
-from .group_norm_choice import View, kernel_of, stays_in_l2
+from .group_norm_choice import View, kernel_of, stays_in_l2, strip_of_sums
 from .group_norm_cube import cube_sums_steps
 from .group_norm_tiles import resident, shared_dx, shared_sums, streamed, sum_rows, vectors
 from .layout import up
@@ -221,9 +221,9 @@ def _shared_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Wo
     if given.dx is not None:
         own = {"gamma_ptr": given.gamma, "dx_ptr": given.dx, "groups": view.groups, "inverse": _inverse(view)}
         warm = {"warm_l2": ("dy_ptr", "x_ptr")} if held else {}
-        steps.append(
-            Step(shared_dx, tiling["cores"], {**common, **own, "PARTS": each, "D": view.depth}, warm)
-        )
+        width = strip_of_sums(view.depth, each, workshop.ub_bytes)
+        sizes = {"PARTS": each, "D": view.depth, "WIDTH": width}
+        steps.append(Step(shared_dx, tiling["cores"], {**common, **own, **sizes}, warm))
     if given.dgamma is not None or given.dbeta is not None:
         halves = [_half(workspace, 1), _half(workspace, 0)]
         steps.append(_sum_step(given, halves, rows, view, tiling, workshop.product.vector_cores))

@@ -266,6 +266,34 @@ def shared_sums(
 
 
 @sim.jit
+def group_sums(
+    sums_ptr, gamma_ptr, channel, planes, PARTS: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr
+):
+    """Gamma-weighted sums of dy and of dy * xh over the D channels of a group; strips of WIDTH where D is longer.
+
+    sums_ptr: sums of its first channel, which is `channel` of gamma, by part; those of dy * xh are PARTS * planes behind.
+    """
+    channel_of = tl.arange(0, min(WIDTH, D))
+    here = sums_ptr + tl.arange(0, PARTS)[:, None] * planes + channel_of[None, :]
+    if WIDTH >= D:
+        db = tl.sum(tl.load(here), axis=0)
+        dg = tl.sum(tl.load(here + PARTS * planes), axis=0)
+        weights = None if gamma_ptr is None else tl.load(gamma_ptr + channel + channel_of).to(tl.float32)
+        return tl.sum(times(db, weights), axis=0), tl.sum(times(dg, weights), axis=0)
+    one, two = 0.0, 0.0
+    for first in range(0, D, WIDTH):
+        alive = channel_of < D - first
+        db = tl.sum(tl.load(here + first, mask=alive[None, :], other=0.0), axis=0)
+        dg = tl.sum(tl.load(here + PARTS * planes + first, mask=alive[None, :], other=0.0), axis=0)
+        weights = None
+        if gamma_ptr is not None:
+            weights = tl.load(gamma_ptr + channel + first + channel_of, mask=alive, other=0.0).to(tl.float32)
+        one += tl.sum(times(db, weights), axis=0)
+        two += tl.sum(times(dg, weights), axis=0)
+    return one, two
+
+
+@sim.jit
 def shared_dx(
     dy_ptr,
     x_ptr,
@@ -285,22 +313,19 @@ def shared_dx(
     inverse,
     PARTS: tl.constexpr,
     D: tl.constexpr,
+    WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
     COLS: tl.constexpr,
 ):
     """dx with units as in shared_sums; every core adds up the sums of the groups that it has a part of, which are few."""
-    row, channel_of = tl.arange(0, ROWS), tl.arange(0, D)
-    here = sums_ptr + tl.arange(0, PARTS)[:, None] * planes + channel_of[None, :]
+    row = tl.arange(0, ROWS)
     begin = tl.program_id(0) * units_per_core
     last = min(begin + units_per_core, units)
     per_task = blocks * parts
     for task in range(begin // per_task, (last + per_task - 1) // per_task):
         mean, rstd = tl.load(mean_ptr + task).to(tl.float32), tl.load(rstd_ptr + task).to(tl.float32)
         channel = task % groups * D
-        db = tl.sum(tl.load(here + task * D), axis=0)
-        dg = tl.sum(tl.load(here + PARTS * planes + task * D), axis=0)
-        weights = None if gamma_ptr is None else tl.load(gamma_ptr + channel + channel_of).to(tl.float32)
-        one, two = tl.sum(times(db, weights), axis=0), tl.sum(times(dg, weights), axis=0)
+        one, two = group_sums(sums_ptr + task * D, gamma_ptr, channel, planes, PARTS, D, WIDTH)
         a, b = factors(one, two, mean, rstd, inverse, "xhat")
         for unit in range(max(begin, task * per_task), min(last, task * per_task + per_task)):
             first, part = unit % per_task // parts * ROWS, unit % parts

@@ -77,11 +77,27 @@ class Plan:
 
 @dataclass(frozen=True)
 class Workshop:
-    """What a plan needs to know of the run: the product, whether tensors hold data, and outputs that are already there."""
+    """What a plan needs to know of the run: the product, whether tensors hold data, outputs that are already there.
+
+    room: part of UB that the rules of tilings may count on, see `fitting.py`.
+    """
 
     product: Product
     values: bool
     given: Mapping[str, Tensor] = field(default_factory=dict)
+    room: float = 1.0
+
+    @property
+    def ub_bytes(self) -> int:
+        """What tiles may take of UB by the rules of an operator."""
+        return int(self.product.ub_bytes * self.room)
+
+    def mark(self) -> int:
+        """Where the memory stands that its tensors take; `release` takes back what came after."""
+        return 0
+
+    def release(self, mark: int) -> None:
+        """Tensors of its own memory are as others: nothing to do."""
 
     def tensor(self, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
         """Output or workspace. Data starts as NaN, so that an element that no kernel writes is noticed."""

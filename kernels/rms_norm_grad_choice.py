@@ -96,7 +96,7 @@ def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Worksho
     found = list(candidates(length, share, itemsize, knobs))
     on_cube = knobs["combine"] == "cube"
     size = {c: needs(c, length, itemsize) + on_cube * written_bytes(c, itemsize) for c in found}
-    fitting = [c for c in found if size[c] <= product.ub_bytes]
+    fitting = [c for c in found if size[c] <= workshop.ub_bytes]
     if not fitting:  # what was asked for does not fit: the placement says by how much
         fitting = [min(found, key=size.__getitem__)]
     costs = Costs(product, itemsize)

@@ -124,7 +124,7 @@ def grid_tiling(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Wo
     share = -(-count // min(count, cores // groups))
     buffers = knobs["buffers"] or 2
     cols = min(per_core, up(knobs["cols"] or even_part(per_core, SPLIT_COLUMNS[-1]), REPEAT))
-    fit = workshop.product.ub_bytes // split_row_bytes(cols, 1, itemsize, buffers)
+    fit = workshop.ub_bytes // split_row_bytes(cols, 1, itemsize, buffers)
     rows = min(share, knobs["rows"] or max(1, fit))
     used = groups * -(-count // share)
     combine = "two_phase" if knobs["combine"] == "two_phase" else "atomic"

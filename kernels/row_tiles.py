@@ -84,7 +84,7 @@ def choose(
     rows, bytes of an element, copies.
     """
     share = -(-count // min(workshop.cores(knobs["cores"]), count))
-    ub, copies = workshop.product.ub_bytes, knobs["buffers"]
+    ub, copies = workshop.ub_bytes, knobs["buffers"]
     whole = whole_bytes(length, 1, itemsize, copies, vectors, tight=True) <= ub
     cols = min(length, knobs["cols"] or (length if whole else even_part(length, LONGEST_CHUNK)))
 

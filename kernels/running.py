@@ -18,6 +18,7 @@ from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
 from .advice import knob_advice
+from .fitting import plan_that_fits
 from .given_outputs import direct, read_outputs, write_back
 from .launching import call_of
 from .memory import require_memory
@@ -172,7 +173,7 @@ def _run(
         expected = op.plan(shapes, problem.options, knobs, bench).outputs
         given = read_outputs(op.name, out, expected)
         workshop = replace(workshop, given=direct(given, expected))
-    plan = op.plan(tensors, problem.options, knobs, workshop)
+    plan = plan_that_fits(op, tensors, problem.options, knobs, workshop)
     last, words_of_out = write_back(given, plan.outputs, workshop)
     plan = replace(plan, steps=(*plan.steps, *last), outputs={**plan.outputs, **given})
     notes += words_of_out

@@ -19,6 +19,7 @@ from ..simulator.precision.formats import get_format
 from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product
 from ..simulator.units.cube_rules import CubeRules
+from .fitting import plan_that_fits
 from .operator import Arrays, Operator, Workshop
 from .running import run_op
 from .study_data import Data, seen_by_cube
@@ -188,7 +189,7 @@ class Bench:
         tensors, options = data.whole(self.op, dtype), self.op.read_options(data.options)
         knobs = self.op.read_tiling(self.tiling)
         with device(self.product, cube_math_type=mode, values=False):
-            chosen = self.op.plan(tensors, options, knobs, Workshop(self.product, False)).tiling
+            chosen = plan_that_fits(self.op, tensors, options, knobs, Workshop(self.product, False)).tiling
         return {**self.tiling, **{n: chosen[n] for n in self.op.order_knobs if n in chosen}}
 
     def _options(self, data: Data, mode: str) -> dict[str, Any]:

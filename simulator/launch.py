@@ -145,6 +145,13 @@ def fit(call: Call) -> None:
     make_plan(call)
 
 
+def place(call: Call) -> None:
+    """Refuse a kernel whose tiles do not fit in the buffers; a part of `fit`, without costs."""
+    from .timing.estimate import require_places
+
+    require_places(call)
+
+
 def timed(call: Call) -> tuple[Launch, bool]:
     """Time of a launch, and whether its values had to be computed on the way."""
     from .timing.estimate import estimate, estimate_with_values

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.fitting import plan_that_fits
 from ..kernels.operator import Case, Operator, Tensors, Workshop
 from ..kernels.parameter import AUTO, Parameter
 from ..kernels.problem import Problem, problem_of_case
@@ -90,7 +91,9 @@ class OperatorPoints:
     def _used(self, problem: Problem, knobs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The knobs as really used."""
         bench = Workshop(self.machine, False)
-        return self.op.plan(problem.tensors, problem.options, self.op.read_tiling(knobs), bench).tiling
+        return plan_that_fits(
+            self.op, problem.tensors, problem.options, self.op.read_tiling(knobs), bench
+        ).tiling
 
     def bounds(self, space: Space, numbers: np.ndarray) -> np.ndarray:
         """Least time in us of each point: the operator's own closed form, else that of writing its outputs."""

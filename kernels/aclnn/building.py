@@ -12,6 +12,7 @@ from typing import Any
 from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.frontend import types as ty
+from ..fitting import plan_that_fits
 from ..matmul_tiles import cast_step
 from ..operator import Operator, Tensor, dtype_of
 from ..running import MAX_ELEMENTS
@@ -65,7 +66,7 @@ class Call:
         tensors = {n: self._input(n, t, arena, pieces) for n, t in self.inputs.items()}
         given = {n: t.array() for n, t in self.outputs.items() if self._direct(n, t)}
         knobs = self.operator.read_tiling(self.knobs)
-        plan = self.operator.plan(tensors, self.options, knobs, replace(arena, given=given))
+        plan = plan_that_fits(self.operator, tensors, self.options, knobs, replace(arena, given=given))
         pieces += [("main", self.operator.name, step) for step in plan.steps]
         for n, t in self.outputs.items():
             if n not in given:

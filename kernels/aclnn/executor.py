@@ -34,6 +34,12 @@ class Arena(Workshop):
     workspace: np.ndarray | None = None
     taken: list[int] = field(default_factory=lambda: [0])
 
+    def mark(self) -> int:
+        return self.taken[0]
+
+    def release(self, mark: int) -> None:
+        self.taken[0] = mark
+
     def tensor(self, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
         like = Shape(shape, dtype)
         start, size = self.taken[0], like.size * dtype.itemsize

@@ -89,10 +89,7 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
 def make_plan(call: Call) -> Plan:
     """Buffers and costs. Raises `BufferOverflowError` with the largest block that fits."""
     program, device = call.program, call.device
-    try:
-        homes, placement, vector = _place(call, program)
-    except BufferOverflowError as e:
-        raise _Overflow(str(e), call) from None
+    homes, placement, vector = require_places(call)
     shared = vector and shares_turns(program, device.product)
     wiring = wire(device.product, homes.has_dot, vector, has_sub_vectors(program) or shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
@@ -115,18 +112,26 @@ def make_plan(call: Call) -> Plan:
     return plan
 
 
+def require_places(call: Call) -> tuple[Homes, Placement, bool]:
+    """As `_place`. Raises `BufferOverflowError` with the largest block that fits."""
+    try:
+        return _place(call, call.program)
+    except BufferOverflowError as e:
+        raise _Overflow(e, call) from None
+
+
 class _Overflow(BufferOverflowError):
     """An overflow with its way out, which is found by trying: only if somebody reads it, a search over tilings does not."""
 
-    def __init__(self, words: str, call: Call) -> None:
-        super().__init__(words)
+    def __init__(self, found: BufferOverflowError, call: Call) -> None:
+        super().__init__(str(found), found.space, found.need_bytes, found.have_bytes)
         self.call = call
 
     def __str__(self) -> str:
         return f"{self.args[0]}\n{self.advice}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BufferOverflowError, (str(self),)
+        return BufferOverflowError, (str(self), self.space, self.need_bytes, self.have_bytes)
 
     @functools.cached_property
     def advice(self) -> str:

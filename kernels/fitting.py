@@ -1,0 +1,51 @@
+"""The operator's own choice always fits: it is made again as if UB were smaller until every launch has room for its tiles.
+
+The rules of the operators reckon what a tile takes. What the placement then gives it, the figure by which a launch is
+refused, depends on more: padding of short rows, copies of what is stretched along them, banks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..simulator.errors import BufferOverflowError
+from ..simulator.launch import place
+from .launching import call_of
+from .operator import Operator, Plan, Tensors, Workshop
+
+ROOMS = (0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # parts of UB that the rules are told of, one after the other
+
+
+def plan_that_fits(
+    op: Operator,
+    tensors: Tensors,
+    options: Mapping[str, Any],
+    knobs: Mapping[str, Any],
+    workshop: Workshop,
+) -> Plan:
+    """The operator's plan on the current device, with the largest tiles by its rules that fit.
+
+    Knobs that are given stay. Where no room helps, the plan of the whole UB: its launch says what does not fit.
+    """
+    begin = workshop.mark()
+    whole = plan = op.plan(tensors, options, knobs, workshop)
+    for number, room in enumerate(ROOMS):
+        if fits(plan):
+            return plan
+        if number == 2 and plan.tiling == whole.tiling:
+            break  # this choice does not depend on UB
+        workshop.release(begin)
+        plan = op.plan(tensors, options, knobs, replace(workshop, room=room))
+    return plan if fits(plan) else whole
+
+
+def fits(plan: Plan) -> bool:
+    """Whether UB has room for the tiles of every launch; what does not fit elsewhere no smaller UB would help."""
+    try:
+        for step in plan.steps:
+            place(call_of(step))
+    except BufferOverflowError as e:
+        return e.space != "UB"
+    return True

@@ -17,7 +17,7 @@ from ..simulator.launch import options as numeric_options
 from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
-from .advice import knob_advice
+from .advice import Advice
 from .fitting import plan_that_fits
 from .given_outputs import direct, read_outputs, write_back
 from .launching import call_of
@@ -189,8 +189,10 @@ def _run(
                 op, plan.tiling, machine, sum(x.time_us for x in launched.launches), replan
             )
     except BufferOverflowError as e:
-        way_out = knob_advice(op, plan.tiling, replan)
-        raise BufferOverflowError(f"{e}\n{way_out}".rstrip()) from None
+        given_knobs = {n: x for n, x in asked.items() if x is not None}
+        advice = Advice(op, shapes, problem.options, machine.product, plan.tiling, given_knobs)
+        text = f"{e.words}\n{advice.words([p.name for p in op.parameters])}"
+        raise BufferOverflowError(text, e.space, e.need_bytes, e.have_bytes) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
     reports = _errors(op, problem, outputs) if errors and machine.values else {}
     words = (*notes, *plan.notes, *_without_cube(op, plan, machine))

@@ -60,6 +60,11 @@ class BufferOverflowError(RunError):
         super().__init__(text)
         self.space, self.need_bytes, self.have_bytes = space, need_bytes, have_bytes
 
+    @property
+    def words(self) -> str:
+        """What does not fit, without sizes to take instead: those of a kernel are no knobs of an operator around it."""
+        return str(self.args[0])
+
 
 class OutOfBoundsError(RunError):
     """A load, store or atomic touches memory outside its tensor."""

@@ -11,15 +11,27 @@ from typing import Any
 
 from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
+from ...simulator.execution.memory import Shape
 from ...simulator.frontend import types as ty
+from ..advice import Advice, numbers_of
 from ..fitting import plan_that_fits
 from ..matmul_tiles import cast_step
-from ..operator import Operator, Tensor, dtype_of
+from ..operator import Operator, Tensor, Workshop, dtype_of
 from ..running import MAX_ELEMENTS
 from ..strided_copies import copy_step, view_copy_step
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
 from .overlap import meet, meets_itself
-from .status import INNER_NULLPTR, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed, translated
+from .status import (
+    INNER_NULLPTR,
+    INNER_TILING_ERROR,
+    NAMES,
+    PARAM_INVALID,
+    PARAM_NULLPTR,
+    SUCCESS,
+    Refused,
+    failed,
+    translated,
+)
 from .tensor import PRIVATE, aclTensor
 
 BUFFERS = 2
@@ -90,6 +102,17 @@ class Call:
             if why := t.missing():
                 raise RunError(f"{self.api}: {self.names[n]} cannot be reached: {why}")
 
+    def overflow(self, e: BufferOverflowError) -> str:
+        """The step that failed inside, both numbers, and what the caller can change: knobs only if they were given."""
+        shapes = {n: Shape(t.shape, self.widen or t.dtype) for n, t in self.inputs.items()}
+        knobs = self.operator.read_tiling(self.knobs)
+        product = current_device().product
+        used = self.operator.plan(shapes, self.options, knobs, Workshop(product, False)).tiling
+        asked = _asked(self.operator)
+        advice = Advice(self.operator, shapes, self.options, product, used, asked).words(asked)
+        inner = f"{INNER_TILING_ERROR} {NAMES[INNER_TILING_ERROR]}"
+        return f"the tiling failed ({inner}): {numbers_of(e)}. {translated(advice, self.names)}"
+
     def _direct(self, name: str, tensor: aclTensor) -> bool:
         return tensor.contiguous() and tensor.dtype == self.types[name]
 
@@ -135,7 +158,8 @@ LEFT_ALONE = (
 def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call | Idle]) -> Answer:
     """(status, workspace size, executor). `prepare` checks and gives the call, or that there is nothing to do.
 
-    What a check refuses has its own status; a tiling that does not fit shows as 561103, an internal step that failed.
+    What a check refuses has its own status. A tiling that does not fit shows as 561103, an internal step that failed; its
+    message names that step's own status, 561002.
     """
     machine = current_device()
     try:
@@ -151,7 +175,8 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
     except RefusedError as e:
         return failed(api, e.status, translated(e.reason, names)), 0, None
     except BufferOverflowError as e:
-        return failed(api, INNER_NULLPTR, str(e)), 0, None
+        assert isinstance(call, Call)
+        return failed(api, INNER_NULLPTR, _with_knobs(call).overflow(e)), 0, None
     except UsageError as e:
         return failed(api, PARAM_INVALID, translated(str(e), names)), 0, None
     return SUCCESS, executor.workspace_size, executor
@@ -159,8 +184,12 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
 
 def _with_knobs(call: Call) -> Call:
     """The call with the knobs of the `tiling` in force: phase 2 uses those of phase 1."""
-    asked = (_tilings.get() or {}).get(call.operator.name, {})
-    return replace(call, knobs={**call.knobs, **asked})
+    return replace(call, knobs={**call.knobs, **_asked(call.operator)})
+
+
+def _asked(op: Operator) -> Mapping[str, Any]:
+    """The knobs of the `tiling` in force."""
+    return (_tilings.get() or {}).get(op.name, {})
 
 
 def _nothing(arena: Arena) -> tuple[list[Piece], dict[str, Any]]:

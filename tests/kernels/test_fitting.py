@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,9 +112,10 @@ OPERATORS = {
 }
 
 
-def check_own_choice(name: str, examples: int) -> None:
+def check_own_choice(name: str, examples: int, part: int = 0) -> None:
     cases, launch = OPERATORS[name]
 
+    @hypothesis.seed(part)
     @settings(max_examples=examples)
     @given(cases)
     def fits(case):
@@ -131,7 +133,7 @@ def test_the_own_choice_of_drawn_sizes_fits(name):
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", OPERATORS)
 def test_the_own_choice_of_many_drawn_sizes_fits(name, part):
-    check_own_choice(name, 250)
+    check_own_choice(name, 250, part + 1)
 
 
 @pytest.mark.parametrize(("product", "depth"), [(A2, 4000), (A2, 8000), (A3, 8000)])

@@ -112,6 +112,7 @@ class Operator:
     architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
     fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
+    beside_cube: the outputs that never pass the Cube, in float64 from the inputs as they are stored.
     order_knobs: knobs of the tiling that decide the order of additions. computes: format of the arithmetic of operators
     of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0. empty: whether sizes may be 0,
     and `check` judges.
@@ -145,6 +146,7 @@ class Operator:
     uses_cube: bool = False
     host_bytes: Callable[[Tensors], int] | None = None
     resolve: Callable[[Tensors, Product, str], Resolution] | None = None
+    beside_cube: Callable[[Arrays, Mapping[str, Any]], Arrays] | None = None
     order_knobs: tuple[str, ...] = ()
     computes: str = "fp32"
     accumulates: str | None = None

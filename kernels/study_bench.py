@@ -21,7 +21,7 @@ from ..simulator.products import Product
 from ..simulator.units.cube_rules import CubeRules
 from .operator import Arrays, Operator, Workshop
 from .running import run_op
-from .study_data import Data, seen_by_cube
+from .study_data import Data, decoded, seen_by_cube
 
 EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
 GOLDENS = (EXACT, ROUNDED)
@@ -164,18 +164,24 @@ class Bench:
         outputs = run_op(self.op, inputs=stored, time=False, **given).outputs
         if not golden:
             golden |= self.op.formula(data.exact, self.op.read_options(data.options))
-        seen = seen_by_cube(stored, resolved, self._cube(resolved))
-        goldens = {
-            EXACT: golden,
-            ROUNDED: self.op.formula(seen, self.op.read_options(data.options)),
-        }
+        goldens, beside = self._goldens(data, golden, stored, resolved)
         found = _Found(
             self._time(data, mode, dtype, key), {}, {},
             {n: get_format(x.dtype).name for n, x in outputs.items()},
         )  # fmt: skip
         for n, x in outputs.items():
-            self._measure(found, n, x, {g: goldens[g][n] for g in GOLDENS}, resolved)
+            mine = None if n in beside else resolved
+            self._measure(found, n, x, {g: goldens[g][n] for g in GOLDENS}, mine)
         return found
+
+    def _goldens(
+        self, data: Data, golden: Arrays, stored: Arrays, resolved: Resolution | None
+    ) -> tuple[dict[str, Arrays], Arrays]:
+        """References by name, and those of outputs that never pass the Cube: made from the inputs as they are stored."""
+        options = self.op.read_options(data.options)
+        rounded = self.op.formula(seen_by_cube(stored, resolved, self._cube(resolved)), options)
+        beside = self.op.beside_cube(decoded(stored), options) if self.op.beside_cube else {}
+        return {EXACT: golden, ROUNDED: {**rounded, **beside}}, beside
 
     def _cube(self, resolved: Resolution | None) -> CubeRules:
         """The Cube's rules; the kernel sets the rounding of HF32 operands unless the user did."""

@@ -119,17 +119,18 @@ def seen_by_cube(stored: Arrays, resolved: Resolution | None, rules: CubeRules) 
         return stored
     cube = rules.with_switches({"operand": resolved.operand, "accumulator": None})
     how = (cube.operand, cube.operand_round, cube.overflow, cube.operand_subnormals)
-    return {n: round_to(_decoded(x), *how) for n, x in stored.items()}
+    return {n: round_to(x, *how) for n, x in decoded(stored).items()}
+
+
+def decoded(stored: Arrays) -> Arrays:
+    """Stored inputs as float32 or float64, each value as it is."""
+    return {n: x if x.dtype in FLOATS else decode(x) for n, x in stored.items()}
 
 
 def with_size(op: Operator, case: Case, name: str, value: int) -> Case:
     """A case with one size changed."""
     sizes: Sizes = {**case.sizes, name: value}
     return replace(case, name=f"{case.name} {name}={value}", sizes=sizes)
-
-
-def _decoded(x: np.ndarray) -> np.ndarray:
-    return x if x.dtype in FLOATS else decode(x)
 
 
 def _widest(op: Operator) -> str:

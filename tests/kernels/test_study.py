@@ -103,6 +103,20 @@ def test_two_goldens_tell_the_loss_of_the_mode_from_that_of_the_kernel():
     )
 
 
+def test_what_never_passes_the_cube_is_judged_by_the_inputs_as_they_are_stored():
+    """The sum of the bias knows no cubeMathType: it is as exact in USE_FP16 as in KEEP_DTYPE, and keeps the same rules."""
+    rows = rows_of(precision_study("convolution_backward", "tiny", time=False))
+    for (dtype, mode), row in rows.items():
+        if row.status:
+            continue
+        kept = rows[dtype, "KEEP_DTYPE"]
+        assert row.bits("grad_bias", ROUNDED) == kept.bits("grad_bias", ROUNDED)
+        assert row.verdicts["grad_bias"] == kept.verdicts["grad_bias"]
+        assert row.errors["grad_bias"][ROUNDED].compute != "hf32"
+        assert dtype != "float32" or row.bits("grad_bias", ROUNDED) > 23
+        assert row.bits("grad_weight", ROUNDED) >= (24 if dtype == "float32" else 9), mode
+
+
 @pytest.mark.parametrize("op", ["rms_norm_grad", "bce_with_logits_backward"])
 def test_vector_operators_have_a_row_for_each_type(op):
     study = precision_study(op, "tiny")

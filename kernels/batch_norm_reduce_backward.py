@@ -30,10 +30,12 @@ from .batch_norm_reduce_choice import Given, View, choose, fastest_cycles, sum_s
 from .batch_norm_reduce_cube import choose_cube, cube_cycles, cube_steps, resolved
 from .batch_norm_reduce_space import bound_us, explored, fits
 from .batch_norm_reduce_vendor import vendor_steps
+from .beyond import Beyond
 from .combine import zero_fill_step
 from .draw import Draw
 from .flags import flag
 from .operator import (
+    DTYPE_NAMES,
     Arrays,
     Case,
     Operator,
@@ -158,7 +160,7 @@ OPTIONS = (
         "out_dtype",
         "auto",
         ("auto", "float16", "bfloat16", "float32"),
-        "type of the outputs; auto: float16 if x and mean are, else float32",
+        "type of the outputs; auto: that of x, as the operator's document says",
     ),
 )
 
@@ -168,9 +170,10 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     dtype = output_dtype(tensors, options)
     wanted = [n for n in OUTPUTS if options[FLAG_OF[n]]]
     outputs = {n: workshop.output(n, (view.channels,), dtype) for n in wanted}
+    notes = _beyond(tensors, dtype)
     if not wanted or not tensors["x"].size:
         fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values()]
-        return Plan(tuple(fills), outputs, _idle(knobs))
+        return Plan(tuple(fills), outputs, _idle(knobs), notes)
     with_x = "sum_dy_xmu" in outputs or "grad_weight" in outputs
     given = Given(
         tensors["grad_out"],
@@ -180,7 +183,14 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         tuple(outputs.get(n) for n in OUTPUTS),
     )
     steps, tiling = _steps(given, view, knobs, workshop)
-    return Plan(tuple(steps), outputs, tiling, uses_cube=tiling["strategy"] == "cube")
+    return Plan(tuple(steps), outputs, tiling, notes, tiling["strategy"] == "cube")
+
+
+def _beyond(tensors: Tensors, dtype: ty.DType) -> tuple[str, ...]:
+    if dtype == (kind := dtype_of(tensors["x"])):
+        return ()
+    names = tuple(DTYPE_NAMES[k.name] for k in (dtype, kind))
+    return (f"{NAME}: outputs of type {names[0]}: its document has those of the input, {names[1]}",)
 
 
 def _steps(
@@ -219,13 +229,10 @@ def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def output_dtype(tensors: Tensors, options: Mapping[str, Any]) -> ty.DType:
-    """The option, or the rule of the vendor's PyTorch adapter (Ascend/op-plugin)."""
-    if options["out_dtype"] != "auto":
-        found = ty.from_name(options["out_dtype"])
-        assert found is not None
-        return found
-    halves = dtype_of(tensors["x"]) == ty.float16 and dtype_of(tensors["mean"]) == ty.float16
-    return ty.float16 if halves else ty.float32
+    """The option, or the type of x."""
+    found = dtype_of(tensors["x"]) if options["out_dtype"] == "auto" else ty.from_name(options["out_dtype"])
+    assert found is not None
+    return found
 
 
 # -- reference -------------------------------------------------------------------------------------------------------
@@ -335,6 +342,7 @@ OPERATOR = Operator(
     fits=fits,
     bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "sums", "form"),
+    beyond=Beyond(dtypes=("bfloat16",), a3=True),
 )
 
 
@@ -361,9 +369,12 @@ def batch_norm_reduce_backward(
 
     grad_out, x: one shape, rank 2 to 8, channels on axis 1, float16, bfloat16 or float32; mean, invstd: (C,), each of any of
     these types; weight: (C,) or None, without influence. Outputs that the flags ask for: sum_dy, sum_dy_xmu (input_g),
-    grad_weight, grad_bias, each (C,) of `out_dtype` ("auto": float16 if x and mean are, else float32). Arrays of numpy or
+    grad_weight, grad_bias, each (C,) of `out_dtype` ("auto": as x). Arrays of numpy or
     torch (CPU), of any strides, or `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the
     operator does not take. out: arrays by name of output that take the results. See `run_op`.
+
+    Beyond the operator's document: bfloat16 and the Atlas A3 series (newer documents have both), outputs of another type
+    than x (out_dtype). `notes` of the result say so.
     """
     return run_op(
         OPERATOR,

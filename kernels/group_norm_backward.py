@@ -27,6 +27,7 @@ import numpy as np
 from .. import simulator as sim
 from ..simulator.execution.memory import Shape
 from ..simulator.products import Product
+from .beyond import Beyond
 from .combine import zero_fill_step
 from .draw import Draw
 from .flags import NULLPTR, flags
@@ -340,6 +341,7 @@ OPERATOR = Operator(
     fits=fits,
     bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "form"),
+    beyond=Beyond(a3=True),
 )
 
 
@@ -371,6 +373,8 @@ def group_norm_backward(
     of x), grad_gamma, grad_beta (shape of gamma, or (c,)). Arrays of numpy or torch (CPU), of any strides, or
     `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the operator does not take. out:
     arrays by name of output that take the results. See `run_op`.
+
+    Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so.
     """
     wanted = flags(NAME, "output_mask", output_mask)
     if len(wanted) != 3:

@@ -30,6 +30,7 @@ from ..simulator.execution.memory import Shape
 from ..simulator.frontend.jit import JitFunction
 from ..simulator.frontend.types import float32
 from ..simulator.products import Product
+from .beyond import Beyond
 from .column_products import choose_tile, column_steps, operand
 from .combine import sum_partials_step, zero_fill_step
 from .draw import Draw
@@ -199,12 +200,6 @@ def check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
                     f"it must have at least {BLOCK_BYTES}",
                     TILING_FAILED,
                 )
-        arrays = {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
-        odd = [n for n, x in arrays.items() if not np.isfinite(x).all()]
-        if odd:
-            warnings.append(
-                f"rms_norm_grad on {product.name}: {listed(odd)} with infinities or NaN, which is not supported there"
-            )
     return tuple(warnings)
 
 
@@ -463,6 +458,8 @@ OPERATOR = Operator(
     explored=explored,
     fits=fits,
     bound_us=bound_us,
+    beyond=Beyond(a3=True, strided=True),
+    finite_on=(INFERENCE,),
 )
 
 
@@ -486,6 +483,9 @@ def rms_norm_grad(
     dy and x are float16, bfloat16 or float32; gamma is of their type or float32. Arrays of numpy or torch (CPU), of any
     strides, or `sim.shape(...)` for time only. Outputs: dx (as x), dgamma (shape of gamma, float32). out: arrays
     by name of output that take the results. See `run_op`.
+
+    Beyond the operator's document: tensors that are not contiguous (a launch copies them first) and the Atlas A3 series;
+    newer documents have both. `notes` of the result say so. On 310P infinities and NaN are not supported: a warning.
     """
     return run_op(
         OPERATOR,

@@ -22,6 +22,7 @@ from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.execution.memory import Shape
 from ...simulator.products import Product
+from ..beyond import Beyond
 from ..draw import Draw
 from ..flags import flag, flags
 from ..operator import DTYPE_NAMES, Arrays, Operator, Sizes, Tensors, dims, dtype_of
@@ -175,6 +176,7 @@ OPERATOR = Operator(
     explored=explored,
     fits=fits,
     bound_us=bound_us,
+    beyond=Beyond(a3=True),
 )
 
 

@@ -17,7 +17,7 @@ launches of the vendor's library. `sums`: how a core adds: lanes (one accumulato
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,14 @@ import numpy as np
 from .. import simulator as sim
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend import types as ty
+from ..simulator.precision.cube_math import Resolution
 from ..simulator.products import Product
 from .batch_norm_reduce_choice import Given, View, choose, fastest_cycles, sum_steps
 from .batch_norm_reduce_cube import choose_cube, cube_cycles, cube_steps, resolved
 from .batch_norm_reduce_space import bound_us, explored, fits
 from .batch_norm_reduce_vendor import vendor_steps
 from .beyond import Beyond
+from .column_products import resolution
 from .combine import zero_fill_step
 from .draw import Draw
 from .flags import flag
@@ -38,6 +40,7 @@ from .operator import (
     DTYPE_NAMES,
     Arrays,
     Case,
+    OnCube,
     Operator,
     Plan,
     Sizes,
@@ -213,7 +216,7 @@ def _cube_pays(given: Given, view: View, knobs: Mapping[str, Any], workshop: Wor
     free = knobs["strategy"] == "auto" and knobs["form"] == "uncentred" and knobs["sums"] == "lanes"
     if not free or product.core_model != "split" or view.space == 1 or knobs["cores"] is not None:
         return False
-    found = resolved(given.dy, view, product)
+    found = resolved(given.dy, product)
     if not found.ok or found.operand != dtype.name:
         return False
     with_x = given.x is not None
@@ -279,6 +282,17 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {n: x for n, x in found.items() if options[FLAG_OF[n]]}
 
 
+def _formula_seen(
+    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray]
+) -> Arrays:
+    """Strategy cube multiplies grad_out and x; mean and invstd come in FP32 at the end."""
+    return formula({**inputs, **{n: seen(inputs[n]) for n in ("grad_out", "x")}}, options)
+
+
+def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
+    return resolution(dtype_of(tensors["x"]), product, mode)
+
+
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
@@ -342,6 +356,8 @@ OPERATOR = Operator(
     fits=fits,
     bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "sums", "form"),
+    on_cube=OnCube("strategy", "cube", _resolve, _formula_seen, OUTPUTS),
+    whole="each output sums over all samples and space of a channel",
     beyond=Beyond(dtypes=("bfloat16",), a3=True),
 )
 

@@ -297,6 +297,7 @@ OPERATOR = Operator(
     plan=plan,
     formula=formula,
     empty=True,
+    whole="it is elementwise: a case of fewer elements (--size) has the same errors",
     scaled="grad_output",
     explored=explored,
     fits=fits,

@@ -109,13 +109,14 @@ class OnCube:
     """How an operator that can do without the Cube uses it: with the knob at that value.
 
     resolve: what a cubeMathType means then, for tensors, a product and the mode. formula: the outputs in float64 of stored
-    inputs, where `seen` rounds an array to what the Cube multiplies.
+    inputs, with a function that rounds an array to what the Cube multiplies. outputs: those that pass the Cube.
     """
 
     knob: str
     value: str
     resolve: Callable[[Tensors, Product, str], Resolution]
     formula: Callable[[Arrays, Mapping[str, Any], Callable[[np.ndarray], np.ndarray]], Arrays]
+    outputs: tuple[str, ...]
 
     @property
     def words(self) -> str:

@@ -195,7 +195,7 @@ def _run(
         raise BufferOverflowError(f"{e}\n{way_out}".rstrip()) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
     reports = _errors(op, problem, outputs) if errors and machine.values else {}
-    words = (*notes, *_beyond(op, problem, machine), *plan.notes, *_without_cube(op, plan, machine))
+    words = (*notes, *_beyond(op, problem, machine), *plan.notes, *_about_cube(op, problem, plan, machine))
     return OpResult(
         outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words
     )
@@ -222,9 +222,15 @@ def _beyond(op: Operator, problem: Problem, machine: Device) -> tuple[str, ...]:
     return call_notes(op, {n: dtype_name(x) for n, x in problem.tensors.items()}, strided, machine.product)
 
 
-def _without_cube(op: Operator, plan: Plan, machine: Device) -> list[str]:
-    idle = not (op.uses_cube or plan.uses_cube) and machine.cube_math_type != CUBE_MATH_TYPES[0]
-    return [without_cube(op, (machine.cube_math_type,))] if idle else []
+def _about_cube(op: Operator, problem: Problem, plan: Plan, machine: Device) -> list[str]:
+    """What the Cube multiplies, of an operator that can do without it; or that the cubeMathType has no effect."""
+    mode = machine.cube_math_type
+    if plan.uses_cube and op.on_cube:
+        found = op.on_cube.resolve(problem.tensors, machine.product, mode)
+        words = f"{op.on_cube.words}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
+        return [words, *([found.warning] if found.warning else [])]
+    idle = not (op.uses_cube or plan.uses_cube) and mode != CUBE_MATH_TYPES[0]
+    return [without_cube(op, (mode,))] if idle else []
 
 
 def without_cube(op: Operator, modes: Sequence[str]) -> str:

@@ -176,6 +176,7 @@ OPERATOR = Operator(
     explored=explored,
     fits=fits,
     bound_us=bound_us,
+    whole="grad_weight and grad_bias sum over all samples and positions",
     beyond=Beyond(a3=True),
 )
 

@@ -216,6 +216,8 @@ def convolution_backward(
     grad_output. out: arrays by name of output (grad_input, grad_weight, grad_bias) that take the results, of any strides and
     float type; like `grad_input_dtype` this goes beyond the document.
     Raises `RefusedError` with the status of the host's checks. See `run_op`.
+
+    Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so.
     """
     spatial = max(1, len(getattr(input, "shape", (0, 0, 0))) - 2)
     options = {

@@ -53,7 +53,9 @@ def test_options_are_in_the_record():
 
 def test_a_precision_mode_of_the_cube_is_answered_with_a_note():
     result = run_op(RMS, "tiny", cube_math_type="USE_HF32", values=False)
-    assert result.notes == ("cube_math_type USE_HF32 has no effect: rms_norm_grad does not use the Cube",)
+    assert result.notes == (
+        "cube_math_type USE_HF32 has no effect: rms_norm_grad does not use the Cube with this tiling (combine=cube does)",
+    )
     assert result.notes[0] in result.run.notes
     assert run_op(RMS, "tiny", values=False).notes == ()
 

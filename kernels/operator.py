@@ -200,7 +200,7 @@ class Operator:
     def used_cube(self, tiling: Mapping[str, Any]) -> OnCube | None:
         """`on_cube` if these knobs ask for it."""
         found = self.on_cube
-        return found if found and tiling.get(found.knob) == found.value else None
+        return found if found and self.read_tiling(tiling)[found.knob] == found.value else None
 
     def inputs(
         self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"

@@ -17,7 +17,7 @@ launches of the vendor's library. `sums`: how a core adds: lanes (one accumulato
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,22 @@ import numpy as np
 from .. import simulator as sim
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend import types as ty
+from ..simulator.precision.cube_math import Resolution
 from ..simulator.products import Product
 from .batch_norm_reduce_choice import Given, View, choose, fastest_cycles, sum_steps
 from .batch_norm_reduce_cube import choose_cube, cube_cycles, cube_steps, resolved
 from .batch_norm_reduce_space import bound_us, explored, fits
 from .batch_norm_reduce_vendor import vendor_steps
+from .beyond import Beyond
+from .column_products import resolution
 from .combine import zero_fill_step
 from .draw import Draw
 from .flags import flag
 from .operator import (
+    DTYPE_NAMES,
     Arrays,
     Case,
+    OnCube,
     Operator,
     Plan,
     Sizes,
@@ -158,7 +163,7 @@ OPTIONS = (
         "out_dtype",
         "auto",
         ("auto", "float16", "bfloat16", "float32"),
-        "type of the outputs; auto: float16 if x and mean are, else float32",
+        "type of the outputs; auto: that of x, as the operator's document says",
     ),
 )
 
@@ -168,9 +173,10 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     dtype = output_dtype(tensors, options)
     wanted = [n for n in OUTPUTS if options[FLAG_OF[n]]]
     outputs = {n: workshop.output(n, (view.channels,), dtype) for n in wanted}
+    notes = _beyond(tensors, dtype)
     if not wanted or not tensors["x"].size:
         fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values()]
-        return Plan(tuple(fills), outputs, _idle(knobs))
+        return Plan(tuple(fills), outputs, _idle(knobs), notes)
     with_x = "sum_dy_xmu" in outputs or "grad_weight" in outputs
     given = Given(
         tensors["grad_out"],
@@ -180,7 +186,14 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
         tuple(outputs.get(n) for n in OUTPUTS),
     )
     steps, tiling = _steps(given, view, knobs, workshop)
-    return Plan(tuple(steps), outputs, tiling, uses_cube=tiling["strategy"] == "cube")
+    return Plan(tuple(steps), outputs, tiling, notes, tiling["strategy"] == "cube")
+
+
+def _beyond(tensors: Tensors, dtype: ty.DType) -> tuple[str, ...]:
+    if dtype == (kind := dtype_of(tensors["x"])):
+        return ()
+    names = tuple(DTYPE_NAMES[k.name] for k in (dtype, kind))
+    return (f"{NAME}: outputs of type {names[0]}: its document has those of the input, {names[1]}",)
 
 
 def _steps(
@@ -203,7 +216,7 @@ def _cube_pays(given: Given, view: View, knobs: Mapping[str, Any], workshop: Wor
     free = knobs["strategy"] == "auto" and knobs["form"] == "uncentred" and knobs["sums"] == "lanes"
     if not free or product.core_model != "split" or view.space == 1 or knobs["cores"] is not None:
         return False
-    found = resolved(given.dy, view, product)
+    found = resolved(given.dy, product)
     if not found.ok or found.operand != dtype.name:
         return False
     with_x = given.x is not None
@@ -219,13 +232,10 @@ def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def output_dtype(tensors: Tensors, options: Mapping[str, Any]) -> ty.DType:
-    """The option, or the rule of the vendor's PyTorch adapter (Ascend/op-plugin)."""
-    if options["out_dtype"] != "auto":
-        found = ty.from_name(options["out_dtype"])
-        assert found is not None
-        return found
-    halves = dtype_of(tensors["x"]) == ty.float16 and dtype_of(tensors["mean"]) == ty.float16
-    return ty.float16 if halves else ty.float32
+    """The option, or the type of x."""
+    found = dtype_of(tensors["x"]) if options["out_dtype"] == "auto" else ty.from_name(options["out_dtype"])
+    assert found is not None
+    return found
 
 
 # -- reference -------------------------------------------------------------------------------------------------------
@@ -270,6 +280,17 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     )
     found = {"sum_dy": sum_dy, "sum_dy_xmu": xmu, "grad_weight": xmu * invstd, "grad_bias": sum_dy.copy()}
     return {n: x for n, x in found.items() if options[FLAG_OF[n]]}
+
+
+def _formula_seen(
+    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray]
+) -> Arrays:
+    """Strategy cube multiplies grad_out and x; mean and invstd come in FP32 at the end."""
+    return formula({**inputs, **{n: seen(inputs[n]) for n in ("grad_out", "x")}}, options)
+
+
+def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
+    return resolution(dtype_of(tensors["x"]), product, mode)
 
 
 # -- the operator ----------------------------------------------------------------------------------------------------
@@ -335,6 +356,9 @@ OPERATOR = Operator(
     fits=fits,
     bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "sums", "form"),
+    on_cube=OnCube("strategy", "cube", _resolve, _formula_seen, OUTPUTS),
+    whole="each output sums over all samples and space of a channel",
+    beyond=Beyond(dtypes=("bfloat16",), a3=True),
 )
 
 
@@ -361,9 +385,12 @@ def batch_norm_reduce_backward(
 
     grad_out, x: one shape, rank 2 to 8, channels on axis 1, float16, bfloat16 or float32; mean, invstd: (C,), each of any of
     these types; weight: (C,) or None, without influence. Outputs that the flags ask for: sum_dy, sum_dy_xmu (input_g),
-    grad_weight, grad_bias, each (C,) of `out_dtype` ("auto": float16 if x and mean are, else float32). Arrays of numpy or
+    grad_weight, grad_bias, each (C,) of `out_dtype` ("auto": as x). Arrays of numpy or
     torch (CPU), of any strides, or `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the
     operator does not take. out: arrays by name of output that take the results. See `run_op`.
+
+    Beyond the operator's document: bfloat16 and the Atlas A3 series (newer documents have both), outputs of another type
+    than x (out_dtype). `notes` of the result say so.
     """
     return run_op(
         OPERATOR,

@@ -255,10 +255,12 @@ def _main(given: Given, view: View, tiling: Mapping[str, Any], workspace: Tensor
     return Step(planes, tiling["cores"], {**arguments, **own}, apart)
 
 
-def finish_step(given: Given, workspace: Tensor, tiling: Mapping[str, Any], cores: int) -> Step:
-    """Launch that adds the parts up, split over channels."""
+def finish_step(
+    given: Given, workspace: Tensor, tiling: Mapping[str, Any], cores: int, cols: int | None = None
+) -> Step:
+    """Launch that adds the parts up, split over channels, `cols` at a time if that is given."""
     channels = workspace.shape[1]
-    cols = min(SUM_COLUMNS, up(-(-channels // cores), REPEAT))
+    cols = cols or min(SUM_COLUMNS, up(-(-channels // cores), REPEAT))
     arguments = {
         "parts_ptr": workspace,
         "mean_ptr": given.mean,

@@ -16,16 +16,15 @@ from .. import simulator as sim
 from ..simulator import language as tl
 from ..simulator.device import current_device
 from ..simulator.errors import UsageError
-from ..simulator.frontend.types import DType, float32, from_name
-from ..simulator.precision.cube_math import Resolution, resolve_matmul
+from ..simulator.frontend.types import DType, float32
+from ..simulator.precision.cube_math import Resolution
 from ..simulator.products import Product
 from .batch_norm_reduce_choice import Given, View
 from .batch_norm_reduce_tiles import put_sums
-from .column_products import fill_ones
+from .column_products import fill_ones, operand, resolution
 from .layout import even_part, up
 from .matmul_tiles import FRACTAL, L1_KEPT, cast_step
 from .operator import Step, Tensor, Workshop, dtype_of
-from .refusing import refuse
 
 NAME = "batch_norm_reduce_backward"
 CHANNELS = FRACTAL  # of a product
@@ -115,10 +114,9 @@ def finish_diagonals(
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 
-def resolved(x: Tensor, view: View, product: Product) -> Resolution:
+def resolved(x: Tensor, product: Product) -> Resolution:
     """What the current cubeMathType means for a product of tensors of that type."""
-    kind = dtype_of(x).name
-    return resolve_matmul(product, (kind, kind), current_device().cube_math_type, view.samples * view.space)
+    return resolution(dtype_of(x), product, current_device().cube_math_type)
 
 
 def choose_cube(
@@ -178,14 +176,7 @@ def cube_steps(
 ) -> tuple[list[Step], dict[str, Any]]:
     """Casts to what the Cube multiplies, a tile of ones, the products, and the outputs from them."""
     product, with_x = workshop.product, given.x is not None
-    found = resolved(given.dy, view, product)
-    if not found.ok:
-        raise refuse(
-            f"{NAME}: strategy cube with cube_math_type {current_device().cube_math_type} is refused on {product.name}: "
-            f"{found.reason}"
-        )
-    compute = from_name(found.compute)
-    assert compute is not None
+    compute, found = operand(NAME, dtype_of(given.dy), product)
     tiling = choose_cube(view, compute.itemsize, with_x, knobs, product)
     steps: list[Step] = []
     dy, x = (_converted(t, compute, workshop, steps) for t in (given.dy, given.x))

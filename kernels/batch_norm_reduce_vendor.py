@@ -16,11 +16,15 @@ from ..simulator.execution.memory import Shape
 from ..simulator.frontend.types import float32
 from .batch_norm_reduce_choice import Given, View, choose, finish_step, sum_steps
 from .batch_norm_reduce_tiles import multiply
+from .combine import REPEAT
 from .layout import up
 from .matmul_tiles import cast_step
 from .operator import Step, Tensor, Workshop, dtype_of
 
 MULTIPLY_BLOCK = 8192
+LEAST_CHANNELS = (
+    1024  # of a core in the last kernel: 4096 bytes of FP32 (hicann/ops-nn, op_host of the AscendC version)
+)
 
 
 def vendor_steps(
@@ -43,7 +47,8 @@ def vendor_steps(
     steps += _reduce(dy, _row(sums, 0), view, tiling, workshop)
     wide = tuple(None if o is None else workshop.tensor(o.shape, float32) for o in given.outputs)
     whole = Given(dy, x, mean, invstd, wide)
-    steps.append(finish_step(whole, sums, tiling, workshop.product.vector_cores))
+    cols = up(min(view.channels, LEAST_CHANNELS), REPEAT)
+    steps.append(finish_step(whole, sums, tiling, workshop.product.vector_cores, cols))
     for out, found in zip(given.outputs, wide, strict=True):
         if out is not None and found is not None:
             steps.append(cast_step(found, out, workshop.product.vector_cores, knobs["buffers"]))

@@ -2,10 +2,11 @@
 
 With logits x, labels t, weight w, weight p of the positive class, gradient g of the loss:
 
-    s = 1 / (1 + exp(-x));  b = (p * t + 1 - t) * s - p * t;  out = b * g * w  (/ number of elements of x for "mean")
+    s = 1 / (1 + exp(-x));  b = (p * t - t + 1) * s - p * t;  out = b * g * w  (/ number of elements of x for "mean")
 
 Elementwise: `reduction` only says which forward reduction is undone. All arithmetic is FP32; out has the shape of x and
-the type of t. The plain sigmoid loses s - 1 where s is near 1 (it gives 0 from x = 17 on for t = 1); stable=1 computes
+the type of t. An absent weight or pos_weight gives the bits of one that is all ones (for finite labels). The plain sigmoid
+loses s - 1 where s is near 1 (it gives 0 from x = 17 on for t = 1); stable=1 computes
 b = (1 - t) * s - p * t * sigmoid(-x) instead, which loses nothing.
 
 Inputs of one element are scalars to the kernel, inputs in the shape of x are read as they lie, and what broadcasts over
@@ -296,6 +297,7 @@ OPERATOR = Operator(
     plan=plan,
     formula=formula,
     empty=True,
+    whole="it is elementwise: a case of fewer elements (--size) has the same errors",
     scaled="grad_output",
     explored=explored,
     fits=fits,

@@ -19,7 +19,10 @@ from .operator import Step, Tensors, Workshop, dtype_of
 
 @sim.jit
 def gradient(x, t, p, STABLE: tl.constexpr, LEAST: tl.constexpr):
-    """b of logits x, labels t and positive weight p (None: 1), fp32. LEAST: lower logits count as it (None: as they are)."""
+    """b of logits x, labels t and positive weight p (None: 1), fp32. LEAST: lower logits count as it (None: as they are).
+
+    p * t - t comes before the 1 is added: for p = 1 it is 0, and the bits are those of s - t, without p.
+    """
     if LEAST is not None:
         x = tl.maximum(x, LEAST)
     s = 1.0 / (1.0 + tl.exp(-x))
@@ -29,7 +32,7 @@ def gradient(x, t, p, STABLE: tl.constexpr, LEAST: tl.constexpr):
     if p is None:
         return s - t
     pt = p * t
-    return (pt + 1.0 - t) * s - pt
+    return (pt - t + 1.0) * s - pt
 
 
 @sim.jit

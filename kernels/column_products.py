@@ -8,7 +8,7 @@ type that the Cube multiplies, and the Cube reads it there. Sums over rows stay 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import simulator as sim
@@ -76,10 +76,15 @@ class Tile:
     cores: int
 
 
-def operand(name: str, kind: DType, rows: int, product: Product) -> tuple[DType, Resolution]:
-    """Type of what is added up in memory, by the current cubeMathType for tensors of type `kind`."""
+def resolution(kind: DType, product: Product, mode: str) -> Resolution:
+    """What a cubeMathType means for sums by products with ones, of values of type `kind`: as for a matmul, never grouped."""
+    return replace(resolve_matmul(product, (kind.name, kind.name), mode), grouped=False)
+
+
+def operand(name: str, kind: DType, product: Product) -> tuple[DType, Resolution]:
+    """Type of what is added up in memory, by the current cubeMathType for values of type `kind`."""
     mode = current_device().cube_math_type
-    found = resolve_matmul(product, (kind.name, kind.name), mode, rows)
+    found = resolution(kind, product, mode)
     if not found.ok:
         raise refuse(
             f"{name}: sums on the Cube with cube_math_type {mode} are refused on {product.name}: {found.reason}"

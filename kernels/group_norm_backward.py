@@ -19,14 +19,17 @@ samples add to a row atomically, any order of two gives the same), atomic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import simulator as sim
 from ..simulator.execution.memory import Shape
+from ..simulator.precision.cube_math import Resolution
 from ..simulator.products import Product
+from .beyond import Beyond
+from .column_products import resolution
 from .combine import zero_fill_step
 from .draw import Draw
 from .flags import NULLPTR, flags
@@ -34,7 +37,7 @@ from .group_norm_chain import chain_tiling
 from .group_norm_choice import View, choose, kernel_of, stays_in_l2
 from .group_norm_launches import TRAINING, Given, make_steps
 from .group_norm_space import bound_us, explored, fits
-from .operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
+from .operator import Arrays, Case, OnCube, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
 from .parallel import float64, in_chunks
 from .parameter import choice, integer
 from .refusing import check_dtype, check_same_dtype, refuse
@@ -240,24 +243,48 @@ CHUNK = 1 << 16  # elements: 512 KiB in float64
 
 def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     """The outputs that are wanted, in float64."""
+    return _formula(inputs, (inputs["grad_out"], inputs["x"]), options)
+
+
+def _formula_seen(
+    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray]
+) -> Arrays:
+    """Strategy cube makes the sums of channels from what it multiplies, dx from them and the inputs as they are."""
+    return _formula(inputs, (seen(inputs["grad_out"]), seen(inputs["x"])), options)
+
+
+def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
+    return resolution(dtype_of(tensors["x"]), product, mode)
+
+
+def _formula(inputs: Arrays, summed: tuple[np.ndarray, np.ndarray], options: Mapping[str, Any]) -> Arrays:
+    """The outputs with the sums over channels of the gradient and the input in `summed`."""
     view = view_of(inputs, options)
     gamma = inputs.get("gamma")
     of_channels = (view.channels,) if gamma is None else gamma.shape
     weights: np.ndarray = np.ones(view.channels) if gamma is None else float64(gamma).reshape(-1)
     weights = weights.reshape(view.groups, view.depth, 1)
     shape = (view.tasks, view.depth, view.space)
-    dy, x = (inputs[n].reshape(shape) for n in ("grad_out", "x"))
+    dy, x, dy_of_sums, x_of_sums = (a.reshape(shape) for a in (inputs["grad_out"], inputs["x"], *summed))
     mean, rstd = (np.reshape(float64(inputs[n]), (-1, 1, 1)) for n in ("mean", "rstd"))
     dx: np.ndarray = np.empty(shape)
     db, dg = np.zeros((2, view.tasks, view.depth))
 
-    def one(start: int, stop: int) -> None:
-        part, scale = float64(dy[start:stop]), rstd[start:stop]
-        xh = float64(x[start:stop])
+    def normalised(
+        of_dy: np.ndarray, of_x: np.ndarray, start: int, stop: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        part, xh = float64(of_dy[start:stop]), float64(of_x[start:stop])
         xh -= mean[start:stop]
-        xh *= scale
+        xh *= rstd[start:stop]
+        return part, xh
+
+    def one(start: int, stop: int) -> None:
+        scale = rstd[start:stop]
+        part, xh = normalised(dy_of_sums, x_of_sums, start, stop)
         db[start:stop] = part.sum(axis=2)
         dg[start:stop] = np.einsum("ijk,ijk->ij", part, xh)
+        if summed[1] is not inputs["x"]:
+            part, xh = normalised(dy, x, start, stop)
         gammas = weights[np.arange(start, stop) % view.groups]
         c1 = (db[start:stop] * gammas[:, :, 0]).sum(axis=1)[:, None, None] / (view.depth * view.space)
         c2 = (dg[start:stop] * gammas[:, :, 0]).sum(axis=1)[:, None, None] / (view.depth * view.space)
@@ -340,6 +367,9 @@ OPERATOR = Operator(
     fits=fits,
     bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "form"),
+    on_cube=OnCube("strategy", "cube", _resolve, _formula_seen, OUTPUTS),
+    whole="grad_gamma and grad_beta sum over all samples, grad_input needs the sums of its whole group",
+    beyond=Beyond(a3=True),
 )
 
 
@@ -371,6 +401,8 @@ def group_norm_backward(
     of x), grad_gamma, grad_beta (shape of gamma, or (c,)). Arrays of numpy or torch (CPU), of any strides, or
     `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the operator does not take. out:
     arrays by name of output that take the results. See `run_op`.
+
+    Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so.
     """
     wanted = flags(NAME, "output_mask", output_mask)
     if len(wanted) != 3:

@@ -89,7 +89,7 @@ def cube_sums_steps(
 ) -> list[Step]:
     """Casts to what the Cube multiplies, a tile of ones, the products, and (2, N, C) sums from them."""
     product = workshop.product
-    compute, resolved = operand(NAME, dtype_of(x), view.space, product)
+    compute, resolved = operand(NAME, dtype_of(x), product)
     cols = tiling["cube_cols"] = choose_cols(view, compute.itemsize, tiling, product)
     steps: list[Step] = []
     dy, x = (_converted(t, compute, workshop, steps) for t in (dy, x))

@@ -21,6 +21,7 @@ from ..simulator.frontend import types as ty
 from ..simulator.frontend.jit import JitFunction
 from ..simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ..simulator.products import Product, load_product, product_names
+from .beyond import Beyond
 from .draw import Draw
 from .parameter import Parameter, read_all
 from .words import listed, near
@@ -120,6 +121,26 @@ class Workshop:
 
 
 @dataclass(frozen=True)
+class OnCube:
+    """How an operator that can do without the Cube uses it: with the knob at that value.
+
+    resolve: what a cubeMathType means then, for tensors, a product and the mode. formula: the outputs in float64 of stored
+    inputs, with a function that rounds an array to what the Cube multiplies. outputs: those that pass the Cube.
+    """
+
+    knob: str
+    value: str
+    resolve: Callable[[Tensors, Product, str], Resolution]
+    formula: Callable[[Arrays, Mapping[str, Any], Callable[[np.ndarray], np.ndarray]], Arrays]
+    outputs: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The knob as on the command line."""
+        return f"{self.knob}={self.value}"
+
+
+@dataclass(frozen=True)
 class Operator:
     """One operator.
 
@@ -128,12 +149,16 @@ class Operator:
     architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
     fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
+    beside_cube: the outputs that never pass the Cube, in float64 from the inputs as they are stored.
     order_knobs: knobs of the tiling that decide the order of additions. computes: format of the arithmetic of operators
     of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0. empty: whether sizes may be 0,
     and `check` judges.
     accumulates: the size that is the length of the longest sum. scaled: the input that a study of
     ranges scales, by default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so
     many rows and columns (None: what a study affords); empty where that is all of it.
+    on_cube: for operators that use the Cube with one of their tilings only. whole: why a study has no block of the output to
+    compute instead of all. beyond: what is taken on purpose and stands in no document. finite_on: architectures for which
+    the document excludes NaN and infinities.
     explored: the axes of the space of tilings, by knob; without, every knob gets the values that its declaration suggests.
     fits: rule -> which points (columns of knobs) keep it, for a product and a cubeMathType. bound_us: least time of points.
     Those of these three that name a parameter `options` get the arguments of the operator, too, and `fits` as `axes` the
@@ -161,6 +186,7 @@ class Operator:
     uses_cube: bool = False
     host_bytes: Callable[[Tensors], int] | None = None
     resolve: Callable[[Tensors, Product, str], Resolution] | None = None
+    beside_cube: Callable[[Arrays, Mapping[str, Any]], Arrays] | None = None
     order_knobs: tuple[str, ...] = ()
     computes: str = "fp32"
     accumulates: str | None = None
@@ -173,6 +199,24 @@ class Operator:
     )
     fits: Callable[..., Mapping[str, np.ndarray]] | None = None  # of tensors, product, cubeMathType, points
     bound_us: Callable[..., np.ndarray] | None = None  # of the same
+    on_cube: OnCube | None = None
+    whole: str = ""
+    beyond: Beyond | None = None
+    finite_on: tuple[int, ...] = ()
+
+    def resolution(
+        self, tensors: Tensors, product: Product, mode: str, tiling: Mapping[str, Any]
+    ) -> Resolution | None:
+        """What a cubeMathType means with these knobs; None where nothing of it runs on the Cube."""
+        if self.resolve is not None:
+            return self.resolve(tensors, product, mode)
+        found = self.used_cube(tiling)
+        return found.resolve(tensors, product, mode) if found else None
+
+    def used_cube(self, tiling: Mapping[str, Any]) -> OnCube | None:
+        """`on_cube` if these knobs ask for it."""
+        found = self.on_cube
+        return found if found and self.read_tiling(tiling)[found.knob] == found.value else None
 
     def inputs(
         self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"

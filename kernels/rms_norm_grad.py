@@ -14,12 +14,14 @@ for fewer long rows than cores. vendor is the vendor's tiling: a row at a time u
 several up to 640, above that chunks of 4096 columns, which read everything twice.
 
 combine: dgamma over the rows of a core is a sum in UB, over cores atomic adds or a second launch; cube writes dy * xh out
-and multiplies it by ones on the Cube, in the type that cube_math_type says (float16 overflows beyond 65504).
+and multiplies it by ones on the Cube. These products are FP32 whatever the type of the inputs, and so is dgamma by the
+operator's document: cube_math_type counts as for FP32 operands. KEEP_DTYPE adds them in FP32, as the other ways do (it is
+refused where the Cube takes no FP32); USE_HF32 and USE_FP16 round each of them first (float16 overflows beyond 65504).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,13 +31,16 @@ from ..simulator.errors import RefusedError, UsageError
 from ..simulator.execution.memory import Shape
 from ..simulator.frontend.jit import JitFunction
 from ..simulator.frontend.types import float32
+from ..simulator.precision.cube_math import Resolution
 from ..simulator.products import Product
-from .column_products import choose_tile, column_steps, operand
+from .beyond import Beyond
+from .column_products import choose_tile, column_steps, operand, resolution
 from .combine import sum_partials_step, zero_fill_step
 from .draw import Draw
 from .operator import (
     Arrays,
     Case,
+    OnCube,
     Operator,
     Plan,
     Sizes,
@@ -199,12 +204,6 @@ def check_inference(tensors: Tensors, product: Product) -> tuple[str, ...]:
                     f"it must have at least {BLOCK_BYTES}",
                     TILING_FAILED,
                 )
-        arrays = {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
-        odd = [n for n, x in arrays.items() if not np.isfinite(x).all()]
-        if odd:
-            warnings.append(
-                f"rms_norm_grad on {product.name}: {listed(odd)} with infinities or NaN, which is not supported there"
-            )
     return tuple(warnings)
 
 
@@ -327,13 +326,16 @@ def _combined(
 def _on_cube(
     x: Tensor, dgamma: Tensor, tiling: dict[str, Any], workshop: Workshop
 ) -> tuple[Tensor, list[Step]]:
-    """Where the main launch puts dy * xh, in the type that the Cube multiplies, and the launches that add it up."""
+    """Where the main launch puts dy * xh, in the type that the Cube multiplies, and the launches that add it up.
+
+    The products are FP32 values and dgamma is FLOAT32 by the operator's document: what a cubeMathType does to FP32 operands.
+    """
     rows, cols = x.size // dgamma.size, dgamma.size
     if tiling["strategy"] == "vendor":
         raise UsageError(
             "rms_norm_grad: combine cube is not the vendor's; take atomic or two_phase with strategy vendor"
         )
-    dtype, resolved = operand("rms_norm_grad", dtype_of(x), rows, workshop.product)
+    dtype, resolved = operand("rms_norm_grad", float32, workshop.product)
     tile = choose_tile(rows, cols, dtype.itemsize, tiling, workshop.product)
     tiling |= {"cube_rows": tile.rows, "cube_cols": tile.cols}
     parts = workshop.tensor((rows, cols), dtype)
@@ -346,6 +348,17 @@ def _on_cube(
 
 def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     """dx and dgamma in float64."""
+    return _formula_seen(inputs, options, None)
+
+
+def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
+    return resolution(float32, product, mode)
+
+
+def _formula_seen(
+    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray] | None
+) -> Arrays:
+    """The same with what combine cube adds up, dy * xh, rounded by `seen` to what the Cube multiplies."""
     shape = inputs["x"].shape
     gamma = float64(inputs["gamma"]).reshape(-1)
     x, dy = (inputs[n].reshape(-1, gamma.size) for n in ("x", "dy"))
@@ -358,7 +371,7 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
         xh *= rstd[start:stop]
         weighted = part * gamma
         c = np.einsum("ij,ij->i", weighted, xh)[:, None] / gamma.size
-        sums: np.ndarray = np.einsum("ij,ij->j", part, xh)
+        sums: np.ndarray = seen(part * xh).sum(axis=0) if seen else np.einsum("ij,ij->j", part, xh)
         weighted -= np.multiply(xh, c, out=xh)
         np.multiply(weighted, rstd[start:stop], out=dx[start:stop])
         return sums
@@ -463,6 +476,10 @@ OPERATOR = Operator(
     explored=explored,
     fits=fits,
     bound_us=bound_us,
+    on_cube=OnCube("combine", "cube", _resolve, _formula_seen, ("dgamma",)),
+    whole="dgamma sums over all rows, dx over whole rows",
+    beyond=Beyond(a3=True, strided=True),
+    finite_on=(INFERENCE,),
 )
 
 
@@ -486,6 +503,9 @@ def rms_norm_grad(
     dy and x are float16, bfloat16 or float32; gamma is of their type or float32. Arrays of numpy or torch (CPU), of any
     strides, or `sim.shape(...)` for time only. Outputs: dx (as x), dgamma (shape of gamma, float32). out: arrays
     by name of output that take the results. See `run_op`.
+
+    Beyond the operator's document: tensors that are not contiguous (a launch copies them first) and the Atlas A3 series;
+    newer documents have both. `notes` of the result say so. On 310P infinities and NaN are not supported: a warning.
     """
     return run_op(
         OPERATOR,

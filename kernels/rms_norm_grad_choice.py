@@ -77,9 +77,9 @@ def needs(c: Candidate, length: int, itemsize: int) -> int:
     return kept_row_bytes(length, c.cols, c.rows, itemsize, c.buffers)
 
 
-def written_bytes(c: Candidate, itemsize: int) -> int:
-    """UB bytes, at most, of what combine cube writes out to be added up: narrow tiles of as many chunks as alternate."""
-    return TOGETHER * c.rows * up(c.cols, BLOCK_BYTES // itemsize) * itemsize * c.buffers
+def written_bytes(c: Candidate) -> int:
+    """UB bytes, at most, of what combine cube writes out to be added up: FP32 tiles of as many chunks as alternate."""
+    return TOGETHER * c.rows * up(c.cols, BLOCK_BYTES // 4) * 4 * c.buffers
 
 
 def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Worksho
         return {**used, **vendor_tiling(length, share, itemsize, knobs, product.ub_bytes)}
     found = list(candidates(length, share, itemsize, knobs))
     on_cube = knobs["combine"] == "cube"
-    size = {c: needs(c, length, itemsize) + on_cube * written_bytes(c, itemsize) for c in found}
+    size = {c: needs(c, length, itemsize) + on_cube * written_bytes(c) for c in found}
     fitting = [c for c in found if size[c] <= workshop.ub_bytes]
     if not fitting:  # what was asked for does not fit: the placement says by how much
         fitting = [min(found, key=size.__getitem__)]

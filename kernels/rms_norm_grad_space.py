@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..simulator.frontend.types import float32
 from ..simulator.products import Product
+from .column_products import resolution
 from .column_products import tile_bytes as product_bytes
 from .combine import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from .layout import up
@@ -55,7 +57,7 @@ def fits(
     room = product.l1_bytes - L1_KEPT
     return {
         "the tiles of the products that combine cube sums with fit in L1": (points["combine"] != "cube")
-        | (product_bytes(deep, wide, 2) <= room),
+        | (product_bytes(deep, wide, _operand_bytes(product, mode)) <= room),
         "full_row has no chunks: one value of cols stands for all": ~whole
         | (points["cols"] == min(axes["cols"])),
         "the tiles of dy and x and one FP32 tile fit in UB": tile * (loaded + 4) <= ub,
@@ -89,7 +91,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
         loads=smallest,
         per_turn=2,
         loaded=elements * size * np.where(once, 2, 4),
-        stored=elements * (size + np.where(on_cube, 2, 0)),  # what the Cube adds up has 2 bytes or more
+        stored=elements * (size + np.where(on_cube, _operand_bytes(product, mode), 0)),
         repeats=_vector(m, size, once & ~on_cube, once, elements, np.where(once & ~whole, 0, tiles))
         + np.where(once, blocks, tiles) * _tree(m, np.where(once & ~whole, points["cols"], cols)),
         smallest=smallest,
@@ -146,6 +148,11 @@ def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, once:
         + np.where(two, summing, 0.0)
         + np.where(on_cube, m.launch_us(1), 0.0)
     )
+
+
+def _operand_bytes(product: Product, mode: str) -> int:
+    """Of an element of what combine cube writes out and the Cube adds up."""
+    return 2 if resolution(float32, product, mode).compute == "fp16" else 4
 
 
 def _lengths(tensors: Tensors) -> tuple[int, int]:

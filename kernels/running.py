@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..simulator.precision.metrics import ErrorReport, compare
 from ..simulator.products import Product
 from ..simulator.run import Launch, Run
 from .advice import Advice
+from .beyond import call_notes, value_warnings
 from .fitting import plan_that_fits
 from .given_outputs import direct, read_outputs, write_back
 from .launching import call_of
@@ -28,6 +29,7 @@ from .operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensor, Worksho
 from .problem import Problem, problem_of_case, problem_of_inputs
 from .registry import get_operator
 from .strided_copies import copy_step
+from .words import listed
 
 Progress = Callable[[int, int], None]
 MAX_ELEMENTS = 2**31 - 1  # offsets are 32-bit integers
@@ -164,6 +166,7 @@ def _run(
     warnings = op.check(problem.tensors, problem.options, machine.product)
     if machine.values:
         require_memory(op, problem.tensors)
+        warnings = (*warnings, *value_warnings(op, arrays_of(problem.tensors), machine))
     workshop = Workshop(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, workshop)
     shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
@@ -195,7 +198,7 @@ def _run(
         raise BufferOverflowError(text, e.space, e.need_bytes, e.have_bytes) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
     reports = _errors(op, problem, outputs) if errors and machine.values else {}
-    words = (*notes, *plan.notes, *_without_cube(op, plan, machine))
+    words = (*notes, *_beyond(op, problem, machine), *plan.notes, *_about_cube(op, problem, plan, machine))
     return OpResult(
         outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words
     )
@@ -212,13 +215,32 @@ def _check_tensors(op: Operator, problem: Problem, machine: Device) -> None:
             )
 
 
-def _without_cube(op: Operator, plan: Plan, machine: Device) -> list[str]:
-    idle = not (op.uses_cube or plan.uses_cube) and machine.cube_math_type != CUBE_MATH_TYPES[0]
-    return (
-        [f"cube_math_type {machine.cube_math_type} has no effect: {op.name} does not use the Cube"]
-        if idle
-        else []
-    )
+def arrays_of(tensors: Mapping[str, Tensor]) -> Arrays:
+    """Those of the tensors that have data."""
+    return {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
+
+
+def _beyond(op: Operator, problem: Problem, machine: Device) -> tuple[str, ...]:
+    strided = [n for n, x in arrays_of(problem.tensors).items() if x.size and not x.flags.c_contiguous]
+    return call_notes(op, {n: dtype_name(x) for n, x in problem.tensors.items()}, strided, machine.product)
+
+
+def _about_cube(op: Operator, problem: Problem, plan: Plan, machine: Device) -> list[str]:
+    """What the Cube multiplies, of an operator that can do without it; or that the cubeMathType has no effect."""
+    mode = machine.cube_math_type
+    if plan.uses_cube and op.on_cube:
+        found = op.on_cube.resolve(problem.tensors, machine.product, mode)
+        words = f"{op.on_cube.words}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
+        return [words, *([found.warning] if found.warning else [])]
+    idle = not (op.uses_cube or plan.uses_cube) and mode != CUBE_MATH_TYPES[0]
+    return [without_cube(op, (mode,))] if idle else []
+
+
+def without_cube(op: Operator, modes: Sequence[str]) -> str:
+    """That modes have no effect, and which tiling they are for."""
+    way = f" with this tiling ({op.on_cube.words} does)" if op.on_cube else ""
+    verb = "has" if len(modes) == 1 else "have"
+    return f"cube_math_type {listed(modes)} {verb} no effect: {op.name} does not use the Cube{way}"
 
 
 def _contiguous(
@@ -257,8 +279,7 @@ def _shifted(progress: Progress | None, before: int, total: int) -> Progress | N
 
 
 def _errors(op: Operator, problem: Problem, outputs: Arrays) -> dict[str, ErrorReport]:
-    arrays = {n: x for n, x in problem.tensors.items() if isinstance(x, np.ndarray)}
-    golden = op.formula(arrays, problem.options)
+    golden = op.formula(arrays_of(problem.tensors), problem.options)
     return {n: compare(x, golden[n], dtype_of(x).name, where=True) for n, x in outputs.items() if x.size}
 
 

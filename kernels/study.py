@@ -53,11 +53,12 @@ def precision_study(
     chosen = case if sizes is None else sizes
     if (inputs is not None) + (case is not None) + (sizes is not None) > 1:
         raise UsageError(f"{op.name}: case, sizes and inputs each say what to study; give one of them")
+    knobs = tiling or {}
     bench = Bench(
-        op, load_product(product or current_device().product), tiling or {}, time, idle_modes(op, modes)
+        op, load_product(product or current_device().product), knobs, time, idle_modes(op, modes, knobs)
     )
     bench.reference = read_reference(op, reference)
-    plan = rows_wanted(op, modes, dtypes)
+    plan = rows_wanted(op, modes, dtypes, knobs)
     if inputs is not None:
         return bench.study(given(op, inputs, options or {}, sample_edge(sample)), plan, None)
     problem = op.case(chosen)

@@ -22,7 +22,8 @@ from ..simulator.units.cube_rules import CubeRules
 from .fitting import plan_that_fits
 from .operator import Arrays, Operator, Workshop
 from .running import run_op
-from .study_data import Data, seen_by_cube
+from .study_data import Data, cube_rounding, decoded, seen_by_cube
+from .words import listed
 
 EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
 GOLDENS = (EXACT, ROUNDED)
@@ -123,7 +124,14 @@ class Bench:
         base = self._base(data)
         faster = tuple(_with_speedup(r, base) for r in rows)
         about = (self.op.name, self.product.name, case, faster, data.origin, data.sample, value)
-        return Study(*about, notes=(*self.notes, *data.remarks()), numerics=self.numerics)
+        notes = (*self.notes, *self._beside(), *data.remarks())
+        return Study(*about, notes=notes, numerics=self.numerics)
+
+    def _beside(self) -> list[str]:
+        """Which outputs the column of what is multiplied says nothing about."""
+        on = self.op.used_cube(self.tiling)
+        names = [n for n in self.op.outputs if n not in on.outputs] if on else []
+        return [f"{listed(names)} never passes the Cube: {self.op.computes} in every mode"] if names else []
 
     def _row(self, data: Data, golden: Arrays, mode: str, dtype: str, known: dict[Any, _Found]) -> Row:
         """One row; modes that resolve to the same computation share it."""
@@ -150,9 +158,11 @@ class Bench:
     def _resolution(self, data: Data, mode: str, dtype: str) -> tuple[str, Resolution | None]:
         """Why the library refuses, or what it computes in (None for operators without Cube)."""
         here = self.op.dtypes_on(self.product)
-        if self.op.resolve is None:
-            return "" if dtype in here else f"{dtype} is not supported on {self.product.name}", None
-        found = self.op.resolve(data.whole(self.op, dtype), self.product, mode)
+        if self.op.resolve is None and dtype not in here:
+            return f"{dtype} is not supported on {self.product.name}", None
+        found = self.op.resolution(data.whole(self.op, dtype), self.product, mode, self.tiling)
+        if found is None:
+            return "", None
         return ("", found) if found.ok else (found.reason, None)
 
     def _computed(
@@ -165,18 +175,29 @@ class Bench:
         outputs = run_op(self.op, inputs=stored, time=False, **given).outputs
         if not golden:
             golden |= self.op.formula(data.exact, self.op.read_options(data.options))
-        seen = seen_by_cube(stored, resolved, self._cube(resolved))
-        goldens = {
-            EXACT: golden,
-            ROUNDED: self.op.formula(seen, self.op.read_options(data.options)),
-        }
+        goldens, beside = self._goldens(data, golden, stored, resolved)
         found = _Found(
             self._time(data, mode, dtype, key), {}, {},
             {n: get_format(x.dtype).name for n, x in outputs.items()},
         )  # fmt: skip
         for n, x in outputs.items():
-            self._measure(found, n, x, {g: goldens[g][n] for g in GOLDENS}, resolved)
+            mine = None if n in beside else resolved
+            self._measure(found, n, x, {g: goldens[g][n] for g in GOLDENS}, mine)
         return found
+
+    def _goldens(
+        self, data: Data, golden: Arrays, stored: Arrays, resolved: Resolution | None
+    ) -> tuple[dict[str, Arrays], Arrays]:
+        """References by name, and those of outputs that never pass the Cube: made from the inputs as they are stored."""
+        options, on = self.op.read_options(data.options), self.op.used_cube(self.tiling)
+        if on and resolved:
+            rounded = on.formula(decoded(stored), options, cube_rounding(resolved, self._cube(resolved)))
+            return {EXACT: golden, ROUNDED: rounded}, {
+                n: x for n, x in rounded.items() if n not in on.outputs
+            }
+        rounded = self.op.formula(seen_by_cube(stored, resolved, self._cube(resolved)), options)
+        beside = self.op.beside_cube(decoded(stored), options) if self.op.beside_cube else {}
+        return {EXACT: golden, ROUNDED: {**rounded, **beside}}, beside
 
     def _cube(self, resolved: Resolution | None) -> CubeRules:
         """The Cube's rules; the kernel sets the rounding of HF32 operands unless the user did."""

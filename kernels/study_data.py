@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -106,7 +106,10 @@ def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[s
     """The block whose values are computed; empty for all."""
     if op.cut is None:
         if edge is not None:
-            raise UsageError(f"{op.name} has no sample: its values are computed whole; leave the sample out")
+            why = f" ({op.whole})" if op.whole else ""
+            raise UsageError(
+                f"{op.name} has no sample: its values are computed whole{why}; leave the sample out"
+            )
         return {}
     if any(len(x.shape) != 2 for x in tensors.values()):
         return {}  # the operator's own check says what is wrong
@@ -117,19 +120,26 @@ def seen_by_cube(stored: Arrays, resolved: Resolution | None, rules: CubeRules) 
     """Stored inputs as the Cube multiplies them: float32 on the grid of the compute format, subnormals as it reads them."""
     if resolved is None:
         return stored
+    seen = cube_rounding(resolved, rules)
+    return {n: seen(x) for n, x in decoded(stored).items()}
+
+
+def cube_rounding(resolved: Resolution, rules: CubeRules) -> Callable[[np.ndarray], np.ndarray]:
+    """Rounds float32 or float64 to what the Cube multiplies."""
     cube = rules.with_switches({"operand": resolved.operand, "accumulator": None})
     how = (cube.operand, cube.operand_round, cube.overflow, cube.operand_subnormals)
-    return {n: round_to(_decoded(x), *how) for n, x in stored.items()}
+    return lambda x: round_to(x, *how)
+
+
+def decoded(stored: Arrays) -> Arrays:
+    """Stored inputs as float32 or float64, each value as it is."""
+    return {n: x if x.dtype in FLOATS else decode(x) for n, x in stored.items()}
 
 
 def with_size(op: Operator, case: Case, name: str, value: int) -> Case:
     """A case with one size changed."""
     sizes: Sizes = {**case.sizes, name: value}
     return replace(case, name=f"{case.name} {name}={value}", sizes=sizes)
-
-
-def _decoded(x: np.ndarray) -> np.ndarray:
-    return x if x.dtype in FLOATS else decode(x)
 
 
 def _widest(op: Operator) -> str:

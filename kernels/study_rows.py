@@ -9,6 +9,7 @@ from ..simulator.device import CUBE_MATH_TYPES
 from ..simulator.errors import UsageError
 from ..simulator.execution.memory import as_array
 from .operator import Arrays, Operator
+from .running import without_cube
 from .study_bench import KEEP
 from .study_data import Data
 from .words import listed, near
@@ -23,10 +24,10 @@ def sample_edge(sample: int | None) -> int | None:
 
 
 def rows_wanted(
-    op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str]
+    op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str], tiling: Mapping[str, Any]
 ) -> list[tuple[str, str]]:
     """(mode, data type) pairs, float32 first: it is what the others are compared with."""
-    names = _names("cube_math_type", modes, CUBE_MATH_TYPES if op.resolve else (KEEP,))
+    names = _names("cube_math_type", modes, CUBE_MATH_TYPES if has_modes(op, tiling) else (KEEP,))
     wanted = _names("dtype", dtypes, op.dtypes, check=False)
     each = [op.mixtures() if d == MIXED else (op.mixture(d),) for d in wanted]
     types = [d for group in each for d in group]
@@ -57,12 +58,17 @@ def _mode(name: str) -> str:
     return name.upper()
 
 
-def idle_modes(op: Operator, modes: str | Iterable[str]) -> tuple[str, ...]:
-    """Words about modes that were asked for of an operator that has none."""
+def has_modes(op: Operator, tiling: Mapping[str, Any]) -> bool:
+    """Whether a cubeMathType means anything with these knobs."""
+    return op.resolve is not None or op.used_cube(tiling) is not None
+
+
+def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Mapping[str, Any]) -> tuple[str, ...]:
+    """Words about modes that were asked for where they mean nothing."""
     asked = [m for m in _names("cube_math_type", modes, CUBE_MATH_TYPES) if m != KEEP]
-    if op.resolve is not None or modes == "all" or not asked:
+    if has_modes(op, tiling) or modes == "all" or not asked:
         return ()
-    return (f"cube_math_type {listed(asked)} has no effect: {op.name} does not use the Cube",)
+    return (without_cube(op, asked),)
 
 
 def with_options(data: Data, options: Mapping[str, Any] | None) -> Data:

@@ -43,11 +43,12 @@ def precision_sweep(
     """
     op = get_operator(name)
     _check_sweep(op, parameter, inputs, case)
+    knobs = tiling or {}
     bench = Bench(
-        op, load_product(product or current_device().product), tiling or {}, time, idle_modes(op, modes)
+        op, load_product(product or current_device().product), knobs, time, idle_modes(op, modes, knobs)
     )
     plan, edge = (
-        rows_wanted(op, modes, dtypes),
+        rows_wanted(op, modes, dtypes, knobs),
         sample_edge(SWEEP_EDGE if sample is None and op.cut else sample),
     )
     if inputs is not None:

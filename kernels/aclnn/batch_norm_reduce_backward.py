@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...simulator.device import current_device
 from ..batch_norm_reduce_backward import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
-from ..refusing import check_dtype
+from ..refusing import check_same_dtype
 from .building import (
     LEFT_ALONE,
     Answer,
@@ -53,7 +53,7 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     gradBias: aclTensor | None,
 ) -> Answer:
     """Phase 1: (status, workspace size, executor). weight has no influence and may be None; outputs that no flag asks
-    for too.
+    for too. Outputs are of the type of input, as the operator's document says.
 
     An empty input gives status 0 and no kernels: the outputs keep what they held, as on the device.
     """
@@ -73,20 +73,18 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
         if not wanted:
             return Idle()
         bits = {"input_g": inputG, "weight_g": weightG, "bias_g": biasG}
-        options = OPERATOR.read_options({n: int(b) for n, b in bits.items()} | {"out_dtype": "float32"})
-        # The kernel writes every output in its own type.
+        options = OPERATOR.read_options({n: int(b) for n, b in bits.items()})
         return Call(API, OPERATOR, inputs, wanted, options, NAMES, {n: t.dtype for n, t in wanted.items()})
 
     return first_phase(API, NAMES, prepare)
 
 
 def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], weight: aclTensor | None) -> None:
-    """Types, formats, shapes: in the order of the page; of weight only the format."""
+    """Types, formats, shapes: in the order of the page."""
     product = current_device().product
-    shapes = {n: t.like for n, t in inputs.items()}
+    shapes = {n: t.like for n, t in inputs.items()} | ({} if weight is None else {"weight": weight.like})
     check_types(shapes, product)
-    for n, t in wanted.items():
-        check_dtype(NAME, n, t.like, OPERATOR.dtypes_on(product), product)
+    check_same_dtype(NAME, {"x": shapes["x"]} | {n: t.like for n, t in wanted.items()}, "x", wanted)
     check_same_format("gradOut", inputs["grad_out"], "input", inputs["x"])
     check_not_private({NAMES[n]: t for n, t in inputs.items()} | {"weight": weight})
     check_not_private({NAMES[n]: t for n, t in wanted.items()})

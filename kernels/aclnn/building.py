@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.execution.memory import Shape
 from ...simulator.frontend import types as ty
 from ..advice import Advice, numbers_of
+from ..beyond import call_notes, value_warnings
 from ..fitting import plan_that_fits
 from ..matmul_tiles import cast_step
-from ..operator import Operator, Tensor, Workshop, dtype_of
+from ..operator import Operator, Tensor, Workshop, dtype_name, dtype_of
 from ..running import MAX_ELEMENTS
 from ..strided_copies import copy_step, view_copy_step
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
@@ -96,6 +99,20 @@ class Call:
                     INNER_NULLPTR, f"{here} has {t.size} elements; the kernels reach at most {MAX_ELEMENTS}"
                 )
 
+    def beyond(self) -> tuple[str, ...]:
+        """Where the call takes more than the document has."""
+        tensors = {**self.inputs, **self.outputs}
+        strided = [n for n, t in tensors.items() if t.size and not t.contiguous()]
+        kinds = {n: dtype_name(t.like) for n, t in tensors.items()}
+        found = call_notes(self.operator, kinds, strided, current_device().product)
+        return tuple(translated(n, self.names) for n in found)
+
+    def value_notes(self) -> tuple[str, ...]:
+        """What becomes of NaN and infinities in the inputs: asked when the kernels run, when the values are there."""
+        arrays = {n: x for n, t in self.inputs.items() if isinstance(x := t.array(), np.ndarray)}
+        found = value_warnings(self.operator, arrays, current_device())
+        return tuple(translated(n, self.names) for n in found)
+
     def _check_memory(self) -> None:
         """Called when the kernels run: a tensor that they cannot reach is a failure on the device."""
         for n, t in (*self.inputs.items(), *self.outputs.items()):
@@ -166,10 +183,14 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
         call = prepare()
         if isinstance(call, Call):
             call.check_tensors()
-        build = _nothing if isinstance(call, Idle) else _with_knobs(call).build
-        executor = aclOpExecutor(api, build, machine, tuple(translated(n, names) for n in call.notes))
-        if isinstance(call, Call) and call.vendor_bytes is not None:
-            executor.vendor_workspace_size = call.vendor_bytes + SYSTEM_BYTES
+        notes = tuple(translated(n, names) for n in call.notes)
+        if isinstance(call, Idle):
+            executor = aclOpExecutor(api, _nothing, machine, notes)
+        else:
+            notes += call.beyond()
+            executor = aclOpExecutor(api, _with_knobs(call).build, machine, notes, call.value_notes)
+            if call.vendor_bytes is not None:
+                executor.vendor_workspace_size = call.vendor_bytes + SYSTEM_BYTES
     except Refused as e:
         return failed(api, e.status, str(e)), 0, None
     except RefusedError as e:

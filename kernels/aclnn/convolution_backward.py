@@ -1,7 +1,8 @@
 """aclnnConvolutionBackward (hicann/ops-nn, conv/convolution_backward/docs).
 
-Outputs may be of any type that the product has, and strided: casts and copies are kernels of their own. With
-ACL_OPT_DETERMINISTIC the sum of gradWeight has two phases in place of atomic additions.
+gradInput is of the higher type of input and gradOutput, gradWeight of weight and gradOutput, gradBias of gradOutput. Outputs
+may be strided: copies are kernels of their own. With ACL_OPT_DETERMINISTIC the sum of gradWeight has two phases in place of
+atomic additions.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
 ) -> Answer:
     """Phase 1: (status, workspace size, executor). An output may be None where outputMask is false.
 
-    cubeMathType: 0 KEEP_DTYPE, 1 ALLOW_FP32_DOWN_PRECISION, 2 USE_FP16, 3 USE_HF32. biasSizes is read only where input is
-    empty and gradBias is wanted.
+    cubeMathType: 0 KEEP_DTYPE, 1 ALLOW_FP32_DOWN_PRECISION, 2 USE_FP16, 3 USE_HF32. biasSizes is needed only where input is
+    empty and gradBias is wanted, and checked where it is given. outputPadding has an effect only with transposed.
     """
     tensors = dict(
         zip((*INPUTS, *RESULTS), (gradOutput, input, weight, gradInput, gradWeight, gradBias), strict=True)
@@ -105,7 +106,7 @@ def _check(call: Convolution, mode: int) -> tuple[str, ...]:
     product = current_device().product
     check_nulls(call)
     OPERATOR.dtypes_on(product)
-    return check_call(call, product, mode)
+    return check_call(call, product, mode, result_types=True)
 
 
 def _options(call: Convolution) -> dict[str, object]:

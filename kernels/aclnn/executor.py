@@ -79,13 +79,23 @@ Build = Callable[[Arena], tuple[list[Piece], dict[str, Any]]]
 class aclOpExecutor:
     """Kernels in order. tiling: every knob of the main kernels as used; notes: words for the user.
 
+    What concerns the values of inputs (NaN that a product does not keep) joins the notes when the kernels run, at
+    synchronisation. It is no failure: the status is 0, and aclGetRecentErrMsg has nothing of it.
+
     vendor_workspace_size: what the vendor's own kernel would ask for, where its formula is known; None elsewhere.
     """
 
-    def __init__(self, api: str, build: Build, machine: Device, notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        api: str,
+        build: Build,
+        machine: Device,
+        notes: tuple[str, ...] = (),
+        value_notes: Callable[[], tuple[str, ...]] = tuple,
+    ) -> None:
         self.api, self.notes, self.repeatable = api, notes, False
         self.gone = ""  # why phase 2 does not take it any more
-        self._build, self._machine = build, machine
+        self._build, self._machine, self._value_notes = build, machine, value_notes
         counting = Arena(machine.product, False)
         pieces, self.tiling = build(counting)
         self.kernels = tuple(DeviceKernel(*piece, launch_of(piece[2], machine)) for piece in pieces)
@@ -105,6 +115,7 @@ class aclOpExecutor:
         buffer = np.empty(0, np.uint8) if workspace is None else workspace.bytes
         with device(self._machine.product, **switches_of(self._machine)):
             pieces, _ = self._build(Arena(self._machine.product, True, workspace=buffer))
+            self.notes = tuple(dict.fromkeys((*self.notes, *self._value_notes())))
             for _, _, step in pieces:
                 compute(call_of(step))
         return self.time_us

@@ -22,6 +22,7 @@ from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.execution.memory import Shape
 from ...simulator.products import Product
+from ..beyond import Beyond
 from ..draw import Draw
 from ..flags import flag, flags
 from ..operator import DTYPE_NAMES, Arrays, Operator, Sizes, Tensors, dims, dtype_of
@@ -55,7 +56,7 @@ OPTIONS = (
     integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
     integer("groups", 1, None, None, "groups of channels"),  # type: ignore[arg-type]
     integers("output_mask", (1, 1, 1), None, "1 or 0 for grad_input, grad_weight, grad_bias"),
-    integers("bias_sizes", None, None, "shape of the bias; only an empty input needs it"),
+    integers("bias_sizes", None, None, "shape of the bias, its channels; only an empty input needs it"),
     choice("grad_input_dtype", "auto", TYPES, "type of grad_input; auto is that of input"),
     choice("grad_weight_dtype", "auto", TYPES, "type of grad_weight; auto is that of weight"),
     choice("grad_bias_dtype", "auto", TYPES, "type of grad_bias; auto is that of grad_output"),
@@ -106,6 +107,12 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     if call.wants[2]:
         found["grad_bias"] = _bias(inputs["grad_output"])
     return found
+
+
+def bias_gradient(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """grad_bias in float64, if the mask asks for it: the sum on the Vector cores knows no cubeMathType."""
+    wanted = options["output_mask"][2] and not is_empty(call_of(inputs, options))
+    return {"grad_bias": _bias(inputs["grad_output"])} if wanted else {}
 
 
 def _products(g: Geometry, inputs: Arrays, wants: tuple[bool, bool, bool]) -> Arrays:
@@ -163,11 +170,14 @@ OPERATOR = Operator(
     uses_cube=True,
     host_bytes=host_bytes,
     resolve=resolution,
+    beside_cube=bias_gradient,
     order_knobs=("weight_parts", "accumulate"),
     scaled="grad_output",
     explored=explored,
     fits=fits,
     bound_us=bound_us,
+    whole="grad_weight and grad_bias sum over all samples and positions",
+    beyond=Beyond(a3=True),
 )
 
 
@@ -189,6 +199,7 @@ def convolution_backward(
     grad_input_dtype: str = "auto",
     grad_weight_dtype: str = "auto",
     grad_bias_dtype: str = "auto",
+    out: Mapping[str, Any] | None = None,
     tiling: Mapping[str, Any] | None = None,
     values: bool = True,
     time: bool = True,
@@ -199,8 +210,14 @@ def convolution_backward(
     grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k), with 1,
     2 or 3 spatial axes; each float16, bfloat16 or float32, arrays of numpy or torch (CPU) of any strides, or
     `sim.shape(...)` for time only. Arguments as torch.ops.aten.convolution_backward has them; one number stands for all
-    axes; padding of 4 numbers in 2D is top, bottom, left, right. Types of results are those of input, weight and
-    grad_output unless given. Raises `RefusedError` with the status of the host's checks. See `run_op`.
+    axes; padding of 4 numbers in 2D is top, bottom, left, right. output_padding has an effect only with transposed;
+    bias_sizes may be left out. Types of results are those of input, weight and grad_output unless given, and may be any of
+    the three: aclnnConvolutionBackward takes only the higher type of input (weight) and grad_output, and that of
+    grad_output. out: arrays by name of output (grad_input, grad_weight, grad_bias) that take the results, of any strides and
+    float type; like `grad_input_dtype` this goes beyond the document.
+    Raises `RefusedError` with the status of the host's checks. See `run_op`.
+
+    Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so.
     """
     spatial = max(1, len(getattr(input, "shape", (0, 0, 0))) - 2)
     options = {
@@ -225,6 +242,7 @@ def convolution_backward(
         product=product,
         cube_math_type=cube_math_type,
         options=options,
+        out=out,
         tiling=tiling,
         values=values,
         time=time,

@@ -14,9 +14,6 @@ from ...simulator.errors import RefusedError
 from ...simulator.precision.cube_math import (
     Resolution,
     cube_inputs_of,
-    format_names,
-    mode_value,
-    promoted,
     resolve_convolution,
 )
 from ...simulator.products import Product
@@ -29,6 +26,12 @@ FORMATS = {3: ("NCL", "ND"), 4: ("NCHW",), 5: ("NCDHW",)}
 NAMES = {3: "3 (N, C, L)", 4: "4 (N, C, H, W)", 5: "5 (N, C, D, H, W)"}
 MAX_DIM = 2**31 - 2
 SPATIAL = {1: "L", 2: "HW", 3: "DHW"}
+# Result -> the inputs whose higher type it has.
+RESULT_SOURCES = {
+    "grad_input": ("input", "grad_output"),
+    "grad_weight": ("weight", "grad_output"),
+    "grad_bias": ("grad_output",),
+}
 
 
 def refuse(status: int, reason: str) -> NoReturn:
@@ -37,27 +40,34 @@ def refuse(status: int, reason: str) -> NoReturn:
     raise RefusedError(words, status, reason)
 
 
-def check_call(call: Call, product: Product, mode: str | int) -> tuple[str, ...]:
-    """Raise `RefusedError` for the first check that fails; gives the warnings of the call."""
+def check_call(call: Call, product: Product, mode: str | int, result_types: bool = False) -> tuple[str, ...]:
+    """Raise `RefusedError` for the first check that fails; gives the warnings of the call.
+
+    result_types: whether results must have the types of the document, as in the C face.
+    """
     check_nulls(call)
     _dtypes(call, product)
+    if result_types:
+        _result_types(call)
     wide = "fp32" in cube_inputs_of(product)
     _formats(call, wide)
     _values(call)
     found = _mode(call, product, mode)
     if wide and (_view(call.input).empty or _view(call.weight).empty):
         _empty(call)
+        _bias_sizes(call)
     else:
         _ranks_and_shapes(call)
         _lengths(call)
         _channels(call)
+        _bias_sizes(call)
         if _view(call.input).empty:
             refuse(
                 INVALID,
                 f"input has shape {_view(call.input).shape} and no elements, which {product.name} does not take",
             )
         _sizes(call)
-    _volumes(call, product, mode, wide)
+    _volumes(call, product, wide)
     if not is_empty(call):
         _ranges(call, wide)
     return () if found.warning is None else (f"cubeMathType: {found.warning}",)
@@ -101,6 +111,26 @@ def _dtypes(call: Call, product: Product) -> None:
             refuse(INVALID, f"{n} is {view.dtype}, on {product.name} it must be of {listed(allowed, 'or')}")
 
 
+def _result_types(call: Call) -> None:
+    """Of the higher type of the two tensors that make a result; FLOAT16 with BFLOAT16 gives FLOAT."""
+    for n, wanted in zip(RESULTS, call.wants, strict=True):
+        sources = RESULT_SOURCES[n]
+        kinds = [_view(getattr(call, s)).dtype for s in sources]
+        want = higher(kinds)
+        if wanted and (got := _view(getattr(call, n)).dtype) != want:
+            rule = f"that of {sources[0]}" if len(sources) == 1 else f"the higher of {listed(sources)}"
+            refuse(
+                INVALID,
+                f"{n} is {got}, its type must be {rule}, here {want} ({listed(kinds)} are the inputs')",
+            )
+
+
+def higher(kinds: Iterable[str]) -> str:
+    """The type that element types are promoted to: "float32" of "float16" and "bfloat16"."""
+    different = set(kinds)
+    return different.pop() if len(different) == 1 else "float32"
+
+
 def _formats(call: Call, wide: bool) -> None:
     for n in (*INPUTS, "grad_input", "grad_weight"):
         view: TensorView | None = getattr(call, n)
@@ -123,13 +153,8 @@ def _values(call: Call) -> None:
     _at_least("stride", call.stride or (), 1)
     _at_least("padding", call.padding or (), 0)
     _at_least("dilation", call.dilation or (), 1)
-    extra, stride = call.output_padding or (), call.stride or ()
-    if call.transposed:
-        _at_least("output_padding", extra, 0)
-        if call.spatial == 3 and any(e >= s for e, s in zip(extra, stride, strict=False)):
-            refuse(INVALID, f"output_padding is {extra}, it must be below stride {stride} on every axis")
-    elif any(extra):
-        refuse(INVALID, f"output_padding is {extra}, without transposed it must be 0 on every axis")
+    if call.transposed:  # otherwise it has no effect
+        _at_least("output_padding", call.output_padding or (), 0)
     if call.groups < 1:
         refuse(INVALID, f"groups is {call.groups}, it must be at least 1")
 
@@ -290,8 +315,13 @@ def _empty(call: Call) -> None:
         _empty_reach(call, x, w)
     if call.wants[2] and call.bias_sizes is None:
         refuse(INVALID, "bias_sizes is null, an empty input with output_mask[2] needs it")
+
+
+def _bias_sizes(call: Call) -> None:
+    """The shape of the bias, where it is given."""
+    w = _view(call.weight).shape
     channels = (w[1] * call.groups if call.transposed else w[0],)
-    if call.wants[2] and call.bias_sizes != channels:
+    if call.bias_sizes not in (None, channels):
         rule = "weight's second axis times groups" if call.transposed else "weight's first axis"
         refuse(INVALID, f"bias_sizes is {call.bias_sizes}, it must be {channels}, {rule}")
 
@@ -307,22 +337,14 @@ def _empty_reach(call: Call, x: Ints, w: Ints) -> None:
             )
 
 
-# -- 15, 16: 3D; documented ranges -------------------------------------------------------------------------------------
+# -- 15: 3D; documented ranges -----------------------------------------------------------------------------------------
 
 
-def _volumes(call: Call, product: Product, mode: str | int, wide: bool) -> None:
+def _volumes(call: Call, product: Product, wide: bool) -> None:
     if call.spatial != 3:
         return
     if not wide:
         refuse(INVALID, f"input has 3 spatial axes, {product.name} takes 1 or 2")
-    kinds = format_names(_view(getattr(call, n)).dtype for n in INPUTS)
-    fp32 = call.wants[1] and _view(call.grad_weight).dtype == "float32"
-    if call.groups > 1 and fp32 and (mode_value(mode) == 2 or promoted(kinds) != "fp32"):
-        refuse(
-            INVALID,
-            f"grad_weight in float32 with groups {call.groups} in 3D takes float32 inputs and no cubeMathType 2, got "
-            f"{listed(kinds)} and cubeMathType {mode}",
-        )
 
 
 def _ranges(call: Call, wide: bool) -> None:

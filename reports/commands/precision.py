@@ -88,7 +88,8 @@ class Request:
     "--sample",
     type=click.IntRange(min=1),
     metavar="ROWS",
-    help="Values of a block of so many rows and columns only; without, all or what takes about a second a row.",
+    help="Values of a block of so many rows and columns only (matmul; others say why they have none); without, all "
+    "or what takes about a second a row.",
 )
 @click.option("--sweep", metavar="S", help="k (length of the sums), scale (of one input) or distribution.")
 @click.option("--option", cls=AssignmentOption, help="Arguments of the op itself.")

@@ -10,6 +10,7 @@ import ascendtile.simulator as sim
 from ascendtile.kernels import (
     batch_norm_reduce_backward,
     bce_with_logits_backward,
+    convolution_backward,
     get_operator,
     group_norm_backward,
     operators,
@@ -17,13 +18,20 @@ from ascendtile.kernels import (
     run_op,
 )
 
-VECTOR_OPERATORS = (
+FIVE = (
     "rms_norm_grad",
     "bce_with_logits_backward",
     "batch_norm_reduce_backward",
     "group_norm_backward",
+    "convolution_backward",
 )
-PYTHON_FACES = (rms_norm_grad, bce_with_logits_backward, batch_norm_reduce_backward, group_norm_backward)
+PYTHON_FACES = (
+    rms_norm_grad,
+    bce_with_logits_backward,
+    batch_norm_reduce_backward,
+    group_norm_backward,
+    convolution_backward,
+)
 
 
 def strided_like(x, dtype=None):
@@ -32,23 +40,27 @@ def strided_like(x, dtype=None):
     return wide[tuple(slice(None, None, 2) for _ in x.shape)]
 
 
-@pytest.mark.parametrize("name", VECTOR_OPERATORS)
+def options_of(name):
+    return get_operator(name).cases["tiny"].options
+
+
+@pytest.mark.parametrize("name", FIVE)
 def test_contiguous_outputs_are_written_in_place(name):
     inputs = get_operator(name).inputs("tiny", "float16")
-    expected = run_op(name, inputs=inputs)
+    expected = run_op(name, inputs=inputs, options=options_of(name))
     out = {n: np.full_like(x, 7) for n, x in expected.outputs.items()}
-    result = run_op(name, inputs=inputs, out=out)
+    result = run_op(name, inputs=inputs, options=options_of(name), out=out)
     assert all(result.outputs[n] is out[n] for n in out)
     assert all(out[n].tobytes() == x.tobytes() for n, x in expected.outputs.items())
     assert [x.kernel for x in result.launches] == [x.kernel for x in expected.launches]
 
 
-@pytest.mark.parametrize("name", VECTOR_OPERATORS)
+@pytest.mark.parametrize("name", FIVE)
 def test_strided_outputs_take_a_copy(name):
     inputs = get_operator(name).inputs("tiny", "bfloat16")
-    expected = run_op(name, inputs=inputs)
+    expected = run_op(name, inputs=inputs, options=options_of(name))
     out = {n: strided_like(x) for n, x in expected.outputs.items()}
-    result = run_op(name, inputs=inputs, out=out)
+    result = run_op(name, inputs=inputs, options=options_of(name), out=out)
     for n, x in expected.outputs.items():
         np.testing.assert_array_equal(out[n], x)
         assert f"out {n} is strided: a launch of its own copies into it" in result.notes
@@ -56,13 +68,13 @@ def test_strided_outputs_take_a_copy(name):
     assert result.time_us > expected.time_us
 
 
-@pytest.mark.parametrize("name", VECTOR_OPERATORS)
+@pytest.mark.parametrize("name", FIVE)
 @pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16, np.float32])
 def test_outputs_of_another_type_take_a_cast(name, kind):
     inputs = get_operator(name).inputs("tiny", "float16")
-    expected = run_op(name, inputs=inputs, time=False).outputs
+    expected = run_op(name, inputs=inputs, options=options_of(name), time=False).outputs
     out = {n: strided_like(x, kind) for n, x in expected.items()}
-    run_op(name, inputs=inputs, out=out, time=False)
+    run_op(name, inputs=inputs, options=options_of(name), out=out, time=False)
     for n, x in expected.items():
         np.testing.assert_array_equal(out[n], x.astype(kind))
 
@@ -80,10 +92,10 @@ def test_torch_outputs_are_written():
 def test_every_python_face_takes_them(face):
     op = operators()[face.__name__]
     inputs = op.inputs("tiny", "float16")
-    expected = face(**inputs, time=False).outputs
+    expected = face(**inputs, **options_of(op.name), time=False).outputs
     name = op.outputs[0]
     out = strided_like(expected[name])
-    face(**inputs, time=False, out={name: out})
+    face(**inputs, **options_of(op.name), time=False, out={name: out})
     np.testing.assert_array_equal(out, expected[name])
 
 

@@ -103,6 +103,20 @@ def test_two_goldens_tell_the_loss_of_the_mode_from_that_of_the_kernel():
     )
 
 
+def test_what_never_passes_the_cube_is_judged_by_the_inputs_as_they_are_stored():
+    """The sum of the bias knows no cubeMathType: it is as exact in USE_FP16 as in KEEP_DTYPE, and keeps the same rules."""
+    rows = rows_of(precision_study("convolution_backward", "tiny", time=False))
+    for (dtype, mode), row in rows.items():
+        if row.status:
+            continue
+        kept = rows[dtype, "KEEP_DTYPE"]
+        assert row.bits("grad_bias", ROUNDED) == kept.bits("grad_bias", ROUNDED)
+        assert row.verdicts["grad_bias"] == kept.verdicts["grad_bias"]
+        assert row.errors["grad_bias"][ROUNDED].compute != "hf32"
+        assert dtype != "float32" or row.bits("grad_bias", ROUNDED) > 23
+        assert row.bits("grad_weight", ROUNDED) >= (24 if dtype == "float32" else 9), mode
+
+
 @pytest.mark.parametrize("op", ["rms_norm_grad", "bce_with_logits_backward"])
 def test_vector_operators_have_a_row_for_each_type(op):
     study = precision_study(op, "tiny")
@@ -113,7 +127,71 @@ def test_vector_operators_have_a_row_for_each_type(op):
     refused = precision_study(op, "tiny", product="ascend310p", modes="USE_HF32").rows
     assert [r.dtype for r in refused if r.status == 161002] == ["bfloat16"]
     idle = precision_study(op, "tiny", modes="USE_HF32", time=False).notes
-    assert idle == (f"cube_math_type USE_HF32 has no effect: {op} does not use the Cube",)
+    assert idle[0].startswith(f"cube_math_type USE_HF32 has no effect: {op} does not use the Cube")
+
+
+ON_CUBE = {
+    "rms_norm_grad": {"combine": "cube"},
+    "group_norm_backward": {"strategy": "cube"},
+    "batch_norm_reduce_backward": {"strategy": "cube"},
+}
+
+
+@pytest.mark.parametrize("op", ON_CUBE)
+def test_strategies_of_the_cube_have_a_row_for_each_mode(op):
+    """What is multiplied: the inputs as a matmul would take them; of RmsNormGrad FP32 products, whatever the inputs are."""
+    study = precision_study(op, "tiny", tiling=ON_CUBE[op])
+    rows, product = rows_of(study), load_product("ascend910b3")
+    assert set(rows) == {(d, m) for d in DTYPES for m in CUBE_MATH_TYPES}
+    short = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+    for (dtype, mode), row in rows.items():
+        kind = "fp32" if op == "rms_norm_grad" else short[dtype]
+        assert row.compute_dtype == resolve_matmul(product, (kind, kind), mode).operand
+        assert row.time_us
+        for n in row.errors:
+            unit = {"float32": 22, "float16": 9, "bfloat16": 7}[get_dtype(row.output_dtypes[n])]
+            assert row.bits(n, ROUNDED) >= unit, (n, mode, dtype)
+    beside = ["dx never passes the Cube: fp32 in every mode"] if op == "rms_norm_grad" else []
+    assert list(study.notes) == beside
+    plain, coarse = (rows["float32", m] for m in ("KEEP_DTYPE", "USE_FP16"))
+    summed = "dgamma" if op == "rms_norm_grad" else get_operator(op).outputs[-1]
+    assert coarse.bits(summed, EXACT) < plain.bits(summed, EXACT) - 8
+
+
+def get_dtype(name):
+    return {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}[name]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_dgamma_of_the_cube_is_as_exact_as_its_type(dtype):
+    """FLOAT32 by the document: of narrow inputs the products stay FP32, unless a mode says otherwise."""
+    ask = {"dtypes": dtype, "modes": "KEEP_DTYPE,USE_FP16", "time": False}
+    keep, coarse = precision_study("rms_norm_grad", "tiny", tiling=ON_CUBE["rms_norm_grad"], **ask).rows
+    stored = run_op("rms_norm_grad", "tiny", dtype, time=False).errors["dgamma"]
+    on_cube = run_op("rms_norm_grad", "tiny", dtype, tiling={"combine": "cube"}, time=False).errors["dgamma"]
+    assert keep.compute_dtype == "fp32"
+    assert coarse.compute_dtype == "fp16"
+    assert on_cube.effective_bits > stored.effective_bits - 1 > 21
+
+
+@pytest.mark.parametrize("op", [*ON_CUBE, "bce_with_logits_backward"])
+def test_modes_without_effect_are_a_note(op):
+    """In a run and in a study; where a tiling of the operator uses the Cube the note names it."""
+    way = " with this tiling ({}={} does)".format(*next(iter(ON_CUBE[op].items()))) if op in ON_CUBE else ""
+    ask = {"dtypes": "float32", "modes": "USE_HF32,USE_FP16", "time": False}
+    words = f"have no effect: {op} does not use the Cube{way}"
+    assert precision_study(op, "tiny", **ask).notes == (f"cube_math_type USE_HF32 and USE_FP16 {words}",)
+    found = run_op(op, "tiny", "float32", cube_math_type="USE_HF32", values=False)
+    assert found.notes == (f"cube_math_type USE_HF32 {words.replace('have', 'has', 1)}",)
+
+
+@pytest.mark.parametrize("op", [*ON_CUBE, "bce_with_logits_backward", "convolution_backward"])
+def test_a_sample_of_what_has_no_blocks_is_refused_with_the_reason(op):
+    why = get_operator(op).whole
+    with pytest.raises(sim.UsageError) as error:
+        precision_study(op, "tiny", sample=4)
+    assert why
+    assert f"{op} has no sample: its values are computed whole ({why})" in str(error.value)
 
 
 def test_the_same_numbers_in_every_row_and_run():

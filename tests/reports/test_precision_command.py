@@ -42,6 +42,20 @@ def test_json_of_refused_modes(ascendtile):
     assert all(row["reason"] and row["time_us"] is None for row in rows if row["status"])
 
 
+def test_a_strategy_of_the_cube_shows_every_mode_that_is_asked_for(ascendtile):
+    modes = ["KEEP_DTYPE", "USE_HF32", "USE_FP16"]
+    case = ("precision", "rms_norm_grad", "--case", "tiny", "--no-time", "--modes", ",".join(modes), "--json")
+    data = read(ascendtile(*case, "--tiling", "combine=cube"))
+    found = [
+        (row["cube_math_type"], row["compute_dtype"]) for row in data["rows"] if row["dtype"] == "float16"
+    ]
+    assert found == list(zip(modes, ("fp32", "hf32", "fp16"), strict=True))
+    assert data["notes"] == ["dx never passes the Cube: fp32 in every mode"]
+    data = read(ascendtile(*case))
+    assert {row["cube_math_type"] for row in data["rows"]} == {"KEEP_DTYPE"}
+    assert data["notes"][0].startswith("cube_math_type USE_HF32 and USE_FP16 have no effect")
+
+
 def test_json_of_a_sweep(ascendtile):
     data = read(ascendtile(*TINY, "--sweep", "scale", "--modes", "KEEP_DTYPE", "--json"))
     assert data["sweep"]["parameter"] == "scale"

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ascendtile.kernels import aclnn
+from ascendtile.kernels import aclnn, bce_with_logits_backward
 
 from ..calls import STORAGE, blank, run, tensor
 from .rows import (
@@ -282,7 +282,23 @@ def test_optional_weights(stream, w, p, reduction):
         out = blank((4, 6), F32)
         run(*PHASES, stream, *(None if v is None else tensor(v) for v in given), REDUCTIONS[reduction], out)
         found.append(out.array().copy())
-    np.testing.assert_allclose(*found, rtol=1e-6, atol=1e-7)
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("tiling", [{}, {"stable": 1}, {"strategy": "vendor"}], ids=str)
+@pytest.mark.parametrize("absent", ["weight", "pos_weight"])
+@pytest.mark.parametrize("product", [TRAINING, INFERENCE, "ascend910b3"])
+def test_an_absent_weight_is_a_tensor_of_ones_to_the_bit(product, absent, tiling):
+    """A scalar, a row and a full tensor of ones; with the other weight given and absent."""
+    go, x, t, w, p = numbers(((1,), (40, 60), (40, 60), (60,), (60,)))
+    other = {"weight": w} if absent == "pos_weight" else {"pos_weight": p}
+    for others in ({}, other):
+        common = {"reduction": "mean", "product": product, "tiling": tiling, "time": False, "errors": False}
+        null = bce_with_logits_backward(go, x, t, **others, **common).outputs["out"]
+        for shape in ((), (60,), (40, 60)):
+            ones = {absent: np.ones(shape, np.float32)}
+            found = bce_with_logits_backward(go, x, t, **others, **ones, **common).outputs["out"]
+            np.testing.assert_array_equal(found, null)
 
 
 @layouts

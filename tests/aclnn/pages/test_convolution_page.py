@@ -104,6 +104,12 @@ ROWS = (
     *(Row("3", {n: None}, 161001, f"{n} is null, but outputMask (True, True, True) asks for it") for n in RESULTS),
     *(Row("4a", {n: of(*good()[n].shape, dtype=F64)}, 161002, f"{n} is fp64, {ON}") for n in INPUTS),
     *(Row("4b", {n: of(*good()[n].shape, dtype=I32)}, 161002, f"{n} is int32, {ON}") for n in RESULTS),
+    Row("4c", {"gradInput": of(2, 8, 5, 5, dtype=F32)}, 161002,
+        "gradInput is float32, its type must be the higher of input and gradOutput, here float16"),
+    Row("4c", {"gradWeight": of(4, 8, 3, 3, dtype=BF16)}, 161002,
+        "gradWeight is bfloat16, its type must be the higher of weight and gradOutput, here float16"),
+    Row("4c", {"gradBias": of(4, dtype=F32)}, 161002,
+        "gradBias is float32, its type must be that of gradOutput, here float16"),
     Row("5", {"gradOutput": of(2, 4, 5, 5, fmt="NHWC")}, 161002, "gradOutput has format NHWC, at rank 4 it must be NCHW"),
     Row("5", {"input": of(2, 8, fmt="ND")}, 161002, "input has rank 2, it must be 3 (N, C, L), 4 (N, C, H, W) or 5"),
     Row("5", {"weight": of(4, 8, 3, 3, fmt="ND")}, 161002, "weight has format ND, at rank 4 it must be NCHW"),
@@ -113,7 +119,6 @@ ROWS = (
     Row("6a", {"stride": ints(0, 1)}, 161002, "stride is (0, 1), every value of it must be at least 1, 0 is not"),
     Row("6b", {"padding": ints(1, -1)}, 161002, "padding is (1, -1), every value of it must be at least 0, -1 is not"),
     Row("6c", {"dilation": ints(1, 0)}, 161002, "dilation is (1, 0), every value of it must be at least 1, 0 is not"),
-    Row("6d", {"outputPadding": ints(1, 0)}, 161002, "outputPadding is (1, 0), without transposed it must be 0"),
     Row("6e", {"groups": 0}, 161002, "groups is 0, it must be at least 1"),
     Row("7", {"cubeMathType": 4}, 161002, "cubeMathType 4 with gradOutput float16"),
     Row("7", {"cubeMathType": -1}, 161002, "cubeMathType -1 is outside 0 to 3; take cubeMathType 0, 1, 2 or 3"),
@@ -131,6 +136,9 @@ ROWS = (
     Row("12", {"weight": of(4, 3, 3, 3), "gradWeight": of(4, 3, 3, 3)}, 161002,
         "input has 8 channels, weight has 3 on its second axis, which does not divide them"),
     Row("12", {"groups": 2}, 161002, "weight has 8 on its second axis: groups must be 1, it is 2"),
+    Row("12b", {"biasSizes": ints(5)}, 161002, "biasSizes is (5,), it must be (4,), weight's first axis"),
+    Row("12b", {"biasSizes": ints(4, 1)}, 161002, "biasSizes is (4, 1), it must be (4,), weight's first axis"),
+    Row("12b", {"biasSizes": ints()}, 161002, "biasSizes is (), it must be (4,), weight's first axis"),
     Row("13", {"gradOutput": of(2, 4, 5, 4)}, 161002, "the forward convolution gives (5, 5); the vendor's library finds it"),
     Row("13", {"input": of(3, 8, 5, 5), "gradInput": of(3, 8, 5, 5)}, 161002, "gradOutput has batch 2, input has 3; they"),
 )  # fmt: skip
@@ -148,8 +156,10 @@ def test_order_of_checks():
 ROWS_OF_OTHER_CALLS = (
     (good, Row("1-3", {"outputMask": flags(False, False, False), **dict.fromkeys(RESULTS)}, 0, "")),
     (turned, Row("6d", {"outputPadding": ints(0, -1)}, 161002, "outputPadding is (0, -1), every value of it must be")),
-    (lambda: {**volume(), "transposed": True}, Row("6d", {"outputPadding": ints(0, 1, 0)}, 161002,
-     "outputPadding is (0, 1, 0), it must be below stride (1, 1, 1) on every axis")),
+    (turned, Row("12b", {"biasSizes": ints(4)}, 161002,
+     "biasSizes is (4,), it must be (8,), weight's second axis times groups")),
+    (lambda: conv((1, 6, 7, 7), (1, 4, 4, 4), (4, 3, 1, 1), stride=2, transposed=True, groups=2),
+     Row("12b", {"biasSizes": ints(3)}, 161002, "biasSizes is (3,), it must be (6,), weight's second axis times groups")),
     (turned, Row("12", {"input": of(2, 3, 5, 5), "gradInput": of(2, 3, 5, 5)}, 161002,
      "input's channels are 3, weight's first axis is 4; they must be equal")),
     (turned, Row("12", {"groups": 2}, 161002, "gradOutput has 8 channels, weight has 8 on its second axis: groups")),
@@ -163,10 +173,6 @@ ROWS_OF_OTHER_CALLS = (
      "gradOutput has spatial sizes (5, 5, 4), the forward convolution gives (5, 5, 5)")),
     (lambda: conv((1, 4, 6, 5, 5), (1, 4, 3, 5, 5), (4, 4, 3, 3, 3), stride=(2, 1, 1), padding=1, transposed=True),
      Row("13", {}, 161002, "gradOutput has spatial sizes (6, 5, 5), the forward convolution gives (5, 5, 5)")),
-    (lambda: conv((1, 8, 5, 5, 5), (1, 8, 5, 5, 5), (8, 4, 3, 3, 3), padding=1, groups=2),
-     Row("16", {"gradWeight": of(8, 4, 3, 3, 3, dtype=F32)}, 161002, "gradWeight in float32 with groups 2 in 3D takes")),
-    (lambda: conv((1, 8, 5, 5, 5), (1, 8, 5, 5, 5), (8, 4, 3, 3, 3), F32, padding=1, groups=2),
-     Row("16", {"cubeMathType": 2}, 161002, "no cubeMathType 2, got fp32, fp32 and fp32 and cubeMathType 2")),
     (lambda: conv((1, 2, 4, 4), (1, 2, 5, 5), (2, 2, 3, 3)), Row("13", {}, 161002,
      "spatial sizes (4, 4), the forward convolution gives (3, 3); the vendor's library finds it in an")),
     (volume, Row("13", {"input": of(2, 4, 5, 5, 5), "gradInput": of(2, 4, 5, 5, 5)}, 161002, "gradOutput has batch 1")),
@@ -187,16 +193,38 @@ def test_row_of_checks_of_volumes_and_transposed(call, row):
         assert status_on("ascend910b3", PHASE_ONE, {**call(), **row.change}) == (0, "")
 
 
-def test_grouped_volumes_in_other_types_pass_row_16():
-    grouped = conv((1, 8, 5, 5, 5), (1, 8, 5, 5, 5), (8, 4, 3, 3, 3), F32, padding=1, groups=2)
-    mixed = {"input": of(1, 8, 5, 5, 5, dtype=BF16), "gradOutput": of(1, 8, 5, 5, 5)}
-    for change in (
-        {"cubeMathType": 1},
-        {"cubeMathType": 3},
-        mixed,
-        {"gradWeight": of(8, 4, 3, 3, 3), "cubeMathType": 2},
-    ):
-        assert status_on("ascend910b3", PHASE_ONE, {**grouped, **change}) == (0, "")
+@pytest.mark.parametrize("mode", range(4))
+def test_grouped_volumes_in_float32_take_every_cube_math_type(mode):
+    """Also USE_FP16, of which the document knows no exception: FLOAT is converted to FLOAT16."""
+    values = integers((1, 4, 3, 3, 3), (1, 4, 3, 3, 3), (4, 2, 3, 3, 3), dtype=np.float32)
+    call = call_with(tensor, values, mode=mode, padding=1, groups=2)
+    run(*PHASES, None, *call.values())
+    for n, expected in by_torch(values, padding=1, groups=2).items():
+        np.testing.assert_array_equal(call[n].array(), expected)
+
+
+@pytest.mark.parametrize("extra", [(1, 0), (7, 9), (-1, 0)], ids=str)
+def test_output_padding_has_no_effect_unless_transposed(extra):
+    values = integers((1, 4, 3, 3), (1, 3, 5, 5), (4, 3, 3, 3))
+    call = call_with(tensor, values)
+    run(*PHASES, None, *{**call, "outputPadding": ints(*extra)}.values())
+    for n, expected in by_torch(values).items():
+        np.testing.assert_array_equal(call[n].array(), expected)
+
+
+@pytest.mark.parametrize(
+    ("stride", "dilation", "extra"), [(1, 2, 1), (2, 1, 1), (2, 3, 2), (1, 1, 3)], ids=str
+)
+def test_output_padding_of_transposed_is_0_or_more(stride, dilation, extra):
+    """Also beyond stride and dilation, where torch refuses: positions that no tap reaches add nothing but to the bias."""
+    size = 2 * stride + 2 * dilation + extra + 1
+    dy, x, w = integers((1, 3, size), (1, 2, 3), (2, 3, 3), dtype=np.float32)
+    call = call_with(tensor, (dy, x, w), stride=stride, dilation=dilation, transposed=True, extra=extra)
+    run(*PHASES, None, *call.values())
+    reached = by_torch((dy[..., : size - extra], x, w), stride=stride, dilation=dilation, transposed=True)
+    for n in ("gradInput", "gradWeight"):
+        np.testing.assert_array_equal(call[n].array(), reached[n])
+    np.testing.assert_array_equal(call["gradBias"].array(), dy.sum((0, 2)))
 
 
 def test_an_inner_step_that_fails(timed):
@@ -254,7 +282,6 @@ def test_cube_math_type(product, dtype, mode):
     given |= {
         "cubeMathType": mode,
         "outputMask": flags(True, False, False),
-        "gradInput": of(1, 1, 1, 2, dtype=F32),
     }
     status, message = status_on(product, PHASE_ONE, given)
     if expected is None:
@@ -292,17 +319,39 @@ def test_bfloat16_with_use_fp16_is_converted_and_warned_of():
 def test_three_inputs_are_promoted_together(product, kinds):
     """float16 with bfloat16 is float32: then the modes are those of float32."""
     common = kinds[0] if len(set(kinds)) == 1 else F32
-    given = good(**{n: of(*good()[n].shape, dtype=k) for n, k in zip(INPUTS, kinds, strict=True)})
+    given = good(
+        **{n: of(*good()[n].shape, dtype=k) for n, k in zip(INPUTS, kinds, strict=True)}, **results_of(kinds)
+    )
     for mode in range(4):
         expected = None if product == TRAINING and BF16 in kinds else MODES[common][product in WIDE][mode]
         status, _ = status_on(product, PHASE_ONE, {**given, "cubeMathType": mode})
         assert status == (161002 if expected is None else 0)
 
 
+def higher(*kinds):
+    return kinds[0] if len(set(kinds)) == 1 else F32
+
+
+def results_of(kinds):
+    """The results in the types of the document, for types of gradOutput, input and weight."""
+    dy, x, w = kinds
+    types = dict(zip(RESULTS, (higher(x, dy), higher(w, dy), dy), strict=True))
+    return {n: of(*good()[n].shape, dtype=k) for n, k in types.items()}
+
+
 @pytest.mark.parametrize("kinds", list(itertools.product(FLOATS, repeat=3)), ids=" ".join)
-def test_every_result_has_any_type_of_the_set(kinds):
-    outputs = {n: of(*good()[n].shape, dtype=k) for n, k in zip(RESULTS, kinds, strict=True)}
-    assert status_on("ascend910b3", PHASE_ONE, good(**outputs)) == (0, "")
+def test_results_are_of_the_higher_type_of_what_makes_them(kinds):
+    given = good(**{n: of(*good()[n].shape, dtype=k) for n, k in zip(INPUTS, kinds, strict=True)})
+    wanted = results_of(kinds)
+    for n, other in itertools.product(RESULTS, FLOATS):
+        call = {**given, **wanted, n: of(*good()[n].shape, dtype=other)}
+        status, message = status_on("ascend910b3", PHASE_ONE, call)
+        if call[n].dtype == wanted[n].dtype:
+            assert (status, message) == (0, "")
+        else:
+            assert (status, f"{n} is {other}, its type must be" in message) == (161002, True)
+            unwanted = flags(*(m != n for m in RESULTS))
+            assert status_on("ascend910b3", PHASE_ONE, {**call, "outputMask": unwanted}) == (0, "")
 
 
 @pytest.mark.parametrize("name", [*INPUTS, "gradInput", "gradWeight"])
@@ -605,11 +654,11 @@ def test_broadcast_views_are_inputs_and_no_outputs():
 
 
 def test_a_weight_gradient_beyond_float16_overflows_where_it_is_narrowed_only():
-    """dW is summed in FP32: 65504 is passed there, and infinite in float16 only."""
+    """dW is summed in FP32: 65504 is passed there, and infinite in float16 only. A FLOAT weight makes it FLOAT."""
     dy, x = np.full((4, 1, 10, 10), 16, np.float16), np.full((4, 1, 10, 10), 16, np.float16)
     for dtype, expected in ((F16, np.inf), (F32, 102400)):
         call = call_with(tensor, (dy, x, np.ones((1, 1, 1, 1), np.float16)))
-        call["gradWeight"] = of(1, 1, 1, 1, dtype=dtype)
+        call |= {n: of(1, 1, 1, 1, dtype=dtype) for n in ("weight", "gradWeight")}
         run(*PHASES, None, *call.values())
         assert float(call["gradWeight"].array().reshape(())) == expected
 

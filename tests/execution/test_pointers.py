@@ -42,8 +42,10 @@ def test_a_table_of_addresses_reaches_arrays_that_are_no_arguments(time: bool) -
         assert np.array_equal(xs[k], before[k] + 1)
 
 
+@pytest.mark.extra("torch")
 def test_torch_tensors_behind_addresses() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     xs = [torch.arange(5, dtype=torch.float16) * k for k in (1, 2)]
     out = torch.zeros(2, 8)
     launch(grow, (2,), torch.tensor([x.data_ptr() for x in xs]), out, np.array([5, 5], np.int32), B=8)

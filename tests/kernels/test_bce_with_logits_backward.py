@@ -98,9 +98,11 @@ def test_reference_keeps_its_digits_where_the_sigmoid_is_near_one():
     np.testing.assert_allclose(golden["out"], -1 / (1 + np.exp(np.float64(x))), rtol=1e-14)
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_reference_against_torch(reduction):
-    torch = pytest.importorskip("torch")
+    import torch
+
     sizes = {"shape": (6, 5), "weight": 5, "pos_weight": (6, 1)}
     inputs = OP.inputs({**sizes, "grad_output": (6, 5)} if reduction == "none" else sizes, "float32")
     t = {n: torch.tensor(np.float64(a), requires_grad=n == "x") for n, a in inputs.items()}

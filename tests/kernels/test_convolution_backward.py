@@ -77,7 +77,8 @@ def problems(draw, most_axes=3):
 
 
 def torch_gradients(problem, arrays):
-    torch = pytest.importorskip("torch")
+    import torch
+
     o = problem.options
     tensors = [torch.tensor(arrays[n]).double() for n in ("grad_output", "input", "weight")]
     bias = [problem.shapes["grad_output"][1]]
@@ -96,6 +97,7 @@ def reference(problem, arrays):
 # -- the reference -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.extra("torch")
 @settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(0, 99))
 def test_the_reference_is_that_of_torch_in_float64(problem, seed):
@@ -164,8 +166,10 @@ def test_integers_come_out_exactly_whatever_the_tiling(problem, seed, tiling, dt
         np.testing.assert_array_equal(np.float64(found[n]), expected)
 
 
+@pytest.mark.extra("torch")
 def test_four_paddings_are_top_bottom_left_right():
-    torch = pytest.importorskip("torch")
+    import torch
+
     g = np.random.default_rng(0)
     x, w = (g.integers(-2, 3, s).astype(np.float32) for s in ((2, 3, 5, 6), (4, 3, 2, 3)))
     top, bottom, left, right = 1, 0, 2, 3

@@ -37,8 +37,10 @@ def assert_near(result, golden, relative=4e-6):
 # -- against torch ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.extra("torch")
 def test_references_against_torch():
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(4)
     x, gamma, beta = rng.normal(size=(3, 8, 5)) + 2, rng.normal(size=8), rng.normal(size=8)
     t = {n: torch.tensor(a) for n, a in (("x", x), ("gamma", gamma), ("beta", beta))}
@@ -142,8 +144,10 @@ def test_binary_cross_entropy(values, sizes, reduction, dtype):
         assert_near(result, op.reference(inputs, reduction=reduction))
 
 
+@pytest.mark.extra("torch")
 def test_binary_cross_entropy_against_torch():
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(2)
     x, t, w, p = rng.normal(size=(6, 5)) * 5, rng.random((6, 5)), rng.random(5), rng.random((6, 1))
     loss = torch.nn.functional.binary_cross_entropy_with_logits
@@ -167,9 +171,11 @@ def test_the_loss_of_nothing():
 # -- what the gradients take from them -------------------------------------------------------------------------------
 
 
+@pytest.mark.extra("torch")
 def test_gradients_take_what_the_forwards_give():
     """Whole chains against torch's autograd."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(7)
     x, dy = np.float32(rng.normal(size=(2, 3, 8, 6)))
     gamma, beta = np.float32(rng.normal(size=(2, 8)))

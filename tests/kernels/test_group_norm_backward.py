@@ -99,6 +99,7 @@ def test_second_example(strategy, form):
 # -- the reference ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize(
     ("n", "c", "space", "group"),
     [
@@ -111,7 +112,8 @@ def test_second_example(strategy, form):
     ],
 )
 def test_reference_against_torch(n, c, space, group):
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(2)
     x, dy = rng.normal(size=(2, n, c, *space)) + 0.3
     gamma = rng.normal(size=c)

@@ -40,8 +40,10 @@ def test_any_shape_and_tiling(rows, cols, tile, chunk, dtype, with_beta):
     assert_close(result, inputs, dtype)
 
 
+@pytest.mark.extra("torch")
 def test_against_torch():
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(4)
     x, gamma, beta = rng.normal(size=(6, 3, 20)) + 2, rng.normal(size=(3, 20)), rng.normal(size=(3, 20))
     theirs = torch.ops.aten.native_layer_norm(

@@ -284,8 +284,10 @@ def test_large_transposes_are_copied_in_tiles():
     np.testing.assert_allclose(result.outputs["out"], 1 / (1 + np.exp(-np.float64(x))), rtol=1e-6)
 
 
+@pytest.mark.extra("torch")
 def test_torch_tensors_of_any_strides():
-    torch = pytest.importorskip("torch")
+    import torch
+
     inputs = RMS.inputs("tiny", "bfloat16")
     tensors = {n: torch.tensor(np.float32(a)) for n, a in inputs.items()}
     tensors = {n: t if n == "rstd" else t.to(torch.bfloat16) for n, t in tensors.items()}

@@ -13,6 +13,7 @@ from ascendtile.simulator.triton_shim import attention
 from ascendtile.simulator.triton_shim.attention import npu_fusion_attention
 
 torch: Any = pytest.importorskip("torch", reason="torch is an optional extra")
+pytestmark = pytest.mark.extra("torch")
 
 
 def formula(q: Any, k: Any, v: Any, scale: float, masked: Any = None, pse: Any = 0.0) -> Any:

@@ -138,9 +138,9 @@ def test_what_cannot_be_recorded_is_said() -> None:
         prof.export_stacks("x")
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.usefixtures("shim")
 def test_the_names_that_scripts_use(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="torch is an optional extra")
     import torch_npu
     from torch_npu.profiler import profile, schedule
 

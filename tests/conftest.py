@@ -12,8 +12,8 @@ import pytest
 from hypothesis import settings
 
 # No example is judged by how long it takes: on a busy machine any of them may take seconds.
-settings.register_profile("usual", deadline=None, max_examples=20, derandomize=True)
-settings.register_profile("exhaustive", deadline=None, max_examples=200)
+settings.register_profile("usual", deadline=None, max_examples=15, derandomize=True)
+settings.register_profile("exhaustive", deadline=None, max_examples=150)
 
 
 def is_exhaustive(config):

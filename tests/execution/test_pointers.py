@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -73,7 +73,6 @@ def choose(a, b, out, n, B: tl.constexpr):
     tl.store(out + pid * B + i, x)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 6), st.integers(1, 6))
 def test_one_name_for_two_tensors(n: int, programs: int) -> None:
     rng = np.random.default_rng(n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -112,7 +112,6 @@ def test_the_forward_statistics_of_a_case_belong_to_x():
 # -- every strategy and knob -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     shape=st.tuples(st.integers(1, 9), st.integers(1, 70), st.integers(1, 60)),
     strategy=st.sampled_from(["auto", *SPLITS, "vendor"]),
@@ -131,7 +130,6 @@ def test_any_shape_and_tiling(shape, strategy, sums, combine, form, tile, dtype)
     assert_close(result, inputs, uncentred=form == "uncentred" or strategy == "vendor")
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     n=st.integers(1, 90),
     c=st.integers(1, 200),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -59,7 +59,6 @@ def test_a_narrower_mode_is_less_exact():
     assert worst[1] > 100 * worst[0]
 
 
-@settings(max_examples=10, deadline=None)
 @given(
     st.tuples(st.integers(1, 9), st.integers(1, 50), st.integers(2, 300)),
     st.integers(1, 9),

@@ -7,7 +7,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -145,7 +145,6 @@ def problems(draw):
     return sizes | {n: stretched() for n in WEIGHTS if draw(st.booleans())}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     sizes=problems(),
     reduction=st.sampled_from(REDUCTIONS),
@@ -164,7 +163,6 @@ def test_any_broadcast(sizes, reduction, dtype, block, cores, stable):
     assert_close(result.outputs["out"], inputs, reduction)
 
 
-@settings(max_examples=20, deadline=None)
 @given(rows=st.integers(1, 70), cols=st.integers(1, 300))
 def test_any_size(rows, cols):
     inputs = OP.inputs({"shape": (rows, cols)}, "float16")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels import convolution, convolution_backward, get_operator, run_op
@@ -31,7 +31,6 @@ def by_torch(x, w, b, transposed=False, output_padding=0, **options):
 
 
 @pytest.mark.extra("torch")
-@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_integers_come_out_exactly(data):
     axes = data.draw(st.integers(1, 3), "axes")
@@ -135,7 +134,6 @@ def test_a_bias_of_many_outputs_starts_the_sums_and_saves_time(case):
 
 
 @pytest.mark.extra("torch")
-@settings(max_examples=12, deadline=None)
 @given(
     st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 20), st.integers(1, 20)),
     st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(3, 9)),

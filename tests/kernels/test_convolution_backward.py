@@ -7,7 +7,7 @@ from math import prod
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels import convolution_backward, get_operator, run_op
@@ -98,7 +98,6 @@ def reference(problem, arrays):
 
 
 @pytest.mark.extra("torch")
-@settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(0, 99))
 def test_the_reference_is_that_of_torch_in_float64(problem, seed):
     if not problem.possible:
@@ -142,7 +141,6 @@ def test_worked_examples_in_every_mode(options, x, w, dy, dx, dw, db, mode, dtyp
 # -- indices -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     problems(),
     st.integers(0, 99),
@@ -276,7 +274,6 @@ def test_the_automatic_way_is_the_fastest_or_within_5_percent(case):
 # -- layouts -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     problems(),
     st.integers(0, 99),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -61,7 +61,6 @@ def test_references_against_torch():
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 50), st.integers(1, 200), st.integers(1, 6), st.integers(1, 210), DTYPES)
 def test_rms_norm_of_any_shape_and_tiling(rows, cols, tile, chunk, dtype):
     op = get_operator("rms_norm")
@@ -70,7 +69,6 @@ def test_rms_norm_of_any_shape_and_tiling(rows, cols, tile, chunk, dtype):
     assert_near(result, op.reference(inputs))
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.integers(1, 6), st.integers(1, 20), st.integers(1, 60), st.integers(1, 9), st.integers(1, 70), DTYPES
 )
@@ -84,7 +82,6 @@ def test_batch_norm_statistics_of_any_shape_and_tiling(n, c, space, rows, cols, 
     np.testing.assert_allclose(result.outputs["invstd"], golden["invstd"], rtol=1e-5)
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.integers(1, 4),
     st.integers(1, 5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -147,7 +147,6 @@ def test_the_statistics_of_a_case_belong_to_x():
 # -- every strategy and knob -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     n=st.integers(1, 7),
     group=st.integers(1, 6),
@@ -167,7 +166,6 @@ def test_any_shape_and_tiling(n, group, depth, space, strategy, combine, form, t
     assert_close(result, inputs, group, form)
 
 
-@settings(max_examples=10, deadline=None)
 @given(
     n=st.integers(1, 90),
     group=st.integers(1, 8),

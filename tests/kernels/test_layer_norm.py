@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -23,7 +23,6 @@ def assert_close(result, inputs, dtype):
         assert (np.abs(np.float64(result.outputs[name]) - golden[name]) <= bound).all(), name
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.integers(1, 50),
     st.integers(2, 300),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -168,7 +168,6 @@ def test_strategies(values, tiling, dtype, rows, cols):
     assert_close(result, inputs, dtype)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     rows=st.integers(1, 70),
     cols=st.integers(1, 300),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -59,7 +59,6 @@ def test_dgamma_in_every_mode(strategy, dtype, mode, rounding):
     assert not found.notes
 
 
-@settings(max_examples=12, deadline=None)
 @given(
     st.integers(1, 120), st.integers(1, 700), st.sampled_from((16, 48, 512)), st.sampled_from((16, 64, 512)),
     st.sampled_from(("ascend910b3", "ascend310p")),
@@ -166,7 +165,6 @@ def test_gradients_in_every_mode(shape, dtype, mode, rounding):
     assert not any("no effect" in x for x in found.notes)
 
 
-@settings(max_examples=12, deadline=None)
 @given(
     st.tuples(st.integers(1, 4), st.integers(1, 20), st.integers(2, 150), st.integers(1, 4)),
     st.integers(1, 6),

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -46,7 +46,6 @@ def wide(x: np.ndarray) -> np.ndarray:
 
 @every_type
 @given(n=st.integers(1, 5000), block=st.sampled_from([16, 1000, 4096]))
-@settings(max_examples=15)
 def test_add_rounds_once(dtype: Any, n: int, block: int) -> None:
     x, y = drawn(1, n, dtype=dtype), drawn(2, n, dtype=dtype)
     with sim.device(time=False):
@@ -56,7 +55,6 @@ def test_add_rounds_once(dtype: Any, n: int, block: int) -> None:
 
 @every_type
 @given(rows=st.integers(1, 60), columns=st.integers(1, 300))
-@settings(max_examples=15)
 def test_softmax(dtype: Any, rows: int, columns: int) -> None:
     x = drawn(1, rows, columns, dtype=dtype) * dtype(4)
     with sim.device(time=False):
@@ -75,7 +73,6 @@ def test_matmul(dtype: Any, activation: str, shape: tuple[int, int, int]) -> Non
 
 
 @given(down=st.integers(1, 12), across=st.integers(1, 12))
-@settings(max_examples=10)
 def test_grouped_order_visits_every_tile_once(down: int, across: int) -> None:
     """A tile that no program computed would stay at what the memory held, one visited twice leaves another out."""
     a, b = np.ones((16 * down, 16), np.float32), np.ones((16, 16 * across), np.float32)

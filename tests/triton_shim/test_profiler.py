@@ -35,7 +35,7 @@ def launch(n: int = 64) -> sim.Run:
     return double[(1,)](x, np.zeros_like(x), B=n)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     *(st.integers(0, 4) for _ in range(2)),
     st.integers(1, 4),

@@ -99,6 +99,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("product", ["ascend910b3", "ascend310p"])
 @pytest.mark.parametrize("name", VIEWS)
 def test_tiles_of_copies_fit_whatever_the_strides(name, product):

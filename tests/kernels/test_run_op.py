@@ -77,6 +77,7 @@ def test_values_only_and_time_only():
         run_op(RMS, "tiny", values=False, time=False)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 def test_time_only_needs_no_memory(op):
     """16 million elements, 32 MB for each of the large tensors; and 2**40, more than the kernels' offsets reach."""
@@ -117,6 +118,7 @@ def test_time_only_needs_no_memory(op):
         run_op(op, larger, values=False)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 def test_same_input_same_bits_same_cycles(op):
     a, b = (run_op(op, "tiny", "bfloat16") for _ in range(2))
@@ -250,6 +252,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_strided_inputs_are_copied_by_a_launch(view, dtype):

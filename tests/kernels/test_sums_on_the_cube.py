@@ -44,6 +44,7 @@ def assert_dgamma(inputs, outputs, rounding):
     assert within(outputs["dgamma"], RMS.reference(inputs)["dgamma"], bound)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("dtype", "mode", "rounding"), MODES)
 @pytest.mark.parametrize("strategy", ["full_row", "kept_row", "split_row"])
 def test_dgamma_in_every_mode(strategy, dtype, mode, rounding):
@@ -155,6 +156,7 @@ def assert_gradients(inputs, outputs, rounding, dtype):
         assert within(outputs[name], golden[name], allowed), name
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("dtype", "mode", "rounding"), MODES)
 @pytest.mark.parametrize("shape", [(3, 20, 100, 2), (2, 96, 64, 3), (1, 6, 1000, 3)], ids=str)
 def test_gradients_in_every_mode(shape, dtype, mode, rounding):

@@ -95,6 +95,7 @@ def test_dropout_keeps_what_the_seed_says(dtype: Any) -> None:
     assert error(out[kept], wide(x[kept]) / 0.7) < ROUNDED[dtype]
 
 
+@pytest.mark.drawn(4)
 @every_type
 @pytest.mark.parametrize("way", ["partial", "lock"])
 @pytest.mark.parametrize("shape", [(1, 64), (13, 100), (40, 257)])
@@ -110,6 +111,7 @@ def test_layer_norm(dtype: Any, way: str, shape: tuple[int, int]) -> None:
         assert got.dtype == dtype
 
 
+@pytest.mark.drawn(4)
 @every_type
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("length", [32, 50, 77])
@@ -136,6 +138,7 @@ def test_grouped_matmul(dtype: Any) -> None:
         assert error(c, wide(a) @ wide(b)) < ROUNDED[dtype]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_demonstrations_run_and_say_time(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """As `python -m` runs them: values and time; every error they print is small."""

@@ -244,6 +244,7 @@ MODES = {
 }
 
 
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize("mode", range(4))
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("product", [TRAINING, INFERENCE, *WIDE])
@@ -287,6 +288,7 @@ def test_bfloat16_with_use_fp16_is_converted_and_warned_of():
     assert PHASE_ONE(*typed(good(cubeMathType=0), BF16).values())[2].notes == ()
 
 
+@pytest.mark.drawn(11)
 @pytest.mark.parametrize("kinds", list(itertools.product(FLOATS, repeat=3)), ids=" ".join)
 @pytest.mark.parametrize("product", ["ascend910b3", TRAINING])
 def test_three_inputs_are_promoted_together(product, kinds):
@@ -526,6 +528,7 @@ SHAPES = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.extra("torch")
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_of_the_page(name):
@@ -553,6 +556,7 @@ def test_four_values_of_padding_are_top_bottom_left_right():
 MASKS = list(itertools.product((False, True), repeat=3))
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.extra("torch")
 @pytest.mark.parametrize(
     ("wanted", "transposed"), [*((m, False) for m in MASKS), (MASKS[3], True), (MASKS[4], True)], ids=str

@@ -144,6 +144,7 @@ def test_types_by_product(product, dtype):
         )
 
 
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize("wide", FLOATS)
 @pytest.mark.parametrize("other", [F32, F16, BF16, F64, I32])
 @pytest.mark.parametrize("name", TENSORS[1:])
@@ -283,6 +284,7 @@ EDGES = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(("strategy", "gamma"), [("auto", True), ("vendor", False)])
 @pytest.mark.parametrize("name", EDGES)
 def test_edges(stream, name, strategy, gamma):

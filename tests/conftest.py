@@ -1,10 +1,11 @@
 """How much the tests draw, and what those do that need an extra.
 
-The usual run draws: 20 examples of every hypothesis test, the same in every run, and of a test with the mark
+The usual run draws: 10 examples of every hypothesis test, the same in every run, and of a test with the mark
 `drawn(n)` n of its cases. `pytest -m exhaustive` runs the other cases, and hypothesis tests with new and many more
 examples.
 """
 
+import gc
 from collections import defaultdict
 from zlib import crc32
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 # No example is judged by how long it takes: on a busy machine any of them may take seconds.
-settings.register_profile("usual", deadline=None, max_examples=15, derandomize=True)
+settings.register_profile("usual", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("exhaustive", deadline=None, max_examples=150)
 
 
@@ -35,6 +36,10 @@ def pytest_collection_modifyitems(config, items):
     for group in cases.values():
         for item in not_drawn(group, group[0].get_closest_marker("drawn").args[0]):
             item.add_marker("exhaustive")
+
+
+def pytest_collection_finish():
+    gc.freeze()  # what the collection made stays until the end: no need to look through it for garbage
 
 
 def not_drawn(cases, count):

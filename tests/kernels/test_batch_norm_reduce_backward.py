@@ -310,6 +310,7 @@ def test_large_aligned_cases_come_near_the_bound_of_memory(case, dtype):
     assert result.time_us < result.run.bounds["HBM"] / 0.8
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("case", ["resnet50-stage1", "resnet50-stage4-out", "yolov5s-neck", "segmentation"])
 def test_the_choice_is_within_five_percent_of_the_best_strategy(case):
     chosen = run_op(OP, case, F16, values=False).time_us

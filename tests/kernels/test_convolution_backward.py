@@ -261,6 +261,7 @@ def _product(result):
     return next(k for k, launch in enumerate(result.launches) if launch.kernel.startswith("image_"))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "case", ["resnet50-l2-3x3", "resnet50-l1-1x1", "swin-unetr", "dcgan-up", "whisper-stem"]
 )
@@ -416,6 +417,7 @@ def test_errors_are_those_that_rounding_explains(kind, mode, groups, stride, tra
         assert np.all(np.abs(np.float64(found[n]) - golden[n]) <= room + 2.0**-24)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("dtype", "mode", "bits"),
     [

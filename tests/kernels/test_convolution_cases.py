@@ -85,6 +85,7 @@ def test_fp32_inputs_in_every_mode_stay_within_its_bound(name, mode):
             assert relative(found[n], golden) > 1e-5
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("dtype", "unit"), [("float16", 2.0**-11), ("bfloat16", 2.0**-8)])
 @pytest.mark.parametrize("name", ["resnet50-l3-3x3", "convnext-dw7", "c3d"])
 def test_16_bit_results_are_rounded_once(name, dtype, unit):

@@ -349,6 +349,7 @@ def test_default_tilings_of_the_cases_fit(case, dtype):
     assert not result.warnings
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("case", ["sdxl-320", "sd-train-1920", "resnet50-gn", "maskrcnn-fpn"])
 def test_large_aligned_cases_come_near_their_bound(case):
     """FP32: at least 64 % of the bound that holds (69, 65, 74 and 85 when this was written, with the timing of loads that
@@ -357,6 +358,7 @@ def test_large_aligned_cases_come_near_their_bound(case):
     assert result.time_us < result.run.bound[1] / 0.64
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("case", ["sd-unet-640", "sd-unet-mid", "small-maps", "sd-unet-960"])
 def test_the_choice_is_within_five_percent_of_the_best_strategy(case):
     def time(strategy):

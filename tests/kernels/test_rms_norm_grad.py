@@ -408,6 +408,7 @@ def test_more_cores_than_there_are_is_refused():
 # -- the vendor's tiling ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("rows", "cols", "dtype", "tile", "cores"),
     [

@@ -224,6 +224,7 @@ def test_the_cube_can_be_an_axis_and_the_proof_holds():
     assert {x.point["strategy"] for x in found.found} == {"shared", "cube"}
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize(
     ("op", "sizes", "axes"),

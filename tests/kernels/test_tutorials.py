@@ -53,6 +53,7 @@ def test_add_rounds_once(dtype: Any, n: int, block: int) -> None:
     assert np.array_equal(out, (wide(x) + wide(y)).astype(dtype))
 
 
+@pytest.mark.drawn(1)
 @every_type
 @given(rows=st.integers(1, 60), columns=st.integers(1, 300))
 def test_softmax(dtype: Any, rows: int, columns: int) -> None:
@@ -126,6 +127,7 @@ def test_attention(dtype: Any, causal: bool, length: int) -> None:
         assert error(got, want) < SUMMED[dtype], name
 
 
+@pytest.mark.drawn(1)
 @every_type
 def test_grouped_matmul(dtype: Any) -> None:
     """Sizes of all kinds, more programs than tiles of some products."""

@@ -131,6 +131,7 @@ def everywhere(word: str) -> Run:
     )  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "word", [EVIL, "\x00\x1b[31m\u202e\ud800", "x" * 5000, "", "$x$ \\frac", "{% raw %}"]
 )

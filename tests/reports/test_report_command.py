@@ -36,6 +36,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "names", [("a.run",), ("s.db",), ("e.json",), ("p.json",), ("w.json",), ("a.run", "b.run")]
 )

@@ -52,6 +52,7 @@ MATMUL = [
 ]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("sizes", "product", "dtype", "mode"), MATMUL, ids=["even", "ragged", "cast", "coupled"]
 )
@@ -313,6 +314,7 @@ FEW = [
 ]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("op", "case", "space", "options"), FEW, ids=[x[0] for x in FEW])
 def test_the_proved_answer_is_that_of_brute_force(op, case, space, options):
     found = explore(op, case=case, dtype="float16", space=space, options=options)
@@ -372,8 +374,8 @@ def test_an_operator_without_a_bound_of_its_own_has_that_of_its_outputs():
         "rms_norm_grad", {"rows": 64, "cols": 512}, "ascend910b3", {}, {}, {"dtype": "float16"}
     )
     legal, _ = points.space.legal()
-    bounds = points.bounds(points.space, legal)
+    bounds = points.bounds(points.space, legal[::1000])
     assert len(set(bounds)) == 1
     assert bounds[0] >= machine.number("launch.single_core_overhead_us")
-    some = np.random.default_rng(0).choice(legal, 10, replace=False)
+    some = np.random.default_rng(0).choice(legal, 3, replace=False)
     check(points, problem, some)

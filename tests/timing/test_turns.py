@@ -188,9 +188,9 @@ def test_loops_in_loops(programs: int, rows: int, count: int, even: bool, m: int
     st.integers(1, 24),
     st.booleans(),
     st.booleans(),
-    st.integers(1, 500),
-    st.integers(1, 500),
-    st.integers(1, 1500),
+    st.integers(1, 300),
+    st.integers(1, 300),
+    st.integers(1, 900),
 )
 def test_products(cores: int, even: bool, bias: bool, m: int, n: int, k: int) -> None:
     if even:
@@ -214,6 +214,7 @@ def test_turns_that_go_backwards(back: bool) -> None:
     assert check(work) == 1
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("name", "case", "tiling"),
     [

@@ -386,6 +386,7 @@ def test_second_example(stream):
 LARGE_MEANS = {0: (1.1e-7, 1.0e-7), 10: (1.2e-7, 4.1e-7), 100: (1.3e-7, 3.9e-6)}
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("ratio", LARGE_MEANS)
 def test_errors_where_the_mean_is_large(ratio):
     """N = 2, C = 320, HW = 4096; of the order of the page's figures, which are of other numbers."""

@@ -369,6 +369,7 @@ VENDOR_SHAPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("rows", "cols", "dtype", "block_dim", "wide"), VENDOR_SHAPES)
 def test_workspace_of_the_vendors_kernel(rows, cols, dtype, block_dim, wide):
     """Flags of the cores, or with the switch a row for each, plus 16 MiB of the system."""

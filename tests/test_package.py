@@ -1,6 +1,7 @@
 """The house itself: names, layers, what the build exports, what a sdist carries."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -14,10 +15,22 @@ PYTHON = sorted(p for f in FOLDERS for p in (ROOT / f).rglob("*.py"))
 CYTHON = sorted(p for f in FOLDERS for p in (ROOT / f).rglob("*.pyx"))
 
 
+@functools.cache
+def nodes(path):
+    """All of the syntax tree of a file."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_nodes():
+    yield
+    nodes.cache_clear()
+
+
 def imported(path):
     """Absolute names of the modules that a file imports, at its top or later."""
     package = ("ascendtile", *path.relative_to(ROOT).parts[:-1])
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -70,7 +83,7 @@ def test_no_code_contains_a_product_name():
         name = str(path.relative_to(ROOT))
         if name in allowed:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Compare):
                 assert not re.search(r"ascend\d", ast.unparse(node)), f"{name}: {ast.unparse(node)}"
 
@@ -108,7 +121,7 @@ def test_every_package_has_its_files_in_the_distribution():
 def test_nothing_parses_untrusted_data_with_pickle_or_eval():
     for path in PYTHON:
         own = ("exec",) if path.name == "script.py" else ()  # `ascendtile run script.py` is there to run it
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
                 assert name in own or name not in (

@@ -153,8 +153,10 @@ def test_host_arrays_of_any_strides_are_their_elements_in_order(host):
     np.testing.assert_array_equal(host.reshape(-1), [*VALUES[:5], *[-1] * 7])
 
 
+@pytest.mark.extra("torch")
 def test_torch_tensors_are_host_arrays():
-    torch = pytest.importorskip("torch")
+    import torch
+
     host = torch.zeros(4, 3, dtype=torch.bfloat16).T
     device = blank((12,), "bfloat16").data
     device.bytes.view(np.uint16)[:] = 0x3F80  # 1.0

@@ -13,6 +13,7 @@ from ascendtile.kernels import get_operator
 from ..kernels.test_named_cases import CASES, check_reference
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize(("op", "case"), CASES)
 def test_the_reference_of_a_whole_case(benchmark: BenchmarkFixture, op: str, case: str) -> None:
     """Float64 takes eight bytes for every element a few times over: some GB for the largest."""

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -51,7 +51,6 @@ def combine(out, old, at, x, n, WHAT: tl.constexpr, B: tl.constexpr):
     tl.store(old + lane, before, mask=mask)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(MEANING)), st.sampled_from((*INTEGERS, *FLOATS)), st.integers(0, 2**32 - 1))
 def test_one_after_another_with_repeated_addresses(name: str, dtype: Any, seed: int) -> None:
     if (name in ("and", "or", "xor") and dtype in FLOATS) or (name == "add" and dtype is np.int64):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -32,7 +32,6 @@ def window(x: np.ndarray, at: tuple[int, ...], block: tuple[int, ...], fill: flo
     return out
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.tuples(st.integers(1, 7), st.integers(1, 7)),
     st.tuples(st.integers(-9, 9), st.integers(-9, 9)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -87,7 +87,6 @@ def test_divergent_programs_give_what_each_gives_alone(chunk: int) -> None:
     st.integers(1, PROGRAMS),
     st.integers(1, 5),
 )
-@settings(max_examples=40, deadline=None)
 def test_any_chunk_of_any_data_gives_the_same_bits(
     data: list[int], size: int, chunk: int, other: int
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -42,8 +42,10 @@ def test_a_table_of_addresses_reaches_arrays_that_are_no_arguments(time: bool) -
         assert np.array_equal(xs[k], before[k] + 1)
 
 
+@pytest.mark.extra("torch")
 def test_torch_tensors_behind_addresses() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     xs = [torch.arange(5, dtype=torch.float16) * k for k in (1, 2)]
     out = torch.zeros(2, 8)
     launch(grow, (2,), torch.tensor([x.data_ptr() for x in xs]), out, np.array([5, 5], np.int32), B=8)
@@ -71,7 +73,6 @@ def choose(a, b, out, n, B: tl.constexpr):
     tl.store(out + pid * B + i, x)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 6), st.integers(1, 6))
 def test_one_name_for_two_tensors(n: int, programs: int) -> None:
     rng = np.random.default_rng(n)

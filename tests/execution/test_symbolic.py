@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.execution import symbolic
@@ -70,7 +70,6 @@ def test_a_product_of_two_tiles_that_vary_leaves_the_form(data: Any, shape: Any)
 
 
 @given(st.data(), shapes, st.sampled_from(sorted(symbolic.COMPARE)))
-@settings(max_examples=300)
 def test_comparison_gives_the_box_of_the_true_elements(data: Any, shape: Any, name: str) -> None:
     a, b = data.draw(affines(shape)), data.draw(affines(shape))
     out = symbolic.affine_compare(name, a, b)
@@ -189,7 +188,6 @@ SCALAR_OPERATIONS: dict[str, Any] = {
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=600)
 def test_scalars_wrap_as_the_register_of_their_type(
     data: Any, dtype: Any, name: str, uniform_a: bool, uniform_b: bool
 ) -> None:

@@ -101,6 +101,7 @@ def test_parts_give_the_values_of_the_whole(name: str, request: pytest.FixtureRe
     assert all(np.array_equal(x, y) for x, y in zip(whole, parts, strict=True))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", CASES)
 def test_time_of_the_parts_is_that_of_the_whole(name: str, request: pytest.FixtureRequest) -> None:
     """Each core's scalar unit has its own index work here, so a few cycles may differ."""

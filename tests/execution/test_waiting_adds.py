@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -62,7 +62,6 @@ def way_of(kernel: Any, programs: int, *args: Any, **kw: Any) -> Any:
     return way(call.program, call.grid, call.arguments)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.integers(2, 9),
     st.integers(1, 40),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -76,12 +76,14 @@ def test_second_example(strategy):
     np.testing.assert_allclose(out["grad_weight"], [3.174900, 0.021617, 8.433379], atol=1e-6)
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize(
     "shape", [(32, 64, 14, 14), (8, 256, 7, 7), (16, 12), (2, 3, 4, 5, 2), (1, 2, 1, 3, 1, 2, 1, 2)]
 )
 def test_reference_against_torch(shape):
     """gradWeight and gradBias of torch's batch norm; dx rebuilt from the sums must be torch's."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(1)
     x, dy = rng.normal(size=(2, *shape))
     ax, ch = (0, *range(2, x.ndim)), (1, -1) + (1,) * (x.ndim - 2)
@@ -111,7 +113,6 @@ def test_the_forward_statistics_of_a_case_belong_to_x():
 # -- every strategy and knob -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     shape=st.tuples(st.integers(1, 9), st.integers(1, 70), st.integers(1, 60)),
     strategy=st.sampled_from(["auto", *SPLITS, "vendor"]),
@@ -130,7 +131,6 @@ def test_any_shape_and_tiling(shape, strategy, sums, combine, form, tile, dtype)
     assert_close(result, inputs, uncentred=form == "uncentred" or strategy == "vendor")
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     n=st.integers(1, 90),
     c=st.integers(1, 200),
@@ -185,6 +185,7 @@ def test_compensated_sums_lose_less():
     assert found["kahan"] == np.float32(golden)
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("dtype", [F16, BF16, F32])
 @pytest.mark.parametrize("vector", [F16, BF16, F32])
 @pytest.mark.parametrize("out", [F16, BF16, F32])
@@ -209,6 +210,7 @@ def test_outputs_are_of_the_type_of_the_input(values, x, vector):
     assert said == [False, x != F32]
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("strategy", ["auto", "batch_split", "vendor"])
 @pytest.mark.parametrize("flags", list(np.ndindex(2, 2, 2)), ids=str)
 def test_flags_choose_the_outputs(flags, strategy):
@@ -297,6 +299,7 @@ def test_the_vendors_chain_moves_what_the_page_counts(dtype, bytes_each):
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize("case", OP.cases)
 def test_default_tilings_of_the_cases_fit(case, dtype):
@@ -305,6 +308,7 @@ def test_default_tilings_of_the_cases_fit(case, dtype):
     assert not result.warnings
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize(
     "case", ["resnet50-stem", "resnet50-stage1-out", "yolov5s-stem", "resnet3d", "segmentation"]
@@ -314,6 +318,7 @@ def test_large_aligned_cases_come_near_the_bound_of_memory(case, dtype):
     assert result.time_us < result.run.bounds["HBM"] / 0.8
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("case", ["resnet50-stage1", "resnet50-stage4-out", "yolov5s-neck", "segmentation"])
 def test_the_choice_is_within_five_percent_of_the_best_strategy(case):
     chosen = run_op(OP, case, F16, values=False).time_us
@@ -323,6 +328,7 @@ def test_the_choice_is_within_five_percent_of_the_best_strategy(case):
     assert chosen <= 1.05 * min(others)
 
 
+@pytest.mark.drawn(11)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("sums", ["lanes", "tile", "kahan"])

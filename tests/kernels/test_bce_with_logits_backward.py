@@ -7,7 +7,7 @@ import itertools
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -98,9 +98,11 @@ def test_reference_keeps_its_digits_where_the_sigmoid_is_near_one():
     np.testing.assert_allclose(golden["out"], -1 / (1 + np.exp(np.float64(x))), rtol=1e-14)
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_reference_against_torch(reduction):
-    torch = pytest.importorskip("torch")
+    import torch
+
     sizes = {"shape": (6, 5), "weight": 5, "pos_weight": (6, 1)}
     inputs = OP.inputs({**sizes, "grad_output": (6, 5)} if reduction == "none" else sizes, "float32")
     t = {n: torch.tensor(np.float64(a), requires_grad=n == "x") for n, a in inputs.items()}
@@ -116,6 +118,7 @@ def test_reference_against_torch(reduction):
 # -- types, shapes, broadcasts ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("types", list(itertools.product(TYPES, repeat=3)))
 def test_every_tensor_may_have_its_own_type(types):
     g, x, t = types
@@ -143,7 +146,6 @@ def problems(draw):
     return sizes | {n: stretched() for n in WEIGHTS if draw(st.booleans())}
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     sizes=problems(),
     reduction=st.sampled_from(REDUCTIONS),
@@ -162,7 +164,6 @@ def test_any_broadcast(sizes, reduction, dtype, block, cores, stable):
     assert_close(result.outputs["out"], inputs, reduction)
 
 
-@settings(max_examples=20, deadline=None)
 @given(rows=st.integers(1, 70), cols=st.integers(1, 300))
 def test_any_size(rows, cols):
     inputs = OP.inputs({"shape": (rows, cols)}, "float16")
@@ -304,6 +305,7 @@ def test_products_and_types():
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("case", OP.cases)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_default_tilings_of_the_cases_come_near_the_bound(case, dtype):
@@ -316,6 +318,7 @@ def test_default_tilings_of_the_cases_come_near_the_bound(case, dtype):
     assert launch.time_us - launch.overhead_us < 1.36 * launch.bound[1] + 2.5
 
 
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize("stable", [0, 1])
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("types", [(F16, F16, F16), (F16, F32, F32), (F32, F16, F16), (F32, F32, F32)])
@@ -367,6 +370,7 @@ def test_the_vendors_cores_are_those_of_the_page(n, rank, dtype, weights, reduct
     assert vendor_cores(n, rank, from_name(dtype), weights, reduction, 48) == cores
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("types", [(F16,) * 5, (F32,) * 5, (BF16, F16, F16, F32, BF16)], ids=" ".join)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_values_of_the_vendors_launches(types, reduction):

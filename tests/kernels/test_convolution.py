@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels import convolution, convolution_backward, get_operator, run_op
@@ -20,7 +20,8 @@ def integers(shape, seed=0, dtype=np.float16):
 
 
 def by_torch(x, w, b, transposed=False, output_padding=0, **options):
-    torch = pytest.importorskip("torch")
+    import torch
+
     axes = x.ndim - 2
     tensors = [None if v is None else torch.tensor(np.float64(v)) for v in (x, w, b)]
     if transposed:
@@ -29,7 +30,7 @@ def by_torch(x, w, b, transposed=False, output_padding=0, **options):
     return getattr(torch.nn.functional, f"conv{axes}d")(*tensors, **options).numpy()
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.extra("torch")
 @given(st.data())
 def test_integers_come_out_exactly(data):
     axes = data.draw(st.integers(1, 3), "axes")
@@ -60,6 +61,7 @@ def test_integers_come_out_exactly(data):
     np.testing.assert_array_equal(np.float64(found), by_torch(x, w, b, **options))
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_reference_is_that_of_torch_and_results_are_rounded_once(dtype, bias):
@@ -76,6 +78,7 @@ def test_the_reference_is_that_of_torch_and_results_are_rounded_once(dtype, bias
     assert np.all(np.abs(np.float64(found) - golden) <= unit * np.abs(golden) * 1.01 + 146 * 2.0**-24 * sums)
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("transposed", [False, True])
 def test_patches_have_their_taps_as_channels(transposed):
     w = integers((6, 3, 8, 16), 1)
@@ -119,6 +122,7 @@ def test_every_case_fits_and_a_bias_costs_a_launch():
     assert biased.tiling["bias"] == "vector"
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("case", ["sd-unet-320", "whisper-stem", "c3d"])
 def test_a_bias_of_many_outputs_starts_the_sums_and_saves_time(case):
     """It goes by the bias table, so that the launches are those of rows of channels and none adds it."""
@@ -130,7 +134,7 @@ def test_a_bias_of_many_outputs_starts_the_sums_and_saves_time(case):
     assert chosen.time_us < other.time_us
 
 
-@settings(max_examples=12, deadline=None)
+@pytest.mark.extra("torch")
 @given(
     st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 20), st.integers(1, 20)),
     st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(3, 9)),

@@ -7,7 +7,7 @@ from math import prod
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels import convolution_backward, get_operator, run_op
@@ -77,7 +77,8 @@ def problems(draw, most_axes=3):
 
 
 def torch_gradients(problem, arrays):
-    torch = pytest.importorskip("torch")
+    import torch
+
     o = problem.options
     tensors = [torch.tensor(arrays[n]).double() for n in ("grad_output", "input", "weight")]
     bias = [problem.shapes["grad_output"][1]]
@@ -96,7 +97,7 @@ def reference(problem, arrays):
 # -- the reference -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.extra("torch")
 @given(problems(), st.integers(0, 99))
 def test_the_reference_is_that_of_torch_in_float64(problem, seed):
     if not problem.possible:
@@ -127,6 +128,7 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize("mode", CUBE_MATH_TYPES[:4])
 @pytest.mark.parametrize(("options", "x", "w", "dy", "dx", "dw", "db"), EXAMPLES)
@@ -140,7 +142,6 @@ def test_worked_examples_in_every_mode(options, x, w, dy, dx, dw, db, mode, dtyp
 # -- indices -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     problems(),
     st.integers(0, 99),
@@ -164,8 +165,10 @@ def test_integers_come_out_exactly_whatever_the_tiling(problem, seed, tiling, dt
         np.testing.assert_array_equal(np.float64(found[n]), expected)
 
 
+@pytest.mark.extra("torch")
 def test_four_paddings_are_top_bottom_left_right():
-    torch = pytest.importorskip("torch")
+    import torch
+
     g = np.random.default_rng(0)
     x, w = (g.integers(-2, 3, s).astype(np.float32) for s in ((2, 3, 5, 6), (4, 3, 2, 3)))
     top, bottom, left, right = 1, 0, 2, 3
@@ -217,6 +220,7 @@ def test_one_launch_for_both_gradients_gives_the_same_and_saves_time():
     assert joint.time_us < apart.time_us
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @pytest.mark.parametrize(
     ("taps", "sizes"), [((3,), (96,)), ((2, 3), (8, 48)), ((2, 2, 2), (4, 6, 48)), ((16, 16), (48, 32))]
@@ -257,6 +261,7 @@ def _product(result):
     return next(k for k, launch in enumerate(result.launches) if launch.kernel.startswith("image_"))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "case", ["resnet50-l2-3x3", "resnet50-l1-1x1", "swin-unetr", "dcgan-up", "whisper-stem"]
 )
@@ -272,7 +277,6 @@ def test_the_automatic_way_is_the_fastest_or_within_5_percent(case):
 # -- layouts -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     problems(),
     st.integers(0, 99),
@@ -387,6 +391,7 @@ def test_strided_inputs_are_made_contiguous_first():
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("mode", CUBE_MATH_TYPES[:4])
 @pytest.mark.parametrize("kind", ["fp16", "bf16", "fp32"])
 @pytest.mark.parametrize(
@@ -412,6 +417,7 @@ def test_errors_are_those_that_rounding_explains(kind, mode, groups, stride, tra
         assert np.all(np.abs(np.float64(found[n]) - golden[n]) <= room + 2.0**-24)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("dtype", "mode", "bits"),
     [

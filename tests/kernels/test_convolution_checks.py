@@ -268,6 +268,7 @@ MERGES = [
 ]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("channels", "groups", "legal"), MERGES)
 def test_merged_groups_are_whole_blocks_or_refused(channels, groups, legal):
     """Right values (small integers are exact) for every number that is taken; the message names the legal ones."""

@@ -6,6 +6,7 @@ from ascendtile.kernels import run_op
 from ascendtile.simulator.errors import RefusedError
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("op", "case", "product"),
     [

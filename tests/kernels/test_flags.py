@@ -24,6 +24,7 @@ def backward(**options):
     return convolution_backward(IMAGE, IMAGE, WEIGHT, padding=1, values=False, **options)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("given", [False, 0, "false", np.False_, np.int64(0)])
 def test_every_way_to_say_no_means_no(given):
     """`bool("false")` is true: a text decides by what it says."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -37,8 +37,10 @@ def assert_near(result, golden, relative=4e-6):
 # -- against torch ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.extra("torch")
 def test_references_against_torch():
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(4)
     x, gamma, beta = rng.normal(size=(3, 8, 5)) + 2, rng.normal(size=8), rng.normal(size=8)
     t = {n: torch.tensor(a) for n, a in (("x", x), ("gamma", gamma), ("beta", beta))}
@@ -59,7 +61,6 @@ def test_references_against_torch():
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 50), st.integers(1, 200), st.integers(1, 6), st.integers(1, 210), DTYPES)
 def test_rms_norm_of_any_shape_and_tiling(rows, cols, tile, chunk, dtype):
     op = get_operator("rms_norm")
@@ -68,7 +69,6 @@ def test_rms_norm_of_any_shape_and_tiling(rows, cols, tile, chunk, dtype):
     assert_near(result, op.reference(inputs))
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.integers(1, 6), st.integers(1, 20), st.integers(1, 60), st.integers(1, 9), st.integers(1, 70), DTYPES
 )
@@ -82,7 +82,6 @@ def test_batch_norm_statistics_of_any_shape_and_tiling(n, c, space, rows, cols, 
     np.testing.assert_allclose(result.outputs["invstd"], golden["invstd"], rtol=1e-5)
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.integers(1, 4),
     st.integers(1, 5),
@@ -121,6 +120,7 @@ def test_statistics_keep_their_digits_where_the_mean_is_large(shape):
     np.testing.assert_allclose(result.outputs["mean"], wide.mean(ax), rtol=1e-6)
 
 
+@pytest.mark.drawn(9)
 @pytest.mark.parametrize("dtype", [F16, BF16, F32])
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 @pytest.mark.parametrize(
@@ -142,8 +142,10 @@ def test_binary_cross_entropy(values, sizes, reduction, dtype):
         assert_near(result, op.reference(inputs, reduction=reduction))
 
 
+@pytest.mark.extra("torch")
 def test_binary_cross_entropy_against_torch():
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(2)
     x, t, w, p = rng.normal(size=(6, 5)) * 5, rng.random((6, 5)), rng.random(5), rng.random((6, 1))
     loss = torch.nn.functional.binary_cross_entropy_with_logits
@@ -167,9 +169,11 @@ def test_the_loss_of_nothing():
 # -- what the gradients take from them -------------------------------------------------------------------------------
 
 
+@pytest.mark.extra("torch")
 def test_gradients_take_what_the_forwards_give():
     """Whole chains against torch's autograd."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     rng = np.random.default_rng(7)
     x, dy = np.float32(rng.normal(size=(2, 3, 8, 6)))
     gamma, beta = np.float32(rng.normal(size=(2, 8)))
@@ -204,6 +208,7 @@ def test_gradients_take_what_the_forwards_give():
 # -- tilings and refusals --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize(
     ("name", "case"),

@@ -35,6 +35,7 @@ def bits(y, golden):
 # -- values ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(15)
 @pytest.mark.parametrize("mode", CUBE_MATH_TYPES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
@@ -75,6 +76,7 @@ def test_mixed_types_are_converted_by_launches_first(left, right, mode, expected
     assert result.warnings == (("cubeMathType: BF16 operand converted to FP16",) if warned else ())
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("k", [64, 512])
 @pytest.mark.parametrize(
     ("dtype", "mode", "expected"),

@@ -32,7 +32,7 @@ def counted(down, across, group, split, cores, operand):
     return out
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.integers(1, 9),
     st.integers(1, 9),

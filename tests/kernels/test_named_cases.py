@@ -123,7 +123,8 @@ BY_TORCH = {RMS: rms_norm_by_torch, BN: batch_norm_by_torch, BCE: bce_by_torch, 
 
 def check_reference(op, inputs, options):
     """The operator's own reference is torch's to 1e-12."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     changed, expected = BY_TORCH[op](torch, inputs, options)
     found = get_operator(op).reference({**inputs, **changed}, **options)
     assert set(found) == set(expected)
@@ -131,6 +132,7 @@ def check_reference(op, inputs, options):
         assert relative(x, expected[n].detach().numpy()) <= 1e-12, n
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize(("op", "case"), CASES)
 def test_the_reference_of_every_case_is_that_of_torch(op, case):
     found = get_operator(op).cases[case]
@@ -152,11 +154,13 @@ def check_kernel(op, case, dtype):
         assert relative(x, golden[n]) <= 1e-5 + unit, n
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize(("op", "case"), CASES)
 def test_fp32_of_every_case_is_within_1e_5(op, case):
     check_kernel(op, case, "float32")
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize(
     ("op", "case", "dtype"), [(*x, ("float16", "bfloat16")[k % 2]) for k, x in enumerate(CASES)]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -130,8 +130,10 @@ def test_reference_does_not_depend_on_its_chunks():
     np.testing.assert_allclose(golden["dgamma"], (inputs["dy"] * xh).sum(0), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.extra("torch")
 def test_reference_against_torch():
-    torch = pytest.importorskip("torch")
+    import torch
+
     inputs = OP.inputs({"rows": 9, "cols": 33}, "float32")
     x, gamma = (torch.tensor(np.float64(inputs[n]), requires_grad=True) for n in ("x", "gamma"))
     y = torch.nn.functional.rms_norm(x, (33,), gamma, 1e-6)
@@ -155,6 +157,7 @@ def test_dx_is_orthogonal_to_x():
 # -- every strategy, combine and type --------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(11)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("tiling", ALL_TILINGS)
 @pytest.mark.parametrize(("rows", "cols"), [(7, 40), (83, 192), (45, 129)])
@@ -166,7 +169,6 @@ def test_strategies(values, tiling, dtype, rows, cols):
     assert_close(result, inputs, dtype)
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     rows=st.integers(1, 70),
     cols=st.integers(1, 300),
@@ -329,6 +331,7 @@ FITS = [(case, "ascend910b3", dtype) for case in OP.cases for dtype in ("float16
 FITS += [(case, "ascend310p", "float32") for case in ("decode", "deepseek-v3-kv", "tiny")]
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize(("case", "product", "dtype"), FITS)
 def test_default_tilings_of_the_cases_fit(case, product, dtype):
     result = run_op(OP, case, dtype, product, values=False)
@@ -344,6 +347,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("case", "dtype"), LARGE)
 def test_large_aligned_cases_come_near_their_bound(case, dtype):
     """80 % of what memory allows, or a pipe of the main launch is busy so much of the time; rows so long that there is room
@@ -354,6 +358,7 @@ def test_large_aligned_cases_come_near_their_bound(case, dtype):
     assert result.run.bounds["HBM"] / result.time_us >= 0.8 or busiest >= least
 
 
+@pytest.mark.drawn(15)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("strategy", ["full_row", "kept_row", "split_row"])
@@ -407,6 +412,7 @@ def test_more_cores_than_there_are_is_refused():
 # -- the vendor's tiling ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("rows", "cols", "dtype", "tile", "cores"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -13,7 +13,6 @@ from ascendtile.kernels import get_operator, run_op
 OP = get_operator("rms_norm_grad")
 
 
-@settings(max_examples=10, deadline=None)
 @given(
     st.integers(1, 60), st.integers(1, 700), st.integers(1, 5), st.integers(1, 4), st.sampled_from(("atomic", "two_phase"))
 )  # fmt: skip

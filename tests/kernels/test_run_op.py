@@ -79,6 +79,7 @@ def test_values_only_and_time_only():
         run_op(RMS, "tiny", values=False, time=False)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 def test_time_only_needs_no_memory(op):
     """16 million elements, 32 MB for each of the large tensors; and 2**40, more than the kernels' offsets reach."""
@@ -119,6 +120,7 @@ def test_time_only_needs_no_memory(op):
         run_op(op, larger, values=False)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 def test_same_input_same_bits_same_cycles(op):
     a, b = (run_op(op, "tiny", "bfloat16") for _ in range(2))
@@ -252,6 +254,7 @@ VIEWS = {
 }
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_strided_inputs_are_copied_by_a_launch(view, dtype):
@@ -289,8 +292,10 @@ def test_large_transposes_are_copied_in_tiles():
     np.testing.assert_allclose(result.outputs["out"], 1 / (1 + np.exp(-np.float64(x))), rtol=1e-6)
 
 
+@pytest.mark.extra("torch")
 def test_torch_tensors_of_any_strides():
-    torch = pytest.importorskip("torch")
+    import torch
+
     inputs = RMS.inputs("tiny", "bfloat16")
     tensors = {n: torch.tensor(np.float32(a)) for n, a in inputs.items()}
     tensors = {n: t if n == "rstd" else t.to(torch.bfloat16) for n, t in tensors.items()}

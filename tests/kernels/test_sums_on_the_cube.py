@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -54,6 +54,7 @@ def assert_dgamma(inputs, outputs, rounding):
     assert within(outputs["dgamma"], RMS.reference(inputs)["dgamma"], bound)
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("dtype", "mode", "rounding"), OF_PRODUCTS)
 @pytest.mark.parametrize("strategy", ["full_row", "kept_row", "split_row"])
 def test_dgamma_in_every_mode(strategy, dtype, mode, rounding):
@@ -70,7 +71,6 @@ def test_dgamma_in_every_mode(strategy, dtype, mode, rounding):
     assert found.notes == (f"combine=cube: the Cube multiplies in {operand} (cube_math_type {mode})",)
 
 
-@settings(max_examples=12, deadline=None)
 @given(
     st.integers(1, 120), st.integers(1, 700), st.sampled_from((16, 48, 512)), st.sampled_from((16, 64, 512)),
     st.sampled_from(("ascend910b3", "ascend310p")),
@@ -170,6 +170,7 @@ def assert_gradients(inputs, outputs, rounding, dtype):
         assert within(outputs[name], golden[name], allowed), name
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(("dtype", "mode", "rounding"), MODES)
 @pytest.mark.parametrize("shape", [(3, 20, 100, 2), (2, 96, 64, 3), (1, 6, 1000, 3)], ids=str)
 def test_gradients_in_every_mode(shape, dtype, mode, rounding):
@@ -180,7 +181,6 @@ def test_gradients_in_every_mode(shape, dtype, mode, rounding):
     assert not any("no effect" in x for x in found.notes)
 
 
-@settings(max_examples=12, deadline=None)
 @given(
     st.tuples(st.integers(1, 4), st.integers(1, 20), st.integers(2, 150), st.integers(1, 4)),
     st.integers(1, 6),
@@ -238,6 +238,7 @@ def test_the_cube_can_be_an_axis_and_the_proof_holds():
     assert {x.point["strategy"] for x in found.found} == {"shared", "cube"}
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize(
     ("op", "sizes", "axes"),

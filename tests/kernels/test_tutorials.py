@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -46,7 +46,6 @@ def wide(x: np.ndarray) -> np.ndarray:
 
 @every_type
 @given(n=st.integers(1, 5000), block=st.sampled_from([16, 1000, 4096]))
-@settings(max_examples=15)
 def test_add_rounds_once(dtype: Any, n: int, block: int) -> None:
     x, y = drawn(1, n, dtype=dtype), drawn(2, n, dtype=dtype)
     with sim.device(time=False):
@@ -54,9 +53,9 @@ def test_add_rounds_once(dtype: Any, n: int, block: int) -> None:
     assert np.array_equal(out, (wide(x) + wide(y)).astype(dtype))
 
 
+@pytest.mark.drawn(1)
 @every_type
 @given(rows=st.integers(1, 60), columns=st.integers(1, 300))
-@settings(max_examples=15)
 def test_softmax(dtype: Any, rows: int, columns: int) -> None:
     x = drawn(1, rows, columns, dtype=dtype) * dtype(4)
     with sim.device(time=False):
@@ -75,7 +74,6 @@ def test_matmul(dtype: Any, activation: str, shape: tuple[int, int, int]) -> Non
 
 
 @given(down=st.integers(1, 12), across=st.integers(1, 12))
-@settings(max_examples=10)
 def test_grouped_order_visits_every_tile_once(down: int, across: int) -> None:
     """A tile that no program computed would stay at what the memory held, one visited twice leaves another out."""
     a, b = np.ones((16 * down, 16), np.float32), np.ones((16, 16 * across), np.float32)
@@ -98,6 +96,7 @@ def test_dropout_keeps_what_the_seed_says(dtype: Any) -> None:
     assert error(out[kept], wide(x[kept]) / 0.7) < ROUNDED[dtype]
 
 
+@pytest.mark.drawn(4)
 @every_type
 @pytest.mark.parametrize("way", ["partial", "lock"])
 @pytest.mark.parametrize("shape", [(1, 64), (13, 100), (40, 257)])
@@ -113,6 +112,7 @@ def test_layer_norm(dtype: Any, way: str, shape: tuple[int, int]) -> None:
         assert got.dtype == dtype
 
 
+@pytest.mark.drawn(4)
 @every_type
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("length", [32, 50, 77])
@@ -127,6 +127,7 @@ def test_attention(dtype: Any, causal: bool, length: int) -> None:
         assert error(got, want) < SUMMED[dtype], name
 
 
+@pytest.mark.drawn(1)
 @every_type
 def test_grouped_matmul(dtype: Any) -> None:
     """Sizes of all kinds, more programs than tiles of some products."""
@@ -139,6 +140,7 @@ def test_grouped_matmul(dtype: Any) -> None:
         assert error(c, wide(a) @ wide(b)) < ROUNDED[dtype]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_demonstrations_run_and_say_time(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """As `python -m` runs them: values and time; every error they print is small."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -49,7 +49,6 @@ def running_sum(out, last, x, n, ODD: tl.constexpr, B: tl.constexpr):
     tl.store(last + o, kept.to_tensor())
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 5), st.sampled_from([0, 1]), st.sampled_from([8, 40]))
 def test_buffers_are_written_by_helpers_loops_and_branches(n: int, odd: int, b: int) -> None:
     x = drawn(np.random.default_rng(n), max(n, 1), b)
@@ -100,7 +99,6 @@ def through_parts(out, x, at, M: tl.constexpr, N: tl.constexpr, ROWS: tl.constex
     tl.store(out + pid * M * N + i * N + j, bl.to_tensor(buffer))
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 5), st.integers(0, 3), st.sampled_from([16, 24]))
 def test_parts_are_read_and_written_in_place(rows: int, room: int, n: int) -> None:
     m = rows + room

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -33,7 +33,6 @@ def batched(
 SIDE = st.integers(1, 20)
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.integers(1, 4), SIDE, SIDE, SIDE, st.booleans(),
     st.sampled_from([np.float16, ml_dtypes.bfloat16, np.float32, np.int8]), st.integers(0, 2**32 - 1),

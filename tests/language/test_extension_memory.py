@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -31,7 +31,6 @@ def selected(
     tl.store(out + tl.program_id(0) * R0 * COUNT * R2 + tl.arange(0, R0 * COUNT * R2), tl.ravel(v))
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.data(), FLOAT)
 def test_slabs_at_indices_are_cut_off_at_the_end_of_the_tensor(data: Any, dtype: Any) -> None:
     n0, n1, n2, count = (data.draw(st.integers(1, 9)) for _ in range(4))
@@ -83,7 +82,6 @@ def scattered(
     al.scatter_ub_to_out(out, tl.load(value + i), tl.load(at + i), BOUND, DIM, STRIDE, END, START)
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 9), st.integers(0, 1), FLOAT, st.integers(0, 2**32 - 1))
 def test_elements_at_indices(rows: int, columns: int, dim: int, dtype: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -49,7 +49,6 @@ def regions(draw: Any) -> Any:
     return tuple(shape), tuple(sizes), tuple(strides), np.array(offsets).T, moving
 
 
-@settings(max_examples=25, deadline=None)
 @given(regions(), st.sampled_from([np.float32, np.float16, ml_dtypes.bfloat16, np.int8, np.int64]))
 def test_each_program_cuts_and_puts_where_numpy_does(region: Any, dtype: Any) -> None:
     shape, sizes, strides, offsets, moving = region

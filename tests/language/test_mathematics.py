@@ -80,6 +80,7 @@ def test_every_function_has_an_oracle() -> None:
     assert set(ORACLES) == set(functions.UNARY)
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("name", sorted(ORACLES))
 def test_functions_are_correctly_rounded(name: str) -> None:
     """Against 40 digits: float32 and both halves have the nearest value, float64 is good to a few last bits."""

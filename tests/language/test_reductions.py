@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -75,7 +75,6 @@ def with_indices(out, x, R: tl.constexpr, C: tl.constexpr):
     tl.store(rest + R + C + 2, flat[1])
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 9), st.integers(1, 70), st.integers(0, 2**32 - 1))
 def test_maxima_and_where_they_are(rows: int, columns: int, seed: int) -> None:
     """Few distinct values, so that ties are common; the first of equal ones, or the last where asked."""
@@ -123,7 +122,6 @@ def by_function(out, x, R: tl.constexpr, C: tl.constexpr):
     tl.store(out + 3 * R + C, tl.reduce(v, None, joined))
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_reductions_by_a_function_keep_the_order(rows: int, columns: int, seed: int) -> None:
     """int64 wraps, so both functions are associative exactly, and neither commutes."""
@@ -210,7 +208,6 @@ def running(out, x, R: tl.constexpr, C: tl.constexpr, BACK: tl.constexpr):
     tl.store(out + 5 * N + at, tl.associative_scan(v, 0, larger, BACK))
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 33), st.booleans(), st.integers(0, 2**32 - 1))
 def test_scans(rows: int, columns: int, back: bool, seed: int) -> None:
     """int64, where every order of an associative function gives the same result."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -40,7 +40,6 @@ def rearranged(out, x, R: tl.constexpr, C: tl.constexpr):
     put(out, 14 * N, both.trans().view([C * 2 * R], can_reorder=True))
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_moving_elements(rows: int, columns: int, seed: int) -> None:
     x = np.random.default_rng(seed).standard_normal((rows, columns)).astype(np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -102,7 +102,6 @@ def drawn(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return (rng.standard_normal(shape) * 0.3).astype(np.float32)
 
 
-@settings(max_examples=12, deadline=None)
 @given(
     grid=st.sampled_from([(1,), (3,), (30,), (3, 1, 2)]),
     m=st.sampled_from([2, 6, 32]),

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -78,7 +78,6 @@ def bits(out, x, B: tl.constexpr, T: tl.constexpr):
     tl.device_assert((back == v) | (v != v))
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=20))
 def test_bitcasts_of_single_precision(raw: list[int]) -> None:
     x = np.array(raw, np.uint32).view(np.float32)

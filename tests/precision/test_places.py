@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.precision.formats import FORMATS
@@ -26,7 +26,6 @@ def drawn(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return actual, golden
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**31), st.integers(1, 400))
 def test_octaves_and_worst_elements_are_those_of_numpy(seed: int, n: int) -> None:
     actual, golden = drawn(seed, n)

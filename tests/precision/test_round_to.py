@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -19,27 +19,23 @@ from ascendtile.simulator.precision.rounding import MODES, decode, encode, flush
 
 GRIDS = ("fp16", "bf16", "hf32", "tf32", "fp32")
 FLOATS = st.floats(width=32, allow_nan=False)
-law = settings(deadline=None, max_examples=60, derandomize=True)
 
 
 # ---- laws
 
 
-@law
 @given(x=FLOATS, fmt=st.sampled_from(GRIDS), mode=st.sampled_from(MODES))
 def test_rounding_twice_is_rounding_once(x: float, fmt: str, mode: str) -> None:
     once = round_to(x, fmt, mode)
     assert np.array_equal(round_to(once, fmt, mode), once)
 
 
-@law
 @given(x=FLOATS, y=FLOATS, fmt=st.sampled_from(GRIDS), mode=st.sampled_from(MODES))
 def test_rounding_keeps_the_order(x: float, y: float, fmt: str, mode: str) -> None:
     low, high = round_to(sorted((x, y)), fmt, mode)
     assert low <= high
 
 
-@law
 @given(x=FLOATS, fmt=st.sampled_from(GRIDS), mode=st.sampled_from(MODES))
 def test_floor_and_ceil_mirror_each_other_and_the_others_themselves(x: float, fmt: str, mode: str) -> None:
     mirror = {"FLOOR": "CEIL", "CEIL": "FLOOR"}.get(mode, mode)
@@ -47,7 +43,6 @@ def test_floor_and_ceil_mirror_each_other_and_the_others_themselves(x: float, fm
     assert left.view(np.uint32) == right.view(np.uint32)
 
 
-@law
 @given(x=FLOATS, fmt=st.sampled_from(GRIDS))
 def test_floor_and_ceil_enclose(x: float, fmt: str) -> None:
     low, high = round_to(np.float32(x), fmt, "FLOOR"), round_to(np.float32(x), fmt, "CEIL")
@@ -55,7 +50,6 @@ def test_floor_and_ceil_enclose(x: float, fmt: str) -> None:
     assert round_to(np.float32(x), fmt) in (low, high)
 
 
-@law
 @given(x=st.floats(allow_nan=False), fmt=st.sampled_from(GRIDS), mode=st.sampled_from(MODES))
 def test_float64_is_rounded_once(
     x: float, fmt: str, mode: str, any_grids: dict[str, Any], by_fractions: Any
@@ -64,7 +58,6 @@ def test_float64_is_rounded_once(
     assert float(got) == by_fractions(x, any_grids[fmt], mode)
 
 
-@law
 @given(
     code=st.integers(0, 2**15 - 2**10),
     nudge=st.sampled_from([-1, 0, 1]),
@@ -95,7 +88,6 @@ def test_fp16_to_bf16_is_one_rounding() -> None:
     assert round_to(x, "bf16") == np.float32(1 + 2.0**-6)
 
 
-@law
 @given(
     value=st.integers(-(2**63), 2**64 - 1), fmt=st.sampled_from(["fp32", "bf16"]), mode=st.sampled_from(MODES)
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.errors import UsageError
@@ -36,7 +36,6 @@ def exact(x: float, mode: str) -> int:
     }[mode]
 
 
-@settings(deadline=None, max_examples=300, derandomize=True)
 @given(
     x=st.one_of(
         st.floats(allow_nan=False, allow_infinity=False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.reports.cli import status_of
@@ -25,7 +25,6 @@ def without(line_start: str) -> str:
     return "\n".join(kept)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(required_keys("split")))
 def test_each_figure_that_is_taken_out_is_named_with_who_needs_it(key):
     figures = {k: f for k, f in B3.figures_by_key.items() if k != key}

@@ -190,7 +190,7 @@ def load_or_product_error(path, content):
         load_product(path)
 
 
-FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @FUZZ

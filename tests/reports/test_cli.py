@@ -140,6 +140,7 @@ def test_a_run_kept_and_reported(tmp_path):
     assert json.loads(reported.stdout) == json.loads(ran.stdout)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

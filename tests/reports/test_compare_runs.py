@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 
 import ascendtile.simulator as sim
 from ascendtile.kernels.running import run_op
@@ -103,7 +103,6 @@ def test_runs_without_times_are_refused():
         compare_runs(run(), run(launches=(), errors={}))
 
 
-@settings(max_examples=40, deadline=None)
 @given(hostile_runs(), hostile_runs())
 def test_whatever_records_hold_the_page_is_plain(a, b):
     try:

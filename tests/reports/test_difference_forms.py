@@ -80,6 +80,7 @@ def test_runs_that_are_equal_and_runs_without_times(pair):
         pictures.difference(run(), run(launches=()))
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("ending", MAGIC)
 def test_compare_writes_what_the_name_ends_in(ascendtile, files, tmp_path, ending):
     out = tmp_path / f"d.{ending}"

@@ -127,10 +127,6 @@ WRONG = {
         ["explore", *CASE, "--space", "block_m=99999999999999999999"],
         "the largest is 9223372036854775807",
     ),
-    "port": (
-        ["explore", *CASE, *FEW, "--workers", "tcp://127.0.0.1:notaport"],
-        "an address such as tcp://host:8786",
-    ),
     "resume": (
         ["explore", "matmul", "--resume", "--store", "no such.sqlite"],
         "--resume: there is no store no such.sqlite",
@@ -146,6 +142,25 @@ def test_bad_input_is_one_message(refused, tmp_path, what, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     arguments, words = WRONG[what]
     assert words in refused(*arguments)
+
+
+@pytest.mark.extra("distributed")
+def test_an_address_without_a_port_is_one_message(refused):
+    words = refused("explore", *CASE, *FEW, "--workers", "tcp://127.0.0.1:notaport")
+    assert "an address such as tcp://host:8786" in words
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "asked"),
+    [
+        ("distributed", "cluster", ["--workers", "tcp://127.0.0.1:8786"]),
+        ("optuna", "search", ["--sampler", "tpe", "--budget", "4"]),
+        ("optuna", "search", ["--sampler", "nsga2", "--budget", "4"]),
+    ],
+)
+def test_without_an_extra_one_message_says_how_to_install_it(refused, monkeypatch, module, extra, asked):
+    monkeypatch.setitem(sys.modules, module, None)
+    assert f"pip install 'ascendtile[{extra}]'" in refused("explore", *CASE, *FEW, *asked)
 
 
 def test_a_store_of_another_version(refused, tmp_path):

@@ -49,9 +49,12 @@ SIZES = """() => {
   const d = ascendtile.timelines.timeline0.data;
   return [d.levels.length, d.columns.start.length];
 }"""
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason=f"no browser is installed: none of {', '.join(BROWSERS)} is found"
-)
+pytestmark = [
+    pytest.mark.extra("playwright"),  # and a browser
+    pytest.mark.skipif(
+        BROWSER is None, reason=f"no browser is installed: none of {', '.join(BROWSERS)} is found"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -131,6 +131,7 @@ def everywhere(word: str) -> Run:
     )  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "word", [EVIL, "\x00\x1b[31m\u202e\ud800", "x" * 5000, "", "$x$ \\frac", "{% raw %}"]
 )
@@ -186,7 +187,7 @@ def test_texts_of_a_study_stay_texts(study: dict[str, Any]) -> None:
     page_reader.check_safe(page_text(page_of(sweep)), scripts=1)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(sample_runs.hostile_runs())
 def test_any_figures_make_a_page(run: Run) -> None:
     page_reader.check_safe(page_text(page_of(run)), scripts=2 if run.launches else 1)

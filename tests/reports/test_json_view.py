@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from ascendtile.reports.json_view import run_json
 
@@ -95,6 +95,5 @@ def test_lines_of_several_launches_are_one():
 
 
 @given(hostile_runs())
-@settings(max_examples=40, deadline=None)
 def test_any_run_is_strict_json(one):
     strict(run_json(one))

@@ -42,12 +42,10 @@ def test_the_notebook_in_the_repository_was_executed_from_the_top(name: str) -> 
     assert not re.search(r"/(?:home|root|work|tmp|Users)/", text)
 
 
-@pytest.mark.slow
+@pytest.mark.extra("nbformat", "nbclient", "ipykernel")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_notebook_runs(name: str, tmp_path: Path) -> None:
     """In a fresh kernel, with outputs of the same sorts; needs the extra `notebook`."""
-    for package in ("nbformat", "nbclient", "ipykernel"):
-        pytest.importorskip(package, reason=f"no {package}: pip install -e '.[notebook]'")
     out = tmp_path / "out.ipynb"
     execute(HERE / f"{name}.ipynb", out)
     before, after = read(HERE / f"{name}.ipynb"), read(out)

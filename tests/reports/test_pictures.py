@@ -105,6 +105,7 @@ def test_what_has_no_such_figures_is_refused(exploration: Exploration) -> None:
         pictures.heat_map(exploration, "colour")
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("word", [EVIL, "$x$ \\frac{", "\x00\x1b\ud800", "x" * 500])
 def test_texts_of_a_record_are_drawn_as_they_are(word: str) -> None:
     run = everywhere(word)

@@ -63,6 +63,7 @@ def test_json_of_a_sweep(ascendtile):
     assert all(set(row) == ROW for p in data["sweep"]["points"] for row in p["rows"])
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -14,6 +14,7 @@ from ascendtile.simulator import load_run
 SIZES = ("--size", "m=30", "n=26", "k=52")
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "asked",
     [

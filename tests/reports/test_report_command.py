@@ -36,6 +36,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "names", [("a.run",), ("s.db",), ("e.json",), ("p.json",), ("w.json",), ("a.run", "b.run")]
 )
@@ -53,6 +54,7 @@ DRAWN = [(n, p) for n, kind in (("a.run", "run"), ("s.db", "exploration")) for p
 DRAWN += [("p.json", "precision"), ("w.json", "precision"), ("w.json", "sweep")]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize(
     ("name", "picture", "ending"), [(*d, list(MAGIC)[k % 3]) for k, d in enumerate(DRAWN)]
 )

@@ -159,11 +159,11 @@ def test_a_folder_runs_its_main(ascendtile, tmp_path, monkeypatch):
     assert is_script("./rms_norm_grad")
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("how", ["assert torch.zeros(3).is_cuda", "torch.zeros(3, device='cuda')"])
 def test_a_script_that_wants_cuda_is_told_what_to_do(tmp_path, monkeypatch, capsys, how):
     from ascendtile.reports.cli import status_of
 
-    pytest.importorskip("torch", reason="torch is an optional extra")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "script.py").write_text(f"import torch\n{how}\n")
     assert status_of(["run", "script.py"]) == 1

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -75,7 +75,6 @@ def test_the_page_of_plain_text_is_ascii_but_for_names():
 
 
 @given(hostile_runs())
-@settings(max_examples=40, deadline=None)
 def test_no_line_is_wider_than_80_columns_and_nothing_unprintable_gets_out(one):
     for line in run_text(one).split("\n"):
         assert cell_len(line) <= 80

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.reports.html import timeline_data as data
@@ -28,7 +28,6 @@ def unpacked(column: dict[str, Any]) -> np.ndarray:
     return np.cumsum(out, dtype=kind) if column["delta"] else out
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([np.uint8, np.uint16, np.uint32, np.int32]),
     st.integers(0, 300),
@@ -63,7 +62,6 @@ def busy_timeline(seed: int, n: int, cores: int = 3) -> Timeline:
     )  # fmt: skip
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 400), st.integers(1, 64))
 def test_shares_of_buckets_are_the_time_in_them(seed: int, n: int, buckets: int) -> None:
     t = busy_timeline(seed, n)
@@ -77,7 +75,6 @@ def test_shares_of_buckets_are_the_time_in_them(seed: int, n: int, buckets: int)
             assert shares[k, b] * width == pytest.approx(np.maximum(inside, 0).sum(), abs=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 300))
 def test_every_instruction_is_in_its_lane_at_its_time(seed: int, n: int) -> None:
     t = busy_timeline(seed, n)

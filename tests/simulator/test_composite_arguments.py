@@ -49,8 +49,10 @@ def test_a_host_descriptor_pads_and_serves_time_only() -> None:
     assert padded.time((1,), TensorDescriptor(shape, [4], [1], [4]), shape, B=4).time_us > 0
 
 
+@pytest.mark.extra("torch")
 def test_descriptors_of_torch() -> None:
-    torch = pytest.importorskip("torch")
+    import torch
+
     x, out = torch.arange(12.0).reshape(3, 4), torch.zeros(3, 4)
     double[(1, 1)](
         TensorDescriptor.from_tensor(x, [4, 4]), TensorDescriptor.from_tensor(out, [4, 4]), 3, 4, B=4

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -89,7 +89,6 @@ def test_a_run_without_time_and_one_without_values(tmp_path):
 
 
 @given(hostile_runs())
-@settings(max_examples=40, deadline=None)
 def test_whatever_is_in_a_run_survives_or_is_refused_by_name(one):
     """Texts always do; figures that no run has are named."""
     try:
@@ -102,7 +101,6 @@ def test_whatever_is_in_a_run_survives_or_is_refused_by_name(one):
 
 
 @given(ANY_TEXT, st.floats())
-@settings(max_examples=40, deadline=None)
 def test_texts_and_numbers_that_look_like_our_own_words(text, number):
     odd = {"NaN": "NaN", "$float": text, "$tuple": [text], "deep": {"$array": text, text: (number, [text])}}
     one = run(options=odd | {"number": number})
@@ -242,7 +240,6 @@ def test_a_file_that_is_cut_short(refused, cut):
 
 
 @given(st.integers(0, len(FULL) - 1), st.integers(0, 255))
-@settings(max_examples=200, deadline=None)
 def test_one_wrong_byte_never_gets_through_as_anything_but_words(place, byte):
     data = bytearray(FULL)
     data[place] = byte

@@ -10,6 +10,7 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 
 torch: Any = pytest.importorskip("torch", reason="torch is an optional extra")
+pytestmark = pytest.mark.extra("torch")
 
 
 @pytest.fixture(autouse=True)

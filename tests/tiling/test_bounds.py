@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels import get_operator, run_op
@@ -52,6 +52,7 @@ MATMUL = [
 ]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("sizes", "product", "dtype", "mode"), MATMUL, ids=["even", "ragged", "cast", "coupled"]
 )
@@ -103,7 +104,6 @@ def test_matmul_bound_is_near_without_copies():
     assert min(ratios) < 1.5
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_matmul_drawn(data):
     size = st.integers(1, 300)
@@ -120,7 +120,6 @@ def test_matmul_drawn(data):
     check(points, problem, legal[some])
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_rms_norm_grad_drawn(data):
     sizes = {"rows": data.draw(st.integers(1, 300)), "cols": data.draw(st.integers(1, 1500))}
@@ -130,7 +129,6 @@ def test_rms_norm_grad_drawn(data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.sampled_from(("batch_norm_statistics", "group_norm")), st.data())
 def test_statistics_drawn(op, data):
     groups = data.draw(st.sampled_from((1, 2, 4)))
@@ -143,7 +141,6 @@ def test_statistics_drawn(op, data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.sampled_from(("rms_norm", "layer_norm")), st.data())
 def test_forward_norms_drawn(op, data):
     sizes = {"rows": data.draw(st.integers(1, 300)), "cols": data.draw(st.integers(1, 1500))}
@@ -165,7 +162,6 @@ BCE = st.one_of(
 )
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     BCE,
     st.sampled_from(("ascend910b3", "ascend310p", "ascend910a")),
@@ -186,7 +182,6 @@ BCE_LOSS = st.one_of(
 )
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     BCE_LOSS,
     st.sampled_from(("ascend910b3", "ascend310p", "ascend910a")),
@@ -231,7 +226,6 @@ def convolution_of(drawn):
     return sizes, options | {"transposed": "true" if drawn["transposed"] else "false"}
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     CONVOLUTIONS,
     st.sampled_from(("ascend910b3", "ascend310p", "ascend910a")),
@@ -262,7 +256,6 @@ def test_phases_of_a_convolution_have_copies_of_their_own():
     check(points, problem, points.space.legal()[0][:4])
 
 
-@settings(max_examples=10, deadline=None)
 @given(
     CONVOLUTIONS,
     st.sampled_from(("ascend910b3", "ascend910a")),
@@ -321,6 +314,7 @@ FEW = [
 ]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("op", "case", "space", "options"), FEW, ids=[x[0] for x in FEW])
 def test_the_proved_answer_is_that_of_brute_force(op, case, space, options):
     found = explore(op, case=case, dtype="float16", space=space, options=options)
@@ -339,7 +333,6 @@ def test_the_proved_answer_is_that_of_brute_force(op, case, space, options):
     assert len(times) == found.legal
 
 
-@settings(max_examples=12, deadline=None)
 @given(
     st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(1, 5), st.integers(1, 3000)),
     st.sampled_from(("ascend910b3", "ascend910a")),
@@ -354,7 +347,6 @@ def test_group_norm_backward_drawn(lengths, product, dtype, data):
     check(points, problem, legal[[data.draw(st.integers(0, len(legal) - 1)) for _ in range(3)]])
 
 
-@settings(max_examples=12, deadline=None)
 @given(
     st.tuples(st.integers(1, 9), st.integers(1, 70), st.integers(1, 3000)),
     st.sampled_from(("ascend910b3", "ascend910a")),
@@ -382,8 +374,8 @@ def test_an_operator_without_a_bound_of_its_own_has_that_of_its_outputs():
         "rms_norm_grad", {"rows": 64, "cols": 512}, "ascend910b3", {}, {}, {"dtype": "float16"}
     )
     legal, _ = points.space.legal()
-    bounds = points.bounds(points.space, legal)
+    bounds = points.bounds(points.space, legal[::1000])
     assert len(set(bounds)) == 1
     assert bounds[0] >= machine.number("launch.single_core_overhead_us")
-    some = np.random.default_rng(0).choice(legal, 10, replace=False)
+    some = np.random.default_rng(0).choice(legal, 3, replace=False)
     check(points, problem, some)

@@ -57,6 +57,7 @@ def test_the_answer_is_that_of_brute_force():
         assert x.time_us == times[tuple(x.point[n] for n in space)]
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("buffers", [2, (1, 2), (2, 3)])
 def test_more_copies_than_l1_holds_run_as_fewer_and_may_win(buffers):
     """A launch gets as many copies as fit. Where the space has no other name for such a tiling, it is a point of it."""

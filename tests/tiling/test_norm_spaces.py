@@ -45,6 +45,7 @@ def fastest(op, sizes, axes):
     return min(times)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("op", "sizes", "few"), SMALL, ids=[x[0] for x in SMALL])
 def test_the_proved_best_is_that_of_brute_force(op, sizes, few):
     found = explore(op, case=sizes, dtype="float16", space=few)

@@ -82,8 +82,8 @@ def test_unknown_sampler():
         run("luck", 0)
 
 
+@pytest.mark.extra("optuna")
 def test_tpe_beats_random_at_equal_budget_over_seeds():
-    pytest.importorskip("optuna")
     seeds = range(4)
     tpe = [run("tpe", s)[0].best("time") for s in seeds]
     luck = [run("random", s)[0].best("time") for s in seeds]
@@ -91,9 +91,9 @@ def test_tpe_beats_random_at_equal_budget_over_seeds():
     assert sum(a < b for a, b in zip(tpe, luck, strict=True)) >= 3
 
 
+@pytest.mark.extra("optuna")
 def test_tpe_begins_without_optuna_and_asks_it_for_one_point_in_32(monkeypatch):
     """Optuna takes longer than many evaluations: this is what keeps the sampler a small part of a sweep."""
-    pytest.importorskip("optuna")
     asked: list[int] = []
 
     class Counting(proposals.Study):
@@ -112,8 +112,8 @@ def test_tpe_begins_without_optuna_and_asks_it_for_one_point_in_32(monkeypatch):
     assert 1 <= sum(asked) <= 120 // proposals.SHARES["tpe"]
 
 
+@pytest.mark.extra("optuna")
 def test_tpe_looks_at_a_bounded_number_of_results():
-    pytest.importorskip("optuna")
     study = proposals.Study(LARGE, "tpe", 1, 0)
     costs = {number: valley(LARGE.point(number)) for number in range(0, LARGE.size, LARGE.size // 900)}
     for number, c in costs.items():
@@ -158,19 +158,20 @@ def test_all_but_points_with_a_bound_above_the_best_is_a_proof():
     assert not cut.optimal
 
 
-def test_a_space_without_a_legal_point_is_refused():
-    for name in ("random", "tpe"):
-        with pytest.raises(UsageError, match=r"no legal point was found: .*'never' refused .*drop a rule"):
-            sample(Space(LARGE.axes, [never]), None, "time", Counted(), Budget(9), name, 0)
+@pytest.mark.parametrize("sampler", ["random", pytest.param("tpe", marks=pytest.mark.extra("optuna"))])
+def test_a_space_without_a_legal_point_is_refused(sampler):
+    with pytest.raises(UsageError, match=r"no legal point was found: .*'never' refused .*drop a rule"):
+        sample(Space(LARGE.axes, [never]), None, "time", Counted(), Budget(9), sampler, 0)
 
 
 def never(**point) -> bool:
     return False
 
 
-@pytest.mark.parametrize("sampler", ["random", "tpe", "nsga2"])
+@pytest.mark.parametrize(
+    "sampler", ["random", *(pytest.param(s, marks=pytest.mark.extra("optuna")) for s in ("tpe", "nsga2"))]
+)
 def test_what_is_known_counts_and_the_budget_goes_on_from_there(sampler):
-    pytest.importorskip("optuna")
     first, counted = run(sampler, 0, budget=20)
     known = [(x.point, x.evaluation) for x in first.found] + [
         ({**BEST, "b0": 1 << 15, "b1": 1 << 15}, Evaluation(1.0))
@@ -201,8 +202,8 @@ def test_points_left_out_for_their_bound_are_counted():
     assert f"{out.skipped:,} more had a bound above the best" in out.proof
 
 
+@pytest.mark.extra("optuna")
 def test_tpe_learns_from_earlier_sweeps():
-    pytest.importorskip("optuna")
     _, first = run("tpe", 0, budget=100)
     known = [(p, next(Counted()([p]))) for p in first.points]
     fresh = mean(valley(p) for p in run("tpe", 7, budget=32)[1].points)
@@ -210,8 +211,8 @@ def test_tpe_learns_from_earlier_sweeps():
     assert taught < fresh
 
 
+@pytest.mark.extra("optuna")
 def test_nsga2_spreads_along_time_error_and_ub():
-    pytest.importorskip("optuna")
     out, counted = run("nsga2", 0, budget=300)
     assert out.looked == len(counted.points) == 300
     half = [x.point for x in out.found][150:]

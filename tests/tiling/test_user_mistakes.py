@@ -190,9 +190,9 @@ def test_mistakes_are_errors_in_words(what):
         call()
 
 
+@pytest.mark.extra("distributed")
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1", "tcp://127.0.0.1:port", "inproc://1", "tcp://:8786"])
 def test_addresses_that_are_none(address):
-    pytest.importorskip("distributed")
     with (
         pytest.raises(UsageError, match="an address such as tcp://host:8786"),
         open_workers(None, address, True),
@@ -200,9 +200,9 @@ def test_addresses_that_are_none(address):
         pass
 
 
+@pytest.mark.extra("distributed")
 @pytest.mark.parametrize("scheme", ["tcp", "tls", "ws"])
 def test_nobody_answers(scheme):
-    pytest.importorskip("distributed")
     with (
         pytest.raises(NoClusterError, match="no cluster answers"),
         open_workers(None, f"{scheme}://127.0.0.1:3"),

@@ -75,8 +75,8 @@ def test_wrong_numbers_of_workers(tmp_path):
             pass
 
 
+@pytest.mark.extra("distributed")
 def test_a_cluster_that_does_not_answer(tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
     monkeypatch.setattr("ascendtile.tiling.workers.CONNECT_SECONDS", 1)
     address = "tcp://127.0.0.1:9"
     with (
@@ -94,7 +94,8 @@ def test_a_cluster_that_does_not_answer(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def cluster():
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
     ) as started:
@@ -105,6 +106,7 @@ FEW = {"block_m": (16, 48), "block_n": (32, 64), "block_k": (64, 128), "group": 
 SIZES = {"m": 96, "n": 64, "k": 128}
 
 
+@pytest.mark.extra("distributed")
 def test_a_cluster_gives_the_same_as_this_process(cluster):
     here = explore("matmul", case=SIZES, dtype="float16", space=FEW)
     there = explore("matmul", case=SIZES, dtype="float16", space=FEW, workers=cluster.scheduler_address)
@@ -112,6 +114,7 @@ def test_a_cluster_gives_the_same_as_this_process(cluster):
     assert there.proof == here.proof
 
 
+@pytest.mark.extra("distributed")
 def test_a_kernel_travels_to_a_cluster_by_its_name(cluster):
     args = {"out_ptr": sim.shape((9000,), "float32"), "n": 9000}
     space = {"COLS": (64, 512, 2048)}
@@ -141,6 +144,7 @@ def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
 """
 
 
+@pytest.mark.extra("distributed")
 def test_a_triton_kernel_travels_with_its_tuners(cluster, tmp_path, monkeypatch):
     """Workers have no triton: what stands in for it is installed there before the kernel's module is imported."""
     (tmp_path / "kernel_of_a_test.py").write_text(TRITON_KERNEL)
@@ -169,7 +173,9 @@ def test_a_triton_kernel_travels_with_its_tuners(cluster, tmp_path, monkeypatch)
 
 
 def distributed_client(cluster):
-    return pytest.importorskip("distributed").Client(cluster.scheduler_address, set_as_default=False)
+    import distributed
+
+    return distributed.Client(cluster.scheduler_address, set_as_default=False)
 
 
 def test_a_kernel_without_a_name_cannot_travel():
@@ -184,6 +190,7 @@ def test_a_kernel_without_a_name_cannot_travel():
         pickle.dumps(problem)
 
 
+@pytest.mark.extra("distributed")
 def test_a_cluster_worker_that_is_killed_in_the_middle_is_replaced(cluster):
     fixed = {"dtype": "float16", "cube_math_type": "KEEP_DTYPE"}
     problem = OperatorProblem("rms_norm_grad", {"rows": 64, "cols": 64}, "ascend910b3", {}, {}, fixed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -37,7 +37,6 @@ def met_one_by_one(places, moves, repeats):
 BLOCKS = st.integers(0, 4095).map(lambda n: 32 * n)
 
 
-@settings(deadline=None)
 @given(st.tuples(BLOCKS, BLOCKS), st.sampled_from([(256, 256), (128, 256), (256, 128)]), st.integers(1, 200))
 def test_repeats_that_meet_are_those_whose_blocks_share_a_bank(places, moves, repeats):
     found = _met(places, moves, repeats, 1, 32, 16, True)
@@ -114,7 +113,6 @@ def test_a_product_whose_banks_do_not_meet_pays_nothing():
 
 
 @given(st.integers(1, 200))
-@settings(deadline=None, max_examples=30)
 def test_never_faster_for_it(blocks):
     n = 64 * blocks
     shapes = (sim.shape(n, "float16"), sim.shape(n, "float32"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -49,7 +49,6 @@ class PlainCache:
 accesses = st.lists(st.tuples(st.integers(0, 55), st.integers(4, 8), st.booleans()), min_size=1, max_size=40)
 
 
-@settings(deadline=None)
 @given(accesses, st.integers(4, 40))
 def test_lines_from_memory_are_those_that_least_recent_use_has_lost(steps, room):
     cache, plain, x = FirstTouch(room * LINE), PlainCache(room), tensor(64)
@@ -138,7 +137,6 @@ def test_cores_that_read_the_same_addresses_share_what_one_part_of_l2_serves():
     assert times[1] < 0.6 * times[0]
 
 
-@settings(deadline=None)
 @given(st.integers(8, 40), st.data(), st.sampled_from((1, 2, 4, 8, 32)), st.integers(1, 4))
 def test_rows_that_go_on_where_the_last_one_ends_are_one_run(count, data, row, planes):
     """A tile of blocks of channels has rows of 32 bytes: four of them are one line, not four."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.errors import UsageError
@@ -119,7 +119,6 @@ def closure(waits: list[set[int]], through: Callable[[int], bool] = lambda q: Tr
 slot_sets = st.lists(st.integers(0, 4), max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(slot_sets, slot_sets, slot_sets), max_size=14), st.sets(st.integers(0, 13)))
 def test_what_is_left_out_is_implied(records: list[tuple[list[int], ...]], skipped: set[int]) -> None:
     """With everything that follows from them, the dependencies are those of the definition, no more.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.engine import (
@@ -123,7 +123,6 @@ def sums(rows: Any, shape: tuple[int, ...], *by: Any) -> Any:
     return found
 
 
-@settings(max_examples=150, deadline=None)
 @given(cases(channels=0))
 def test_busy_and_stalls_by_reason_are_the_total_time_exactly(case: tuple[Machine, list[Group]]) -> None:
     """Quarters of cycles are exact in a double: no tolerance, per core and pipe."""
@@ -147,7 +146,6 @@ def test_busy_and_stalls_by_reason_are_the_total_time_exactly(case: tuple[Machin
     ).all()
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_busy_and_stalls_add_up_with_transfers(case: tuple[Machine, list[Group]]) -> None:
     """Shares of bandwidth are rounded: the same sums, to nine digits. Bandwidth is a part of busy."""
@@ -166,7 +164,6 @@ def test_busy_and_stalls_add_up_with_transfers(case: tuple[Machine, list[Group]]
     np.testing.assert_allclose(beyond, result.stalls[:, :, BANDWIDTH].sum(axis=0), rtol=1e-9, atol=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
 @given(cases(channels=0))
 def test_a_gap_ends_when_what_it_waited_for_is_done(case: tuple[Machine, list[Group]]) -> None:
     machine, groups = case
@@ -204,7 +201,6 @@ def kinds_between(trace: Trace, record: int, waited: int) -> set[int]:
     return out
 
 
-@settings(max_examples=50, deadline=None)
 @given(cases(), st.integers(1, 40))
 def test_all_that_starts_before_the_end_of_the_timeline_is_in_it(
     case: tuple[Machine, list[Group]], limit: int
@@ -220,7 +216,6 @@ def test_all_that_starts_before_the_end_of_the_timeline_is_in_it(
     assert until == np.inf or until in whole.timeline["start"]
 
 
-@settings(max_examples=30, deadline=None)
 @given(machines(channels=0))
 def test_a_machine_without_work_stalls_for_the_tail_only(machine: Machine) -> None:
     b = Builder()

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.engine import Group, Machine, Trace, simulate
@@ -50,7 +50,6 @@ long = st.tuples(
 )
 
 
-@settings(max_examples=15, deadline=None)
 @given(machines(channels=0), long)
 def test_a_long_program_equals_the_reference(machine: Machine, size: tuple[int, int, int, int]) -> None:
     records, programs, far, seed = size
@@ -58,7 +57,6 @@ def test_a_long_program_equals_the_reference(machine: Machine, size: tuple[int, 
     agree(simulate(machine, groups, ROWS), Reference(machine, groups), 0)
 
 
-@settings(max_examples=12, deadline=None)
 @given(machines(), long)
 def test_a_long_program_with_transfers_agrees_with_the_reference(
     machine: Machine, size: tuple[int, int, int, int]
@@ -68,7 +66,6 @@ def test_a_long_program_with_transfers_agrees_with_the_reference(
     agree(simulate(machine, groups, ROWS), Reference(machine, groups), 1e-9)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     machines(channels=0, cores=1), st.integers(1, 700), st.sampled_from([1, 10, 600]), st.integers(0, 1 << 30)
 )

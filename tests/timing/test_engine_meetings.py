@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.errors import RunError
@@ -64,7 +64,6 @@ def programs_that_meet(draw):
     return on, [b.group(programs)]
 
 
-@settings(max_examples=150, deadline=None)
 @given(programs_that_meet())
 def test_meetings_agree_with_the_slow_simulator(drawn):
     on, groups = drawn

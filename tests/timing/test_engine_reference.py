@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.engine import REASONS, EngineResult, Group, Machine, simulate
@@ -18,7 +18,6 @@ ROWS = 10_000
 DATA, BUFFER, FLAG, ISSUE, BANDWIDTH, TAIL = range(6)
 
 
-@settings(max_examples=100, deadline=None)
 @given(machines(), st.lists(st.integers(0, 2), min_size=1, max_size=8))
 def test_the_reference_shares_max_min_fairly(machine: Machine, channels: list[int]) -> None:
     """By definition: each flow meets a full limit, its port or a resource where no other flow is faster."""
@@ -52,14 +51,12 @@ def agree(result: EngineResult, expected: Reference, tolerance: float) -> None:
         )
 
 
-@settings(max_examples=200, deadline=None)
 @given(cases())
 def test_engine_agrees_with_the_reference(case: tuple[Machine, list[Group]]) -> None:
     machine, groups = case
     agree(simulate(machine, groups, ROWS), Reference(machine, groups), 1e-9)
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases(channels=0))
 def test_engine_equals_the_reference_where_nothing_is_transferred(case: tuple[Machine, list[Group]]) -> None:
     """Quarters of cycles are exact in a double: no tolerance, and ties must be broken alike."""
@@ -69,7 +66,6 @@ def test_engine_equals_the_reference_where_nothing_is_transferred(case: tuple[Ma
     assert {n: int(core) for n, core in enumerate(result.programs["core"])} == expected.core_of
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_stalls_and_charges_add_up_to_the_cycles_of_each_core(case: tuple[Machine, list[Group]]) -> None:
     machine, groups = case
@@ -87,7 +83,6 @@ def test_stalls_and_charges_add_up_to_the_cycles_of_each_core(case: tuple[Machin
     assert len(REASONS) == result.stalls.shape[2]
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_no_run_beats_a_closed_form_bound(case: tuple[Machine, list[Group]]) -> None:
     """Cycles >= busy time of each pipe and bytes / rate of each resource; busy >= bytes / port rate."""
@@ -102,7 +97,6 @@ def test_no_run_beats_a_closed_form_bound(case: tuple[Machine, list[Group]]) -> 
     assert result.busy.sum() >= result.stalls[:, :, BANDWIDTH].sum() * (1 - 1e-9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(cases())
 def test_the_same_input_gives_the_same_bits(case: tuple[Machine, list[Group]]) -> None:
     machine, groups = case
@@ -111,7 +105,6 @@ def test_the_same_input_gives_the_same_bits(case: tuple[Machine, list[Group]]) -
         assert np.asarray(getattr(first, name)).tobytes() == np.asarray(getattr(second, name)).tobytes(), name
 
 
-@settings(max_examples=50, deadline=None)
 @given(cases())
 def test_without_costs_by_line_all_else_is_the_same(case: tuple[Machine, list[Group]]) -> None:
     machine, groups = case
@@ -121,7 +114,6 @@ def test_without_costs_by_line_all_else_is_the_same(case: tuple[Machine, list[Gr
         assert np.asarray(getattr(whole, name)).tobytes() == np.asarray(getattr(brief, name)).tobytes(), name
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases(cores=1, channels=0), st.integers(1, 3))
 def test_a_deeper_queue_is_never_slower(case: tuple[Machine, list[Group]], more: int) -> None:
     """Without contention every time is a maximum of sums, so taking a limit away can only make it earlier."""
@@ -130,7 +122,6 @@ def test_a_deeper_queue_is_never_slower(case: tuple[Machine, list[Group]], more:
     assert simulate(replace(machine, pipes=pipes), groups).cycles <= simulate(machine, groups).cycles
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases(cores=1), st.integers(2, 8))
 def test_more_bandwidth_is_never_slower_on_an_uncontended_core(
     case: tuple[Machine, list[Group]], more: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -46,7 +46,6 @@ def timed(m, n, bk, k=256, product=PRODUCT, dtype="float16", **options):
 SIDES = st.integers(1, 600)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(product_names()), SIDES, SIDES, SIDES, st.sampled_from(["fp16", "int8"]))
 def test_a_chosen_tile_fits_twice_covers_the_product_and_keeps_the_fractals(name, m, n, k, operand):
     product = sim.load_product(name)

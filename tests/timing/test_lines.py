@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -76,7 +76,6 @@ def test_short_rows_share_the_line_that_l2_keeps():
     assert each_row(warm=True) < each_row() < each_row(".cv")
 
 
-@settings(max_examples=10, deadline=None)
 @given(st.sampled_from([8, 16, 32, 64, 128, 256]), st.booleans())
 def test_memory_is_never_faster_than_l2_nor_past_l2_faster_than_memory(columns, cut):
     wide = columns * TILES - cut
@@ -90,7 +89,6 @@ def test_memory_is_never_faster_than_l2_nor_past_l2_faster_than_memory(columns, 
     assert times == sorted(times)
 
 
-@settings(max_examples=8, deadline=None)
 @given(st.sampled_from([24, 64, 100, 256]), st.sampled_from(["", ".cv"]), st.integers(1, 50))
 def test_all_turns_at_once_are_the_same_records(columns, how, programs):
     def work():

@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -92,7 +92,6 @@ def check(work: Callable[[], Any], chunk: int) -> int:
 
 
 @given(choices, st.integers(1, 5), st.integers(0, 60), st.integers(1, 70_000), st.sampled_from([1, 20, 100]))
-@settings(max_examples=15, deadline=None)
 def test_a_loop_of_any_kind(flags: dict[str, Any], programs: int, count: int, n: int, chunk: int) -> None:
     def work() -> None:
         with sim.device(PRODUCT, values=False):
@@ -105,7 +104,6 @@ def test_a_loop_of_any_kind(flags: dict[str, Any], programs: int, count: int, n:
 @given(
     st.integers(1, 6), st.integers(0, 25), st.integers(0, 25), st.booleans(), st.sampled_from([1, 50, 300])
 )
-@settings(max_examples=8, deadline=None)
 def test_loops_in_loops(programs: int, rows: int, count: int, even: bool, chunk: int) -> None:
     def work() -> None:
         with sim.device(PRODUCT, values=False):

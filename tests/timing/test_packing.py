@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.dependencies import dependencies
@@ -99,7 +99,6 @@ def assert_same(a: EngineResult, b: EngineResult) -> None:
         assert x.tobytes() == y.tobytes(), f.name
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     programs(),
     st.sampled_from([1, 2, 7, 50, 10_000]),
@@ -119,7 +118,6 @@ def test_packed_records_run_as_all_of_them_do(
     assert_same(results(machine, whole, 2, limit), results(machine, short, 2, limit))
 
 
-@settings(max_examples=60, deadline=None)
 @given(programs(), st.sampled_from([1, 5, 10_000]), st.sampled_from([1, 8, 40]))
 def test_every_record_is_found_again(case: tuple[Machine, Rows, np.ndarray], size: int, least: int) -> None:
     _, found, table = case

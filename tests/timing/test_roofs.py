@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -34,7 +34,6 @@ def timed(programs: int, turns: int, block: int) -> sim.Run:
     )
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(1, 60), st.integers(1, 40), st.sampled_from([64, 256, 1000]))
 def test_operations_are_those_of_every_program_and_turn(programs: int, turns: int, block: int) -> None:
     roofs = timed(programs, turns, block).launches[0].roofs

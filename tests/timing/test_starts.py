@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -143,7 +143,6 @@ def test_a_row_that_the_table_does_not_hold_is_an_overflow_with_both_numbers():
     assert timed(m=32, n=256).buffers["BT"].peak_bytes == 1024
 
 
-@settings(deadline=None, max_examples=15)
 @given(
     st.sampled_from([SPLIT, COUPLED]),
     st.integers(1, 40),

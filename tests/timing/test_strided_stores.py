@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -64,7 +64,6 @@ def blocks(launch: Any) -> list[tuple[int, int]]:
     return [(v.bytes, v.copies) for v in launch.buffers["UB"].peak if v.name.startswith("blocks of strided")]
 
 
-@settings(max_examples=12, deadline=None)
 @given(st.integers(1, 50), st.integers(2, 5), st.sampled_from([np.float32, np.float16, np.int32]))
 def test_a_strided_store_takes_a_block_an_element(eights: int, write: int, dtype: Any) -> None:
     b = 8 * eights

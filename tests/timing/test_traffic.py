@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.execution.copy import Region
@@ -58,7 +58,6 @@ def accesses(draw):
     return shape, strides, bases, ends if draw(st.booleans()) else None
 
 
-@settings(deadline=None)
 @given(accesses())
 def test_traffic_of_each_program_is_what_counting_by_hand_gives(access):
     shape, strides, bases, ends = access
@@ -75,7 +74,6 @@ def test_traffic_of_each_program_is_what_counting_by_hand_gives(access):
         assert mine == pytest.approx(by_hand(base, strides, shape, lows[p], highs[p]), rel=1e-12)
 
 
-@settings(deadline=None)
 @given(accesses())
 def test_numbers_and_arrays_of_equal_programs_agree(access):
     shape, strides, bases, _ = access

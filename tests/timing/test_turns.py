@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -152,7 +152,6 @@ choices = st.fixed_dictionaries(
     st.integers(1, 70_000),
     st.integers(1, 5),
 )
-@settings(max_examples=40, deadline=None)
 def test_a_loop_of_any_kind(
     flags: dict[str, Any], programs: int, count: int, stride: int, n: int, copies: int
 ) -> None:
@@ -175,7 +174,6 @@ def test_a_loop_of_any_kind(
     st.integers(1, 700),
     st.integers(1, 9000),
 )
-@settings(max_examples=15, deadline=None)
 def test_loops_in_loops(programs: int, rows: int, count: int, even: bool, m: int, n: int) -> None:
     def work() -> None:
         with sim.device("ascend910b3", values=False):
@@ -190,11 +188,10 @@ def test_loops_in_loops(programs: int, rows: int, count: int, even: bool, m: int
     st.integers(1, 24),
     st.booleans(),
     st.booleans(),
-    st.integers(1, 500),
-    st.integers(1, 500),
-    st.integers(1, 1500),
+    st.integers(1, 300),
+    st.integers(1, 300),
+    st.integers(1, 900),
 )
-@settings(max_examples=12, deadline=None)
 def test_products(cores: int, even: bool, bias: bool, m: int, n: int, k: int) -> None:
     if even:
         m, n, k = (-(-x // 32) * 32 for x in (m, n, k))
@@ -217,6 +214,7 @@ def test_turns_that_go_backwards(back: bool) -> None:
     assert check(work) == 1
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("name", "case", "tiling"),
     [

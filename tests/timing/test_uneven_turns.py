@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -82,7 +82,6 @@ def test_turns_before_the_one_that_differs_are_walked_at_once() -> None:
 
 
 @given(st.integers(1, 7), st.integers(1, 30), st.integers(1, 12), st.integers(0, 12), st.booleans())
-@settings(max_examples=15, deadline=None)
 def test_rows_of_any_number(programs: int, count: int, deep: int, last: int, tail: bool) -> None:
     check(on_tiles(programs, count, deep, min(last, deep), tail))
 

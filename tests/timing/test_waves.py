@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
@@ -104,7 +104,6 @@ def from_memory(rows, cols, steps, group, tile_lines, room):
     return found, stored
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.integers(1, 6),
     st.integers(1, 6),

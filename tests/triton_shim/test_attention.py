@@ -13,6 +13,7 @@ from ascendtile.simulator.triton_shim import attention
 from ascendtile.simulator.triton_shim.attention import npu_fusion_attention
 
 torch: Any = pytest.importorskip("torch", reason="torch is an optional extra")
+pytestmark = pytest.mark.extra("torch")
 
 
 def formula(q: Any, k: Any, v: Any, scale: float, masked: Any = None, pse: Any = 0.0) -> Any:
@@ -37,7 +38,7 @@ def drawn(*shape: int, dtype: Any = None, seed: int = 0) -> Any:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype or torch.float32)
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(sorted(LAYOUTS)),
     st.integers(1, 2),

@@ -17,6 +17,7 @@ from ascendtile.simulator.watching import watch
 
 torch: Any = pytest.importorskip("torch", reason="torch is an optional extra")
 pytest.importorskip("packaging", reason="liger-kernel needs it")
+pytestmark = pytest.mark.extra("torch")
 if find_spec("liger_kernel") is None:
     pytest.skip("liger-kernel is not here: pip install --no-deps liger-kernel", allow_module_level=True)
 

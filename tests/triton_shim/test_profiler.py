@@ -35,7 +35,7 @@ def launch(n: int = 64) -> sim.Run:
     return double[(1,)](x, np.zeros_like(x), B=n)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     *(st.integers(0, 4) for _ in range(2)),
     st.integers(1, 4),
@@ -138,9 +138,9 @@ def test_what_cannot_be_recorded_is_said() -> None:
         prof.export_stacks("x")
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.usefixtures("shim")
 def test_the_names_that_scripts_use(tmp_path: Path) -> None:
-    pytest.importorskip("torch", reason="torch is an optional extra")
     import torch_npu
     from torch_npu.profiler import profile, schedule
 

@@ -13,7 +13,7 @@ import ascendtile.simulator.language as tl
 from ascendtile.simulator import triton_shim
 
 torch: Any = pytest.importorskip("torch", reason="torch is an optional extra")
-pytestmark = pytest.mark.usefixtures("shim")
+pytestmark = [pytest.mark.extra("torch"), pytest.mark.usefixtures("shim")]
 
 
 @sim.jit

@@ -64,6 +64,7 @@ def random_tiles(operand: str, shape: tuple[int, int, int], seed: int) -> tuple[
     return round_to(a, operand), round_to(b, operand), c
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("operand", FORMATS)
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 2), (5, 33, 17), (4, 16, 16), (9, 50, 1), (1, 257, 3)])
 def test_equals_rational_arithmetic(by_fractions: Any, operand: str, shape: tuple[int, int, int]) -> None:
@@ -137,6 +138,7 @@ TARGETS = [
 ]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("length", [64, 512])
 @pytest.mark.parametrize(
     ("operand", "rules", "output", "expected"),

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels.validation import (
@@ -208,7 +208,6 @@ def test_the_groups_that_one_figure_is_asked_for_are_summed_up_together(table):
 values = st.lists(st.floats(0.1, 1e6), min_size=2, max_size=40)
 
 
-@settings(deadline=None)
 @given(values)
 def test_statistics_agree_with_their_definitions(measured):
     predicted = [m * (1 + (-1) ** k * k / 100) for k, m in enumerate(measured)]

@@ -20,6 +20,7 @@ def judged():
     return [r for r in ROWS.values() if r.group in JUDGED and not r.id.startswith(SLOW)][1::2]
 
 
+@pytest.mark.exhaustive
 def test_known_tilings_and_memory_bound_kernels_are_as_near_as_the_project_asks():
     summary = {g.name: g.summary for g in validate(judged(), cases=()).groups}["all of kernels"]
     assert summary.rows >= 33
@@ -29,12 +30,14 @@ def test_known_tilings_and_memory_bound_kernels_are_as_near_as_the_project_asks(
     assert summary.roofline_median_abs_error > 2 * summary.median_abs_error
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name.split(",")[0])
 def test_the_published_order_comes_out(case):
     (group,) = [g for g in validate([ROWS[i] for i in case.rows], cases=[case]).groups if g.right is not None]
     assert group.right
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "name",
     ["msi-alexnet-conv2d-5", "msi-alexnet-conv2d_backward_filter-1", "msi-alexnet-conv2d_backward_input-4"],

@@ -333,6 +333,7 @@ CANCELLATION = {0: (2.4e-7, 2.1e-7), 1: (1.9e-7, 2.0e-7), 10: (1.0e-6, 1.2e-7), 
                 1000: (2.0e-4, 1.6e-7), 10000: (1.6e-3, 2.5e-7)}  # fmt: skip
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("ratio", CANCELLATION)
 def test_cancellation_of_both_forms(ratio):
     """32 x 56 x 56 elements per channel; of the order of the page's figures, which are of other numbers."""

@@ -245,6 +245,7 @@ BROADCASTS = {
 }
 
 
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize(
     ("shape", "others"), [(s, o) for s, rows in BROADCASTS.items() for o in rows], ids=str

@@ -272,6 +272,7 @@ MODES = {
 }
 
 
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize("mode", range(4))
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("product", [TRAINING, INFERENCE, *WIDE])
@@ -314,6 +315,7 @@ def test_bfloat16_with_use_fp16_is_converted_and_warned_of():
     assert PHASE_ONE(*typed(good(cubeMathType=0), BF16).values())[2].notes == ()
 
 
+@pytest.mark.drawn(11)
 @pytest.mark.parametrize("kinds", list(itertools.product(FLOATS, repeat=3)), ids=" ".join)
 @pytest.mark.parametrize("product", ["ascend910b3", TRAINING])
 def test_three_inputs_are_promoted_together(product, kinds):
@@ -542,7 +544,8 @@ def integers(*shapes, dtype=np.float16, seed=3):
 
 
 def by_torch(values, **more):
-    torch = pytest.importorskip("torch")
+    import torch
+
     dy, x, w = (torch.tensor(np.asarray(v, np.float64)) for v in values)
     n = x.dim() - 2
     each = lambda v: list(v) if isinstance(v, tuple) else [v] * n  # noqa: E731
@@ -574,6 +577,8 @@ SHAPES = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(4)
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes_of_the_page(name):
     dy, x, w, more = SHAPES[name]
@@ -584,6 +589,7 @@ def test_shapes_of_the_page(name):
         np.testing.assert_array_equal(call[n].array(), expected)
 
 
+@pytest.mark.extra("torch")
 def test_four_values_of_padding_are_top_bottom_left_right():
     values = integers((1, 4, 6, 7), (1, 3, 5, 5), (4, 3, 3, 3), dtype=np.float32)
     call = call_with(tensor, values, padding=(1, 2, 3, 1))
@@ -599,6 +605,8 @@ def test_four_values_of_padding_are_top_bottom_left_right():
 MASKS = list(itertools.product((False, True), repeat=3))
 
 
+@pytest.mark.drawn(4)
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize(
     ("wanted", "transposed"), [*((m, False) for m in MASKS), (MASKS[3], True), (MASKS[4], True)], ids=str
 )
@@ -623,6 +631,7 @@ def test_masks(wanted, transposed):
     assert status_on("ascend910b3", PHASE_ONE, {**call, **nulls}) == (0, "")
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_inputs_and_outputs_of_any_strides(layout):
     values = integers((2, 4, 3, 3), (2, 3, 5, 5), (4, 3, 3, 3))
@@ -640,6 +649,7 @@ def test_inputs_and_outputs_of_any_strides(layout):
     assert copies == strides[layout]
 
 
+@pytest.mark.extra("torch")
 def test_broadcast_views_are_inputs_and_no_outputs():
     values = integers((2, 4, 3, 3), (2, 3, 5, 5), (4, 3, 3, 3))
     call = call_with(tensor, (np.ones_like(values[0]), *values[1:]))

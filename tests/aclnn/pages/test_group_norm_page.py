@@ -144,6 +144,7 @@ def test_types_by_product(product, dtype):
         )
 
 
+@pytest.mark.drawn(16)
 @pytest.mark.parametrize("wide", FLOATS)
 @pytest.mark.parametrize("other", [F32, F16, BF16, F64, I32])
 @pytest.mark.parametrize("name", TENSORS[1:])
@@ -283,6 +284,7 @@ EDGES = {
 }  # fmt: skip
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(("strategy", "gamma"), [("auto", True), ("vendor", False)])
 @pytest.mark.parametrize("name", EDGES)
 def test_edges(stream, name, strategy, gamma):
@@ -384,6 +386,7 @@ def test_second_example(stream):
 LARGE_MEANS = {0: (1.1e-7, 1.0e-7), 10: (1.2e-7, 4.1e-7), 100: (1.3e-7, 3.9e-6)}
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("ratio", LARGE_MEANS)
 def test_errors_where_the_mean_is_large(ratio):
     """N = 2, C = 320, HW = 4096; of the order of the page's figures, which are of other numbers."""

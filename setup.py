@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent
 PACKAGE = "ascendtile"
 FOLDERS = ("simulator", "kernels", "tiling", "reports")
 ALIAS = ROOT / "build" / "alias"
+# The code of memoryviews and of functions, which Cython else writes into every module: 2 MB of C in each of twenty.
+SHARED = f"{PACKAGE}.simulator._cyutility"
 
 DEBUG = os.environ.get("ASCENDTILE_CYTHON_DEBUG") == "1"
 COVERAGE = os.environ.get("ASCENDTILE_CYTHON_COVERAGE") == "1"
@@ -34,21 +36,23 @@ def make_alias_tree() -> str:
     return str(ALIAS)
 
 
-def extensions() -> list[Extension]:
-    """One extension per .pyx file, whatever folder it is in."""
+def extension(source: Path) -> Extension:
+    """The module of one source file. One configuration gives the same bits on every machine."""
     trace = ["CYTHON_TRACE", "CYTHON_TRACE_NOGIL"]
     macros = [(m, "1") for m in trace] + [("CYTHON_USE_SYS_MONITORING", "0")]
-    return [
-        Extension(
-            ".".join((PACKAGE, *pyx.relative_to(ROOT).with_suffix("").parts)),
-            [str(pyx.relative_to(ROOT))],
-            # One configuration gives the same bits on every machine: no contraction, no fast-math, no -march.
-            extra_compile_args=["-O3", "-ffp-contract=off"],
-            define_macros=macros if COVERAGE else [],
-        )
-        for folder in FOLDERS
-        for pyx in sorted((ROOT / folder).rglob("*.pyx"))
-    ]
+    return Extension(
+        ".".join((PACKAGE, *source.with_suffix("").parts)),
+        [str(source)],
+        # For the same bits: no contraction, no fast-math, no -march.
+        extra_compile_args=["-O3", "-g" if DEBUG else "-g0", "-ffp-contract=off"],
+        define_macros=macros if COVERAGE else [],
+    )
+
+
+def extensions() -> list[Extension]:
+    """One extension per .pyx file, whatever folder it is in, and the one that they share."""
+    files = [pyx.relative_to(ROOT) for folder in FOLDERS for pyx in sorted((ROOT / folder).rglob("*.pyx"))]
+    return [extension(file) for file in (*files, Path("simulator/_cyutility.c"))]
 
 
 setup(
@@ -65,7 +69,7 @@ setup(
         extensions(),
         include_path=[make_alias_tree()],
         build_dir=None if COVERAGE else "build/cython",
-        annotate=not COVERAGE,
+        shared_utility_qualified_name=SHARED,
         compiler_directives={
             "language_level": 3,
             "boundscheck": DEBUG,

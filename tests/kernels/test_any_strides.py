@@ -6,6 +6,7 @@ output has one place for each element.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -234,3 +235,61 @@ def test_tensors_of_any_strides_agree_with_float64(name, face):
 @pytest.mark.parametrize("name", CALLS)
 def test_many_tensors_of_any_strides_agree_with_float64(name, face, part):
     check_strides(name, face, 100, part + 1)
+
+
+LARGE = {
+    **{f"image of {c}": (lambda c=c: (batch_norm(1, c, 800, 1216), channels_last)) for c in (2, 3, 16)},
+    "loss of an image": lambda: (loss((2, 3, 224, 224), (3, 1, 1), "mean"), channels_last),
+    "transposed 20000": lambda: (loss((20000, 64), (64,), "none"), turned),
+    "transposed 6000": lambda: (rms_norm((6000,), (512,)), turned),
+    "image in groups": lambda: (group_norm(1, 2, 4, 800, 1216), channels_last),
+    "batch innermost": lambda: (group_norm(8, 4, 16, 56, 56), lambda s: View(s, (1, *turned_back(s)))),
+    "image convolved": lambda: (convolution((1, 3, 224, 224), (8, 3, 3, 3), 1, 1), channels_last),
+}
+
+
+def turned_back(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of all axes but the first, which is innermost in memory."""
+    strides, width = [], shape[0]
+    for n in reversed(shape[1:]):
+        strides.insert(0, width)
+        width *= n
+    return tuple(strides)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_tensors_of_any_strides_are_timed_by_both_faces(name):
+    """No memory is taken: an array over one element, tensors without memory."""
+    call, strides_of = LARGE[name]()
+    views = {
+        n: strides_of(s) if len(s) > 1 and np.prod(s) > 64 else View(s, turned(s).strides)
+        for n, s in (*call.inputs.items(), *call.outputs.items())
+    }
+    types = {n: np.dtype(call.dtype_of(n, "float16")) for n in views}
+    inputs = {n: strided(views[n], types[n]) for n in call.inputs}
+    forms = IMAGES if call.operator == "convolution_backward" else {}
+    empty = {n: bare(views[n], types[n], forms.get(len(views[n].shape), ND)) for n in views}
+    for product in call.products:
+        with sim.device(product, values=False):
+            result = run_op(call.operator, inputs=inputs, options=call.options, product=product, values=False)
+            given, out = ({n: empty[n] for n in names} for names in (call.inputs, call.outputs))
+            status, _, executor = getattr(aclnn, f"{call.api}GetWorkspaceSize")(*call.arguments(given, out))
+        assert status == 0, aclnn.aclGetRecentErrMsg()
+        copies = [x for x in result.launches if x.kernel.startswith("copy_")]
+        assert len(copies) == len([k for k in executor.kernels if k.role == "contiguous"]) >= 2
+        words = " ".join(w for x in copies for w in x.warnings)
+        assert not re.search("discrete|is strided", words), "nothing moves element by element"
+
+
+def strided(view: View, dtype: np.dtype) -> np.ndarray:
+    """The view over one element."""
+    steps = [s * dtype.itemsize for s in view.strides]
+    return np.lib.stride_tricks.as_strided(np.empty(1, dtype), view.shape, steps)
+
+
+def bare(view: View, dtype: np.dtype, form: aclnn.aclFormat) -> aclnn.aclTensor:
+    """A tensor without memory."""
+    rank, storage = len(view.shape), [view.elements]
+    return aclnn.aclCreateTensor(
+        view.shape, rank, TYPES[dtype.name], view.strides, -view.low, form, storage, 1, None
+    )

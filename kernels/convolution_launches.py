@@ -143,7 +143,7 @@ def by_table(
     if knobs["bias"] in ("vector", "none") or product.core_model != "split" or not product.bt_bytes:
         return False
     g = geometry(call)
-    every = all(p.taps for a in g.axes for p in a.phases(not g.transposed))
+    every = g.transposed or all(a.met == a.stride for a in g.axes)
     assert call.input is not None
     fits = dtype_name(bias) in TABLE_TYPES and every and knobs["strategy"] != "vendor"
     fits = fits and not as_patches(g, knobs["taps"], True)

@@ -36,7 +36,7 @@ def both_gradients(
     weight_tiles(
         narrow_ptr, wide_ptr, weight_ptr, image_items, weight_items, N, chunks, part, part_stride,
         WEIGHT[0], WEIGHT[1], WEIGHT[2], WEIGHT[3], WEIGHT[4], WEIGHT[5], WEIGHT[6], WEIGHT[7], WEIGHT[8], WEIGHT[9],
-        WEIGHT[10], WEIGHT[11], WEIGHT[12], WEIGHT[13], WEIGHT[14],
+        WEIGHT[10], WEIGHT[11], WEIGHT[12], WEIGHT[13], WEIGHT[14], WEIGHT[15],
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ IMAGE_NUMBERS = (
 )
 WEIGHT_NUMBERS = (
     *("NARROW", "NARROW_PITCH", "WIDE", "WIDE_PITCH", "AXES", "ROWS", "COLS", "GROUPS"),
-    *("BA", "BB", "BN", "BH", "BW", "C0", "ATOMIC"),
+    *("BA", "BB", "BN", "BH", "BW", "C0", "ATOMIC", "WINDOWS"),
 )
 
 

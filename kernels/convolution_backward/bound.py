@@ -53,7 +53,7 @@ SETTINGS = (
     "bias",
 )  # what decides geometry and cuts
 IMAGE = ("taps", "block_m", "block_p", "block_k", "buffers", "cores")
-WEIGHT = ("weight_m", "weight_n", "weight_p", "buffers", "cores")
+WEIGHT = ("weight_m", "weight_n", "weight_p", "weight_taps", "buffers", "cores")
 AROUND = (
     "merged_groups",
     "strategy",
@@ -65,7 +65,7 @@ AROUND = (
     "bias",
 )  # of launches before and after the products
 PRODUCTS = (image_tiles, image_windows, weight_tiles, both_gradients, whole)
-FIRST_JOBS = ("FIRST", "WEIGHT", "ZERO")  # that the products of one launch for all wait for
+FIRST_JOBS = ("FIRST", "WEIGHT", "ZERO", "GAPS")  # that the products of one launch for all wait for
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,9 @@ class Bounds:
 
     def _weight(self, knobs: dict[str, Any]) -> Work:
         rates, products = self._tools(knobs)
-        weights = Weights(self.maker.g, self.maker.merging)
-        tile = choose_weight(weights, knobs, rates)
+        g, m = self.maker.g, self.maker.merging
+        tile = choose_weight(g, m, knobs, rates)
+        weights = Weights(g, m, knobs["weight_taps"])
         return weight_work(weights, knobs, tile, rates, products)
 
     @cached_property

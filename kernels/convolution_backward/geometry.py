@@ -13,6 +13,7 @@ Channels of a group: `narrow_channels` and `wide_channels`; w is (groups * narro
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import gcd, lcm, prod
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from .checks import paddings
 
 FRACTAL = 16
 LEAST_PATCHES = 96
+DENSE = 16  # elements of an axis for each tap up to which one window is met position by position
 MOST_WINDOWS = 64  # taps up to which a window for each is faster than to fold patches (simulated: 4 to 64 by 1.03 to 9.6)
 
 
@@ -54,30 +56,24 @@ class Axis:
         return gcd(self.stride, self.dilation)
 
     @property
-    def inverse(self) -> int:
-        """Inverse of the dilation modulo the stride, both without their common divisor; 0 where that is 1."""
-        modulus = self.stride // self.common
-        return 0 if modulus == 1 else pow(self.dilation // self.common, -1, modulus)
+    def met(self) -> int:
+        """Remainders of output positions modulo the stride that meet a tap: those of the first taps, which come again."""
+        return min(self.taps, self.stride // self.common)
 
     def phases(self, gather: bool) -> tuple[Phase, ...]:
-        """Output positions by their remainder modulo the stride, with the taps that they meet; one if not `gather`."""
+        """Output positions by their remainder modulo the stride, those that meet taps; one if not `gather`."""
         if not gather:
             return (Phase(0, self.taps, -self.before, self.dilation, 0, 1),)
-        return tuple(self._phase(r) for r in range(self.stride))
+        firsts = {(j * self.dilation - self.before) % self.stride: j for j in range(self.met)}
+        return tuple(self._phase(place, first) for place, first in sorted(firsts.items()))
 
-    def _phase(self, place: int) -> Phase:
-        """Windows in ascending place, so that their taps descend."""
+    def _phase(self, place: int, first: int) -> Phase:
+        """Windows in ascending place, so that their taps descend. first: the first tap, which comes again at each step."""
         step, apart = self.stride // self.common, self.dilation // self.common
-        met = [j for j in range(self.taps) if (place + self.before - j * self.dilation) % self.stride == 0]
-        if not met:
-            return Phase(place, 0, 0, apart, 0, -step)
+        count = -(-(self.taps - first) // step)
+        last = first + (count - 1) * step
         return Phase(
-            place,
-            len(met),
-            (place + self.before - met[-1] * self.dilation) // self.stride,
-            apart,
-            met[-1],
-            -step,
+            place, count, (place + self.before - last * self.dilation) // self.stride, apart, last, -step
         )
 
     @property
@@ -116,6 +112,16 @@ class Geometry:
     def strided_gather(self) -> bool:
         """Whether the wide image is made phase by phase."""
         return not self.transposed and any(a.stride > 1 for a in self.axes)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether some positions of the wide image meet no tap: they are cleared before the others are written."""
+        return not self.transposed and any(a.met < a.stride for a in self.axes)
+
+    @cached_property
+    def phases(self) -> tuple[tuple[Phase, ...], ...]:
+        """Of D, H and W: those of the image that is made."""
+        return tuple(a.phases(not self.transposed) for a in self.axes)
 
     @property
     def pointwise(self) -> bool:
@@ -167,10 +173,9 @@ def geometry(call: Call) -> Geometry:
         wide, narrow = narrow, wide
     w = call.weight.shape
     pads = paddings(call.padding or (), call.spatial)
+    steps, apart = call.stride or (), call.dilation or ()
     axes = [
-        Axis(
-            wide[k + 2], narrow[k + 2], w[k + 2], (call.stride or ())[k], (call.dilation or ())[k], pads[k][0]
-        )
+        with_least_stride(Axis(wide[k + 2], narrow[k + 2], w[k + 2], steps[k], apart[k], pads[k][0]))
         for k in range(call.spatial)
     ]
     d, h, x = [*[Axis(1, 1, 1)] * (3 - len(axes)), *axes]
@@ -183,6 +188,15 @@ def geometry(call: Call) -> Geometry:
         transposed=call.transposed,
         rank=call.spatial,
     )
+
+
+def with_least_stride(a: Axis) -> Axis:
+    """The same axis; where there is but one window, with a stride that does not depend on the one that was given."""
+    if a.narrow > 1 or a.stride == 1:
+        return a
+    if a.dilation == 1 and a.before == 0 and a.wide == a.taps:
+        return replace(a, stride=a.taps)
+    return replace(a, stride=1 if a.wide <= DENSE * a.taps else a.wide + a.before)
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,14 @@ from .window_tiles import put_tile, sums_start
 
 @sim.jit
 def phase_taps(phase, AXIS: tl.constexpr):
-    """(first tap, taps, offset of the first) of output positions `phase` modulo the stride.
+    """(place, taps, offset of the first) of the output positions modulo the stride that tap `phase` is the first to meet.
 
-    AXIS: taps, stride, dilation, padding before, their common divisor, the inverse of the dilation. Taps j with
-    phase + before - j * dilation divisible by the stride are an arithmetic sequence.
+    AXIS: taps, stride, dilation, padding before, their common divisor. The taps are an arithmetic sequence.
     """
-    reach = phase + AXIS[3]
-    step = AXIS[1] // AXIS[4]
-    first = reach // AXIS[4] * AXIS[5] % step
-    some = 1 - tl.minimum(reach % AXIS[4], 1)
-    count = some * (tl.maximum(AXIS[0] - first + step - 1, 0) // step)
-    return first, count, (reach - first * AXIS[2]) // AXIS[1]
+    step: tl.constexpr = AXIS[1] // AXIS[4]
+    place = (phase * AXIS[2] + (AXIS[1] - AXIS[3] % AXIS[1])) % AXIS[1]
+    count = (AXIS[0] - phase + step - 1) // step
+    return place, count, (place + AXIS[3] - phase * AXIS[2]) // AXIS[1]
 
 
 @sim.jit
@@ -67,6 +64,8 @@ def image_tiles(
     PD: tl.constexpr = AXES[0][1] if GATHER else 1
     PH: tl.constexpr = AXES[1][1] if GATHER else 1
     PW: tl.constexpr = AXES[2][1] if GATHER else 1
+    ACROSS: tl.constexpr = tl.minimum(AXES[2][0], AXES[2][1] // AXES[2][4])
+    DOWN: tl.constexpr = tl.minimum(AXES[1][0], AXES[1][1] // AXES[1][4])
     m_blocks, k_blocks = tl.cdiv(M, BM), tl.cdiv(K, BK)
     across, down, deep = (
         tl.cdiv(tl.cdiv(OUT[2], PW), BW),
@@ -83,13 +82,14 @@ def image_tiles(
         n = rest // deep % batches * BN + tl.arange(0, BN)
         group = rest // (deep * batches) % GROUPS
         phase = rest // (deep * batches * GROUPS)
-        pd, ph, pw = phase // (PH * PW), phase // PW % PH, phase % PW
         if GATHER:
-            jd, td, od = phase_taps(pd, AXES[0])
-            jh, th, oh = phase_taps(ph, AXES[1])
-            jw, tw, ow = phase_taps(pw, AXES[2])
+            jd, jh, jw = phase // (DOWN * ACROSS), phase // ACROSS % DOWN, phase % ACROSS
+            pd, td, od = phase_taps(jd, AXES[0])
+            ph, th, oh = phase_taps(jh, AXES[1])
+            pw, tw, ow = phase_taps(jw, AXES[2])
             sd, sh, sw = d, h, w
         else:
+            pd, ph, pw = 0, 0, 0
             jd, td, od = 0, AXES[0][0], -AXES[0][3]
             jh, th, oh = 0, AXES[1][0], -AXES[1][3]
             jw, tw, ow = 0, AXES[2][0], -AXES[2][3]

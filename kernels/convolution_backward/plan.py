@@ -19,7 +19,7 @@ from ..operator import Plan, Step, Tensor, Tensors, Workshop, dtype_of
 from .both_tiles import joined
 from .call import INPUTS, RESULTS, Call, call_of
 from .checks import is_empty
-from .geometry import Axis, Geometry, Merging, as_patches, geometry, merge_groups
+from .geometry import Geometry, Merging, as_patches, geometry, merge_groups
 from .image_tiles import image_tiles
 from .layout_tiles import blocks_step, clear_step, patches_step, rows_step, stuff_step
 from .preparation import Preparation, bias_cut
@@ -236,6 +236,8 @@ class Maker:
         out = self.workshop.output("grad_input", view.shape, wanted)
         direct = not apart and written == wanted
         target = _seen_as(out, shape, self.workshop) if direct else self.workshop.tensor(shape, written)
+        if self.seen.sparse:
+            self.first.zero("gaps", target)
         self.products.append(self._image_step(source, blocks, target, sizes, channels, pitch if apart else 0))
         if direct:
             return out
@@ -269,7 +271,6 @@ class Maker:
         g, m, t = self.seen, self.merging, self.tiling
         gather = not g.transposed
         strides = tuple(a.stride for a in g.axes)
-        phases = tuple(a.phases(gather) for a in g.axes)
         bn, bh, bw = self.chosen.image
         items = Image.of(g, m, self.bias is not None).tiles(t["block_m"], self.chosen.image)
         arguments: dict[str, Any] = {
@@ -288,10 +289,10 @@ class Maker:
             "multibuffer": t["buffers"],
         }
         if t["taps"] == "reload":
-            arguments |= {"AXES": _axes(g), "items": items * prod(len(p) for p in phases)}
+            arguments |= {"AXES": _axes(g), "items": items * prod(len(p) for p in g.phases)}
             return Step(image_tiles, min(arguments["items"], t["cores"]), arguments, self.switches())
         arguments |= {
-            "PHASES": tuple(tuple(tuple(x) for x in ps) for ps in product(*phases)),
+            "PHASES": tuple(tuple(tuple(x) for x in ps) for ps in product(*g.phases)),
             "TAPS": tuple(a.taps for a in g.axes),
             "STEPS": (1, 1, 1) if gather else strides,
             "EACH": strides if gather else (1, 1, 1),
@@ -308,7 +309,7 @@ class Maker:
         summed = _type(view.dtype) if parts == 1 and not through else ty.float32
         blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), summed)
         if parts > 1 and t["combine"] == "atomic":
-            self.first.zero(blocks)
+            self.first.zero("zero", blocks)
         target = blocks
         if parts > 1 and t["combine"] == "two_phase":
             target = self.workshop.tensor((parts, *blocks.shape), ty.float32)
@@ -332,7 +333,7 @@ class Maker:
     def _weight_step(self, narrow: Tensor, wide: Tensor, out: Tensor, parts: int, stride: int) -> Step:
         g, m, t = self.g, self.merging, self.tiling
         bn, bh, bw = self.chosen.weight
-        weights = Weights(g, m)
+        weights = Weights(g, m, t["weight_taps"])
         chunks = weights.chunks(self.chosen.weight)
         part = -(-chunks // parts)
         items = weights.tiles(t["weight_m"], t["weight_n"]) * parts
@@ -349,6 +350,7 @@ class Maker:
             "C0": self.c0,
             **{"GROUPS": m.count, "BA": t["weight_m"], "BB": t["weight_n"], "BN": bn, "BH": bh, "BW": bw},
             **{"ATOMIC": parts > 1 and t["combine"] == "atomic", "multibuffer": t["buffers"]},
+            "WINDOWS": t["weight_taps"],
         }
         return Step(weight_tiles, min(items, t["cores"]), arguments, self.switches(weight=True))
 
@@ -381,11 +383,7 @@ class Maker:
 
 def _axes(g: Geometry) -> tuple[tuple[int, ...], ...]:
     """What `phase_taps` needs of each axis."""
-    return tuple(_axis(a) for a in g.axes)
-
-
-def _axis(a: Axis) -> tuple[int, ...]:
-    return a.taps, a.stride, a.dilation, a.before, a.common, a.inverse
+    return tuple((a.taps, a.stride, a.dilation, a.before, a.common) for a in g.axes)
 
 
 def _seen_as(x: Tensor, shape: tuple[int, ...], workshop: Workshop) -> Tensor:

@@ -15,6 +15,7 @@ from .layout_tiles import cores_for
 from .prepare_tiles import prepare
 
 TILE_BYTES = 16384  # of the wider of two element types; half of it for the turned tile of a weight
+JOBS = ("FIRST", "SECOND", "WEIGHT", "ZERO", "GAPS", "BIAS")
 BIAS_BYTES = 24576  # of grad_output: two copies, and FP32 of the tile and of the sums
 CLEARED = 8192  # elements that one store sets to zero
 
@@ -37,16 +38,17 @@ class Preparation:
         """From a weight as users have it to FRACTAL_Z; one group in a merged group."""
         deep, wide = (m.wide, m.narrow) if g.transposed else (m.narrow, m.wide)
         bw = min(wide, max(1, TILE_BYTES // (4 * c0 * g.taps)))
-        items = m.count * (deep // c0) * -(-wide // bw)
+        bt = even_part(g.taps, TILE_BYTES // (4 * c0))
+        items = m.count * (deep // c0) * -(-wide // bw) * -(-g.taps // bt)
         sizes = g.narrow_channels, g.wide_channels, g.taps, int(not g.transposed)
         self.tensors |= {"weight_ptr": w, "weight_out": out}
-        self.numbers["WEIGHT"] = (items, *sizes, deep, wide, c0, bw)
+        self.numbers["WEIGHT"] = (items, *sizes, deep, wide, c0, bw, bt)
 
-    def zero(self, out: Tensor) -> None:
-        """Zeros for sums that are added up by the memory system."""
+    def zero(self, name: str, out: Tensor) -> None:
+        """Zeros: "zero" for sums that are added up by the memory system, "gaps" for what no tap of a window meets."""
         cols = min(CLEARED, up(out.size, 16))
-        self.tensors["zero_ptr"] = out
-        self.numbers["ZERO"] = -(-out.size // cols), cols
+        self.tensors[f"{name}_ptr"] = out
+        self.numbers[name.upper()] = -(-out.size // cols), cols
 
     def bias(self, dy: Tensor, cut: tuple[int, int, int, int], parts: Tensor) -> None:
         """Partial sums (parts, C) fp32 of grad_output over images and positions."""
@@ -64,11 +66,11 @@ class Preparation:
     def step(self, numbers: Mapping[str, tuple[int, ...]]) -> Step:
         """One launch for jobs by name."""
         given = next(iter(self.tensors.values()))
-        pointers = "first_ptr first_out second_ptr second_out weight_ptr weight_out zero_ptr dy_ptr parts_ptr"
+        pointers = "first_ptr first_out second_ptr second_out weight_ptr weight_out zero_ptr gaps_ptr dy_ptr parts_ptr"
         arguments: dict[str, Any] = {n: self.tensors.get(n, given) for n in pointers.split()}
-        zero = self.tensors.get("zero_ptr")
-        arguments["zeros"] = 0 if zero is None else zero.size
-        arguments |= {n: numbers.get(n, ()) for n in ("FIRST", "SECOND", "WEIGHT", "ZERO", "BIAS")}
+        sizes = {n: self.tensors.get(f"{x}_ptr") for n, x in (("zeros", "zero"), ("gaps", "gaps"))}
+        arguments |= {n: 0 if x is None else x.size for n, x in sizes.items()}
+        arguments |= {n: numbers.get(n, ()) for n in JOBS}
         items = sum(x[0] for x in numbers.values())
         return Step(prepare, cores_for(items, self.product), {**arguments, "multibuffer": 2})
 

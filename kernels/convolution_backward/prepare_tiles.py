@@ -62,20 +62,31 @@ def weight_fractals(
     WIDE: tl.constexpr,
     C0: tl.constexpr,
     BW: tl.constexpr,
+    BT: tl.constexpr,
     SHARED: tl.constexpr = False,
 ):
     """out (groups, TAPS, DEEP / C0, WIDE, C0) of w (groups, ROWS, COLS, TAPS), see `load_weight`; padding is zero.
 
-    DEEP_ROWS: rows of w are its depth and columns its width, else the other way round. A tile: C0 of the depth, BW wide.
+    DEEP_ROWS: rows of w are its depth and columns its width, else the other way round. A tile: C0 of the depth, BW wide,
+    with all taps; BT fewer than TAPS: so many taps, of BW 1.
     """
-    blocks, across = DEEP // C0, tl.cdiv(WIDE, BW)
-    lane, tap = tl.arange(0, C0), tl.arange(0, TAPS)
+    blocks, across, parts = DEEP // C0, tl.cdiv(WIDE, BW), tl.cdiv(TAPS, BT)
+    lane, tap = tl.arange(0, C0), tl.arange(0, BT)
     for item in al.parallel(next_core(done), items, tl.num_programs(0), bind_sub_block=SHARED):
         first = item % across * BW
         block = item // across % blocks
-        group = item // (across * blocks)
+        group = item // (across * blocks * parts)
         w = group * (ROWS * COLS * TAPS)
-        if DEEP_ROWS:
+        if BT < TAPS:
+            tap = item // (across * blocks) % parts * BT + tl.arange(0, BT)
+            deep = block * C0 + lane
+            row, col = (deep, first) if DEEP_ROWS else (first, deep)
+            inside = (row < ROWS) & (col < COLS)
+            at = (row * COLS + col) * TAPS
+            inside = inside[:, None] & (tap < TAPS)[None, :]
+            x = tl.load(w_ptr + w + at[:, None] + tap[None, :], mask=inside, other=0.0)
+            turned = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (C0, BW, BT)), (2, 1, 0))
+        elif DEEP_ROWS:
             row, col = block * C0 + lane, first * TAPS + tl.arange(0, BW * TAPS)
             inside = (row < ROWS)[:, None] & (col < COLS * TAPS)[None, :]
             x = tl.load(w_ptr + w + row[:, None] * (COLS * TAPS) + col[None, :], mask=inside, other=0.0)
@@ -88,7 +99,10 @@ def weight_fractals(
         wide = first + tl.arange(0, BW)
         at = group * (TAPS * DEEP * WIDE) + tap[:, None, None] * (DEEP * WIDE) + block * (WIDE * C0)
         at += wide[None, :, None] * C0 + lane[None, None, :]
-        tl.store(out_ptr + at, turned, mask=(wide < WIDE)[None, :, None])
+        alive = (wide < WIDE)[None, :, None]
+        if BT < TAPS:
+            alive = alive & (tap < TAPS)[:, None, None]
+        tl.store(out_ptr + at, turned, mask=alive)
 
 
 @sim.jit
@@ -138,18 +152,21 @@ def prepare(
     weight_ptr,
     weight_out,
     zero_ptr,
+    gaps_ptr,
     dy_ptr,
     parts_ptr,
     zeros,
+    gaps,
     FIRST: tl.constexpr,
     SECOND: tl.constexpr,
     WEIGHT: tl.constexpr,
     ZERO: tl.constexpr,
+    GAPS: tl.constexpr,
     BIAS: tl.constexpr,
 ):
     """All jobs of a call; each tuple holds the numbers of a job after `done`, empty if there is none.
 
-    FIRST, SECOND: of `image_blocks`. WEIGHT: of `weight_fractals`. ZERO: (items, COLS). BIAS: of `bias_sums`.
+    FIRST, SECOND: of `image_blocks`. WEIGHT: of `weight_fractals`. ZERO, GAPS: (items, COLS). BIAS: of `bias_sums`.
     """
     done = 0
     if FIRST:
@@ -174,11 +191,14 @@ def prepare(
     if WEIGHT:
         weight_fractals(
             weight_ptr, weight_out, done, WEIGHT[0], WEIGHT[1], WEIGHT[2], WEIGHT[3], WEIGHT[4], WEIGHT[5], WEIGHT[6],
-            WEIGHT[7], WEIGHT[8],
+            WEIGHT[7], WEIGHT[8], WEIGHT[9],
         )  # fmt: skip
         done += WEIGHT[0]
     if ZERO:
         clear_items(zero_ptr, done, zeros, ZERO[1])
         done += ZERO[0]
+    if GAPS:
+        clear_items(gaps_ptr, done, gaps, GAPS[1])
+        done += GAPS[0]
     if BIAS:
         bias_sums(dy_ptr, parts_ptr, done, BIAS[0], BIAS[1], BIAS[2], BIAS[3], BIAS[4], BIAS[5], BIAS[6])

@@ -119,13 +119,14 @@ class Image:
     @cached_property
     def phases(self) -> tuple[tuple[Phase, ...], ...]:
         """Of D, H and W."""
-        return tuple(a.phases(not self.geometry.transposed) for a in self.geometry.axes)
+        return self.geometry.phases
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
         g = self.geometry
         sizes = g.narrow_sizes if g.transposed else g.wide_sizes
-        return tuple(-(-n // len(p)) for n, p in zip(sizes, self.phases, strict=True))
+        steps = (1, 1, 1) if g.transposed else tuple(a.stride for a in g.axes)
+        return tuple(-(-n // step) for n, step in zip(sizes, steps, strict=True))
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
@@ -182,7 +183,7 @@ class Image:
 
     def reload_cycles(self, rates: Rates, rows: int, tile: Tile, deep: int) -> float:
         """One tile of all phases, taps loaded one by one."""
-        taps = sum(n * h * w for n, h, w, _, _ in self.planes)
+        taps = prod(sum(p.taps for p in axis) for axis in self.phases)
         steps, size = max(1, taps * -(-self.depth // deep)), deep * rates.itemsize
         many = self._sharers(rates, rows, tile, max(1, steps // len(self.planes)))
         shares = (rows * size, many[0]), (prod(tile) * size, many[1])
@@ -204,14 +205,30 @@ class Image:
 
 @dataclass(frozen=True)
 class Weights:
-    """What grad_weight is cut from: a tile is a row of taps of (rows, columns) channels, summed over chunks of positions."""
+    """What grad_weight is cut from: a tile is taps of a row of (rows, columns) channels, summed over chunks of positions.
+
+    windows: taps of a tile, which are windows of what is loaded of the wide image; 0: one tap, and nothing is loaded between
+    its positions.
+    """
 
     geometry: Geometry
     merging: Merging
+    windows: int
+
+    @property
+    def taps(self) -> int:
+        """Taps of a tile, each with a sum of its own."""
+        return max(1, self.windows)
+
+    @property
+    def tap_blocks(self) -> int:
+        """Tiles of a row of taps."""
+        return -(-self.geometry.axes[2].taps // self.taps)
 
     def tiles(self, rows: int, columns: int) -> int:
         g, m = self.geometry, self.merging
-        return m.count * g.axes[0].taps * g.axes[1].taps * -(-m.narrow // rows) * -(-m.wide // columns)
+        planes = m.count * g.axes[0].taps * g.axes[1].taps * self.tap_blocks
+        return planes * -(-m.narrow // rows) * -(-m.wide // columns)
 
     def chunks(self, tile: Tile) -> int:
         d, h, w = self.geometry.narrow_sizes
@@ -219,21 +236,23 @@ class Weights:
 
     def seen(self, tile: Tile) -> int:
         w = self.geometry.axes[2]
-        return up(tile[0] * tile[1] * ((tile[2] - 1) * w.stride + (w.taps - 1) * w.dilation + 1), 16)
+        across = (tile[2] - 1) * w.stride + (self.taps - 1) * w.dilation + 1 if self.windows else tile[2]
+        return up(tile[0] * tile[1] * across, 16)
 
     def chunk_cycles(self, rates: Rates, rows: int, columns: int, tile: Tile) -> float:
         """One chunk of one tile."""
-        taps, size, c0 = self.geometry.axes[2].taps, rates.itemsize, rates.c0
+        taps, size, c0 = self.taps, rates.itemsize, rates.c0
         positions, seen = up(prod(tile), 16), self.seen(tile)
         lines = tile[0] * tile[1]
         whole = tile[2] == self.geometry.narrow_sizes[2]
-        bursts = rows / c0 * (tile[0] if whole else lines) + columns / c0 * lines
+        apart = self.geometry.axes[2].stride > 1 and not self.windows
+        bursts = rows / c0 * (tile[0] if whole else lines) + columns / c0 * (prod(tile) if apart else lines)
         loads = rates.loads([((positions * rows + seen * columns) * size, 1)], bursts)
         return together(loads, *rates.products(rows, columns, positions, taps, kept=True))
 
     def drain_cycles(self, rows: int, columns: int) -> float:
         """Of the sums of one tile."""
-        return self.geometry.axes[2].taps * rows * columns * 4 / DRAIN_RATE + ITEM_CYCLES
+        return self.taps * rows * columns * 4 / DRAIN_RATE + ITEM_CYCLES
 
     def room(self, tile: Tile, rows: int, columns: int) -> int:
         """Elements of one copy of both images in L1."""

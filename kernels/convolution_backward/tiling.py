@@ -44,6 +44,13 @@ PARAMETERS = (
     integer("weight_m", None, 1, None, "channels of grad_output in a tile of grad_weight"),
     integer("weight_n", None, 1, None, "channels of input in a tile of grad_weight"),
     integer("weight_p", None, 1, None, "positions of a step of its sums"),
+    integer(
+        "weight_taps",
+        None,
+        0,
+        None,
+        "taps of a row of the kernel in a tile of grad_weight, windows of one load; 0: one, without what lies between",
+    ),
     integer("weight_parts", None, 1, None, "parts of the sums of grad_weight"),
     choice(
         "combine",
@@ -70,7 +77,9 @@ PARAMETERS = (
 )
 EXACT_PRODUCTS = 2**33  # multiplications up to which auto is exact: a few seconds in the Cube's order
 L1_KEPT = 4096
-MOST_UNROLLED = 128  # taps of all phases in one kernel, and phases without any
+MOST_UNROLLED = 128  # taps of all phases in one kernel
+DENSE_STRIDE = 4  # up to which what lies between positions is loaded with them
+MOST_WEIGHT_TAPS = 32  # taps of a tile of grad_weight, which are unrolled
 MIN_PART = 256  # least positions of a part of the sums of grad_weight
 MOST_PARTS = 64
 LENGTHS = (
@@ -119,9 +128,10 @@ def choose(
     rates = Rates(product, operand, itemsize, out["cores"])
     image = Image.of(seen or g, m, rows)
     cycles, tile = choose_image(image, out, rates)
-    step = choose_weight(Weights(g, m), out, rates)
+    step = choose_weight(g, m, out, rates)
     items = image.tiles(out["block_m"], tile) if out["launches"] != "apart" else 0
-    out["weight_parts"] = knobs["weight_parts"] or _parts(Weights(g, m), out, rates, step, items, cycles)
+    weights = Weights(g, m, out["weight_taps"])
+    out["weight_parts"] = knobs["weight_parts"] or _parts(weights, out, rates, step, items, cycles)
     return Tiling(out, tile, step)
 
 
@@ -131,12 +141,8 @@ def one_tap_each(image: Image) -> bool:
 
 
 def has_windows(g: Geometry) -> bool:
-    """Whether all phases meet some tap of each plane, and are not too many to be unrolled."""
-    phases = [a.phases(not g.transposed) for a in g.axes]
-    unrolled = prod(
-        sum(max(1, p.taps) for p in axis) for axis in phases
-    )  # one without taps is written as zeros
-    return unrolled <= MOST_UNROLLED and all(p.taps for axis in phases[1:] for p in axis)
+    """Whether taps of all phases are not too many to be unrolled."""
+    return prod(sum(p.taps for p in axis) for axis in g.phases) <= MOST_UNROLLED
 
 
 def cube_cores(wanted: int | None, product: Product) -> int:
@@ -154,19 +160,21 @@ def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float
         ways = (out["taps"],)
     elif out["launches"] == "apart" and one_tap_each(image):
         ways = ("reload",)
-    best: tuple[float, float, Any] | None = None
+    best: tuple[bool, float, float, Any] | None = None
     for rows, tile in _image_tiles(image, out, rates):
         rounds = -(-image.tiles(rows, tile) // rates.cores)
         for taps in ways:
-            room = (rates.product.l1_bytes - L1_KEPT) // (out["buffers"] * rates.itemsize)
-            for deep in _depths(image, out, rates, room // image.elements(tile, rows, taps)):
+            room = (rates.product.l1_bytes - L1_KEPT) // rates.itemsize
+            loaded = image.elements(tile, rows, taps)
+            for deep in _depths(image, out, rates, room // out["buffers"] // loaded):
                 cycles = image.cycles(rates, taps, rows, tile, deep)
-                if best is None or rounds * cycles < best[0]:
-                    best = rounds * cycles, cycles, (taps, rows, tile, deep)
+                found = deep * loaded > room, rounds * cycles  # one copy has to fit
+                if best is None or found < best[:2]:
+                    best = *found, cycles, (taps, rows, tile, deep)
     assert best is not None
-    out["taps"], out["block_m"], tile, out["block_k"] = best[2]
+    out["taps"], out["block_m"], tile, out["block_k"] = best[3]
     out["block_p"] = out["block_p"] or prod(tile)
-    return best[1], tile
+    return best[2], tile
 
 
 def _image_tiles(image: Image, out: Mapping[str, Any], rates: Rates) -> Iterator[tuple[int, Tile]]:
@@ -204,28 +212,45 @@ def _depths(image: Image, out: Mapping[str, Any], rates: Rates, room: int) -> li
     return sorted({min(d, whole) for d in DEPTHS if d <= max(room, FRACTAL)})
 
 
-def choose_weight(weights: Weights, out: dict[str, Any], rates: Rates) -> Tile:
-    """The least cycles for each position; puts weight_m, weight_n and weight_p into `out`."""
-    g, m, product = weights.geometry, weights.merging, rates.product
+def choose_weight(g: Geometry, m: Merging, out: dict[str, Any], rates: Rates) -> Tile:
+    """The least cycles for each position; puts weight_m, weight_n, weight_p and weight_taps into `out`."""
     rows = [min(out["weight_m"], up(m.narrow, FRACTAL))] if out["weight_m"] else _edges(m.narrow)
     cols = [min(out["weight_n"], up(m.wide, FRACTAL))] if out["weight_n"] else _edges(m.wide)
-    taps, room = g.axes[2].taps, (product.l1_bytes - L1_KEPT) // (out["buffers"] * rates.itemsize)
-    most = sums_of_taps(product, rates.itemsize, taps)
-    fits = [(a, b) for a in rows for b in cols if up(a, FRACTAL) * up(b, FRACTAL) <= most]
     lengths = [out["weight_p"]] if out["weight_p"] else [n for n in LENGTHS if n <= MOST_POSITIONS]
     tiles = list(position_tiles(g.batch, g.narrow_sizes[1], g.narrow_sizes[2], lengths))
-    best: tuple[float, Any] | None = None
-    for a, b in fits or [(min(rows), min(cols))]:
-        for tile in tiles:
-            if weights.room(tile, a, b) > room and tile != tiles[0]:
-                continue
-            cycles = weights.chunks(tile) * weights.tiles(a, b) * weights.chunk_cycles(rates, a, b, tile)
-            if best is None or cycles < best[0]:
-                best = cycles, (a, b, tile)
+    room = (rates.product.l1_bytes - L1_KEPT) // rates.itemsize
+    best: tuple[bool, float, Any] | None = None
+    for windows in _weight_windows(g, out["weight_taps"]):
+        if best and not best[0] and (windows or g.axes[2].stride <= DENSE_STRIDE):
+            continue  # more taps fit
+        weights = Weights(g, m, windows)
+        most = sums_of_taps(rates.product, rates.itemsize, weights.taps)
+        fits = [(a, b) for a in rows for b in cols if up(a, FRACTAL) * up(b, FRACTAL) <= most]
+        for a, b in fits or [(min(rows), min(cols))]:
+            for tile in tiles:
+                loaded = weights.room(tile, a, b)
+                if loaded * out["buffers"] > room and tile != tiles[0]:
+                    continue
+                over = not fits or loaded > room
+                cycles = weights.chunks(tile) * weights.tiles(a, b) * weights.chunk_cycles(rates, a, b, tile)
+                if best is None or (over, cycles) < best[:2]:
+                    best = over, cycles, (a, b, windows, tile)
     assert best is not None
-    out["weight_m"], out["weight_n"], step = best[1]
+    out["weight_m"], out["weight_n"], out["weight_taps"], step = best[2]
     out["weight_p"] = out["weight_p"] or prod(step)
     return step  # type: ignore[no-any-return]
+
+
+def _weight_windows(g: Geometry, asked: int | None) -> list[int]:
+    """Taps of a tile of grad_weight that are tried: a row of the kernel or parts of it, and one tap by itself."""
+    taps = g.axes[2].taps
+    if asked is not None:
+        return [min(asked, taps)]
+    found, most = [], min(taps, MOST_WEIGHT_TAPS)
+    while most:
+        found.append(-(-taps // -(-taps // most)))
+        most //= 2
+    return [*found, 0]
 
 
 def _parts(

@@ -68,12 +68,14 @@ def vendor_knobs(
     room = product.l1_bytes // 4 // (itemsize * max(1, base_n * g.axes[1].taps * g.axes[2].taps))
     channels = max(deep, room // deep * deep)
     taps = g.axes[2].taps
+    taps = min(taps, product.l0c_bytes // (4 * BASE_WEIGHT * FRACTAL))
     wide = min(BASE_WEIGHT, product.l0c_bytes // (4 * BASE_WEIGHT * taps) // FRACTAL * FRACTAL)
     rules = {
         **{"block_m": base_n, "block_p": min(whole, base_m), "block_k": channels},
         **{"weight_m": min(BASE_WEIGHT, up(m.narrow, FRACTAL)), "weight_n": max(FRACTAL, wide)},
     }
     found = {**knobs, **{n: knobs[n] or v for n, v in rules.items()}}
+    found["weight_taps"] = taps if knobs["weight_taps"] is None else knobs["weight_taps"]
     given = all(knobs[f"base_{axis}"] for axis in "mnk")
     base = {} if given else dict(zip(("base_m", "base_n", "base_k"), (base_m, base_n, deep), strict=True))
     return {**found, **base, "launches": "apart", "unit_flag": "off"}

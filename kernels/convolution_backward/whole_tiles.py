@@ -18,6 +18,7 @@ from ..layout import up
 from ..operator import Step
 from .both_tiles import IMAGE_NUMBERS, WEIGHT_NUMBERS
 from .layout_tiles import from_rows
+from .preparation import JOBS
 from .prepare_tiles import bias_sums, clear_items, image_blocks, weight_fractals
 from .weight_tiles import weight_tiles
 from .window_tiles import image_windows
@@ -34,6 +35,7 @@ def whole(
     weight_ptr,
     weight_out,
     zero_ptr,
+    gaps_ptr,
     dy_ptr,
     parts_ptr,
     bias_ptr,
@@ -41,6 +43,7 @@ def whole(
     sums_ptr,
     turned_ptr,
     zeros,
+    gaps,
     image_items,
     weight_items,
     N,
@@ -51,6 +54,7 @@ def whole(
     SECOND: tl.constexpr,
     WEIGHT: tl.constexpr,
     ZERO: tl.constexpr,
+    GAPS: tl.constexpr,
     BIAS: tl.constexpr,
     BIAS_SUM: tl.constexpr,
     IMAGE: tl.constexpr,
@@ -82,12 +86,15 @@ def whole(
     if WEIGHT:
         weight_fractals(
             weight_ptr, weight_out, done, WEIGHT[0], WEIGHT[1], WEIGHT[2], WEIGHT[3], WEIGHT[4], WEIGHT[5], WEIGHT[6],
-            WEIGHT[7], WEIGHT[8], True,
+            WEIGHT[7], WEIGHT[8], WEIGHT[9], True,
         )  # fmt: skip
         done += WEIGHT[0]
     if ZERO:
         clear_items(zero_ptr, done, zeros, ZERO[1], True)
         done += ZERO[0]
+    if GAPS:
+        clear_items(gaps_ptr, done, gaps, GAPS[1], True)
+        done += GAPS[0]
     if IMAGE:
         al.sync_block_all("all", 0)
     if SECOND:
@@ -119,7 +126,7 @@ def whole(
             narrow_ptr, wide_ptr, sums_ptr, image_items, weight_items, N, chunks, part, part_stride,
             GRAD_WEIGHT[0], GRAD_WEIGHT[1], GRAD_WEIGHT[2], GRAD_WEIGHT[3], GRAD_WEIGHT[4], GRAD_WEIGHT[5],
             GRAD_WEIGHT[6], GRAD_WEIGHT[7], GRAD_WEIGHT[8], GRAD_WEIGHT[9], GRAD_WEIGHT[10], GRAD_WEIGHT[11],
-            GRAD_WEIGHT[12], GRAD_WEIGHT[13], GRAD_WEIGHT[14],
+            GRAD_WEIGHT[12], GRAD_WEIGHT[13], GRAD_WEIGHT[14], GRAD_WEIGHT[15],
         )  # fmt: skip
     if BACK:
         al.sync_block_all("all", 4)
@@ -157,7 +164,7 @@ def whole_step(
         "BACK": tuple(c[n] for n in ("items", "C", "P", "PITCH", "BC", "BP")) if c else (),
         "multibuffer": (a or b)["multibuffer"],
     }
-    jobs_items = [given[n][0] for n in ("FIRST", "SECOND", "WEIGHT", "ZERO", "BIAS") if given[n]]
+    jobs_items = [given[n][0] for n in JOBS if given[n]]
     busy = max(
         given["image_items"] + given["weight_items"],
         *(up(n, VECTOR_CORES) // VECTOR_CORES for n in jobs_items),

@@ -175,8 +175,8 @@ def weight_work(
     weights: Weights, knobs: dict[str, Any], tile: Tile, rates: Rates, products: Products
 ) -> Work:
     """Of grad_weight, one part of its sums. knobs: as chosen; tile: positions of a chunk."""
-    g, rows, cols = weights.geometry, knobs["weight_m"], knobs["weight_n"]
-    turn, taps = products.turn(rows, cols, prod(tile)), g.axes[2].taps
+    rows, cols = knobs["weight_m"], knobs["weight_n"]
+    turn, taps = products.turn(rows, cols, prod(tile)), weights.taps
     chunks, tiles = weights.chunks(tile), weights.tiles(rows, cols)
     m, (narrow, wide) = weights.merging, _met_by_weights(weights, rows, cols, tile)
     ways = taps * turn.b + (1 if turn.single else taps) * turn.a
@@ -207,18 +207,24 @@ def _met_by_weights(weights: Weights, rows: int, cols: int, tile: Tile) -> tuple
     """Positions of both images that tiles of grad_weight load, for all blocks of the other image's channels."""
     g, m = weights.geometry, weights.merging
     down, across = -(-m.narrow // rows), -(-m.wide // cols)
-    narrow = g.axes[0].taps * g.axes[1].taps * prod(g.narrow_sizes)
-    met = [_under(g.axes[0], 1, False), _under(g.axes[1], tile[1], False), _under(g.axes[2], tile[2], True)]
+    narrow = g.axes[0].taps * g.axes[1].taps * weights.tap_blocks * prod(g.narrow_sizes)
+    met = [
+        _under(g.axes[0], 1, 0),
+        _under(g.axes[1], tile[1], 0),
+        _under(g.axes[2], tile[2], weights.windows),
+    ]
     images = float(g.batch * m.count)
     return images * narrow * across, images * prod(met) * down
 
 
-def _under(axis: Axis, tile: int, window: bool) -> int:
-    """Positions of one axis of the wide image that chunks meet; window: all taps at once, else tap by tap."""
+def _under(axis: Axis, tile: int, windows: int) -> int:
+    """Positions of one axis of the wide image that chunks meet; windows: taps that are loaded at once, 0 for tap by tap."""
     starts = np.arange(0, axis.narrow, tile) * axis.stride - axis.before
-    if window:
-        at = np.arange((tile - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1)
+    if windows:
+        span = np.arange((tile - 1) * axis.stride + (windows - 1) * axis.dilation + 1)
+        firsts = np.arange(0, axis.taps, windows)
     else:
-        at = (np.arange(tile)[:, None] * axis.stride + np.arange(axis.taps)[None, :] * axis.dilation).ravel()
+        span, firsts = np.arange(tile) * axis.stride, np.arange(axis.taps)
+    at = (span[:, None] + firsts[None, :] * axis.dilation).ravel()
     found = starts[:, None] + at[None, :]
     return int(((found >= 0) & (found < axis.wide)).sum())

@@ -1,8 +1,9 @@
 """Build script: maps the top-level folders into one import package, `ascendtile`.
 
 `simulator/` is imported as `ascendtile.simulator`, and so on for the other folders, because the plain names collide with
-packages that users of this project have installed. Cython, mypy and pyright need a place on disk where the mapped names
-exist: that is `build/alias/ascendtile`, a folder of symbolic links made here.
+packages that users of this project have installed; `ascendtile` itself is `simulator/ascendtile/`. Cython, mypy and
+pyright need a place on disk where the mapped names exist: that is `build/alias/ascendtile`, a folder of symbolic links made
+here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from setuptools import Extension, find_packages, setup
 ROOT = Path(__file__).resolve().parent
 PACKAGE = "ascendtile"
 FOLDERS = ("simulator", "kernels", "tiling", "reports")
+TOP = "simulator/ascendtile"  # what `import ascendtile` reads
 ALIAS = ROOT / "build" / "alias"
 
 DEBUG = os.environ.get("ASCENDTILE_CYTHON_DEBUG") == "1"
@@ -25,13 +27,19 @@ COVERAGE = os.environ.get("ASCENDTILE_CYTHON_COVERAGE") == "1"
 def make_alias_tree() -> str:
     """Give Cython, mypy and pyright a path on which `ascendtile.<folder>` exists."""
     (ALIAS / PACKAGE).mkdir(parents=True, exist_ok=True)
-    for folder in FOLDERS:
-        link = ALIAS / PACKAGE / folder
-        if link.is_symlink() and link.resolve() != ROOT / folder:
+    for source in (*(ROOT / folder for folder in FOLDERS), *(ROOT / TOP).glob("*.py")):
+        link = ALIAS / PACKAGE / source.name
+        if link.is_symlink() and link.resolve() != source:
             link.unlink()  # the checkout was moved or copied: a stale link would compile another tree
         if not link.is_symlink():
-            link.symlink_to(ROOT / folder, target_is_directory=True)
+            link.symlink_to(source)
     return str(ALIAS)
+
+
+def packages() -> list[str]:
+    """The names that the folders are imported by; that of `TOP` is the package itself."""
+    found = find_packages(str(ROOT), include=[p for f in FOLDERS for p in (f, f"{f}.*")])
+    return [PACKAGE, *(f"{PACKAGE}.{name}" for name in found if name != TOP.replace("/", "."))]
 
 
 def extensions() -> list[Extension]:
@@ -52,11 +60,8 @@ def extensions() -> list[Extension]:
 
 
 setup(
-    packages=[
-        f"{PACKAGE}.{name}"
-        for name in find_packages(str(ROOT), include=[p for f in FOLDERS for p in (f, f"{f}.*")])
-    ],
-    package_dir={f"{PACKAGE}.{folder}": folder for folder in FOLDERS},
+    packages=packages(),
+    package_dir={PACKAGE: TOP, **{f"{PACKAGE}.{folder}": folder for folder in FOLDERS}},
     package_data={
         "": ["*.pxd", "*.pyx", "*.toml", "*.csv", "*.html", "*.css", "*.js", "*.ipynb", "py.typed"]
     },

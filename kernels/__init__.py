@@ -9,6 +9,8 @@ An operator is one file with an `OPERATOR` (see `operator.py`); `operators()` fi
 if __name__ == "kernels":
     raise ImportError("import ascendtile.kernels: the folder kernels/ is only the source of that package")
 
+from ascendtile._names import public_names
+
 from .batch_norm_reduce_backward import batch_norm_reduce_backward
 from .batch_norm_statistics import batch_norm_statistics
 from .bce_with_logits import bce_with_logits
@@ -53,3 +55,6 @@ __all__ = [
     "rms_norm_grad",
     "run_op",
 ]
+
+_PARTS = ("aclnn", "examples", "tutorials", "validation")
+__getattr__, __dir__ = public_names(__name__, __all__, _PARTS)

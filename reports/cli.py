@@ -17,6 +17,8 @@ from pathlib import Path
 
 import click
 
+import ascendtile
+
 DEBUG = "ASCENDTILE_DEBUG"
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 COMMANDS = "ascendtile.reports.commands"
@@ -48,9 +50,7 @@ class Commands(click.Group):
 
 def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
-        from importlib.metadata import version
-
-        click.echo(f"ascendtile {version('ascendtile')}")
+        click.echo(f"ascendtile {ascendtile.__version__}")
         ctx.exit()
 
 

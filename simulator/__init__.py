@@ -7,7 +7,9 @@ import ascendtile.simulator.language as tl
 if __name__ == "simulator":
     raise ImportError("import ascendtile.simulator: the folder simulator/ is only the source of that package")
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ascendtile._names import public_names
 
 from .device import Device, current_device, device
 from .errors import AscendtileError, RefusedError, RunError, UsageError
@@ -35,20 +37,6 @@ _LATER = {
     "load_run": ".record",
     "shape": ".execution.memory",
 }
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_LATER[name], __name__), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
 
 
 def cdiv(x: int, y: int) -> int:
@@ -79,3 +67,5 @@ __all__ = [
     "product_names",
     "shape",
 ]
+_PARTS = ("language", "precision", "products", "triton_shim", "units")
+__getattr__, __dir__ = public_names(__name__, __all__, _PARTS, _LATER)

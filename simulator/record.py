@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ascendtile import __version__
+
 from .errors import UsageError
 from .files import read_whole, write_whole
 from .precision.metrics import ErrorReport
@@ -54,7 +56,7 @@ def load_run(path: str | Path) -> Run:
 def run_bytes(run: Run) -> bytes:
     """The content of the file of `run`."""
     encoder = Encoder(NAMES)
-    head = {"format": FORMAT, "version": VERSION, "ascendtile": _ascendtile_version()}
+    head = {"format": FORMAT, "version": VERSION, "ascendtile": __version__}
     data = json.dumps({**head, "run": encoder.encode(run, Run)}, allow_nan=False).encode("ascii")
     raw = pack(data, encoder.arrays)
     if len(data) > MAX_JSON_BYTES or len(raw) > MAX_FILE_BYTES:
@@ -104,7 +106,7 @@ def _run_data(text: bytes) -> Any:
     if type(data.get("version")) is not int or data["version"] not in READABLE:
         raise UsageError(
             f"has version {show(data.get('version'))}, written by ascendtile {show(data.get('ascendtile'))}; "
-            f"this is ascendtile {_ascendtile_version()}, which reads versions {READABLE[0]} to {VERSION}"
+            f"this is ascendtile {__version__}, which reads versions {READABLE[0]} to {VERSION}"
         )
     return data.get("run")
 
@@ -145,12 +147,3 @@ def _check_indexes(t: Timeline, where: str) -> None:
         if len(values) and not least <= int(values.min()) <= int(values.max()) < count:
             bad = int(values.min()) if values.min() < least else int(values.max())
             raise UsageError(f"{where}.{n} must be {least} to {count - 1}, it has {bad}")
-
-
-def _ascendtile_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("ascendtile")
-    except PackageNotFoundError:
-        return "unknown"

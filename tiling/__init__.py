@@ -3,6 +3,7 @@
 if __name__ == "tiling":
     raise ImportError("import ascendtile.tiling: the folder tiling/ is only the source of that package")
 
+
 from .declared import tunable
 from .difference import Difference, difference
 from .exploration import Exploration
@@ -30,3 +31,7 @@ __all__ = [
     "tunable",
     "what_if",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

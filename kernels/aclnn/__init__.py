@@ -118,3 +118,7 @@ __all__ = [
     "aclrtSynchronizeStream",
     "tiling",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

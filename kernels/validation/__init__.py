@@ -34,3 +34,7 @@ __all__ = [
     "summarise",
     "validate",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,3 +9,7 @@
 from ascendtile.reports.comparing.runs import compare_runs
 
 __all__ = ["compare_runs"]
+
+
+def __dir__() -> list[str]:
+    return __all__

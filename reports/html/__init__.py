@@ -3,3 +3,7 @@
 from ascendtile.reports.html.writing import page_of, write_page
 
 __all__ = ["page_of", "write_page"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -54,3 +54,7 @@ __all__ = [
     "save",
     "timeline",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,3 +17,7 @@ from ascendtile.simulator.products.loading import load_product, product_names
 from ascendtile.simulator.products.product import Product
 
 __all__ = ["Figure", "Product", "load_product", "product_names"]
+
+
+def __dir__() -> list[str]:
+    return __all__

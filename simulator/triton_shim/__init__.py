@@ -114,3 +114,7 @@ def installed(devices: Sequence[str] = ("npu",)) -> Iterator[None]:
 
 
 __all__ = ["install", "installed", "uninstall"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,3 +3,7 @@
 from . import cann, libdevice
 
 __all__ = ["cann", "libdevice"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,3 +3,7 @@
 from . import buffer, extension, libdevice
 
 __all__ = ["buffer", "extension", "libdevice"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,8 +6,13 @@ A Python with triton is named by ASCENDTILE_TRITON_PYTHON, else this one is aske
 of its own that goes on over all cases, limited to one thread of numpy's. Ours computes values
 (in the exact order of the Cube) and time.
 
-A launch is counted from call to return. The first launch of a kernel also compiles it and imports what is imported late: it
-is shown apart ("first"); "ours" and "interpreter" are the least of the turns after it, "factor" is of these.
+A launch is counted from call to return, and ours in three ways, each with the factor that the interpreter takes:
+
+* first: the first launch of the case in the process; it also compiles the kernel and imports what is imported late
+* other data: the same launch with arrays that no launch had before; nothing but the compiled kernel is there already
+* identical: the launch before once more, same arrays; its time on the device is remembered, its values are not
+
+The first counts once; of the others, and of the interpreter, which remembers nothing, the least of the turns counts.
 `--theirs FILE` keeps the interpreter's figures in a file and takes them from there if they are there: for work on our side.
 """
 
@@ -59,9 +64,9 @@ class Worker:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def turn(self, case: Case) -> dict[str, Any]:
+    def turn(self, case: Case, again: bool = False) -> dict[str, Any]:
         assert self.process.stdin is not None
-        print(case.name, file=self.process.stdin, flush=True)
+        print(json.dumps([case.name, again]), file=self.process.stdin, flush=True)
         answer = self.answer()
         if not answer["good"]:
             raise RuntimeError(f"{self.engine}, {case.name}: errors {answer['errors']}")
@@ -75,16 +80,22 @@ class Worker:
 
 @dataclass(frozen=True)
 class Row:
-    """CPU seconds of one case."""
+    """CPU seconds of one case: the interpreter's, and ours in the three ways."""
 
     case: Case
     theirs: float
-    ours: float
     first: float
+    other_data: float
+    identical: float
 
     @property
-    def factor(self) -> float:
-        return self.theirs / self.ours
+    def ours(self) -> tuple[float, float, float]:
+        return self.first, self.other_data, self.identical
+
+    @property
+    def factors(self) -> tuple[float, float, float]:
+        first, other_data, identical = (self.theirs / seconds for seconds in self.ours)
+        return first, other_data, identical
 
 
 class Kept:
@@ -110,10 +121,12 @@ def compare(cases: list[Case], turns: int, python: str | None, kept: Kept) -> li
         first = ours.turn(case)["seconds"]
         found = []
         for _ in range(turns):
-            found.append(ours.turn(case)["seconds"])
+            found.append([ours.turn(case, again)["seconds"] for again in (False, True)])
             if theirs and not known:
                 kept.keep(case, theirs.turn(case)["seconds"])
-        rows.append(Row(case, kept.seconds.get(case.name, math.nan), min(found), first))
+        rows.append(
+            Row(case, kept.seconds.get(case.name, math.nan), first, *map(min, zip(*found, strict=True)))
+        )
         print(line(rows[-1]), file=sys.stderr)
     for worker in filter(None, (ours, theirs)):
         worker.close()
@@ -121,21 +134,25 @@ def compare(cases: list[Case], turns: int, python: str | None, kept: Kept) -> li
 
 
 def line(row: Row) -> str:
-    return f"| {row.case.name} | {row.theirs:.2f} | {row.ours:.4f} | {row.first:.3f} | {row.factor:.0f}x |"
+    ours = (f"{s:.4f} ({f:.0f}x)" for s, f in zip(row.ours, row.factors, strict=True))
+    return f"| {row.case.name} | {row.theirs:.2f} | {' | '.join(ours)} |"
 
 
-def mean(rows: list[Row]) -> float:
-    """Geometric mean of the factors."""
-    return math.exp(sum(math.log(r.factor) for r in rows) / len(rows))
+def means(rows: list[Row]) -> tuple[float, ...]:
+    """Geometric means of the factors: first, other data, identical."""
+    columns = zip(*(r.factors for r in rows), strict=True)
+    return tuple(math.exp(sum(map(math.log, column)) / len(rows)) for column in columns)
 
 
 def table(rows: list[Row]) -> str:
-    head = ["| case | interpreter CPU s | ours CPU s | first | factor |", "|---|---|---|---|---|"]
-    named = [r for r in rows if r.case.named]
-    means = [f"geometric mean of all: {mean(rows):.0f}x"]
-    if named and len(named) < len(rows):
-        means.append(f"of the cases that the goal names: {mean(named):.0f}x")
-    return "\n".join([*head, *(line(r) for r in rows), "", *means])
+    head = ["| case | interpreter CPU s | first | other data | identical |", "|---|---|---|---|---|"]
+    named, others = ([r for r in rows if r.case.named is named] for named in (True, False))
+    told = [
+        f"geometric mean of {len(some)} cases {which}: " + ", ".join(f"{f:.0f}x" for f in means(some))
+        for some, which in ((named, "that the goal names"), (others, "besides"))
+        if some
+    ]
+    return "\n".join([*head, *(line(r) for r in rows), "", *told])
 
 
 def main() -> None:

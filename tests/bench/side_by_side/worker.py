@@ -1,7 +1,8 @@
-"""One engine in one process: `python -m side_by_side.worker triton|ascendtile` reads names of cases, a line each.
+"""One engine in one process: `python -m side_by_side.worker triton|ascendtile` reads lines of JSON [case, again].
 
-For each it answers with a line of JSON: CPU seconds of the launch alone (all threads of the process), and the largest
-error of each output, relative to the output's largest value, against float64. Data stay from turn to turn.
+again: whether the turn takes the arrays of the turn before (an identical launch); else it takes other data, in memory that
+no earlier launch of the case had. It answers with a line of JSON: CPU seconds of the launch alone (all threads of the
+process), and the largest error of each output, relative to the output's largest value, against float64.
 """
 
 from __future__ import annotations
@@ -47,31 +48,36 @@ def engine(jit: Any, tl: Any) -> ModuleType:
 
 
 class Bench:
-    """An engine, its kernels, and the data of the case that was asked for last."""
+    """An engine, its kernels, and all data of the case that was asked for last."""
 
     def __init__(self, name: str) -> None:
         sys.modules["engine"], self.wrap = load_triton() if name == "triton" else load_ascendtile()
         self.kernels = importlib.import_module(".kernels", __package__)
         self.case: Case | None = None
-        self.arrays: Arrays = {}
+        self.used: list[Arrays] = []  # kept alive: freed memory could come back under the same address
         self.expected: Arrays = {}
 
-    def prepare(self, case: Case) -> None:
+    def prepare(self, case: Case, again: bool) -> Arrays:
+        """The arrays of a turn; other data are those of the turn before in reverse order."""
         if case is not self.case:
-            self.case, self.arrays = case, case.arrays()
-            self.expected = case.expected(self.arrays)
+            self.case, self.used = case, []
+        if not (again and self.used):
+            before = self.used[-1] if self.used else case.arrays()
+            self.used.append({k: x[::-1].copy() for k, x in before.items()})
+            self.expected = case.expected(self.used[-1])
+        return self.used[-1]
 
-    def turn(self, name: str) -> dict[str, Any]:
+    def turn(self, name: str, again: bool) -> dict[str, Any]:
         case = CASES[name]
-        self.prepare(case)
+        arrays = self.prepare(case, again)
         for output in self.expected:
-            self.arrays[output].fill(np.nan)  # what an earlier turn left must not pass as a result
-        wrapped = {k: self.wrap(x) for k, x in self.arrays.items()}
+            arrays[output].fill(np.nan)  # what an earlier turn left must not pass as a result
+        wrapped = {k: self.wrap(x) for k, x in arrays.items()}
         launch = getattr(self.kernels, case.kernel)[(case.grid,)]
         begin = time.process_time()
         launch(**wrapped, **case.arguments)
         seconds = time.process_time() - begin
-        errors = {k: error(self.arrays[k], x) for k, x in self.expected.items()}
+        errors = {k: error(arrays[k], x) for k, x in self.expected.items()}
         return {"seconds": seconds, "errors": errors, "good": max(errors.values()) <= case.error}
 
 
@@ -85,7 +91,7 @@ def main() -> None:
     bench = Bench(sys.argv[1])
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
-        print(json.dumps(bench.turn(line.strip())), flush=True)
+        print(json.dumps(bench.turn(*json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

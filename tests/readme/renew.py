@@ -1,4 +1,4 @@
-"""Writes the checked tables of README files anew: `python -m tests.readme.renew README.md` at the root. Read the difference."""
+"""Writes the checked tables of README files anew: `python -m tests.readme.renew README.md` at the root; read the diff."""
 
 from __future__ import annotations
 

@@ -1,0 +1,100 @@
+"""The rows of README's tables, computed anew from the names in their first columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ascendtile.kernels import get_operator, run_op
+from ascendtile.kernels.validation import Summary, validate
+from ascendtile.reports import facts, words
+from ascendtile.simulator import load_product
+
+Rows = list[list[str]]
+PRODUCT = "ascend910b3"
+FEWEST_RANKED = 4  # the order of fewer rows says nothing
+GROUPS = {
+    "single instructions and transfers on one core": "all of micro",
+    "**kernels with a known tiling or bound by memory**": "known tiling or memory-bound",
+    "of these: the vendor's add example, step by step": "memory-bound, known tiling",
+    "copies of one matrix in 15 ways": "memcpy",
+    "matrix products with a known tiling": "matmul, known tiling",
+    "kernels bound by memory in two training runs": "memory-bound",
+    "convolutions, forward and backward, no tiling published": "convolution, no tiling published",
+    "grouped products, no tiling published": "grouped matmul, no tiling published",
+    "matrix products, no tiling published": "matmul, no tiling published",
+    "RMS norm and SwiGLU, no tiling published": "row kernels, no tiling published",
+    "quantised products, the Cube's part": "quant matmul, tiles of the example",
+    "launches of a few us": "small/launch",
+    "sums, no tiling published": "reductions, no tiling published",
+    "slices and concatenations, no tiling published": "data movement, no tiling published",
+    "RmsNormGrad of an older release, the vendor's tiling of today": "RmsNormGrad, vendor's tiling",
+}
+
+
+def operators(rows: Rows) -> Rows:
+    """operator, case, type, us, what binds and how near it is, us of the vendor's tiling, us with sums on the Cube."""
+    return [_operator(*row[:3]) for row in rows]
+
+
+def _operator(op: str, case: str, dtype: str) -> list[str]:
+    run = run_op(op, case, dtype, product=PRODUCT, values=False).run
+    bound = facts.binding(run)
+    assert bound is not None
+    knobs = {p.name: p.choices or () for p in get_operator(op).parameters}
+    cube = [knob for knob in ("strategy", "combine") if "cube" in knobs.get(knob, ())]
+    on_cube = _us(op, case, dtype, {cube[0]: "cube"}) if cube else ""
+    near = f"{bound.name} {words.percent(bound.fraction)}"
+    return [
+        op,
+        case,
+        dtype,
+        f"{run.time_us:.1f}",
+        near,
+        _us(op, case, dtype, {"strategy": "vendor"}),
+        on_cube,
+    ]
+
+
+def _us(op: str, case: str, dtype: str, tiling: dict[str, Any]) -> str:
+    return f"{run_op(op, case, dtype, product=PRODUCT, values=False, tiling=tiling).time_us:.1f}"
+
+
+def products(rows: Rows) -> Rows:
+    """name, series (not a figure), Vector cores, clock, UB."""
+    return [_product(name, series) for name, series, *_ in rows]
+
+
+def _product(name: str, series: str) -> list[str]:
+    p = load_product(name)
+    return [name, series, str(p.vector_cores), f"{p.aicore_mhz:g} MHz", f"{p.ub_bytes // 1024} KiB"]
+
+
+def validation(rows: Rows) -> Rows:
+    """What `ascendtile validate` finds by group: of rows that are held out, of all, and of the peak rates alone."""
+    groups = {g.name: g.summary for g in validate().groups}
+    return [[row[0], *_validation(groups, GROUPS[row[0]])] for row in rows]
+
+
+def _validation(groups: dict[str, Summary], name: str) -> list[str]:
+    all_rows, held_out = groups[name], groups[f"{name}: not fitted"]
+    rank = all_rows.spearman
+    return [
+        *_errors(held_out),
+        *_errors(all_rows),
+        "" if rank is None or all_rows.rows < FEWEST_RANKED else f"{rank:.3f}",
+        f"{100 * (all_rows.roofline_median_abs_error or 0):.0f}",
+    ]
+
+
+def _errors(summary: Summary) -> tuple[str, ...]:
+    """Rows, and median and ninth decile of the absolute errors in per cent."""
+    errors = (summary.median_abs_error, summary.p90_abs_error)
+    return (str(summary.rows), *(f"{100 * (error or 0):.1f}" for error in errors))
+
+
+CHECKS: dict[str, Callable[[Rows], Rows]] = {
+    "operators": operators,
+    "products": products,
+    "validation": validation,
+}

@@ -11,6 +11,7 @@ import io
 import os
 import pkgutil
 import sys
+import time
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -81,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def status_of(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status, with the message of an error already on standard error."""
     try:
-        cli.main(arguments, prog_name="ascendtile", standalone_mode=False)
+        began = time.perf_counter()  # before what a command imports: a budget of time counts from here on
+        cli.main(arguments, prog_name="ascendtile", standalone_mode=False, obj=began)
         sys.stdout.flush()
     except BaseException as error:
         if os.environ.get(DEBUG) == "1" and not isinstance(error, SystemExit):

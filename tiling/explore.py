@@ -17,6 +17,7 @@ from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
 from .agreement import words_about_values
 from .axes import OperatorPoints
+from .budget import Budget
 from .constraints import rules_of, told_apart
 from .declared import as_space, declared, with_axes
 from .device_state import name_of_product, product_here, without_bounds
@@ -24,7 +25,7 @@ from .evaluate import OperatorProblem
 from .exploration import Exploration
 from .kernel_problem import KernelProblem
 from .sampling import SAMPLERS
-from .search import Budget, Report
+from .search import Report
 from .space import Point, Rule, Space
 from .store import Store
 from .sweep import EXACT, Sweep, Task
@@ -58,6 +59,7 @@ def explore(
     objective: str = "time",
     budget: int | None = None,
     seconds: float | None = None,
+    began: float | None = None,
     workers: int | str = 1,
     fallback: bool = False,
     store: str | Path | None = None,
@@ -77,8 +79,9 @@ def explore(
     without, that of the device in force for a kernel, KEEP_DTYPE for an operator.
     constraint: functions of a point's values that say whether it is legal. objective: "time" (us), "error" (mean absolute
     over mean absolute value; needs values of every point, operators only) or "ub" (bytes at the peak). budget: points at
-    most; seconds: likewise. workers: 1, a number of processes, or an address "tcp://..." of a dask cluster; fallback: this
-    process, if no cluster answers. store: a file that keeps every result; an interrupted sweep goes on from it. sampler:
+    most; seconds: likewise, bounds included, from `began` on (of `time.perf_counter`; without, from this call on).
+    workers: 1, a number of processes, or an address "tcp://..." of a dask cluster; fallback: this process, if no cluster
+    answers. store: a file that keeps every result; an interrupted sweep goes on from it. sampler:
     "exact" (with bounds), "tpe", "nsga2" (both Optuna), "random", or "auto": exact for all spaces that can be listed, else
     "tpe". seed: of the sampler, and of the inputs where values are computed. report: called with (points done, points left,
     best so far).
@@ -87,6 +90,8 @@ def explore(
     `Interrupted` with what was found so far.
     """
     _check(objective, budget, seconds, sampler)
+    begin = clock.perf_counter()
+    limit = Budget(budget, seconds, begin if began is None else began)
     listed = isinstance(constraint, Sequence) and not isinstance(constraint, str)
     rules: list[Any] = list(constraint) if listed else [constraint]  # type: ignore[arg-type]
     space = as_space(space) if space else None  # once: values may come from a generator
@@ -118,12 +123,11 @@ def explore(
     rules = rules_of(rules, task.space.axes, arguments)
     points = Space(task.space.axes, told_apart([*task.space.rules, *rules]))
     task = replace(task, usual=tuple(p for p in task.usual if _allowed(p, rules)))
-    begin = clock.perf_counter()
     with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
-        sweep = Sweep(task, points, objective, Budget(budget, seconds), crew, kept, report)
+        sweep = Sweep(task, points, objective, limit, crew, kept, report)
         found = sweep.run(sampler, seed)
         out = sweep.exploration(found, clock.perf_counter() - begin)
-        out = sweep.described(_with_values(task, out, budget_left=not sweep.budget.late(begin)))
+        out = sweep.described(_with_values(task, out, budget_left=not limit.late()))
     if found.interrupted:
         raise Interrupted(out)
     if isinstance(task.problem, KernelProblem) and not found.found and len(found.failed) == 1:

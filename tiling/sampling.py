@@ -6,17 +6,17 @@ longer than to evaluate it. A proposal that was evaluated before, or has a bound
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..simulator.errors import UsageError
+from .budget import Budget
 from .evaluate import Evaluation
 from .exploration import cost
 from .proposals import SAMPLERS, Costs, OptunaProposals, Proposals, RandomProposals
-from .search import UNITS, Budget, Evaluate, Outcome, Report
+from .search import UNITS, Evaluate, Outcome, Report
 from .space import Point, Space
 
 BATCH = 16
@@ -50,14 +50,14 @@ def sample(
     objectives = 3 if sampler == "nsga2" else 1
     source = _source(space, sampler, objectives, seed)
     if budget.points is None and budget.seconds is None:
-        budget = Budget(USUAL_POINTS, None)
+        budget = Budget(USUAL_POINTS)
     walk = _Walk(space, least, objective, objectives, evaluate, source, seed)
-    begin, more = clock.perf_counter(), True
+    more = True
     try:
         walk.begin(ahead)
         walk.refill(known)
-        while more and not budget.over(walk.out.looked, begin):
-            more = walk.batch(min(BATCH, budget.room(walk.out.looked)))
+        while more and not budget.over(walk.out.looked):
+            more = walk.batch(budget.room(walk.out.looked, BATCH))
             left = 0 if budget.points is None else budget.points - walk.out.looked
             report(walk.out.looked, left, walk.best)
     except KeyboardInterrupt:

@@ -8,12 +8,13 @@ a proof, and says so.
 from __future__ import annotations
 
 import re
-import time as clock
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from .bounding import Bounded, Bounding
+from .budget import Budget
 from .evaluate import Evaluation
 from .exploration import Found, cost
 from .space import Point, Space
@@ -63,24 +64,6 @@ class Outcome:
         return min((cost(x.evaluation, objective) for x in self.found), default=float("inf"))
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Where to stop: after so many tried points, or so many seconds."""
-
-    points: int | None = None
-    seconds: float | None = None
-
-    def over(self, points: int, begin: float) -> bool:
-        return (self.points is not None and points >= self.points) or self.late(begin)
-
-    def late(self, begin: float) -> bool:
-        return self.seconds is not None and clock.perf_counter() - begin >= self.seconds
-
-    def room(self, points: int, most: int = BATCH) -> int:
-        """Points of the next batch."""
-        return most if self.points is None else max(1, min(most, self.points - points))
-
-
 def search(
     space: Space,
     legal: np.ndarray,
@@ -90,8 +73,11 @@ def search(
     budget: Budget,
     report: Report = lambda done, left, best: None,
     ahead: Sequence[Point] = (),
+    bounding: Bounding | None = None,
 ) -> Outcome:
     """Evaluate points until the best is proved, the space is done, or the budget is spent.
+
+    bounding: makes bounds of more points, which are asked for when no other point can be the best.
 
     ahead: points to evaluate before all others, which need not be of the space; the first of them whatever the budget.
     legal: numbers of the other points. bounds: least time in us of each; None where there is none, or for another objective.
@@ -102,11 +88,19 @@ def search(
         None if bounds is None else np.sort(np.append(np.full(len(ahead), -np.inf), bounds), kind="stable")
     )
     count = len(ahead) + len(order)
-    out, begin, best = Outcome(), clock.perf_counter(), float("inf")
+    out, best = Outcome(), float("inf")
     stopped = False
     try:
-        while out.looked < count and not (ordered is not None and ordered[out.looked] > best):
-            if out.looked >= min(1, len(ahead)) and budget.over(out.looked, begin):
+        while True:
+            if out.looked >= count or (ordered is not None and ordered[out.looked] > best):
+                more = bounding.more() if bounding else None
+                if more is None:
+                    break
+                assert ordered is not None
+                order, ordered = _joined(order, ordered, out.looked, len(ahead), more)
+                count = len(ahead) + len(order)
+                continue
+            if out.looked >= min(1, len(ahead)) and budget.over(out.looked):
                 stopped = True
                 break
             end = _front(ordered, count, best)
@@ -118,12 +112,24 @@ def search(
                 out.add(point, evaluation)
                 best = min(best, cost(evaluation, objective))
                 report(out.looked, max(0, _front(ordered, count, best) - out.looked), best)
-                if budget.late(begin):  # a batch may take longer than what is left
+                if budget.late():  # a batch may take longer than what is left
                     break
     except KeyboardInterrupt:
         out.interrupted = True
-    out.optimal, out.proof = _conclude(out, objective, ordered, count, best, stopped)
+    out.optimal, out.proof = _conclude(
+        out, objective, ordered, count, best, stopped, bounding.left if bounding else 0
+    )
     return out
+
+
+def _joined(
+    order: np.ndarray, ordered: np.ndarray, looked: int, ahead: int, more: Bounded
+) -> tuple[np.ndarray, np.ndarray]:
+    """More points among those that were not looked at, by their bounds."""
+    done = looked - ahead
+    numbers, bounds = np.append(order[done:], more[0]), np.append(ordered[looked:], more[1])
+    by_bound = np.argsort(bounds, kind="stable")
+    return np.append(order[:done], numbers[by_bound]), np.append(ordered[:looked], bounds[by_bound])
 
 
 def _front(ordered: np.ndarray | None, count: int, best: float) -> int:
@@ -132,14 +138,24 @@ def _front(ordered: np.ndarray | None, count: int, best: float) -> int:
 
 
 def _conclude(
-    out: Outcome, objective: str, ordered: np.ndarray | None, count: int, best: float, stopped: bool
+    out: Outcome,
+    objective: str,
+    ordered: np.ndarray | None,
+    count: int,
+    best: float,
+    stopped: bool,
+    unbounded: int,
 ) -> tuple[bool, str]:
+    stopped = stopped or unbounded > 0
     rest, shown = count - out.looked, f"best {best:,.6g}{UNITS[objective]}"
     if stopped or out.interrupted:
         why = "interrupted" if out.interrupted else "the budget ended"
-        left = f"{rest:,} of {count:,} legal points not looked at"
+        left = f"{rest + unbounded:,} of {count + unbounded:,} legal points not looked at"
+        if unbounded:
+            left += f", {unbounded:,} of them without a bound, for which there was no time"
         if ordered is not None and rest:
-            left += f", {max(0, _front(ordered, count, best) - out.looked):,} of them with a bound below"
+            below = max(0, _front(ordered, count, best) - out.looked)
+            left += f", {below:,} {'others' if unbounded else 'of them'} with a bound below"
         return False, f"not proved: {why} with {left}" + (f"; {shown}" if out.found else "")
     if not out.found:
         return False, f"none of the {count:,} points that the rules allow could be run"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from .bounding import Bounding
+from .budget import Budget
 from .evaluate import Evaluation, Problem, evaluation_of, sweep_name
 from .exploration import Exploration, axes_of
 from .sampling import sample
-from .search import Budget, Outcome, Report, search
+from .search import Outcome, Report, search
 from .space import MOST_POINTS, Point, Space
 from .store import Store, StoreError, key_of
 from .workers import Workers
@@ -87,22 +90,37 @@ class Sweep:
         return found
 
     def _exact(self) -> Outcome:
-        legal, self.refused = self.space.legal()
-        legal = self._besides(legal)
-        bounds = None
-        if self.objective == "time" and self.task.bounds is not None:
-            bounds = self.task.bounds(self.space, legal)
-            self.bounded = len(bounds)
+        """The operator's own choice first: it is known whatever the rules and bounds of the others take."""
+        own: dict[int, Evaluation] = {}
+        try:
+            for point, found in zip(self.task.usual, self._evaluate([*self.task.usual]), strict=True):
+                own[id(point)] = found
+            legal, self.refused = self.space.legal()
+            legal, bounds, bounding = self._besides(legal), None, None
+            if self.objective == "time" and self.task.bounds is not None:
+                bounding = Bounding(self._least, legal, self.budget)
+                legal, bounds = bounding.first()
+        except KeyboardInterrupt:
+            return self._stopped_early(own)
         return search(
             self.space,
             legal,
             bounds,
             self.objective,
-            self._evaluate,
+            partial(self._evaluate, known_here=own),
             self.budget,
             self.report,
             self.task.usual,
+            bounding,
         )
+
+    def _stopped_early(self, own: Mapping[int, Evaluation]) -> Outcome:
+        """Interrupted before the search began."""
+        out = Outcome(interrupted=True, proof="not proved: interrupted before all bounds were there")
+        for point in self.task.usual:
+            if id(point) in own:
+                out.add(point, own[id(point)])
+        return out
 
     def _besides(self, legal: np.ndarray) -> np.ndarray:
         """Numbers of the legal points without the operator's own choice, which is tried before them and counted here.
@@ -127,8 +145,18 @@ class Sweep:
         self.bounded += len(numbers)
         return self.task.bounds(self.space, numbers)
 
-    def _evaluate(self, points: list[Point]) -> Iterator[Evaluation]:
-        """Through the store: known results come from there, new ones go there as they come."""
+    def _evaluate(
+        self, points: list[Point], known_here: Mapping[int, Evaluation] = MappingProxyType({})
+    ) -> Iterator[Evaluation]:
+        """Through the store: known results come from there, new ones go there as they come.
+
+        known_here: evaluations of this sweep by the identity of their points.
+        """
+        new = self._stored_or_new([p for p in points if id(p) not in known_here])
+        for p in points:
+            yield known_here[id(p)] if id(p) in known_here else next(new)
+
+    def _stored_or_new(self, points: list[Point]) -> Iterator[Evaluation]:
         keys = [key_of(self.name, p) for p in points]
         known = {k: self._stored(r) for k, r in self.store.known(keys).items()}
         new = self.crew.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])

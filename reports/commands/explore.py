@@ -87,7 +87,7 @@ class Request:
     show_default=True,
     help="Made small.",
 )
-@click.option("--budget", metavar="N|60s", help="Tilings to evaluate at most, or seconds.")
+@click.option("--budget", metavar="N|60s", help="Tilings to evaluate at most, or seconds of this command.")
 @click.option(
     "--workers", default="1", show_default=True, metavar="N|ADDRESS", help="Processes, or tcp://host:8786."
 )
@@ -212,7 +212,8 @@ def _one(request: Request) -> None:
     op = find_operator(request.op)
     try:
         with exploring(f"{op.name} {request.case or ''}".strip(), request.objective) as report:
-            found = explore(op, case=_case(request), report=report, **_options(request))
+            began = click.get_current_context().obj
+            found = explore(op, case=_case(request), report=report, began=began, **_options(request))
     except Interrupted as stopped:
         _show_one(request, stopped.exploration)
         raise

@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+from ascendtile.reports.cli import status_of
 from ascendtile.tiling.store import Store
 
 CASE = ("matmul", "--size", "m=96", "n=64", "k=128", "--dtype", "float16")
@@ -255,3 +256,20 @@ def test_evaluated_is_what_has_a_result_and_failures_are_named(ascendtile, tmp_p
     assert both in " ".join(ascendtile("report", path).out.split())
     ascendtile("report", path, "-o", page)
     assert f"the {told['failed']} that were tried and failed" in page.read_text()
+
+
+def test_a_budget_of_time_counts_from_the_start_of_the_command(monkeypatch):
+    """What the command imports is part of its time."""
+    import ascendtile.tiling as tiling
+
+    asked = {}
+
+    def explore(*_, **given):
+        asked.update(given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tiling, "explore", explore)
+    before = time.perf_counter()
+    assert status_of(["explore", "matmul", "--case", "tiny", "--budget", "40s"]) == 130
+    assert before <= asked["began"] <= time.perf_counter()
+    assert asked["seconds"] == 40

@@ -9,9 +9,9 @@ import pytest
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling import Space, explore, powers_of_two, proposals
+from ascendtile.tiling.budget import Budget
 from ascendtile.tiling.evaluate import Evaluation
 from ascendtile.tiling.sampling import sample
-from ascendtile.tiling.search import Budget
 
 LARGE = Space(
     {

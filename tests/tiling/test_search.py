@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ascendtile.tiling.bounding import FIRST_PART, Bounding
+from ascendtile.tiling.budget import Budget
 from ascendtile.tiling.evaluate import Evaluation
-from ascendtile.tiling.search import BATCH, Budget, search
+from ascendtile.tiling.search import BATCH, search
 from ascendtile.tiling.space import Space
 
 NONE = Budget()
@@ -147,7 +149,84 @@ def test_progress_is_told_after_every_point():
 def test_a_budget_of_time_ends_within_a_batch(monkeypatch):
     space, times, bounds = made_up(5, 200, 0.0)
     now = iter(range(1000))
-    monkeypatch.setattr("ascendtile.tiling.search.clock.perf_counter", lambda: next(now))
+    monkeypatch.setattr("ascendtile.tiling.budget.clock.perf_counter", lambda: next(now))
     out = search(space, np.arange(200), bounds * 0, "time", evaluator(times, []), Budget(None, 5.0))
     assert 0 < out.looked < BATCH
     assert out.proof.startswith("not proved: the budget ended with")
+
+
+class Clock:
+    """Time that passes where the test says so."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr("ascendtile.tiling.budget.clock.perf_counter", lambda: self.now)
+
+    def costs(self, seconds, function):
+        """The function, each call of which takes that long."""
+
+        def slow(*given):
+            self.now += seconds(*given) if callable(seconds) else seconds
+            return function(*given)
+
+        return slow
+
+
+def slowly(clock, times, bounds, seconds, each_bound, each_point):
+    """A search of points whose bounds and evaluations take so many seconds each; gives outcome, bounding and budget."""
+    budget = Budget(None, seconds, began=clock.now)
+    clock.now += 0.1 * seconds  # imports, rules
+    least = clock.costs(lambda some: each_bound * len(some), lambda some: bounds[some])
+    bounding = Bounding(least, np.arange(len(times)), budget)
+    first = bounding.first()
+    space = Space({"x": range(len(times))})
+
+    def evaluate(points):
+        for one in evaluator(times, [])(points):
+            clock.now += each_point
+            yield one
+
+    return search(space, *first, "time", evaluate, budget, bounding=bounding), bounding, budget
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(1, 20_000),
+    st.floats(1.0, 60.0),
+    st.floats(1e-6, 1e-2),
+    st.floats(1e-3, 0.2),
+    st.integers(0, 99),
+)
+def test_a_budget_of_time_holds_within_a_fifth_bounds_included(
+    monkeypatch, count, seconds, each_bound, each_point, seed
+):
+    """Whatever a bound takes: beyond the time is at most one point, or the first part of the bounds."""
+    clock = Clock(monkeypatch)
+    _, times, bounds = made_up(seed, count, 0.5)
+    out, bounding, budget = slowly(clock, times, bounds, seconds, each_bound, each_point)
+    late = max(each_point, each_bound * FIRST_PART)
+    assert budget.gone() <= 1.2 * seconds + late
+    if out.optimal:
+        assert (bounding.left, out.best("time")) == (0, times.min())
+    else:
+        assert out.proof.startswith("not proved: the budget ended")
+        assert budget.late(ahead=max(bounding.ahead, each_point)) or bounding.left == 0
+
+
+def test_bounds_that_were_not_computed_in_time_are_told(monkeypatch):
+    clock = Clock(monkeypatch)
+    _, times, bounds = made_up(3, 20_000, 0.5)
+    out, bounding, _ = slowly(clock, times, bounds, 40.0, 0.01, 0.5)
+    assert bounding.left > 0
+    assert f"{bounding.left:,} of them without a bound, for which there was no time" in out.proof
+    assert out.found
+
+
+def test_time_that_is_left_goes_to_more_bounds(monkeypatch):
+    """Bounds take half of the time at first; where no other point can be the best, the rest of it as well."""
+    clock = Clock(monkeypatch)
+    _, times, bounds = made_up(4, 20_000, 0.0)
+    out, bounding, budget = slowly(clock, times, bounds, 40.0, 0.0015, 0.001)
+    assert bounding.left == 0
+    assert out.optimal
+    assert 20 < budget.gone() < 40

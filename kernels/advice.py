@@ -13,7 +13,7 @@ from ..simulator.launch import fit
 from ..simulator.products import Product
 from .fitting import plan_that_fits
 from .launching import call_of
-from .operator import Operator, Workshop
+from .operator import Operator, Plan, Workshop
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,20 @@ class Advice:
 
     def _used(self, name: str, value: int) -> int | None:
         """The value that the operator really uses when asked for `value` beside the other knobs, if everything then fits."""
-        tiling = self._tiling({**self.asked, name: value})
+        tiling = self._fitting({**self.asked, name: value}, self.op.plan)
         used = None if tiling is None else tiling.get(name)
         return used if isinstance(used, int) and used <= value else None
 
     def _fits_without(self, *names: str) -> bool:
         """Whether the operator's own choice fits in place of these knobs."""
-        return self._tiling({n: x for n, x in self.asked.items() if n not in names}) is not None
+        rest = {n: x for n, x in self.asked.items() if n not in names}
+        return self._fitting(rest, partial(plan_that_fits, self.op)) is not None
 
-    def _tiling(self, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _fitting(self, asked: Mapping[str, Any], plan_of: Callable[..., Plan]) -> Mapping[str, Any] | None:
         """Every knob as used when these are asked for; None if that does not fit."""
         bench = Workshop(self.product, False)
         try:
-            plan = plan_that_fits(self.op, self.tensors, self.options, self.op.read_tiling(asked), bench)
+            plan = plan_of(self.tensors, self.options, self.op.read_tiling(asked), bench)
             for step in plan.steps:
                 fit(call_of(step))
         except AscendtileError:

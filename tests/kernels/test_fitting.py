@@ -41,7 +41,8 @@ def cut(n: int, *others: int) -> int:
 @st.composite
 def group_norms(draw: st.DrawFn) -> tuple[Any, ...]:
     product, dtype = drawn(draw, A2, A3, TRAINING)
-    group, depth = draw(st.sampled_from([1, 2, 3, 8, 32])), draw(LENGTHS)
+    group = draw(st.sampled_from([1, 2, 3, 8, 32]))
+    depth = min(draw(LENGTHS), 240_000 // group)  # the most channels on A2 and A3
     n = cut(draw(st.sampled_from([1, 2, 8, 64])), group, depth)
     space = cut(draw(LONG), group, depth, n)
     return product, dtype, (n, group * depth, space), group, draw(FLAGS), draw(st.booleans())
@@ -73,7 +74,7 @@ def batch_norm(product, dtype, shape, flags):
 @st.composite
 def rms_norms(draw: st.DrawFn) -> tuple[Any, ...]:
     product, dtype = drawn(draw, A2, A3, INFERENCE)
-    cols = draw(LONG)
+    cols = max(draw(LONG), 16 if product == INFERENCE else 1)  # there a row has 32 bytes at least
     return product, dtype, (cut(draw(LONG), cols), cols)
 
 
@@ -133,7 +134,7 @@ def test_the_own_choice_of_drawn_sizes_fits(name):
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", OPERATORS)
 def test_the_own_choice_of_many_drawn_sizes_fits(name, part):
-    check_own_choice(name, 250, part + 1)
+    check_own_choice(name, 125, part + 1)
 
 
 @pytest.mark.parametrize(("product", "depth"), [(A2, 4000), (A2, 8000), (A3, 8000)])

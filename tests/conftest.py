@@ -40,6 +40,7 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     gc.freeze()  # what the collection made stays until the end: no need to look through it for garbage
+    gc.set_threshold(20_000, 20)
 
 
 def not_drawn(cases, count):

@@ -62,7 +62,7 @@ def placed(make, values):
     return made
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("make", [tensor, strided], ids=["contiguous", "strided"])
 @pytest.mark.parametrize(("dtype", "mode"), [(F16, 0), (BF16, 0), (F32, 0), (F32, 3), (F32, 2)])
 def test_values_are_those_of_the_python_face(stream, make, dtype, mode):

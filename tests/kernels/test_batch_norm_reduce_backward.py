@@ -328,7 +328,7 @@ def test_the_choice_is_within_five_percent_of_the_best_strategy(case):
     assert chosen <= 1.05 * min(others)
 
 
-@pytest.mark.drawn(11)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize("copies", [1, 2, 3])
 @pytest.mark.parametrize("sums", ["lanes", "tile", "kahan"])

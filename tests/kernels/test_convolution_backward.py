@@ -220,7 +220,7 @@ def test_one_launch_for_both_gradients_gives_the_same_and_saves_time():
     assert joint.time_us < apart.time_us
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @pytest.mark.parametrize(
     ("taps", "sizes"), [((3,), (96,)), ((2, 3), (8, 48)), ((2, 2, 2), (4, 6, 48)), ((16, 16), (48, 32))]
@@ -391,7 +391,7 @@ def test_strided_inputs_are_made_contiguous_first():
 # -- errors ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize("mode", CUBE_MATH_TYPES[:4])
 @pytest.mark.parametrize("kind", ["fp16", "bf16", "fp32"])
 @pytest.mark.parametrize(

@@ -377,7 +377,7 @@ def test_the_choice_in_float32_is_the_best_strategy_too():
     assert time("auto") <= 1.05 * min(time(s) for s in ("streamed", "shared", "vendor"))
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("dtype", [F16, F32])
 @pytest.mark.parametrize(("copies", "form"), [(1, "xhat"), (2, "xhat"), (2, "sums"), (3, "sums")])
 @pytest.mark.parametrize(("groups", "depth", "space"), [(1, 10, 400), (8, 8, 49), (2, 1, 2048), (1, 300, 7)])

@@ -188,7 +188,7 @@ def test_whole_numbers_are_read_in_any_form(op, value):
     assert run_op(op, "tiny", tiling={"buffers": value}, values=False).tiling["buffers"] == 3
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @by_name
 @pytest.mark.parametrize("value", [None, "auto"])
 def test_auto_leaves_the_choice_to_the_operator(op, value):

@@ -79,7 +79,7 @@ def test_values_only_and_time_only():
         run_op(RMS, "tiny", values=False, time=False)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 def test_time_only_needs_no_memory(op):
     """16 million elements, 32 MB for each of the large tensors; and 2**40, more than the kernels' offsets reach."""

@@ -72,7 +72,7 @@ def check_choice(op: str, case: str, dtype: str) -> None:
     assert chosen <= WITHIN * found[best], f"{chosen:.1f} us, {best} takes {found[best]:.1f} us"
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("op", "case", "dtype"), A_FEW)
 def test_the_choice_is_the_fastest_or_within_five_percent(op, case, dtype):
     check_choice(op, case, dtype)

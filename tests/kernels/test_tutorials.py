@@ -140,7 +140,7 @@ def test_grouped_matmul(dtype: Any) -> None:
         assert error(c, wide(a) @ wide(b)) < ROUNDED[dtype]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_demonstrations_run_and_say_time(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """As `python -m` runs them: values and time; every error they print is small."""

@@ -103,7 +103,7 @@ def test_table_of_products_fits_80_columns():
     assert "192/512" in text
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", product_names())
 def test_page_fits_80_columns_and_marks_assumed(name):
     text = rendered(product_page(load_product(name), assumed_only=False), width=200)

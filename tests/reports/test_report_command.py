@@ -54,7 +54,7 @@ DRAWN = [(n, p) for n, kind in (("a.run", "run"), ("s.db", "exploration")) for p
 DRAWN += [("p.json", "precision"), ("w.json", "precision"), ("w.json", "sweep")]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("name", "picture", "ending"), [(*d, list(MAGIC)[k % 3]) for k, d in enumerate(DRAWN)]
 )

@@ -28,7 +28,7 @@ def equal(got: np.ndarray, want: np.ndarray) -> None:
     np.testing.assert_array_equal(np.signbit(got[there]), np.signbit(want[there]))
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", HALVES)
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_halves_round_once(name: str, op: str) -> None:

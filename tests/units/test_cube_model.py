@@ -138,7 +138,7 @@ TARGETS = [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("length", [64, 512])
 @pytest.mark.parametrize(
     ("operand", "rules", "output", "expected"),

@@ -192,9 +192,11 @@ def geometry(call: Call) -> Geometry:
 
 def with_least_stride(a: Axis) -> Axis:
     """The same axis; where there is but one window, with a stride that does not depend on the one that was given."""
-    if a.narrow > 1 or a.stride == 1:
+    if a.narrow > 1 or (a.stride == 1 and a.dilation == 1):
         return a
-    if a.dilation == 1 and a.before == 0 and a.wide == a.taps:
+    if a.taps > 1 and a.dilation > 1:
+        return replace(a, stride=a.dilation)  # all positions that meet taps are of one phase
+    if a.before == 0 and a.wide == a.taps:
         return replace(a, stride=a.taps)
     return replace(a, stride=1 if a.wide <= DENSE * a.taps else a.wide + a.before)
 

@@ -243,7 +243,7 @@ class Maker:
             return out
         self.after.append(
             patches_step(target, out, self.unfolded, self.product, back=True)
-            if self.patches
+            if self.patches and not g.transposed
             else rows_step(target, out, channels, self.product, back=True)
             if apart
             else cast_step(target, out, self.product.vector_cores, self.tiling["buffers"])

@@ -66,7 +66,8 @@ def vendor_knobs(
     width = image.narrow if g.transposed else image.wide
     whole = max(base_m // width, 1) * width if base_m >= width else base_m
     room = product.l1_bytes // 4 // (itemsize * max(1, base_n * g.axes[1].taps * g.axes[2].taps))
-    channels = max(deep, room // deep * deep)
+    most = product.l1_bytes // (itemsize * (base_n + base_m))  # one copy of both operands, taps one by one
+    channels = max(deep, min(room, most) // deep * deep)
     taps = g.axes[2].taps
     taps = min(taps, product.l0c_bytes // (4 * BASE_WEIGHT * FRACTAL))
     wide = min(BASE_WEIGHT, product.l0c_bytes // (4 * BASE_WEIGHT * taps) // FRACTAL * FRACTAL)

@@ -35,7 +35,7 @@ class Bounding:
 
     def first(self) -> Bounded:
         """Points to begin with, in the order of the space: one part at least."""
-        found = []
+        found: list[Bounded] = []
         while self.left and not (found and self.budget.late(FIRST_SHARE, self.ahead)):
             found.append(self._next())
         if not found:

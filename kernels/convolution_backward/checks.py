@@ -358,6 +358,8 @@ def _ranges(call: Call, wide: bool) -> None:
     _between("weight on its last axes", _view(call.weight).shape[2:][last], 1, 255)
     if volume:
         _between("stride on H and W", (call.stride or ())[1:], 1, 63)
+    else:
+        _between("stride", call.stride or (), 1, MAX_DIM)
     _between("padding", (call.padding or ())[last], 0, 255)
     _between("dilation", call.dilation or (), 1, 255)
     if call.groups > 65535:

@@ -394,15 +394,18 @@ def ranged(**change):
 
 
 CUBE = {"x": (70, 70, 70), "k": (1, 1, 1), "stride": (1, 1, 1), "padding": (0, 0, 0), "dilation": (1, 1, 1)}
+LINE_OF_ONE = {"x": (300,), "k": (1,), "stride": (1,), "padding": (0,), "dilation": (1,)}
 # Attribute at the end of its range, and the first value beyond it with the words of the refusal; None: there is no end.
 RANGES = (
     ("2D weight", {"k": (255, 1)}, {"k": (256, 1)}, "weight on its last axes is (256, 1), every value must be from 1 to"),
     ("1D weight", {"k": (255,), "x": (300,), "stride": (1,), "padding": (0,), "dilation": (1,)},
      {"k": (256,), "x": (300,), "stride": (1,), "padding": (0,), "dilation": (1,)}, "weight on its last axes is (256,)"),
-    ("2D stride", {"stride": (64, 299)}, None, ""),
+    ("2D stride", {"stride": (64, 2**31 - 2)}, {"stride": (1, 2**31 - 1)}, "stride is (1, 2147483647), every value must be"),
+    ("1D stride", {**LINE_OF_ONE, "stride": (2**31 - 2,)}, {**LINE_OF_ONE, "stride": (2**31 - 1,)}, "from 1 to 2147483646"),
     ("2D padding", {"padding": (255, 0)}, {"padding": (256, 0)}, "padding is (256, 0), every value must be from 0 to 255"),
     ("2D dilation", {"dilation": (255, 1), "k": (2, 1)}, {"dilation": (256, 1), "k": (2, 1)}, "dilation is (256, 1)"),
     ("3D depth of weight", {**CUBE, "x": (300, 3, 3), "k": (256, 1, 1)}, None, ""),
+    ("3D depth of weight and its plane", {**CUBE, "x": (260, 3, 3), "k": (256, 3, 3)}, None, ""),
     ("3D weight", {**CUBE, "x": (3, 300, 3), "k": (1, 255, 1)}, {**CUBE, "x": (3, 300, 3), "k": (1, 256, 1)},
      "weight on its last axes is (256, 1)"),
     ("3D strideD", {**CUBE, "stride": (64, 1, 1)}, None, ""),
@@ -446,9 +449,55 @@ def test_the_longest_axis():
         )
 
 
-def test_transposed_has_no_upper_ends():
-    call = conv((1, 1, 1, 556), (1, 1, 1, 300), (1, 1, 1, 257), transposed=True)
-    assert status_on("ascend910b3", PHASE_ONE, call) == (0, "")
+TRANSPOSED = {
+    "weight": conv((1, 1, 1, 556), (1, 1, 1, 300), (1, 1, 1, 257), transposed=True),
+    "3D stride": conv((1, 1, 65, 65, 65), (1, 1, 2, 2, 2), (1, 1, 1, 1, 1), stride=64, transposed=True),
+    "padding": conv((1, 1, 488), (1, 1, 1000), (1, 1, 1), padding=256, transposed=True),
+    "dilation": conv((1, 1, 258), (1, 1, 2), (1, 1, 2), dilation=256, transposed=True),
+    "groups": conv((1, 65536, 1), (1, 65536, 1), (65536, 1, 1), groups=65536, transposed=True),
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_transposed_has_no_upper_ends(name):
+    assert status_on("ascend910b3", PHASE_ONE, TRANSPOSED[name]) == (0, "")
+
+
+@pytest.mark.parametrize("axes", ["2D", "1D"])
+def test_a_stride_at_the_end_of_its_range_costs_what_one_window_costs(axes):
+    """Phase 1 answers, and time follows the output: as with a stride of the size of the input."""
+    sizes = {"2D": ((1, 2, 1, 1), (1, 2, 9, 9), (2, 2, 3, 3)), "1D": ((1, 2, 1), (1, 2, 9), (2, 2, 3))}[axes]
+    launches = []
+    for stride in (9, 200, 2**31 - 2):
+        status, _, executor = PHASE_ONE(*conv(*sizes, stride=stride).values())
+        assert status == 0
+        launches.append([k.name for k in executor.kernels])
+    assert launches[0] == launches[1] == launches[2]
+
+
+def test_bias_sizes_may_be_null_where_input_has_elements():
+    assert status_on("ascend910b3", PHASE_ONE, good(biasSizes=None)) == (0, "")
+
+
+def test_four_values_of_output_padding_are_tolerated_in_2d():
+    assert status_on("ascend910b3", PHASE_ONE, good(outputPadding=ints(0, 0, 0, 0))) == (0, "")
+
+
+def test_rows_longer_than_4096_are_taken():
+    assert status_on("ascend910b3", PHASE_ONE, conv((1, 16, 1, 5000), (1, 16, 1, 5000), (16, 16, 1, 1))) == (
+        0,
+        "",
+    )
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [(F32, 2049), (F16, 2048)])
+def test_grouped_weight_gradients_of_16_bit_products_pass_float16_in_2d(dtype, expected):
+    """The vendor's known oddity: rounded to FLOAT16 on the way out even where gradWeight is FLOAT."""
+    dy, x, w = np.ones((1, 2, 1, 2)), np.tile([2048, 1], (1, 2, 1, 1)), np.ones((2, 1, 1, 1))
+    call = call_with(tensor, [v.astype(np.float32) for v in (dy, x, w)], groups=2)
+    call["cubeMathType"] = 2 if dtype == F16 else 0
+    run(*PHASES, None, *call.values())
+    np.testing.assert_array_equal(call["gradWeight"].array().ravel(), [expected] * 2)
 
 
 # -- empty tensors -----------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ ALIAS = ROOT / "build" / "alias"
 KEPT = Path("build", "kept")
 # The code of memoryviews and of functions. Cython writes it into each of twenty modules, 0.8 MB a time, if no module
 # is there to share it.
-SHARED = f"{PACKAGE}.simulator._cyutility"
+SHARED = Path("simulator", "_cyutility.c")
 
 DEBUG = os.environ.get("ASCENDTILE_CYTHON_DEBUG") == "1"
 COVERAGE = os.environ.get("ASCENDTILE_CYTHON_COVERAGE") == "1"
@@ -60,15 +60,24 @@ def sources(pattern: str) -> list[Path]:
     return [path.relative_to(ROOT) for folder in FOLDERS for path in sorted((ROOT / folder).rglob(pattern))]
 
 
+def module_name(source: Path) -> str:
+    return ".".join((PACKAGE, *source.with_suffix("").parts))
+
+
 def extension(source: Path) -> Extension:
-    """The module of one file."""
+    """The module of one file, which need not exist yet."""
     trace = ["CYTHON_TRACE", "CYTHON_TRACE_NOGIL"]
     macros = [(m, "1") for m in trace] + [("CYTHON_USE_SYS_MONITORING", "0")]
     return Extension(
-        ".".join((PACKAGE, *source.with_suffix("").parts)),
+        module_name(source),
         [str(source)],
         # One configuration gives the same bits on every machine: no contraction, no fast-math, no -march.
-        extra_compile_args=["-O3", "-g" if DEBUG else "-g0", "-ffp-contract=off"],
+        # What the modules share has no loop over elements.
+        extra_compile_args=[
+            "-O2" if source == SHARED else "-O3",
+            "-g" if DEBUG else "-g0",
+            "-ffp-contract=off",
+        ],
         define_macros=macros if COVERAGE else [],
     )
 
@@ -91,7 +100,8 @@ def write_c(modules: list[Extension]) -> list[Extension]:
         modules,
         include_path=[make_alias_tree()],
         build_dir=None if COVERAGE else str(C_FILES),
-        shared_utility_qualified_name=SHARED,
+        shared_utility_qualified_name=module_name(SHARED),
+        nthreads=os.cpu_count(),
         compiler_directives={
             "language_level": 3,
             "boundscheck": DEBUG,
@@ -126,14 +136,15 @@ class BuildExtensions(build_ext):
         shutil.copy(kept, built)
 
 
-setup(
-    packages=packages(),
-    package_dir={PACKAGE: TOP, **{f"{PACKAGE}.{folder}": folder for folder in FOLDERS}},
-    # The sources of native modules are data, too: `engine_version` of the tilings' store is made from them.
-    package_data={
-        "": ["*.pxd", "*.pyx", "*.toml", "*.csv", "*.html", "*.css", "*.js", "*.ipynb", "py.typed"]
-    },
-    options={"build_ext": {"parallel": os.cpu_count()}},
-    cmdclass={"build_ext": BuildExtensions},
-    ext_modules=write_c([extension(p) for p in (*sources("*.pyx"), Path("simulator/_cyutility.c"))]),
-)
+if __name__ == "__main__":  # Cython starts processes, which import this file where they are not forked
+    setup(
+        packages=packages(),
+        package_dir={PACKAGE: TOP, **{f"{PACKAGE}.{folder}": folder for folder in FOLDERS}},
+        # The sources of native modules are data, too: `engine_version` of the tilings' store is made from them.
+        package_data={
+            "": ["*.pxd", "*.pyx", "*.toml", "*.csv", "*.html", "*.css", "*.js", "*.ipynb", "py.typed"]
+        },
+        options={"build_ext": {"parallel": os.cpu_count()}},
+        cmdclass={"build_ext": BuildExtensions},
+        ext_modules=write_c([extension(p) for p in (*sources("*.pyx"), SHARED)]),
+    )

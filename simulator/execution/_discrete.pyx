@@ -26,6 +26,12 @@ ctypedef fused element:
     float
     double
 
+ctypedef fused bits:  # what is only moved: by width
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
 ctypedef fused integer:
     int8_t
     uint8_t
@@ -50,7 +56,7 @@ def first_outside(const int64_t[::1] at, const uint8_t[::1] chosen, int64_t elem
 
 
 def gather_plain(
-    const element[::1] memory, const int64_t[::1] at, const uint8_t[::1] chosen, element[::1] out
+    const bits[::1] memory, const int64_t[::1] at, const uint8_t[::1] chosen, bits[::1] out
 ):
     """out[i] = memory[at[i]] where chosen; other elements of `out` stay."""
     cdef Py_ssize_t i
@@ -77,7 +83,7 @@ def gather_half(
 
 
 def scatter_plain(
-    element[::1] memory, const int64_t[::1] at, const uint8_t[::1] chosen, const element[::1] tile
+    bits[::1] memory, const int64_t[::1] at, const uint8_t[::1] chosen, const bits[::1] tile
 ):
     """memory[at[i]] = tile[i] where chosen, in order: of equal addresses the last one stays."""
     cdef Py_ssize_t i

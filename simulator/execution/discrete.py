@@ -57,6 +57,11 @@ def _memory(tensor: Tensor) -> np.ndarray:
     return window.view(np.uint8) if tensor.dtype.is_bool() else window
 
 
+def _bits(x: np.ndarray) -> np.ndarray:
+    """The same bytes as unsigned numbers, for loops that only move elements."""
+    return x.view(f"u{x.itemsize}")
+
+
 def _held(tensor: Tensor, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Elements of a tile, flat, in the form that the loops take."""
     flat = np.ascontiguousarray(np.broadcast_to(x, shape), tensor.dtype.held).reshape(-1)
@@ -74,8 +79,7 @@ def gather(tensor: Tensor, where: Addresses, fill: Any) -> np.ndarray:
     if _half(tensor):
         _discrete.gather_half(_memory(tensor), where.at, where.chosen, flat, tensor.dtype.name == "bf16")
     else:
-        flat = flat.view(np.uint8) if tensor.dtype.is_bool() else flat
-        _discrete.gather_plain(_memory(tensor), where.at, where.chosen, flat)
+        _discrete.gather_plain(_bits(_memory(tensor)), where.at, where.chosen, _bits(flat))
     return out
 
 
@@ -87,7 +91,7 @@ def scatter(tensor: Tensor, where: Addresses, tile: np.ndarray) -> None:
     if _half(tensor):
         _discrete.scatter_half(_memory(tensor), where.at, where.chosen, flat, tensor.dtype.name == "bf16")
     else:
-        _discrete.scatter_plain(_memory(tensor), where.at, where.chosen, flat)
+        _discrete.scatter_plain(_bits(_memory(tensor)), where.at, where.chosen, _bits(flat))
 
 
 def atomic(

@@ -120,7 +120,7 @@ def test_the_choice_is_the_faster_one():
 
 def test_a_mode_that_the_cube_has_not_is_refused():
     with pytest.raises(
-        sim.RefusedError, match="strategy cube with cube_math_type KEEP_DTYPE is refused on ascend910a"
+        sim.RefusedError, match="sums on the Cube with cube_math_type KEEP_DTYPE are refused on ascend910a"
     ):
         run_op(OP, {"n": 2, "c": 16, "space": 50}, "float32", product="ascend910a", tiling=CUBE, values=False)
     with pytest.raises(sim.UsageError, match="'cores' is 40, ascend910b3 has 20 cube cores"):

@@ -442,7 +442,7 @@ def test_the_longest_axis():
         call = conv((1, 1, 1), (1, 1, 1), (1, 1, 1))
         call |= {n: unallocated(1, 1, length) for n in ("gradOutput", "input", "gradInput")}
         found, message = status_on("ascend910b3", PHASE_ONE, call)
-        assert found == status
+        assert found == status, message
         assert (
             not status
             or f"gradOutput is (1, 1, {length}), every value must be from 1 to {2**31 - 2}" in message

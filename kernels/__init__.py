@@ -11,25 +11,25 @@ if __name__ == "kernels":
 
 from ascendtile._names import public_names
 
-from .batch_norm_reduce_backward import batch_norm_reduce_backward
-from .batch_norm_statistics import batch_norm_statistics
-from .bce_with_logits import bce_with_logits
-from .bce_with_logits_backward import bce_with_logits_backward
-from .convolution import convolution
-from .convolution_backward import convolution_backward
-from .group_norm import group_norm
-from .group_norm_backward import group_norm_backward
-from .layer_norm import layer_norm
-from .matmul import matmul
-from .operator import Case, Operator
-from .parameter import Parameter
-from .registry import get_operator, operators
-from .rms_norm import rms_norm
-from .rms_norm_grad import rms_norm_grad
-from .running import OpResult, run_op
-from .study import precision_study
-from .study_bench import Study
-from .study_sweep import precision_sweep
+from .convolution.forward import convolution
+from .convolution.op import convolution_backward
+from .loss.forward import bce_with_logits
+from .loss.op import bce_with_logits_backward
+from .matmul.op import matmul
+from .norm.batch.op import batch_norm_reduce_backward
+from .norm.batch.statistics import batch_norm_statistics
+from .norm.group.forward import group_norm
+from .norm.group.op import group_norm_backward
+from .norm.layer.op import layer_norm
+from .norm.rms.forward import rms_norm
+from .norm.rms.op import rms_norm_grad
+from .operator.operator import Case, Operator
+from .operator.parameter import Parameter
+from .operator.registry import get_operator, operators
+from .running.run_op import OpResult, run_op
+from .study.bench import Study
+from .study.study import precision_study
+from .study.sweep import precision_sweep
 
 __all__ = [
     "Case",

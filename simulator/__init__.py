@@ -16,26 +16,26 @@ from .errors import AscendtileError, RefusedError, RunError, UsageError
 from .products import Product, load_product, product_names
 
 if TYPE_CHECKING:
-    from .execution.memory import Shape, shape
     from .frontend.jit import JitFunction, jit
-    from .frontend.words import constexpr
-    from .record import load_run
-    from .run import Launch, Run
+    from .interpreter.tensors import Shape, shape
+    from .ir.building.registry import constexpr
+    from .record.run import Launch, Run
+    from .record.saving import load_run
     from .spread import Spread, atomic_spread
 
 # Imported when first asked for: they bring numpy and the compiled modules, which cost more than half a second on a slow
 # machine, and nobody who lists products should wait for them. No name here may be that of a module of this folder.
 _LATER = {
     "JitFunction": ".frontend.jit",
-    "Launch": ".run",
-    "Run": ".run",
-    "Shape": ".execution.memory",
+    "Launch": ".record.run",
+    "Run": ".record.run",
+    "Shape": ".interpreter.tensors",
     "Spread": ".spread",
     "atomic_spread": ".spread",
-    "constexpr": ".frontend.words",
+    "constexpr": ".ir.building.registry",
     "jit": ".frontend.jit",
-    "load_run": ".record",
-    "shape": ".execution.memory",
+    "load_run": ".record.saving",
+    "shape": ".interpreter.tensors",
 }
 
 

@@ -1,4 +1,4 @@
-"""Arguments of a launch that are several values, cut into plain parameters; see frontend/composite.py."""
+"""Arguments of a launch that are several values, cut into plain parameters; see ir/building/composite.py."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .errors import UsageError
-from .execution.memory import Shape, as_array
-from .frontend.composite import Constant, DescriptorPlan, Plan, TuplePlan
-from .frontend.types import DType
+from .interpreter.tensors import Shape, as_array
+from .ir.building.composite import Constant, DescriptorPlan, Plan, TuplePlan
+from .ir.types import DType
 
 _FIELDS = ("base", "shape", "strides", "block_shape")
 

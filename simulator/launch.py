@@ -10,29 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from . import at_work, launch_keywords
+from . import launch_keywords
+from . import progress as at_work
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, UsageError
-from .execution.flags import way
-from .execution.memory import Shape, Tensor, tensor_argument
 from .execution.run import run_values
-from .execution.walker import DataDependentError
-from .frontend import types as ty
-from .frontend.composite import Parameter, Plan
-from .frontend.cores import SUB_VECTOR_CORES
 from .frontend.jit import JitFunction
-from .frontend.program import Program
-from .frontend.types import DType, PointerType
-from .knobs import AskedFor, changes, untried_words
+from .gc_paused import uncollected
+from .interpreter.flags import way
+from .interpreter.interpreter import DataDependentError
+from .interpreter.tensors import Shape, Tensor, tensor_argument
+from .ir import types as ty
+from .ir.building.composite import Parameter, Plan
+from .ir.passes.split_cores import SUB_VECTOR_CORES
+from .ir.program import Program
+from .ir.types import DType, PointerType
+from .knob_trials import AskedFor, changes, untried_words
+from .launch_cache import key_of, recall, remember
 from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
+from .observers import announce, is_quiet
 from .products.variants import fast_end, slow_end
-from .remembering import key_of, recall, remember
-from .run import Launch, Run
-from .uncollected import uncollected
+from .record.run import Launch, Run
 from .units.cube_rules import CubeRules
 from .units.vector import Numerics
-from .watching import announce, is_quiet
 
 MAX_PROGRAMS = 65_535 * 65_536
 

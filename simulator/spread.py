@@ -17,7 +17,7 @@ import numpy as np
 
 from .device import device
 from .errors import UsageError
-from .execution.memory import as_array
+from .interpreter.tensors import as_array
 from .precision.formats import get_format
 
 MAX_SEEDS = 10_000

@@ -78,7 +78,7 @@ def test_the_engine_knows_neither_kernels_nor_products():
 
 def test_no_code_contains_a_product_name():
     """The machine is data. The default product and words in help texts are the only places that name one."""
-    allowed = {"simulator/device.py", "reports/commands/demo.py"}
+    allowed = {"simulator/device.py", "reports/cli/commands/demo.py"}
     for path in PYTHON:
         name = str(path.relative_to(ROOT))
         if name in allowed:

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from ..simulator.errors import AscendtileError
-from ..simulator.execution.memory import Shape, as_array
+from ..simulator.interpreter.tensors import Shape, as_array
 from .exploration import Found
 from .kernel_problem import MODE, KernelProblem
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..kernels.running import run_op
-from ..simulator.run import Run
+from ..kernels.running.run_op import run_op
+from ..simulator.record.run import Run
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Difference:
         }
 
     def __str__(self) -> str:
-        from ..simulator.views import show
+        from ..simulator.record.lazy_views import show
 
         return show("difference", self)
 

@@ -15,15 +15,15 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..kernels.launching import timed_once
-from ..kernels.operator import Operator, Plan, Workshop
-from ..kernels.problem import problem_of_case
-from ..kernels.registry import get_operator
-from ..kernels.running import run_op
+from ..kernels.operator.operator import Operator, Plan, Workshop
+from ..kernels.operator.problem import problem_of_case
+from ..kernels.operator.registry import get_operator
+from ..kernels.running.launching import timed_once
+from ..kernels.running.run_op import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
 from ..simulator.products import Product, load_product
-from ..simulator.run import Launch
+from ..simulator.record.run import Launch
 from .axes import SETTINGS
 from .device_state import state_here
 from .space import Point

@@ -181,7 +181,7 @@ class Exploration:
 
     def html(self, path: str | Path) -> None:
         """Write a page to `path`: heat maps, front, sensitivity, a table of all evaluated points."""
-        from ..simulator.views import write
+        from ..simulator.record.lazy_views import write
 
         write("html", self, path)
 
@@ -191,12 +191,12 @@ class Exploration:
         return f"<Exploration {self.op}{f' {self.case}' if self.case else ''} on {self.product}: {best}>"
 
     def _repr_html_(self) -> str:
-        from ..simulator.views import show
+        from ..simulator.record.lazy_views import show
 
         return show("notebook", self)
 
     def __str__(self) -> str:
-        from ..simulator.views import show
+        from ..simulator.record.lazy_views import show
 
         return show("exploration", self)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.operator import Operator
-from ..kernels.registry import get_operator
+from ..kernels.operator.operator import Operator
+from ..kernels.operator.registry import get_operator
 from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, NeedsDataError, UsageError
-from ..simulator.execution.memory import as_array
 from ..simulator.frontend.jit import JitFunction
+from ..simulator.interpreter.tensors import as_array
 from ..simulator.products import Product
-from ..simulator.run import Run
+from ..simulator.record.run import Run
 from ..simulator.triton_shim import kernel as triton_kernel
 from ..simulator.triton_shim.tuning import copy_of
 from .declared import ABSENT, Derived

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import Any
 
-from ..kernels.operator import Operator
-from ..kernels.registry import get_operator
+from ..kernels.operator.operator import Operator
+from ..kernels.operator.registry import get_operator
 from ..simulator.errors import UsageError
 from .exploration import Exploration
 from .explore import explore
@@ -70,7 +70,7 @@ class Shapes:
         return "\n".join([*rows, "}"]) + "\n"
 
     def __str__(self) -> str:
-        from ..simulator.views import show
+        from ..simulator.record.lazy_views import show
 
         return show("shapes", self)
 

@@ -44,7 +44,7 @@ class Variants:
         return {**head, "variants": rows, "refused": refused}
 
     def __str__(self) -> str:
-        from ..simulator.views import show
+        from ..simulator.record.lazy_views import show
 
         return show("variants", self)
 

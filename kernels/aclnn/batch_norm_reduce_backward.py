@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...simulator.device import current_device
-from ..batch_norm_reduce_backward import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
-from ..refusing import check_same_dtype
+from ..norm.batch.op import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
+from ..operator.refusing import check_same_dtype
 from .building import (
     LEFT_ALONE,
     Answer,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...simulator.device import current_device
-from ...simulator.frontend import types as ty
-from ..bce_with_logits_backward import MAX_RANK, OPERATOR, check_shapes, check_types
-from ..operator import dtype_name
+from ...simulator.ir import types as ty
+from ..loss.op import MAX_RANK, OPERATOR, check_shapes, check_types
+from ..operator.operator import dtype_name
 from .building import (
     Answer,
     Call,

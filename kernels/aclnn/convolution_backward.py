@@ -10,11 +10,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from ...simulator.device import CUBE_MATH_TYPES, current_device, device
-from ..convolution_backward import OPERATOR
-from ..convolution_backward.call import INPUTS, RESULTS, TensorView
-from ..convolution_backward.call import Call as Convolution
-from ..convolution_backward.checks import check_call, check_nulls, is_empty
-from ..operator import dtype_name
+from ..convolution.call import INPUTS, RESULTS, TensorView
+from ..convolution.call import Call as Convolution
+from ..convolution.checks import check_call, check_nulls, is_empty
+from ..convolution.op import OPERATOR
+from ..operator.operator import dtype_name
 from .building import Answer, Call, Idle, check_writable, first_phase
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream, deterministic

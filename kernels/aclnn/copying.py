@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.errors import UsageError
-from ...simulator.execution.memory import as_array
+from ...simulator.interpreter.tensors import as_array
 from .status import RUNTIME_ERROR, SUCCESS, failed
 from .tensor import DeviceMemory
 from .values import described, is_whole

@@ -10,12 +10,12 @@ import numpy as np
 
 from ...simulator.device import Device, device
 from ...simulator.errors import RunError
-from ...simulator.execution.memory import Shape
-from ...simulator.frontend import types as ty
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.ir import types as ty
 from ...simulator.launch import compute
-from ...simulator.run import Launch
-from ..launching import call_of, timed_steps
-from ..operator import Step, Tensor, Workshop
+from ...simulator.record.run import Launch
+from ..operator.operator import Step, Tensor, Workshop
+from ..running.launching import call_of, timed_steps
 from .runtime import aclrtStream, stream_of, unusable
 from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed
 from .tensor import DeviceMemory

@@ -7,10 +7,10 @@ code gives 161002 there, which the messages tell.
 from __future__ import annotations
 
 from ...simulator.device import current_device
-from ..group_norm_backward import NAME, OPERATOR, OUTPUTS, check_sizes, check_types
-from ..group_norm_choice import View
-from ..group_norm_launches import TRAINING
-from ..refusing import check_same_dtype
+from ..norm.group.choice import View
+from ..norm.group.launches import TRAINING
+from ..norm.group.op import NAME, OPERATOR, OUTPUTS, check_sizes, check_types
+from ..operator.refusing import check_same_dtype
 from .building import (
     LEFT_ALONE,
     Answer,

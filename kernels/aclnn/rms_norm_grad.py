@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...simulator.device import current_device
-from ..rms_norm_grad import OPERATOR, check_inference, check_shapes, check_types
+from ..norm.rms.op import OPERATOR, check_inference, check_shapes, check_types
 from .building import Answer, Call, check_not_private, check_present, check_writable, first_phase
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream, deterministic

@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 from ...simulator.errors import UsageError
-from ...simulator.execution.memory import Shape
-from ...simulator.frontend import types as ty
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.ir import types as ty
 from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
 from .values import described, is_flag, is_whole
 

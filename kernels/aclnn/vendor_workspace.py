@@ -5,8 +5,8 @@ Ours ask for what their own strategies need (`aclOpExecutor.workspace_size`); th
 
 from __future__ import annotations
 
-from ..layout import up
-from ..rms_norm_grad_choice import BLOCK_BYTES, VENDOR_CHUNK, VENDOR_FULL_ROW
+from ..norm.rms.choice import BLOCK_BYTES, VENDOR_CHUNK, VENDOR_FULL_ROW
+from ..operator.layout import up
 
 FP32 = 4
 FLAGS = 8  # FP32 elements that a core sets to meet the others

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...simulator.errors import AscendtileError
-from ...simulator.files import check_target
+from ...simulator.record.files import check_target
 
 Floats = NDArray[np.float32]
 

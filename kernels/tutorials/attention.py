@@ -19,7 +19,7 @@ import numpy as np
 
 from ... import simulator as sim
 from ...simulator import language as tl
-from ...simulator.run import Run
+from ...simulator.record.run import Run
 from .showing import drawn, show
 
 

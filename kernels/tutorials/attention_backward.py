@@ -16,7 +16,7 @@ import numpy as np
 
 from ... import simulator as sim
 from ...simulator import language as tl
-from ...simulator.run import Run
+from ...simulator.record.run import Run
 from .attention import attention, not_later, probabilities
 from .showing import costs, drawn, show
 

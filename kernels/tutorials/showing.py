@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.run import Run
+from ...simulator.record.run import Run
 
 
 def error(found: np.ndarray, expected: np.ndarray) -> float:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from ... import simulator as sim
 from ...simulator.errors import BufferOverflowError, UsageError
-from ..convolution import convolution
-from ..convolution_backward import convolution_backward
+from ..convolution.forward import convolution
+from ..convolution.op import convolution_backward
 from .registry import Prediction, predicts
 from .settings import BYTES, NAMES, Settings, dtypes_of, roofline_us
 from .table import Row

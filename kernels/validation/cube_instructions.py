@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascendtile.simulator.timing.cube_cost import CubeCosts
+from ascendtile.simulator.timing.costs.cube import CubeCosts
 
 from .microbench import cube_core, cycles_each, in_unit, number, product, types, waits
 from .registry import Prediction, predicts

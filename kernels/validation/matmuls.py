@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import simulator as sim
 from ...simulator import language as tl
-from ...simulator.run import Run
+from ...simulator.record.run import Run
 from .registry import Prediction, predicts
 from .settings import (
     BYTES,

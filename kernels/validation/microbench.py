@@ -11,9 +11,9 @@ import numpy as np
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.products import Product, load_product
-from ascendtile.simulator.timing.engine import Group, simulate
-from ascendtile.simulator.timing.machine import Wiring, wire
-from ascendtile.simulator.timing.recorder import Recorder
+from ascendtile.simulator.timing.engine.engine import Group, simulate
+from ascendtile.simulator.timing.engine.machine import Wiring, wire
+from ascendtile.simulator.timing.trace.recorder import Recorder
 
 from .table import Row
 

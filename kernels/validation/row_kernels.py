@@ -8,8 +8,8 @@ from collections.abc import Callable
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.products import load_product
-from ...simulator.run import Run
-from ..rms_norm_grad import rms_norm_grad
+from ...simulator.record.run import Run
+from ..norm.rms.op import rms_norm_grad
 from .registry import Prediction, predicts
 from .settings import BYTES, NAMES, Settings, dtypes_of, measured_time, roofline_us, shape_of, tensor
 from .table import Row

@@ -7,7 +7,7 @@ from typing import Any
 
 from ascendtile.simulator import Product, Shape, load_product, shape
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.record.run import Run
 
 from .table import Row
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.products import load_product
-from ...simulator.run import Run
+from ...simulator.record.run import Run
 from .registry import Prediction, predicts
 from .settings import (
     BYTES,

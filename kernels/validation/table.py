@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.files import read_whole
 from ascendtile.simulator.products import product_names
+from ascendtile.simulator.record.files import read_whole
 
 COLUMNS = (
     "id", "product", "op", "group", "shapes", "dtypes", "tiling", "measured", "unit", "fitted", "trust", "excluded",

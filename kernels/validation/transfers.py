@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ascendtile.simulator.timing.cost import CostModel
-from ascendtile.simulator.timing.engine import Channel
-from ascendtile.simulator.timing.machine import L2, Wiring
+from ascendtile.simulator.timing.costs.model import CostModel
+from ascendtile.simulator.timing.engine.engine import Channel
+from ascendtile.simulator.timing.engine.machine import L2, Wiring
 
 from .microbench import cube_core, cycles_each, in_unit, number, product, vector_core, waits
 from .registry import Prediction, predicts

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ... import simulator as sim
 from ...simulator.errors import BufferOverflowError
-from ...simulator.run import Run
+from ...simulator.record.run import Run
 from .settings import Settings
 from .table import Row
 

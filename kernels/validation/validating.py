@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from itertools import pairwise
 
 from ascendtile.simulator.errors import RunError, UsageError
-from ascendtile.simulator.watching import quietly
+from ascendtile.simulator.observers import quietly
 
 from .ranking import CASES, RankingCase
 from .registry import Prediction, predict

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.timing.cost import Cost, CostModel
-from ascendtile.simulator.timing.rearrange_cost import RearrangeCosts
+from ascendtile.simulator.timing.costs.model import Cost, CostModel
+from ascendtile.simulator.timing.costs.rearrange import RearrangeCosts
 
 from .microbench import apart, cycles_each, in_unit, meets, number, product, types, vector_core, waits
 from .registry import Prediction, predicts

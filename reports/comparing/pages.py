@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports import facts, words
-from ascendtile.reports.sections import Block, add_row, fact, make_table, title_line
-from ascendtile.reports.words import clean
+from ascendtile.reports.facts import facts, words
+from ascendtile.reports.facts.words import clean
+from ascendtile.reports.terminal.sections import Block, add_row, fact, make_table, title_line
 from ascendtile.simulator.precision.metrics import json_value
 
 from .profile import ProfileComparison

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ascendtile.reports.facts.words import clean
 from ascendtile.reports.vendor.reading import Measured
 from ascendtile.reports.vendor.units import Unit, units
-from ascendtile.reports.words import clean
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Launch, Run
+from ascendtile.simulator.record.run import Launch, Run
 
 MOST_NAMED = 8  # launches in a message
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from ascendtile.reports import facts, words
+from ascendtile.reports.facts import facts, words
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import SHARED, Launch, Run, add_up
+from ascendtile.simulator.record.run import SHARED, Launch, Run, add_up
 
 BITS = "effective bits"  # of which more is better
 LEAST_US = 1e-9  # shorter waits are rounding
@@ -75,7 +75,7 @@ class RunDifference:
 
     def __str__(self) -> str:
         from ascendtile.reports.comparing.pages import difference_page
-        from ascendtile.reports.explore_view import as_text
+        from ascendtile.reports.terminal.explore_view import as_text
 
         return as_text(difference_page(self))
 

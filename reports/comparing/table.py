@@ -12,7 +12,7 @@ from typing import Any
 
 from ascendtile.reports.comparing.runs import Pair, RunDifference
 from ascendtile.reports.vendor.writing import table_text
-from ascendtile.simulator.files import write_whole
+from ascendtile.simulator.record.files import write_whole
 
 LONGEST = 160  # of a name
 NOT_THERE = ""  # a figure that one of the runs does not have

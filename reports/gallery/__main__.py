@@ -19,9 +19,9 @@ from rich.console import Console
 from ascendtile.kernels import precision_study, run_op
 from ascendtile.reports import pictures
 from ascendtile.reports.html import write_page
-from ascendtile.reports.precision_view import study_json
-from ascendtile.reports.terminal import run_report
-from ascendtile.simulator.run import Run
+from ascendtile.reports.terminal.page import run_report
+from ascendtile.reports.terminal.precision_view import study_json
+from ascendtile.simulator.record.run import Run
 from ascendtile.tiling import explore
 
 HERE = Path(__file__).resolve().parent

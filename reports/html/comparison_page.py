@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports import facts, words
 from ascendtile.reports.comparing.runs import BITS, LEAST_US, Pair, RunDifference, compare_runs
+from ascendtile.reports.facts import facts, words
 from ascendtile.reports.html import run_words
 from ascendtile.reports.html.run_page import dearest, each, timeline
 from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.run import Launch, Run
+from ascendtile.simulator.record.run import Launch, Run
 
 MOST_LINES = 60
 MOST_TICKS = 2.0**50  # records may hold any times

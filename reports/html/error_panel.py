@@ -6,12 +6,12 @@ import math
 
 from markupsafe import Markup
 
-from ascendtile.reports import words
+from ascendtile.reports.facts import words
 from ascendtile.reports.html.svg import Frame, el, line, mark, power, spread
 from ascendtile.reports.html.writing import render
 from ascendtile.simulator.precision.metrics import ErrorReport, histogram_labels
 from ascendtile.simulator.precision.places import ErrorPlaces
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.record.run import Run
 
 MOST_OUTPUTS = 12
 

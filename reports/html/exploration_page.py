@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports import words
+from ascendtile.reports.facts import words
 from ascendtile.reports.html.svg import Frame, el, line, mark, spread
 from ascendtile.reports.html.writing import Page, Section, render
 from ascendtile.simulator.errors import UsageError

@@ -7,18 +7,18 @@ from typing import Any
 
 from ascendtile.reports.html.writing import Page
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.record.run import Run
 
 
 def make_page(shown: Any, other: Any = None) -> Page:
     """See `writing.page_of`."""
-    from ascendtile.kernels.study_bench import Study
+    from ascendtile.kernels.study.bench import Study
     from ascendtile.reports.comparing.runs import RunDifference
     from ascendtile.reports.html.comparison_page import comparison_page
     from ascendtile.reports.html.exploration_page import exploration_page
     from ascendtile.reports.html.run_page import run_page
     from ascendtile.reports.html.study_page import study_page
-    from ascendtile.reports.precision_view import study_json
+    from ascendtile.reports.terminal.precision_view import study_json
     from ascendtile.tiling.exploration import Exploration
 
     if isinstance(shown, RunDifference):

@@ -44,8 +44,8 @@ def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
     """(what it shows in words, the function that draws it, what it is drawn from), what is shown first first."""
     from ascendtile.reports import pictures
     from ascendtile.reports.comparing.runs import RunDifference
-    from ascendtile.reports.precision_view import study_json
-    from ascendtile.simulator.run import Run
+    from ascendtile.reports.terminal.precision_view import study_json
+    from ascendtile.simulator.record.run import Run
     from ascendtile.tiling.exploration import Exploration
 
     if isinstance(shown, Run):

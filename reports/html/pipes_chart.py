@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ascendtile.reports import facts, words
+from ascendtile.reports.facts import facts, words
 from ascendtile.reports.html.writing import render
-from ascendtile.simulator.run import Pipe, Run
+from ascendtile.simulator.record.run import Pipe, Run
 
 # In the order in which a bar shows them; bandwidth is a part of busy.
 PARTS = ("busy", "bandwidth", "data", "buffer", "flag", "issue", "dispatch", "tail", "idle")

@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports import facts, words
+from ascendtile.reports.cli.repeat_command import repeat_command
+from ascendtile.reports.facts import facts, words
 from ascendtile.reports.html.writing import render
-from ascendtile.reports.repeat_command import repeat_command
-from ascendtile.simulator.run import ASSUMED_FIGURES, Run
+from ascendtile.simulator.record.run import ASSUMED_FIGURES, Run
 
 COLOURS = {"A": 2, "B": 0, "C": 1, "D": 3}
 MOST_FIGURES = 200

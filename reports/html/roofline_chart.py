@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from ascendtile.reports import words
+from ascendtile.reports.facts import words
+from ascendtile.reports.facts.rooflines import Unit, units
 from ascendtile.reports.html.svg import Frame, Scale, el, line, mark, spread
 from ascendtile.reports.html.writing import render
-from ascendtile.reports.rooflines import Unit, units
-from ascendtile.simulator.run import Launch
+from ascendtile.simulator.record.run import Launch
 
 GIGA = 1e9  # figures are in G operations per s, the axis writes 3T
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports import words
+from ascendtile.reports.facts import words
+from ascendtile.reports.facts.told_part import NOTHING, told_part, told_words
 from ascendtile.reports.html import run_words
 from ascendtile.reports.html.error_panel import error_panel
 from ascendtile.reports.html.occupancy_chart import buffers
@@ -18,8 +19,7 @@ from ascendtile.reports.html.roofline_chart import rooflines
 from ascendtile.reports.html.source_lines import source_tables
 from ascendtile.reports.html.timeline_data import timeline_data
 from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.reports.told_part import NOTHING, told_part, told_words
-from ascendtile.simulator.run import Launch, Run
+from ascendtile.simulator.record.run import Launch, Run
 
 MOST_LAUNCHES = 6  # that have pictures of their own, the dearest first
 

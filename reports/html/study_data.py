@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.record_codec import Decoder
+from ascendtile.simulator.record.codec import Decoder
 
 MOST_ROWS = 2000
 MOST_POINTS = 200

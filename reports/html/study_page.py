@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports import words
+from ascendtile.reports.facts import words
 from ascendtile.reports.html.study_data import EXACT, ROUNDED, StudyData, StudyRow, read_study
 from ascendtile.reports.html.svg import Frame, el, line, mark, power, spread
 from ascendtile.reports.html.writing import Page, Section, render

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.told_part import renumbered, told_part, told_until
-from ascendtile.reports.words import clean
+from ascendtile.reports.facts.told_part import renumbered, told_part, told_until
+from ascendtile.reports.facts.words import clean
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Launch, Timeline
+from ascendtile.simulator.record.run import Launch, Timeline
 
 TICKS = 2**30  # at most, from the first cycle to the last
 FINEST = 16  # ticks in a cycle at most

@@ -48,7 +48,7 @@ def environment() -> Environment:
     """Templates of `reports/web`: everything is escaped, and a name that is missing is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    from ascendtile.reports import words
+    from ascendtile.reports.facts import words
 
     def text(name: str) -> str:
         return (WEB / name).read_text("utf-8")
@@ -108,7 +108,7 @@ def page_of(shown: Any, other: Any = None) -> Page:
 
 def write_page(shown: Any, path: str | Path, other: Any = None) -> None:
     """Write the page to `path`: whole, or not at all. `UsageError` if it cannot be written."""
-    from ascendtile.simulator.files import check_target, write_whole
+    from ascendtile.simulator.record.files import check_target, write_whole
 
     check_target(path)
     write_whole(path, page_text(page_of(shown, other)).encode("utf-8", "backslashreplace"))

@@ -24,7 +24,7 @@ from ascendtile.reports.pictures.timelines import timeline
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ascendtile.simulator.run import Run
+    from ascendtile.simulator.record.run import Run
 
 PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
     "run": {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascendtile.reports import facts, words
 from ascendtile.reports.comparing.runs import OTHER, Pair, RunDifference, compare_runs
+from ascendtile.reports.facts import facts, words
 from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.record.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

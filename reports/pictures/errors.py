@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascendtile.reports import words
+from ascendtile.reports.facts import words
 from ascendtile.reports.html.error_panel import named, populated
 from ascendtile.reports.html.svg import power
 from ascendtile.reports.pictures.style import COLOURS, MARKS, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.record.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

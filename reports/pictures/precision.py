@@ -6,17 +6,17 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ascendtile.reports import words
+from ascendtile.reports.facts import words
 from ascendtile.reports.html.study_data import EXACT, ROUNDED, StudyRow, read_study
 from ascendtile.reports.html.study_page import colours, distinct, labelled, lost_percent, sweep_label
 from ascendtile.reports.pictures.style import COLOURS, MARKS, below, new_figure, styled
-from ascendtile.reports.precision_view import study_json
+from ascendtile.reports.terminal.precision_view import study_json
 from ascendtile.simulator.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ascendtile.kernels.study_bench import Study
+    from ascendtile.kernels.study.bench import Study
 
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:

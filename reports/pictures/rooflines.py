@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascendtile.reports import words
+from ascendtile.reports.facts import words
+from ascendtile.reports.facts.rooflines import Unit, units
 from ascendtile.reports.html.svg import spread
 from ascendtile.reports.pictures.style import COLOURS, MARKS, beneath, new_figure, plain_figures, styled
-from ascendtile.reports.rooflines import Unit, units
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.record.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascendtile.reports.html.svg import Scale, short
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.files import check_target, write_whole
+from ascendtile.simulator.record.files import check_target, write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

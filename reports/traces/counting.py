@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ascendtile.reports.occupancy import held, told_core
+from ascendtile.reports.facts.occupancy import held, told_core
 
 from .selecting import Part
 from .telling import name_of

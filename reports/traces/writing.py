@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.words import RECORDS
+from ascendtile.reports.facts.words import RECORDS
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.files import check_target, write_whole
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.record.files import check_target, write_whole
+from ascendtile.simulator.record.run import Run
 
 from . import insight, perfetto
 from .selecting import LIMIT, Selection, beside, select

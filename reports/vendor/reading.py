@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.files import read_whole
+from ascendtile.simulator.record.files import read_whole
 
 MOST_BYTES = 64 << 20
 MOST_ROWS = 100_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ascendtile.reports.words import clean
+from ascendtile.reports.facts.words import clean
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Launch
+from ascendtile.simulator.record.run import Launch
 
 # Pipe of the model -> the vendor's word, as in aic_cube_ratio.
 PIPES = {

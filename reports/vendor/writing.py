@@ -9,10 +9,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.words import clean
+from ascendtile.reports.facts.words import clean
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.files import naming, write_whole
-from ascendtile.simulator.run import Run
+from ascendtile.simulator.record.files import naming, write_whole
+from ascendtile.simulator.record.run import Run
 
 from .tables import TABLES, op_summary
 

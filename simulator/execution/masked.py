@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from ..frontend.program import Op
-from .copy import Region
-from .discrete import Addresses
-from .failing import Site
-from .memory import Tensor
-from .values import Affine, Box
+from ..interpreter.faults import Site
+from ..interpreter.tensors import Tensor
+from ..interpreter.values import Affine, Box
+from ..ir.program import Op
+from .copies import Region
+from .gather_scatter import Addresses
 
 EVERY_LANE = (
     "the compiler for Ascend reads all lanes where a mask is no plain range, and such an address can stop the core; keep "

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..frontend.program import Op, Value
-from ..frontend.types import DType
+from ..ir.program import Op, Value
+from ..ir.types import DType
 
 MOST_PRINTED = 1000  # lines of one print in one launch
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..frontend.program import Op, Program
+from ..interpreter.program_order.spans import Spans, runs_of
+from ..interpreter.tensors import Tensor
+from ..interpreter.values import Affine, Box
+from ..ir.program import Op, Program
 from ._races import mark_boxes, mark_elements
-from .copy import Region
-from .discrete import Addresses
-from .memory import Tensor
-from .spans import Spans, runs_of
-from .values import Affine, Box
+from .copies import Region
+from .gather_scatter import Addresses
 
 # Runs looked at in one tensor; a launch with more is not searched further.
 MOST_RUNS = 1 << 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..frontend.program import Op
-from ..frontend.types import DType
+from ..interpreter.reading import Reading
+from ..ir.program import Op
+from ..ir.types import DType
 from ..units import moving, scans, vector
-from .reading import Reading
 
 
 class Rearranging(Reading):

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ..frontend import types as ty
-from ..frontend.cores import SUB_VECTOR_CORES, has_sub_vectors
-from ..frontend.program import Program
+from ..interpreter.coscheduling import Together
+from ..interpreter.interpreter import DEFAULT_STEP_LIMIT
+from ..interpreter.lanes import lanes
+from ..interpreter.symbolic import wrap
+from ..interpreter.tensors import Tensor
+from ..interpreter.values import Pointers
+from ..ir import types as ty
+from ..ir.passes.split_cores import SUB_VECTOR_CORES, has_sub_vectors
+from ..ir.program import Program
 from ..units.vector import Numerics
-from .dense import ValueRun
-from .lanes import lanes
-from .memory import Tensor
-from .symbolic import wrap
-from .together import Together
-from .values import Pointers
-from .walker import DEFAULT_STEP_LIMIT
+from .numpy_backend import ValueRun
 
 # Elements of the largest tile times programs of a chunk: 128 Ki float32 values are 512 KiB, half of a 1 MiB L2 cache.
 CHUNK_ELEMENTS = 1 << 17

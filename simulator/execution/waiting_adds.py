@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .copy import Region, write
-from .memory import Tensor
+from ..interpreter.tensors import Tensor
+from .copies import Region, write
 
 MOST_BYTES = 1 << 28  # of tiles that wait: fewer programs are walked at once where theirs are more
 

@@ -12,18 +12,22 @@ from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CompileError
-from . import affine, buffers, cores, fuse, hoist, liveness, syntax
-from .builder import Builder
-from .composite import assembled
-from .control import Control
-from .errors import called_at, compile_error
+from ..ir import affine, liveness
+from ..ir.building import buffers
+from ..ir.building.builder import Builder
+from ..ir.building.composite import assembled
+from ..ir.building.promotion import KernelError, describe
+from ..ir.building.registry import OF_PYTHON, BoundWord, Kernel, Word, constexpr, unwrap
+from ..ir.located_errors import called_at, compile_error
+from ..ir.passes import fuse, hoist
+from ..ir.passes import split_cores as cores
+from ..ir.program import Loc, Program, Value
+from ..ir.source import Source
+from ..ir.types import AnyType, DType
+from . import syntax
 from .expressions import method_of
 from .host import describe_function, host_call
-from .program import Loc, Program, Value
-from .rules import KernelError, describe
-from .source import Source
-from .types import AnyType, DType
-from .words import OF_PYTHON, BoundWord, Kernel, Word, constexpr, unwrap
+from .statements import Control
 
 if TYPE_CHECKING:
     from .jit import JitFunction

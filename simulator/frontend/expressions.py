@@ -12,15 +12,16 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from . import buffers, syntax
-from . import types as ty
-from .aggregate import Aggregate
-from .builder import Builder
+from ..ir import types as ty
+from ..ir.building import buffers
+from ..ir.building.aggregate import Aggregate
+from ..ir.building.builder import Builder
+from ..ir.building.promotion import COMPARISON, KernelError, describe, fold
+from ..ir.building.registry import METHODS, BoundWord, Kernel, Word, constexpr, unwrap
+from ..ir.program import Value
+from ..ir.undefined import Undefined
+from . import syntax
 from .outside import capture_attribute, capture_global
-from .program import Value
-from .rules import COMPARISON, KernelError, describe, fold
-from .undefined import Undefined
-from .words import METHODS, BoundWord, Kernel, Word, constexpr, unwrap
 
 if TYPE_CHECKING:
     from ..errors import CompileError

@@ -7,11 +7,11 @@ import inspect
 import math
 from typing import Any
 
-from .builder import Builder
-from .program import Value
-from .rules import KernelError, describe
-from .types import BlockType, DType, PointerType
-from .words import Word, constexpr, unwrap
+from ..ir.building.builder import Builder
+from ..ir.building.promotion import KernelError, describe
+from ..ir.building.registry import Word, constexpr, unwrap
+from ..ir.program import Value
+from ..ir.types import BlockType, DType, PointerType
 
 # Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
 HOST_FUNCTIONS: tuple[Any, ...] = (
@@ -74,7 +74,7 @@ def _holds_value(x: Any) -> bool:
 
 def _iterable(fn: Any, x: Any) -> Any:
     """An argument for a function that may go over it: a range that is unrolled as its numbers."""
-    from .control import DynamicRange, StaticRange
+    from .statements import DynamicRange, StaticRange
 
     if isinstance(x, DynamicRange):
         raise KernelError(

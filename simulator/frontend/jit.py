@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import CompileError, UsageError
-from ..uncollected import uncollected
+from ..gc_paused import uncollected
+from ..ir.building.promotion import KernelError
+from ..ir.building.registry import Kernel, constexpr, unwrap
+from ..ir.located_errors import at_line
+from ..ir.program import Loc, Program
+from ..ir.types import AnyType
 from .compiler import Source, compile_kernel
-from .errors import at_line
-from .program import Loc, Program
-from .rules import KernelError
-from .types import AnyType
-from .words import Kernel, constexpr, unwrap
 
 MAX_CACHED_PROGRAMS = 256
 Launch = Callable[["JitFunction", Any, tuple[Any, ...], dict[str, Any]], Any]

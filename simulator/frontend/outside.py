@@ -6,11 +6,11 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from .types import DType
-from .words import constexpr
+from ..ir.building.registry import constexpr
+from ..ir.types import DType
 
 if TYPE_CHECKING:
-    from .builder import Builder
+    from ..ir.building.builder import Builder
     from .jit import JitFunction
 
 ALLOWED_BY = "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"

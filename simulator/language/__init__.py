@@ -7,11 +7,12 @@ under `@word` in the file of its family, listed here.
 import builtins
 from typing import TYPE_CHECKING, Any
 
-from ..frontend.blocks import TensorDescriptor as tensor_descriptor
-from ..frontend.program import Value as tensor
-from ..frontend.types import BlockType as block_type
-from ..frontend.types import PointerType as pointer_type
-from ..frontend.types import (
+from ..ir.building.blocks import TensorDescriptor as tensor_descriptor
+from ..ir.building.registry import constexpr as _constexpr
+from ..ir.program import Value as tensor
+from ..ir.types import BlockType as block_type
+from ..ir.types import PointerType as pointer_type
+from ..ir.types import (
     bfloat16,
     float8e4b8,
     float8e4b15,
@@ -32,7 +33,6 @@ from ..frontend.types import (
     uint64,
     void,
 )
-from ..frontend.words import constexpr as _constexpr
 from . import extra, math
 from .atomics import (
     atomic_add,

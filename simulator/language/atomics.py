@@ -6,9 +6,9 @@ defined). `sem` and `scope` are accepted, without effect, as on Ascend. Every wo
 
 from __future__ import annotations
 
-from ..frontend.program import Value
-from ..frontend.rules import Operand
-from ..frontend.words import Builder, word
+from ..ir.building.promotion import Operand
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 
 
 @word

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, Operand
-from ..frontend.types import ALL, DType, PointerType, from_name, int1, integer
-from ..frontend.words import Builder, word
+from ..ir.building.promotion import KernelError, Operand
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
+from ..ir.types import ALL, DType, PointerType, from_name, int1, integer
 
 
 class _ElementTypes(type):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, describe, is_number
-from ..frontend.words import OF_PYTHON, Builder, word
+from ..ir.building.promotion import KernelError, describe, is_number
+from ..ir.building.registry import OF_PYTHON, Builder, word
+from ..ir.program import Value
 
 
 @word

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..frontend import blocks
-from ..frontend.blocks import TensorDescriptor
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, Operand, describe
-from ..frontend.words import Builder, Word, unwrap, word
+from ..ir.building import blocks
+from ..ir.building.blocks import TensorDescriptor
+from ..ir.building.promotion import KernelError, Operand, describe
+from ..ir.building.registry import Builder, Word, unwrap, word
+from ..ir.program import Value
 
 
 @word
@@ -78,7 +78,7 @@ def _rows(b: Builder, d: TensorDescriptor, rows: Any, column: Any, what: str) ->
         raise KernelError(f"{what}: needs a descriptor with blocks (1, columns), got {d}")
     if not isinstance(rows, Value) or len(rows.shape) != 1 or not rows.dtype.is_int():
         raise KernelError(f"{what}: row numbers must be an integer tile with one axis, got {describe(rows)}")
-    from ..frontend import types as ty
+    from ..ir import types as ty
 
     r: Any = b.expand_dims(b.cast(rows, ty.int64), 1)
     c: Any = b.binary(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, Operand
-from ..frontend.words import Builder, word
+from ..ir.building.promotion import KernelError, Operand
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 
 
 @word

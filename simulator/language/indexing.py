@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..frontend.program import Value
-from ..frontend.rules import Operand
-from ..frontend.words import Builder, word
+from ..ir.building.promotion import Operand
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 
 
 @word

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend.control import DynamicRange, StaticRange
-from ..frontend.words import Builder, word
+from ..frontend.statements import DynamicRange, StaticRange
+from ..ir.building.registry import Builder, word
 
 
 @word(name="range")

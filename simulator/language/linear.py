@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend import types as ty
-from ..frontend.program import Value
-from ..frontend.rules import KernelError
-from ..frontend.words import Builder, word
+from ..ir import types as ty
+from ..ir.building.promotion import KernelError
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 
 PRECISIONS = ("ieee", "hf32")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, Operand, describe, is_number
-from ..frontend.words import Builder, word
+from ..ir.building.promotion import KernelError, Operand, describe, is_number
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 
 
 class PropagateNan(enum.Enum):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..frontend import blocks
-from ..frontend.blocks import Block, BlockPointer
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, Operand, describe
-from ..frontend.words import Builder, unwrap, word
+from ..ir.building import blocks
+from ..ir.building.blocks import Block, BlockPointer
+from ..ir.building.promotion import KernelError, Operand, describe
+from ..ir.building.registry import Builder, unwrap, word
+from ..ir.program import Value
 
 
 @word

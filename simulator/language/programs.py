@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..frontend.program import Value
-from ..frontend.words import Builder, word
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 
 
 @word

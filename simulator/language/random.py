@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..frontend import types as ty
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, Operand, describe
-from ..frontend.words import Builder, word
+from ..ir import types as ty
+from ..ir.building.promotion import KernelError, Operand, describe
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 
 N_ROUNDS_DEFAULT = 10
 TWO_PI = 6.283185307179586

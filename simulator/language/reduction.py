@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend import rearrange
-from ..frontend import types as ty
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, Operand, axis_of, describe
-from ..frontend.words import Builder, word
+from ..ir import types as ty
+from ..ir.building import rearrange
+from ..ir.building.promotion import KernelError, Operand, axis_of, describe
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 from .creation import element_type
 from .mathematics import PropagateNan
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..frontend import rearrange
-from ..frontend.program import Value
-from ..frontend.rules import KernelError, Operand, axis_of, describe
-from ..frontend.words import Builder, word
+from ..ir.building import rearrange
+from ..ir.building.promotion import KernelError, Operand, axis_of, describe
+from ..ir.building.registry import Builder, word
+from ..ir.program import Value
 
 
 def _flat(args: tuple[Any, ...]) -> Sequence[int]:

@@ -10,42 +10,38 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import AscendtileError, BufferOverflowError
-from ..execution.flags import flag_order, way
-from ..execution.memory import Tensor
-from ..execution.order import directions
 from ..execution.run import program_order, runtime_arguments
-from ..frontend.cores import has_sub_vectors
-from ..frontend.program import Program
+from ..interpreter.flags import flag_order, way
+from ..interpreter.program_order.order import directions
+from ..interpreter.tensors import Tensor
+from ..ir.passes.split_cores import has_sub_vectors
+from ..ir.program import Program
 from ..products import Product
-from ..run import Buffer, Launch, Pipe
+from ..record.run import Buffer, Launch, Pipe
 from ..units.vector import Numerics
-from .bounds import bounds_us
-from .buffer_lints import buffer_words
-from .cache import FirstTouch
-from .conflicts import KINDS, core_conflicts
-from .core_bytes import core_bytes
-from .crossing import check_barrier
-from .engine import REASONS, EngineResult, Group, simulate
-from .fewer_copies import place_with_fewer
-from .geometry import Definitions
-from .held import Points, held
-from .homes import L0C, L1, UB, Homes
-from .l0_tiles import NAMES as L0_NAMES
-from .l0_tiles import check_products, l0_buffer
-from .line_costs import grade_shares, line_costs
-from .lints import grid_words, padded_rows
-from .lowered import Lowered, lowering
-from .machine import Wiring, launch_overhead_us, wire, with_memory_rate
-from .place import Placement
-from .plan import Plan
-from .roofs import roofs
-from .shared_turns import shares_turns
-from .source_texts import source_texts
-from .starts import BT
-from .strides import block_by_block
-from .timeline import launch_timeline, timeline_words
-from .walks import TimeOnly, TimeWithValues
-from .what_if import lifted_cycles
+from .costs.l2_cache import FirstTouch
+from .engine.engine import REASONS, EngineResult, Group, simulate
+from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
+from .lowering.context import Plan
+from .lowering.flags import check_barrier
+from .lowering.lowered import Lowered, lowering
+from .lowering.shared_turns import shares_turns
+from .lowering.walks import TimeOnly, TimeWithValues
+from .lowering.warnings import buffer_words, grid_words, padded_rows
+from .placement.accumulator_inits import BT
+from .placement.allocate import Placement
+from .placement.fewer_copies import place_with_fewer
+from .placement.l0_tiles import NAMES as L0_NAMES
+from .placement.l0_tiles import check_products, l0_buffer
+from .placement.layouts import Definitions
+from .placement.memory_spaces import L0C, L1, UB, Homes
+from .placement.strides import block_by_block
+from .results.bounds import bounds_us
+from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
+from .results.occupancy import Points, held
+from .results.rooflines import core_bytes, roofs
+from .results.sensitivity import lifted_cycles
+from .results.timeline import launch_timeline, source_texts, timeline_words
 
 if TYPE_CHECKING:
     from ..launch import Call

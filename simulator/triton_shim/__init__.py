@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import UsageError
-from ..watching import watch
+from ..observers import watch
 from .standin import StandIn
 from .telling import tell
 

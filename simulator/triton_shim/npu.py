@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..device import current_device
 from ..errors import UsageError
-from . import attention, profiler
+from . import attention
 from .driver import Utilities
+from .profiler import profiler
 from .standin import StandIn
 
 if TYPE_CHECKING:
-    from ..run import Run
+    from ..record.run import Run
 
 
 class Clock:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .. import errors
-from ..frontend.words import constexpr, unwrap
+from ..ir.building.registry import constexpr, unwrap
 from . import tuning
 from .kernel import KernelInterface
 

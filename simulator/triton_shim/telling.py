@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..run import Run
+    from ..record.run import Run
 
 PLACE = re.compile(r"(?P<file>[^:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 _told: dict[Any, Any] = {}

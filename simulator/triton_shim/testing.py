@@ -14,10 +14,10 @@ import numpy as np
 
 from ..device import current_device
 from ..errors import UsageError
-from ..watching import watch
+from ..observers import watch
 
 if TYPE_CHECKING:
-    from ..run import Run
+    from ..record.run import Run
 
 NOTHING = "do_bench: nothing was launched, so there is no simulated time (host code and torch are not simulated): nan"
 
@@ -80,7 +80,7 @@ def do_bench_npu(
     Each is called once, with an empty L2, whatever warmup, active and clear_l2_cache say. With `keep_res` the table of
     launches (`kernel_details.csv`) is left in `prof_dir`.
     """
-    from .profiler import profile, tensorboard_trace_handler
+    from .profiler.profiler import profile, tensorboard_trace_handler
 
     handler = tensorboard_trace_handler(prof_dir) if keep_res else None
     with profile(on_trace_ready=handler):

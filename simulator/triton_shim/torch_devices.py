@@ -12,7 +12,7 @@ import threading
 from types import ModuleType
 from typing import Any
 
-from .. import watching
+from .. import observers as watching
 from . import npu
 from .patching import Patches
 

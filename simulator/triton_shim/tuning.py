@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..at_work import trying
 from ..device import current_device, device
 from ..errors import AscendtileError, NeedsDataError, UsageError
-from ..execution.memory import as_array
-from ..watching import quietly
+from ..interpreter.tensors import as_array
+from ..observers import quietly
+from ..progress import trying
 from .config import Config
 from .kernel import JITFunction, KernelInterface
 from .ranking import Ranking, Trial

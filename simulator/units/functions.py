@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..frontend.types import DType
+from ..ir.types import DType
 from . import _functions
 
 UNARY = frozenset(_functions.UNARY)

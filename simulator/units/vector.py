@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
-from ..frontend.types import DType
+from ..ir.types import DType
 from ..precision import _rounding
 from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer

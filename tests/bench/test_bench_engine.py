@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from ascendtile.simulator.timing.engine import (
+from ascendtile.simulator.timing.engine.engine import (
     Channel,
     Group,
     Lists,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import ascendtile.simulator as sim
-from ascendtile.simulator.execution.order import must_run_one_by_one
 from ascendtile.simulator.execution.run import run_values
+from ascendtile.simulator.interpreter.program_order.order import must_run_one_by_one
 from ascendtile.simulator.launch import prepare
 from ascendtile.simulator.units.vector import Numerics
 

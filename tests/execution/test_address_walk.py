@@ -6,7 +6,7 @@ import numpy as np
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.execution.address_walk import without_addresses
+from ascendtile.simulator.interpreter.program_order.address_walk import without_addresses
 from ascendtile.simulator.launch import prepare
 
 from .runs import one_by_one

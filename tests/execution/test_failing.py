@@ -14,7 +14,7 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 import ascendtile.simulator.language.extra.cann.extension as al
 from ascendtile.simulator.errors import DeviceAssertionError, OutOfBoundsError
-from ascendtile.simulator.execution.failing import program_name
+from ascendtile.simulator.interpreter.faults import program_name
 from tests.frontend.sources import module
 
 from .runs import launch

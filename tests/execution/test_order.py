@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.execution.spans import Spans, meet_each_other, meet_others, runs_of
-from ascendtile.simulator.execution.values import Affine, Box
+from ascendtile.simulator.interpreter.program_order.spans import Spans, meet_each_other, meet_others, runs_of
+from ascendtile.simulator.interpreter.values import Affine, Box
 
 from .runs import one_by_one, run
 

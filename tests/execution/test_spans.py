@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.simulator.execution.spans import Spans, meet_each_other, meet_others
+from ascendtile.simulator.interpreter.program_order.spans import Spans, meet_each_other, meet_others
 
 RUN = st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(1, 9))
 RUNS = st.lists(RUN, max_size=12)

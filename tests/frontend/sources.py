@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import ascendtile.simulator as sim
-from ascendtile.simulator.frontend import types as ty
-from ascendtile.simulator.frontend.program import Program
+from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.ir.program import Program
 
 HEADER = "import ascendtile.simulator as sim\nimport ascendtile.simulator.language as tl\n"
 _names = itertools.count()

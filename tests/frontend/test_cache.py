@@ -14,7 +14,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.frontend import types as ty
+from ascendtile.simulator.ir import types as ty
 
 from .sources import HEADER, compile_body
 from .values import output

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.frontend import hoist
-from ascendtile.simulator.frontend.program import walk
+from ascendtile.simulator.ir.passes import hoist
+from ascendtile.simulator.ir.program import walk
 
 from .values import output
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from ascendtile.kernels import run_op
-from ascendtile.kernels.operator import Operator
-from ascendtile.kernels.registry import operators
+from ascendtile.kernels.operator.operator import Operator
+from ascendtile.kernels.operator.registry import operators
 from ascendtile.kernels.tutorials import attention, dropout, matmul, softmax, vector_add
 from ascendtile.simulator.products import load_product, product_names
-from ascendtile.simulator.run import Launch, Run
+from ascendtile.simulator.record.run import Launch, Run
 
-from ..timing import kernels as plain
-from ..timing import loop_kernels as loops
+from ..support import kernels as plain
+from ..support import loop_kernels as loops
 from . import kernels as own
 
 Arrays = dict[str, np.ndarray]

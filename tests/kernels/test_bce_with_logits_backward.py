@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import bce_with_logits_backward, get_operator, run_op
-from ascendtile.kernels.bce_with_logits_vendor import vendor_cores, vendor_tile
-from ascendtile.kernels.operator import Workshop
-from ascendtile.simulator.frontend.types import from_name
+from ascendtile.kernels.loss.vendor import vendor_cores, vendor_tile
+from ascendtile.kernels.operator.operator import Workshop
+from ascendtile.simulator.ir.types import from_name
 from ascendtile.simulator.products import load_product
 
 OP = get_operator("bce_with_logits_backward")
@@ -326,7 +326,7 @@ def test_default_tilings_of_the_cases_come_near_the_bound(case, dtype):
     "extra", [{}, {"weight": 4096}, {"pos_weight": 4096}, {"weight": (32, 1), "pos_weight": 128}]
 )
 def test_ub_need_is_never_less_than_what_is_placed(extra, types, copies, stable):
-    from ascendtile.kernels.bce_with_logits_tiles import element_bytes
+    from ascendtile.kernels.loss.tiles import element_bytes
 
     shape = (32, 128) if "weight" in extra and "pos_weight" in extra else 4096
     shapes = OP.shapes({"shape": shape, "grad_output": shape, **extra}, "float16")

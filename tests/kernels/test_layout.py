@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.kernels.layout import (
+from ascendtile.kernels.operator.layout import (
     Axes,
     broadcast_strides,
     contiguous_strides,

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
-from ascendtile.kernels.launching import call_of, timed_steps
-from ascendtile.kernels.strided_copies import copy_step, footprint_bytes, view_copy_step
+from ascendtile.kernels.running.launching import call_of, timed_steps
+from ascendtile.kernels.running.strided_copies import copy_step, footprint_bytes, view_copy_step
 from ascendtile.simulator.launch import compute
 from ascendtile.simulator.products import load_product
 

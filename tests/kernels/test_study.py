@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import ascendtile.kernels.memory as memory
+import ascendtile.kernels.running.memory as memory
 import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator
-from ascendtile.kernels.draw import DISTRIBUTIONS
 from ascendtile.kernels.examples.train_tiny import train
-from ascendtile.kernels.running import run_op
-from ascendtile.kernels.study import precision_study
-from ascendtile.kernels.study_bench import EXACT, ROUNDED
-from ascendtile.kernels.study_data import drawn
-from ascendtile.kernels.study_sweep import precision_sweep
+from ascendtile.kernels.operator.draw import DISTRIBUTIONS
+from ascendtile.kernels.running.run_op import run_op
+from ascendtile.kernels.study.bench import EXACT, ROUNDED
+from ascendtile.kernels.study.data import drawn
+from ascendtile.kernels.study.study import precision_study
+from ascendtile.kernels.study.sweep import precision_sweep
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.precision.cube_math import resolve_matmul
 from ascendtile.simulator.precision.metrics import compare

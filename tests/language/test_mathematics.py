@@ -12,7 +12,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.frontend import types as ty
+from ascendtile.simulator.ir import types as ty
 from ascendtile.simulator.language.extra import libdevice
 from ascendtile.simulator.units import functions, vector
 
@@ -332,7 +332,7 @@ def test_functions_of_bits(kind: Any) -> None:
 
 def test_every_name_of_the_table_compiles() -> None:
     """Each word of libdevice builds a program for operands of its kind, and has words for help()."""
-    from ascendtile.simulator.frontend.builder import Builder
+    from ascendtile.simulator.ir.building.builder import Builder
 
     integer_names = {"popc", "clz", "ffs", "brev", "hadd", "rhadd", "sad", "mulhi", "umulhi"}
     reinterpreted = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.reports.cli import status_of
+from ascendtile.reports.cli.main import status_of
 from ascendtile.simulator.errors import ProductError
 from ascendtile.simulator.products import Product, load_product, loading
 from ascendtile.simulator.products.needed_by import needed_by

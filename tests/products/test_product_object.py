@@ -10,7 +10,12 @@ import json
 import pytest
 from rich.console import Console
 
-from ascendtile.reports.products_view import product_json, product_page, products_json, products_table
+from ascendtile.reports.terminal.products_view import (
+    product_json,
+    product_page,
+    products_json,
+    products_table,
+)
 from ascendtile.simulator.errors import ProductError
 from ascendtile.simulator.products import Product, load_product, product_names
 

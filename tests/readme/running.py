@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ascendtile.reports.cli import status_of
+from ascendtile.reports.cli.main import status_of
 
 from .markdown import Block, cells, commands
 from .tables import CHECKS

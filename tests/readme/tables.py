@@ -7,7 +7,7 @@ from typing import Any
 
 from ascendtile.kernels import get_operator, run_op
 from ascendtile.kernels.validation import Summary, validate
-from ascendtile.reports import facts, words
+from ascendtile.reports.facts import facts, words
 from ascendtile.simulator import load_product
 
 Rows = list[list[str]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from ascendtile.reports.cli import cli
+from ascendtile.reports.cli.main import cli
 from ascendtile.simulator import triton_shim
 
 from .markdown import read

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ascendtile.reports.cli import status_of
+from ascendtile.reports.cli.main import status_of
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ascendtile.reports.comparing import compare_runs
 from ascendtile.reports.comparing.table import difference_table
 from ascendtile.reports.traces.writing import write_trace
 
-from ..sample_runs import launch, run
+from ..support.sample_runs import launch, run
 
 MAGIC = {
     "html": b"<!doctype html>",

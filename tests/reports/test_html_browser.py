@@ -15,7 +15,7 @@ import pytest
 import ascendtile.simulator as sim
 from ascendtile.kernels import precision_study, run_op
 from ascendtile.reports.html import write_page
-from ascendtile.reports.precision_view import study_json
+from ascendtile.reports.terminal.precision_view import study_json
 from ascendtile.tiling import explore
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -14,21 +14,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
-from ascendtile.reports.explore_view import as_text
-from ascendtile.reports.facts import main_stall_words
+from ascendtile.reports.facts.facts import main_stall_words
+from ascendtile.reports.facts.rooflines import units
 from ascendtile.reports.html.roofline_chart import chart
 from ascendtile.reports.html.writing import page_of, page_text, write_page
-from ascendtile.reports.precision_view import study_json, sweep_json
-from ascendtile.reports.rooflines import units
-from ascendtile.reports.terminal import run_report
+from ascendtile.reports.terminal.explore_view import as_text
+from ascendtile.reports.terminal.page import run_report
+from ascendtile.reports.terminal.precision_view import study_json, sweep_json
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import compare
-from ascendtile.simulator.run import Buffer, LineCost, LiveValue, Run, SourceText
+from ascendtile.simulator.record.run import Buffer, LineCost, LiveValue, Run, SourceText
 from ascendtile.tiling import explore
 from ascendtile.tiling.evaluate import Evaluation
 from ascendtile.tiling.exploration import Exploration, Found
 
-from .. import sample_runs
+from ..support import sample_runs
 from . import page_reader
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\'"--><b>&amp;{{ 7*7 }}'

@@ -6,9 +6,9 @@ import json
 
 from hypothesis import given
 
-from ascendtile.reports.json_view import run_json
+from ascendtile.reports.facts.json_view import run_json
 
-from ..sample_runs import hostile_runs, launch, run
+from ..support.sample_runs import hostile_runs, launch, run
 
 ERRORS = ("max_abs", "max_rel", "mean_rel", "rmse", "max_ulp", "effective_bits")
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
-from ascendtile.reports import words
-from ascendtile.reports.console import make_console
-from ascendtile.reports.terminal import run_report, run_text
+from ascendtile.reports.cli.console import make_console
+from ascendtile.reports.facts import words
+from ascendtile.reports.terminal.page import run_report, run_text
 from ascendtile.simulator.precision.metrics import compare
-from ascendtile.simulator.run import Buffer, LiveValue, Pipe
+from ascendtile.simulator.record.run import Buffer, LiveValue, Pipe
 
-from ..sample_runs import hostile_runs, launch, run
+from ..support.sample_runs import hostile_runs, launch, run
 
 PAGE = """\
 tile  medium  float16

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from ascendtile.reports.html import timeline_data as data
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.run import Timeline
+from ascendtile.simulator.record.run import Timeline
 
-from .. import sample_runs
+from ..support import sample_runs
 
 
 def unpacked(column: dict[str, Any]) -> np.ndarray:

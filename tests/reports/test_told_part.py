@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ascendtile.reports.facts.told_part import told_part, told_words
 from ascendtile.reports.html import page_of
 from ascendtile.reports.html.timeline_data import timeline_data
 from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.pictures import timeline as picture
-from ascendtile.reports.told_part import told_part, told_words
 from ascendtile.simulator.errors import UsageError
 
-from .. import sample_runs
+from ..support import sample_runs
 
 
 @given(st.integers(1, 40), st.floats(0.25, 50, allow_nan=False))

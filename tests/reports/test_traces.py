@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 import ascendtile.simulator as sim
-from ascendtile.kernels.running import run_op
-from ascendtile.reports.cli import cli
+from ascendtile.kernels.running.run_op import run_op
+from ascendtile.reports.cli.main import cli
 from ascendtile.reports.traces.selecting import select
 from ascendtile.reports.traces.writing import write_trace
 
-from ..sample_runs import launch, run, timeline
+from ..support.sample_runs import launch, run, timeline
 
 
 @pytest.fixture(scope="module")

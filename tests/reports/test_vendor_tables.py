@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 import ascendtile.simulator as sim
-from ascendtile.kernels.running import run_op
-from ascendtile.reports.cli import cli
+from ascendtile.kernels.running.run_op import run_op
+from ascendtile.reports.cli.main import cli
 from ascendtile.reports.comparing.profile import compare_profile
 from ascendtile.reports.vendor.reading import read_utilization
 from ascendtile.reports.vendor.units import units
 from ascendtile.reports.vendor.writing import write_tables
 
-from ..sample_runs import launch, run
+from ..support.sample_runs import launch, run
 
 TABLES = ("OpBasicInfo.csv", "PipeUtilization.csv", "Memory.csv", "ResourceConflictRatio.csv")
 

@@ -7,7 +7,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.watching import quietly, watch
+from ascendtile.simulator.observers import quietly, watch
 
 N = 98_432
 

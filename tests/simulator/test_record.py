@@ -17,12 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
-from ascendtile.simulator import files, npy, record, record_archive
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record import load_run, run_bytes, run_from_bytes, save_run
-from ascendtile.simulator.record_figures import check_figures
+from ascendtile.simulator.record import archive as record_archive
+from ascendtile.simulator.record import files, npy
+from ascendtile.simulator.record import saving as record
+from ascendtile.simulator.record.checks import check_figures
+from ascendtile.simulator.record.saving import load_run, run_bytes, run_from_bytes, save_run
 
-from ..sample_runs import ANY_TEXT, hostile_runs, launch, run, same, timeline
+from ..support.sample_runs import ANY_TEXT, hostile_runs, launch, run, same, timeline
 
 FULL = run_bytes(run())
 
@@ -157,7 +159,7 @@ def test_a_device_that_is_full(tmp_path):
     """The real thing: a limit on file size, set in a process of its own."""
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from ascendtile.simulator.files import write_whole\n"
+        "from ascendtile.simulator.record.files import write_whole\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try: write_whole(sys.argv[1], bytes(100_000))\n"
         "except ValueError as error: print(error)\n"

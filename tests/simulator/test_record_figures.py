@@ -11,11 +11,11 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import run_op
-from ascendtile.simulator.record import load_run, save_run
-from ascendtile.simulator.record_figures import check_figures
-from ascendtile.simulator.run import Buffer, Run
+from ascendtile.simulator.record.checks import check_figures
+from ascendtile.simulator.record.run import Buffer, Run
+from ascendtile.simulator.record.saving import load_run, save_run
 
-from ..sample_runs import error_report, launch, run, timeline
+from ..support.sample_runs import error_report, launch, run, timeline
 
 
 def bad(**changes: Any) -> Run:

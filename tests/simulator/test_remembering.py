@@ -9,7 +9,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator import remembering
+from ascendtile.simulator import launch_cache as remembering
 from ascendtile.simulator.timing import estimate as timing
 
 

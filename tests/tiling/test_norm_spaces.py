@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from ascendtile.kernels import get_operator, run_op
-from ascendtile.kernels.vector_bound import core_counts
+from ascendtile.kernels.bounds.vector import core_counts
 from ascendtile.simulator.errors import BufferOverflowError
 from ascendtile.simulator.products import load_product
 from ascendtile.tiling import explore

@@ -9,8 +9,8 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.observers import watch
 from ascendtile.simulator.triton_shim import config, kernel, others, testing, tuning
-from ascendtile.simulator.watching import watch
 
 
 @kernel.jit(do_not_specialize=["n"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ascendtile.simulator as sim
-from ascendtile.simulator.watching import watch
+from ascendtile.simulator.observers import watch
 
 torch: Any = pytest.importorskip("torch", reason="torch is an optional extra")
 pytest.importorskip("packaging", reason="liger-kernel needs it")

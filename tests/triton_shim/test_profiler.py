@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.triton_shim import profiler, testing
-from ascendtile.simulator.triton_shim.profiler_choices import Schedule
+from ascendtile.simulator.triton_shim import testing
+from ascendtile.simulator.triton_shim.profiler import profiler
+from ascendtile.simulator.triton_shim.profiler.choices import Schedule
 
 
 @sim.jit

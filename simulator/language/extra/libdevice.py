@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...frontend import types as ty
-from ...frontend.program import Value
-from ...frontend.rules import KernelError, Operand, describe
-from ...frontend.words import Builder, Word
+from ...ir import types as ty
+from ...ir.building.promotion import KernelError, Operand, describe
+from ...ir.building.registry import Builder, Word
+from ...ir.program import Value
 from ..mathematics import abs, fdiv, floating, fma, umulhi
 
 Build = Callable[..., Any]

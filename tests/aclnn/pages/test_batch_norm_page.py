@@ -1,6 +1,6 @@
 """The page of aclnnBatchNormReduceBackward: checks, types by product, views, masks, empty tensors, the worked examples.
 
-Values of every strategy and of the vendor's chain are in tests/kernels/test_batch_norm_reduce_backward.py.
+Values of every strategy and of the vendor's chain are in tests/kernels/norm/test_batch_norm_reduce_backward.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The page of aclnnConvolutionBackward: checks, types, modes and ranges by product, formats, empty tensors, examples.
 
-Values by strategy and mode are in tests/kernels/test_convolution_backward.py, the checks behind the Python face in
-tests/kernels/test_convolution_checks.py, both phases of mixed tensors in tests/aclnn/test_convolution_backward.py.
+Values by strategy and mode are in tests/kernels/convolution/test_convolution_backward.py, the checks behind the Python face in
+tests/kernels/convolution/test_convolution_checks.py, both phases of mixed tensors in tests/aclnn/test_convolution_backward.py.
 """
 
 from __future__ import annotations
@@ -605,7 +605,7 @@ def by_torch(values, **more):
     return dict(zip(RESULTS, (v.numpy() for v in found), strict=True))
 
 
-# dy, x, w, attributes: edge cases of the page; tests/kernels/test_convolution_backward.py draws any others.
+# dy, x, w, attributes: edge cases of the page; tests/kernels/convolution/test_convolution_backward.py draws any others.
 SHAPES = {
     "official 1D": ((4, 3, 7), (4, 2, 9), (3, 2, 3), {}),
     "channels that fill no block": ((1, 30, 4, 4), (1, 3, 4, 4), (30, 3, 3, 3), {"padding": 1}),

@@ -1,6 +1,6 @@
 """The page of aclnnGroupNormBackward: checks, limits, one type for all, free shapes, masks, empty tensors, worked examples.
 
-The modes of the vendor's tiling and the strategies are in tests/kernels/test_group_norm_backward.py.
+The modes of the vendor's tiling and the strategies are in tests/kernels/norm/test_group_norm_backward.py.
 """
 
 from __future__ import annotations

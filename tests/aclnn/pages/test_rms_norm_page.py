@@ -1,6 +1,6 @@
 """The page of aclnnRmsNormGrad: checks, tuples of types by product, ranks, views, the rules of 310P, the worked examples.
 
-The vendor's tiling (limits of 640 and 6080 columns, derived tables) is in tests/kernels/test_rms_norm_grad.py.
+The vendor's tiling (limits of 640 and 6080 columns, derived tables) is in tests/kernels/norm/test_rms_norm_grad.py.
 """
 
 from __future__ import annotations

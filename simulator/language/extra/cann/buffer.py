@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....frontend import buffers
-from ....frontend.buffer_rules import AddressSpace as address_space
-from ....frontend.buffers import Buffer as buffer
-from ....frontend.program import Value
-from ....frontend.types import DType
-from ....frontend.words import Builder, word
+from ....ir.building import buffers
+from ....ir.building.buffer_rules import AddressSpace as address_space
+from ....ir.building.buffers import Buffer as buffer
+from ....ir.building.registry import Builder, word
+from ....ir.program import Value
+from ....ir.types import DType
 
 buffer_type = buffer
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....frontend.program import Value
-from ....frontend.rules import KernelError, Operand, describe
-from ....frontend.words import Builder, word
+from ....ir.building.promotion import KernelError, Operand, describe
+from ....ir.building.registry import Builder, word
+from ....ir.program import Value
 from ..libdevice import WORDS as _MATHS
 from .extension_buffers import (
     FixpipeDMAMode,

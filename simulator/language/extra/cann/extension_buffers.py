@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ....frontend import buffers
-from ....frontend.buffer_rules import AddressSpace as ascend_address_space
-from ....frontend.program import Value
-from ....frontend.rules import KernelError, describe
-from ....frontend.words import Builder, unwrap, word
+from ....ir.building import buffers
+from ....ir.building.buffer_rules import AddressSpace as ascend_address_space
+from ....ir.building.promotion import KernelError, describe
+from ....ir.building.registry import Builder, unwrap, word
+from ....ir.program import Value
 
 
 class FixpipeDMAMode(enum.Enum):

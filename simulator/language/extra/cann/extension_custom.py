@@ -19,8 +19,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ....frontend import custom as operations
-from ....frontend.words import Builder, word
+from ....ir.building import custom as operations
+from ....ir.building.registry import Builder, word
 
 
 class CORE(enum.Enum):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....frontend.buffers import Buffer, held
-from ....frontend.control import DynamicRange
-from ....frontend.program import Value
-from ....frontend.rules import KernelError, Operand, describe
-from ....frontend.types import DType
-from ....frontend.words import Builder, word
+from ....frontend.statements import DynamicRange
+from ....ir.building.buffers import Buffer, held
+from ....ir.building.promotion import KernelError, Operand, describe
+from ....ir.building.registry import Builder, word
+from ....ir.program import Value
+from ....ir.types import DType
 from ... import creation, shapes
 from ... import reduction as scans
 from ...iterators import range_word

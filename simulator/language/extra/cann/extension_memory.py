@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....frontend import indexed
-from ....frontend.program import Value
-from ....frontend.rules import KernelError, Operand, describe
-from ....frontend.words import Builder, word
+from ....ir.building import indexed
+from ....ir.building.promotion import KernelError, Operand, describe
+from ....ir.building.registry import Builder, word
+from ....ir.program import Value
 
 
 @word(method=True)

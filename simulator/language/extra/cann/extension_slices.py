@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....frontend import slices
-from ....frontend.program import Value
-from ....frontend.words import Builder, word
+from ....ir.building import slices
+from ....ir.building.registry import Builder, word
+from ....ir.program import Value
 
 
 @word(method=True)

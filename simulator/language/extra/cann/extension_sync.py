@@ -13,11 +13,11 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ....frontend import types as ty
-from ....frontend.cores import CORES, EVENTS, MODES, PIPES_OF, SUB_VECTOR_CORES, CoreScope
-from ....frontend.program import Value
-from ....frontend.rules import KernelError, Operand, describe
-from ....frontend.words import Builder, word
+from ....ir import types as ty
+from ....ir.building.promotion import KernelError, Operand, describe
+from ....ir.building.registry import Builder, word
+from ....ir.passes.split_cores import CORES, EVENTS, MODES, PIPES_OF, SUB_VECTOR_CORES, CoreScope
+from ....ir.program import Value
 
 
 class PIPE(enum.Enum):

@@ -1,0 +1,1 @@
+"""Closed-form bounds that operators share."""

@@ -1,0 +1,145 @@
+"""How fast a kernel of the Vector cores can be at best: closed forms for tiles that are loaded, computed on and stored.
+
+As in `matmul_bound.py` every term follows one chain of waits on the core with most work, or what all cores move through HBM;
+the simulated time is never below (tested by brute force). All figures are the product's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...simulator.products import Product
+from ...simulator.timing.costs.model import CostModel
+from ...simulator.timing.engine.machine import launch_overhead_us, wire
+from ..operator.operator import Tensors, dtype_of
+
+LINE = 128  # bytes of a request to memory, by which first touches are counted
+REPEAT = 64  # fp32 elements of one repeat
+LONG = 5  # launches: what reads longer than so many take keeps all cores busy
+Array = Any
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Work of the core with most of it, as columns of points.
+
+    turns: turns of the loop; loads: least bytes of a load; per_turn: such loads in a turn; loaded, stored: bytes of all
+    turns; repeats: cycles of the Vector unit for all turns; smallest: bytes of the last store; copies: of a loaded tile.
+    """
+
+    turns: Array
+    loads: Array
+    per_turn: int
+    loaded: Array
+    stored: Array
+    repeats: Array
+    smallest: Array
+    copies: Array
+
+
+class Machine:
+    """Rates of one product's Vector cores, in cycles and bytes."""
+
+    def __init__(self, product: Product) -> None:
+        self.product, self.model = product, CostModel(product)
+        channels = wire(product, False, True).machine.channels
+        self.reads = max(channels[c].port_bytes_per_cycle for c in (0, 1))
+        self.writes = max(channels[c].port_bytes_per_cycle for c in (2, 6))
+        self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
+        self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
+
+    def repeat(self, *names: str) -> float:
+        """Cycles of one fp32 repeat of an operation; of several names the fastest, where either may be chosen."""
+        return min(self.model.row(n, "fp32")[0] for n in names)
+
+    def chain(self, names: Iterable[str]) -> tuple[float, float]:
+        """(cycles of a repeat of all, latencies of all but the last) of operations that each need the one before."""
+        rows = [self.model.row(n, "any" if n.startswith("cast") else "fp32") for n in names]
+        return sum(r for r, _ in rows), sum(fixed for _, fixed in rows[:-1])
+
+    def casts(self, sizes: Iterable[int]) -> list[str]:
+        """The cheapest cast between FP32 and a narrow type, once for each narrow size."""
+        names = ("cast_f16_f32", "cast_f32_f16", "cast_bf16_f32", "cast_f32_bf16")
+        return [min(names, key=lambda n: self.model.row(n, "any"))] * sum(s < 4 for s in sizes)
+
+    def cycles(self, s: Stream) -> Array:
+        """Least cycles of the core with most work."""
+        first, last = self.read_latency + s.loads / self.reads, s.smallest / self.writes + self.write_latency
+        lap = s.per_turn * s.loads / self.reads + self.read_latency
+        return np.maximum.reduce(
+            [
+                s.loaded / self.reads + self.read_latency + last,
+                s.stored / self.writes + self.write_latency + first,
+                first + s.repeats + last,
+                np.maximum(s.turns - 1, 0) // s.copies * lap + last,
+            ]
+        )
+
+    def us(self, cycles: Array, moved: Array, cores: Array) -> np.ndarray:
+        """Time of a launch of so many cores that reads so many bytes from memory and takes so long on one core."""
+        shared = moved / memory_rate(self.product) + self.write_latency
+        us = np.maximum(cycles, shared) / self.product.us_to_cycles(1.0) + self.launch_us(cores)
+        return np.asarray(us)
+
+    def launch_us(self, cores: Array) -> np.ndarray:
+        most = self.product.vector_cores
+        table = np.array([launch_overhead_us(self.product, c, most) for c in range(most + 1)])
+        return np.asarray(table[np.minimum(np.asarray(cores, np.int64), most)])
+
+
+def core_counts(tensors: Tensors, product: Product, parts: tuple[int, ...] = (1, 2, 4)) -> tuple[int, ...]:
+    """Numbers of cores to try: all, and parts of them where reading the inputs takes no longer than waking the cores.
+
+    Fewer cores wake sooner; where a kernel runs long this is nothing beside what they lack in rate.
+    """
+    most = product.vector_cores
+    size = sum(x.size * dtype_of(x).itemsize for x in tensors.values())
+    reading = size / memory_rate(product) / product.us_to_cycles(1.0)
+    if reading > LONG * launch_overhead_us(product, most, most):
+        return (most,)
+    return tuple(dict.fromkeys(max(1, most // d) for d in parts))
+
+
+def memory_rate(product: Product) -> float:
+    """Bytes per cycle that memory reaches at most; what is written stays in L2 and need not wait for it."""
+    best = max(product.number(f"memory.{n}_efficiency") for n in ("read", "mixed"))
+    return product.hbm_bytes_per_cycle * best
+
+
+def touched(run: Array) -> Array:
+    """Least part of a tensor's bytes that is charged to HBM, read in runs of so many bytes.
+
+    A load is charged by the part of its 128-byte lines that nobody touched before: all of it where runs are whole lines,
+    else up to two lines of a run may count for a neighbour, of short runs all but one in two.
+    """
+    lines = run // LINE
+    ragged = np.where(lines >= 4, 1.0 - 2.0 / np.maximum(lines, 1), run / (LINE * (lines + 2)) / 2)
+    return np.where(run % LINE == 0, 1.0, np.minimum(1.0, ragged))
+
+
+def outputs_us(op_outputs: Mapping[str, Any], tensors: Tensors, product: Product) -> float:
+    """For any operator: its outputs have to be written, by one launch at least; more cores write faster and start later."""
+    size = sum(int(np.prod(x.shape, dtype=np.int64)) * dtype_of(x).itemsize for x in op_outputs.values())
+    if not size:
+        return 0.0
+    rate = max(c.port_bytes_per_cycle for c in wire(product, False, True).machine.channels)
+    most = max(product.vector_cores, product.cube_cores)
+    per_us = product.us_to_cycles(1.0)
+    cores = np.arange(1, most + 1)
+    launch = np.array([launch_overhead_us(product, int(c), most) for c in cores])
+    writing = np.maximum(size / product.l2_bytes_per_cycle, size / (cores * rate)) / per_us
+    return float((launch + writing).min())
+
+
+def reading_us(m: Machine, size: int, run: Array, vector: Array, cores: Array) -> np.ndarray:
+    """Least time in us of an operator that reads so many bytes once, in runs of `run` bytes, on at most `cores` cores.
+
+    vector: cycles for which the core with most work keeps its Vector unit busy. One launch, on as few cores as it may be.
+    """
+    loading = size / (np.asarray(cores) * m.reads) + m.read_latency
+    cycles = np.maximum(loading, np.asarray(vector)) + m.write_latency
+    return m.us(cycles, size * touched(run), 1)

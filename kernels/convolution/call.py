@@ -1,0 +1,107 @@
+"""What a call of convolution backward says: tensors by shape, type and format, and attributes, any of which may be absent.
+
+The host interface and the Python face both fill in a `Call`; `checks.py` reads it in the order of the vendor's checker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..operator.operator import Tensors, dtype_name
+
+Ints = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TensorView:
+    """Shape, element type ("float16") and format ("NCHW"; None: that of the rank) of a tensor."""
+
+    shape: Ints
+    dtype: str
+    format: str | None = None
+
+    @property
+    def empty(self) -> bool:
+        return 0 in self.shape
+
+
+@dataclass(frozen=True)
+class Call:
+    """Arguments of aclnnConvolutionBackward by their meaning; None is a null pointer.
+
+    grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/g, *k) or, transposed, (Cin, Cout/g, *k). The three
+    results may be None where the mask does not ask for them.
+    """
+
+    grad_output: TensorView | None
+    input: TensorView | None
+    weight: TensorView | None
+    stride: Ints | None
+    padding: Ints | None
+    dilation: Ints | None
+    output_padding: Ints | None
+    output_mask: tuple[bool, ...] | None
+    bias_sizes: Ints | None = None
+    transposed: bool = False
+    groups: int = 1
+    grad_input: TensorView | None = None
+    grad_weight: TensorView | None = None
+    grad_bias: TensorView | None = None
+
+    @property
+    def spatial(self) -> int:
+        """Number of spatial axes."""
+        assert self.input is not None
+        return len(self.input.shape) - 2
+
+    @property
+    def wants(self) -> tuple[bool, bool, bool]:
+        assert self.output_mask is not None
+        first, second, third = self.output_mask
+        return bool(first), bool(second), bool(third)
+
+
+INPUTS = ("grad_output", "input", "weight")
+RESULTS = ("grad_input", "grad_weight", "grad_bias")
+
+
+def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
+    """The call of the Python face: attributes that are left out have the value that changes nothing."""
+    views = {n: TensorView(tuple(tensors[n].shape), dtype_name(tensors[n])) for n in INPUTS}
+    rank = len(views["input"].shape) - 2
+    ones, zeros = (1,) * max(rank, 0), (0,) * max(rank, 0)
+    attributes: dict[str, Any] = {
+        "stride": _or(options["stride"], ones),
+        "padding": _or(options["padding"], zeros),
+        "dilation": _or(options["dilation"], ones),
+        "output_padding": _or(options["output_padding"], zeros),
+        "output_mask": tuple(bool(x) for x in options["output_mask"]),
+        "bias_sizes": options["bias_sizes"],
+        "transposed": options["transposed"] == "true",
+        "groups": options["groups"],
+    }
+    call = Call(views["grad_output"], views["input"], views["weight"], **attributes)
+    return replace(call, **result_views(call, options))
+
+
+def result_views(call: Call, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the results are, by default in the types of input, weight and grad_output."""
+    assert call.grad_output is not None and call.input is not None and call.weight is not None  # noqa: PT018
+    channels = call.grad_output.shape[1:2] or (0,)
+    sources = {
+        "grad_input": (call.input.shape, call.input.dtype),
+        "grad_weight": (call.weight.shape, call.weight.dtype),
+        "grad_bias": (channels, call.grad_output.dtype),
+    }
+    mask = (*(call.output_mask or ()), False, False, False)
+    found: dict[str, TensorView | None] = {}
+    for wanted, (n, (shape, dtype)) in zip(mask, sources.items(), strict=False):
+        name = options[f"{n}_dtype"]
+        found[n] = TensorView(tuple(shape), dtype if name == "auto" else name) if wanted else None
+    return found
+
+
+def _or(given: Ints | None, default: Ints) -> Ints:
+    return default if given is None else tuple(given)

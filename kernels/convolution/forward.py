@@ -1,0 +1,246 @@
+"""Forward convolution in 1D, 2D and 3D, plain or transposed (aclnnConvolution): what convolution_backward takes.
+
+    y[n, co, o] = bias[co] + sum over ci of its group and taps j of  x[n, ci, o*stride + j*dilation - padding] w[co, ci, j]
+
+A plain forward makes the same image as the gradient of a transposed convolution with respect to its input, and the other way
+round, so that the kernels are those of convolution_backward. The bias is added by the Vector cores to sums in FP32, which
+are rounded once after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ... import simulator as sim
+from ...simulator.device import CUBE_MATH_TYPES, current_device
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.precision.cube_math import cube_inputs_of
+from ...simulator.products import Product
+from ..operator.draw import Draw
+from ..operator.flags import flag
+from ..operator.messages import listed
+from ..operator.operator import Arrays, Case, Operator, Sizes, Tensor, Tensors, dims, dtype_name
+from ..operator.parameter import choice, integer, integers
+from ..operator.refusing import check_dtype, check_same_dtype, refuse
+from ..running.parallel import float64
+from ..running.run_op import OpResult, run_op
+from .call import Call, Ints
+from .checks import forward_sizes
+from .forward_launches import NAME, PARAMETERS, as_gradient, call_of, out_channels, plan, resolution
+from .forward_space import bound_us, explored, fits
+from .geometry import geometry
+from .op import OPERATOR as BACKWARD
+from .reference import correlated, gradients
+
+OPTIONS = (
+    integers("stride", None, None, "steps of the window; 1 unless given"),
+    integers(
+        "padding", None, None, "zeros around the input; 0 unless given; in 2D also top, bottom, left, right"
+    ),
+    integers("dilation", None, None, "distance of taps; 1 unless given"),
+    choice("transposed", "false", ("false", "true"), "a transposed convolution"),
+    integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
+    integer("groups", 1, 1, None, "groups of channels"),
+)
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    """input (N, Cin, *S), weight (Cout, Cin/g, *k), bias (Cout,) if its size is given."""
+    return {n: sim.shape(dims(sizes[n]), dtype) for n in ("input", "weight", "bias") if n in sizes}
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """Noise, and a weight that keeps the size of what it is multiplied with."""
+    reach = max(1, prod(shapes["weight"].shape[1:]))
+    found: Arrays = {
+        "input": numbers.signal("input", shapes["input"]),
+        "weight": numbers.normal("weight", shapes["weight"], scale=2.0 ** -round(np.log2(reach) / 2)),
+    }
+    if "bias" in shapes:
+        found["bias"] = numbers.normal("bias", shapes["bias"], scale=0.1)
+    return found
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """Types, ranks, numbers of values and their least, channels, sizes."""
+    allowed = OPERATOR.dtypes_on(product)
+    for n, t in tensors.items():
+        check_dtype(NAME, n, t, allowed, product)
+    check_same_dtype(NAME, tensors, "input", ("weight",))
+    call = call_of(tensors, options)
+    _check_ranks(call, product)
+    _check_values(call)
+    _check_channels(call, tensors.get("bias"))
+    sizes = forward_sizes(call)
+    if min(sizes) < 1:
+        raise refuse(
+            f"{NAME}: the output would have spatial sizes {sizes}; the padded input must hold the kernel"
+        )
+    _check_mode(tensors, product)
+    return ()
+
+
+def _check_mode(tensors: Tensors, product: Product) -> None:
+    mode = current_device().cube_math_type
+    found = resolution(tensors, product, mode)
+    if not found.ok:
+        kind = dtype_name(tensors["input"])
+        legal = [m for m in CUBE_MATH_TYPES if resolution(tensors, product, m).ok]
+        way = f"take cubeMathType {listed(legal, 'or')}" if legal else "take inputs of float16"
+        raise refuse(f"{NAME}: cubeMathType {mode} with {kind} on {product.name}: {found.reason}; {way}")
+
+
+def _check_ranks(call: Call, product: Product) -> None:
+    x, w = call.input, call.weight
+    assert x is not None
+    assert w is not None
+    if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
+        raise refuse(
+            f"{NAME}: input has rank {len(x.shape)}, weight {len(w.shape)}; both must be 3 (L), 4 (H, W) or 5 (D, H, W)"
+        )
+    if call.spatial == 3 and "fp32" not in cube_inputs_of(product):
+        raise refuse(f"{NAME}: input has 3 spatial axes; {product.name} takes 1 or 2")
+    for n, view in (("input", x), ("weight", w)):
+        if view.empty:
+            raise refuse(f"{NAME}: {n} has shape {view.shape} and no elements; it must have some")
+
+
+def _check_values(call: Call) -> None:
+    n = call.spatial
+    for name, least, lengths in (
+        ("stride", 1, (n,)),
+        ("padding", 0, (2, 4) if n == 2 else (n,)),
+        ("dilation", 1, (n,)),
+        ("output_padding", 0, (n,)),
+    ):
+        given: Ints = getattr(call, name)
+        if len(given) not in lengths or min(given) < least:
+            raise refuse(
+                f"{NAME}: {name} is {given}; it must be {' or '.join(map(str, lengths))} values of at least {least}"
+            )
+    if any(call.output_padding or ()) and not call.transposed:
+        raise refuse(f"{NAME}: output_padding is {call.output_padding}; without transposed it must be 0")
+
+
+def _check_channels(call: Call, bias: Tensor | None) -> None:
+    assert call.input is not None
+    assert call.weight is not None
+    x, w, g = call.input.shape[1], call.weight.shape, call.groups
+    want = w[0] if call.transposed else w[1] * g
+    if x != want or w[0] % g:
+        rule = "the first axis of weight" if call.transposed else f"{w[1]} of weight times groups {g}"
+        raise refuse(
+            f"{NAME}: input has {x} channels, {rule} is {want}; they must be equal, and groups must divide {w[0]}"
+        )
+    if bias is not None and tuple(bias.shape) != (out_channels(call),):
+        raise refuse(f"{NAME}: bias has shape {tuple(bias.shape)}; it must be ({out_channels(call)},)")
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """y in float64."""
+    call = as_gradient(call_of(inputs, options), "float32")
+    g = geometry(call)
+    shape = (g.groups, g.narrow_channels, g.wide_channels, *(a.taps for a in g.axes))
+    weight = float64(inputs["weight"]).reshape(shape)
+    if g.transposed:
+        y: np.ndarray = correlated(g, inputs["input"].reshape(g.batch, -1, *g.wide_sizes), weight)
+    else:
+        narrow = inputs["input"].reshape(g.batch, -1, *g.narrow_sizes)
+        wide = np.broadcast_to(0.0, (g.batch, g.groups * g.wide_channels, *g.wide_sizes))
+        y = gradients(g, narrow, wide, weight, True, False)[0]  # type: ignore[assignment]
+    assert call.input is not None
+    y = y.reshape(call.input.shape)
+    return {"y": y + float64(inputs["bias"]).reshape(-1, *(1,) * call.spatial) if "bias" in inputs else y}
+
+
+def _case(case: Case) -> Case:
+    """The forward of a layer of which convolution_backward has the gradients."""
+    sizes = {n: case.sizes[n] for n in ("input", "weight")}
+    mask = case.options.get("output_mask", (1, 1, 1))
+    given = {n: v for n, v in case.options.items() if n != "output_mask"}
+    if mask[2]:
+        sizes["bias"] = (dims(case.sizes["grad_output"])[1],)
+    return Case(case.name, case.title, sizes, case.source, given)
+
+
+OPERATOR = Operator(
+    name=NAME,
+    summary="convolution on the Cube in every cubeMathType, plain or transposed (aclnnConvolution)",
+    dtypes=BACKWARD.dtypes,
+    required=("input", "weight"),
+    optional=("bias",),
+    main="input",
+    fixed_dtypes={},
+    outputs=("y",),
+    sizes={
+        "input": "shape of the input, N C L, N C H W or N C D H W",
+        "weight": "shape of the weight",
+        "bias": "number of channels of the output, if there is a bias",
+    },
+    cases={n: _case(c) for n, c in BACKWARD.cases.items()},
+    parameters=PARAMETERS,
+    options=OPTIONS,
+    architectures=BACKWARD.architectures,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+    uses_cube=True,
+    resolve=resolution,
+    order_knobs=("accumulate",),
+    scaled="input",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
+)
+
+
+def convolution(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    transposed: bool = False,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    *,
+    product: str | Product | None = None,
+    cube_math_type: str | int = "KEEP_DTYPE",
+    tiling: Mapping[str, Any] | None = None,
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+    out: Mapping[str, Any] | None = None,
+) -> OpResult:
+    """y (N, Cout, *O) of a convolution, in the type of input.
+
+    input (N, Cin, *S), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k), with 1, 2 or 3 spatial axes, of one
+    type of float16, bfloat16 or float32; bias (Cout,) of any of them. Arguments as torch.ops.aten.convolution has them; one
+    number stands for all axes; padding of 4 numbers in 2D is top, bottom, left, right. See `run_op`.
+    """
+    spatial = max(1, len(getattr(input, "shape", (0, 0, 0))) - 2)
+    each = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
+    options = {n: (v,) * spatial if isinstance(v, int) else tuple(v) for n, v in each.items()}
+    return run_op(
+        OPERATOR,
+        inputs={"input": input, "weight": weight} | ({} if bias is None else {"bias": bias}),
+        product=product,
+        cube_math_type=cube_math_type,
+        options={
+            **options,
+            "transposed": str(flag(NAME, "transposed", transposed)).lower(),
+            "groups": groups,
+        },
+        tiling=tiling,
+        values=values,
+        time=time,
+        errors=errors,
+        out=out,
+    )

@@ -1,0 +1,258 @@
+"""Gradients of 1D, 2D and 3D convolution (aclnnConvolutionBackward): of input, weight and bias.
+
+With y the output of the forward convolution (see `geometry.py` for transposed ones):
+
+    dx[n, ci, i] = sum over co of its group and o, j with o*stride + j*dilation - padding = i  of dy[n, co, o] w[co, ci, j]
+    dw[co, ci, j] = sum over n, o  of dy[n, co, o] x[n, ci, o*stride + j*dilation - padding];  db[co] = sum of dy[n, co, o]
+
+dx and dw are matrix products on the Cube, of shifted images; the Vector cores change layouts before and after, and sum db.
+cubeMathType says what the Cube multiplies (`simulator/precision/cube_math.py`). checks.py has the host's checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ... import simulator as sim
+from ...simulator.device import current_device
+from ...simulator.errors import UsageError
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.products import Product
+from ..operator.beyond import Beyond
+from ..operator.draw import Draw
+from ..operator.flags import flag, flags
+from ..operator.operator import DTYPE_NAMES, Arrays, Operator, Sizes, Tensors, dims, dtype_of
+from ..operator.parameter import choice, integer, integers
+from ..running.parallel import float64, in_chunks
+from ..running.run_op import OpResult, run_op
+from .bound import bound_us
+from .call import INPUTS, call_of
+from .cases import CASES
+from .checks import check_call, is_empty
+from .geometry import Geometry, geometry
+from .plan import plan, resolution
+from .reference import correlated, gradients, weigh
+from .space import explored, fits
+from .tiling import PARAMETERS
+
+NAME = "convolution_backward"
+ARCHITECTURES = {
+    2201: ("float16", "bfloat16", "float32"),
+    2002: ("float16", "float32"),
+    1001: ("float16", "float32"),
+}
+TYPES = ("auto", "float16", "bfloat16", "float32")
+OPTIONS = (
+    integers("stride", None, None, "steps of the window; 1 unless given"),
+    integers(
+        "padding", None, None, "zeros around the input; 0 unless given; in 2D also top, bottom, left, right"
+    ),
+    integers("dilation", None, None, "distance of taps; 1 unless given"),
+    choice("transposed", "false", ("false", "true"), "the forward was a transposed convolution"),
+    integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
+    integer("groups", 1, None, None, "groups of channels"),  # type: ignore[arg-type]
+    integers("output_mask", (1, 1, 1), None, "1 or 0 for grad_input, grad_weight, grad_bias"),
+    integers("bias_sizes", None, None, "shape of the bias, its channels; only an empty input needs it"),
+    choice("grad_input_dtype", "auto", TYPES, "type of grad_input; auto is that of input"),
+    choice("grad_weight_dtype", "auto", TYPES, "type of grad_weight; auto is that of weight"),
+    choice("grad_bias_dtype", "auto", TYPES, "type of grad_bias; auto is that of grad_output"),
+)
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    """grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/g, *k)."""
+    return {n: sim.shape(dims(sizes[n]), dtype) for n in INPUTS}
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """Noise for gradients and input; a weight that keeps the size of what it is multiplied with."""
+    found = {n: numbers.signal(n, shapes[n]) for n in ("grad_output", "input")}
+    w = shapes["weight"]
+    reach = max(1, prod(w.shape[1:]))
+    return {**found, "weight": numbers.normal("weight", w, scale=2.0 ** -round(np.log2(reach) / 2))}
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """The host's checks in their order; gives warnings."""
+    _readable(tensors, options)
+    return check_call(call_of(tensors, options), product, current_device().cube_math_type)
+
+
+def _readable(tensors: Tensors, options: Mapping[str, Any]) -> None:
+    odd = [x for x in options["output_mask"] if x not in (0, 1)]
+    if odd:
+        raise UsageError(
+            f"convolution_backward: output_mask is {options['output_mask']}, its values must be 0 or 1"
+        )
+
+
+def host_bytes(tensors: Tensors) -> int:
+    """Each input as stored, as rows in float32 and in float64, and its gradient likewise."""
+    return sum(x.size * (2 * dtype_of(x).itemsize + 16) for x in tensors.values())
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """The gradients that the mask asks for, in float64."""
+    call = call_of(inputs, options)
+    if is_empty(call):
+        names = ("grad_input", "grad_weight", "grad_bias")
+        views = [(n, getattr(call, n)) for n in names]
+        return {n: np.zeros(v.shape) for n, v in views if v is not None}
+    g = geometry(call)
+    found = _products(g, inputs, call.wants)
+    if call.wants[2]:
+        found["grad_bias"] = _bias(inputs["grad_output"])
+    return found
+
+
+def bias_gradient(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """grad_bias in float64, if the mask asks for it: the sum on the Vector cores knows no cubeMathType."""
+    wanted = options["output_mask"][2] and not is_empty(call_of(inputs, options))
+    return {"grad_bias": _bias(inputs["grad_output"])} if wanted else {}
+
+
+def _products(g: Geometry, inputs: Arrays, wants: tuple[bool, bool, bool]) -> Arrays:
+    wide, narrow = inputs["input"], inputs["grad_output"]
+    if g.transposed:
+        wide, narrow = narrow, wide
+    images = [x.reshape(g.batch, -1, *s) for x, s in ((wide, g.wide_sizes), (narrow, g.narrow_sizes))]
+    shape = (g.groups, g.narrow_channels, g.wide_channels, *(a.taps for a in g.axes))
+    weight = float64(inputs["weight"]).reshape(shape)
+    out: Arrays = {}
+    if g.transposed:
+        dx = correlated(g, images[0], weight) if wants[0] else None
+        dw = weigh(g, images[1], images[0]) if wants[1] else None
+    else:
+        dx, dw = gradients(g, images[1], images[0], weight, wants[0], wants[1])
+    if dx is not None:
+        out["grad_input"] = dx.reshape(inputs["input"].shape)
+    if dw is not None:
+        out["grad_weight"] = dw.reshape(inputs["weight"].shape)
+    return out
+
+
+def _bias(dy: np.ndarray) -> np.ndarray:
+    rows = dy.reshape(dy.shape[0], dy.shape[1], -1)
+    parts = in_chunks(
+        len(rows), max(1, (1 << 20) // rows[0].size), lambda a, b: float64(rows[a:b]).sum(axis=(0, 2))
+    )
+    return np.sum(parts, axis=0)  # type: ignore[no-any-return]
+
+
+OPERATOR = Operator(
+    name=NAME,
+    summary="gradients of convolution on the Cube in every cubeMathType (aclnnConvolutionBackward)",
+    dtypes=("float16", "bfloat16", "float32"),
+    required=INPUTS,
+    optional=(),
+    main="input",
+    fixed_dtypes={},
+    outputs=("grad_input", "grad_weight", "grad_bias"),
+    sizes={
+        "input": "shape of the forward's input, N C L, N C H W or N C D H W",
+        "weight": "shape of the weight",
+        "grad_output": "shape of the gradient of the forward's output",
+    },
+    cases={c.name: c for c in CASES},
+    parameters=PARAMETERS,
+    options=OPTIONS,
+    architectures=ARCHITECTURES,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+    empty=True,
+    uses_cube=True,
+    host_bytes=host_bytes,
+    resolve=resolution,
+    beside_cube=bias_gradient,
+    order_knobs=("weight_parts", "accumulate"),
+    scaled="grad_output",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
+    whole="grad_weight and grad_bias sum over all samples and positions",
+    beyond=Beyond(a3=True),
+)
+
+
+def convolution_backward(
+    grad_output: Any,
+    input: Any,
+    weight: Any,
+    bias_sizes: Sequence[int] | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    transposed: bool = False,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    output_mask: Sequence[bool] = (True, True, True),
+    *,
+    product: str | Product | None = None,
+    cube_math_type: str | int = "KEEP_DTYPE",
+    grad_input_dtype: str = "auto",
+    grad_weight_dtype: str = "auto",
+    grad_bias_dtype: str = "auto",
+    out: Mapping[str, Any] | None = None,
+    tiling: Mapping[str, Any] | None = None,
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+) -> OpResult:
+    """grad_input, grad_weight and grad_bias of a convolution, on a product.
+
+    grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k), with 1,
+    2 or 3 spatial axes; each float16, bfloat16 or float32, arrays of numpy or torch (CPU) of any strides, or
+    `sim.shape(...)` for time only. Arguments as torch.ops.aten.convolution_backward has them; one number stands for all
+    axes; padding of 4 numbers in 2D is top, bottom, left, right. output_padding has an effect only with transposed;
+    bias_sizes may be left out. Types of results are those of input, weight and grad_output unless given, and may be any of
+    the three: aclnnConvolutionBackward takes only the higher type of input (weight) and grad_output, and that of
+    grad_output. out: arrays by name of output (grad_input, grad_weight, grad_bias) that take the results, of any strides and
+    float type; like `grad_input_dtype` this goes beyond the document.
+    Raises `RefusedError` with the status of the host's checks. See `run_op`.
+
+    Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so.
+    """
+    spatial = max(1, len(getattr(input, "shape", (0, 0, 0))) - 2)
+    options = {
+        **{
+            "stride": _each(stride, spatial),
+            "padding": _each(padding, spatial),
+            "dilation": _each(dilation, spatial),
+        },
+        "output_padding": _each(output_padding, spatial),
+        "transposed": str(flag(NAME, "transposed", transposed)).lower(),
+        **{
+            "groups": groups,
+            "output_mask": flags(NAME, "output_mask", output_mask),
+            "bias_sizes": bias_sizes,
+        },
+        **{"grad_input_dtype": _long(grad_input_dtype), "grad_weight_dtype": _long(grad_weight_dtype)},
+        "grad_bias_dtype": _long(grad_bias_dtype),
+    }
+    return run_op(
+        OPERATOR,
+        inputs={"grad_output": grad_output, "input": input, "weight": weight},
+        product=product,
+        cube_math_type=cube_math_type,
+        options=options,
+        out=out,
+        tiling=tiling,
+        values=values,
+        time=time,
+        errors=errors,
+    )
+
+
+def _each(x: int | Sequence[int], spatial: int) -> Sequence[int]:
+    return (x,) * spatial if isinstance(x, int) else x
+
+
+def _long(dtype: str) -> str:
+    return DTYPE_NAMES.get(dtype, dtype)

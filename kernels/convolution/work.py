@@ -1,0 +1,230 @@
+"""Least work of the tiles of both gradients: cycles on the Cube and on its ways into L0, bytes that are read within images.
+
+A tile is multiplied as a whole, whatever lies outside of the image; what is loaded are the positions within it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product as combinations
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...simulator.products import Product
+from ...simulator.timing.costs.cube import CubeCosts
+from ...simulator.timing.placement.layouts import align
+from ..operator.layout import up
+from .geometry import Axis, Phase
+from .tiles.costs import Image, Rates, Tile, Weights
+
+
+class Turn(NamedTuple):
+    """One product of a tile: cycles on the Cube, on the ways into L0A and L0B, of the first way and of the last Mmad."""
+
+    m: float
+    a: float
+    b: float
+    first: float
+    last: float
+    single: bool
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a tiling makes of the products of one gradient.
+
+    tiles: of positions and channels, of grad_weight of one part of the sums; items: what is dealt out to cores, which is a
+    tile, or one phase of it where taps are loaded one by one. mmad, mte1: cycles of the cheapest item (of one chunk),
+    all_mmad, all_mte1: of all items; first: of the first way into L0; last: of the last Mmad; moved: bytes that all items
+    load; rows: of channels that they start one by one, where images are no blocks. turns: loads of the cheapest item (of a
+    chunk) into the same copy: phases are unrolled and have copies of their own, so that those of one phase count; laps:
+    cycles of the ways from L1 that follow them. guess: cycles of a tile (of a chunk) by the rough count that chooses
+    `weight_parts`; chunks, step, drain: of grad_weight, as `best_parts` takes them. reload: whether taps are loaded one by
+    one. l0c: bytes of the sums of a tile; l1: of what is loaded at once.
+    """
+
+    tiles: int
+    items: int
+    mmad: float
+    mte1: float
+    all_mmad: float
+    all_mte1: float
+    first: float
+    last: float
+    moved: float
+    rows: float
+    laps: float
+    turns: int
+    guess: float
+    chunks: int = 0
+    step: int = 0
+    drain: float = 0.0
+    reload: bool = False
+    l0c: int = 0
+    l1: int = 0
+
+
+class Products:
+    """Cycles of single products on the Cube. given: (baseM, baseN, baseK), or None."""
+
+    def __init__(self, product: Product, operand: str, size: int, given: tuple[int, int, int] | None) -> None:
+        self.cube, self.operand, self.size, self.given = CubeCosts(product), operand, size, given
+        self.known: dict[tuple[int, int, int], Turn] = {}
+
+    def turn(self, m: int, n: int, k: int) -> Turn:
+        """(m, k) by (k, n), cut as the plan of a launch cuts it."""
+        if (m, n, k) not in self.known:
+            self.known[m, n, k] = self._turn(m, n, k)
+        return self.known[m, n, k]
+
+    def _turn(self, m: int, n: int, k: int) -> Turn:
+        cube = self.cube
+        tile = cube.l0_tile(m, n, k, self.operand, self.given)
+        cut = [
+            (min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q))
+            for i in range(0, m, tile.m)
+            for j in range(0, n, tile.n)
+            for q in range(0, k, tile.k)
+        ]
+        start = cube.startup + cube.switch
+        mmad = [start + cube.mmad_cycles(*p, self.operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
+        a, b = (
+            [self._way(way, p[axis], p[2]) for p in cut] for way, axis in ((cube.to_l0a, 0), (cube.to_l0b, 1))
+        )
+        return Turn(sum(mmad), sum(a), sum(b), min(a[0], b[0]), mmad[-1], len(cut) == 1)
+
+    def _way(self, path: tuple[float, float], rows: int, deep: int) -> float:
+        """One load to L0, as a window of an image or not, whichever is faster."""
+        size = align(deep * self.size, 32)
+        return min(self.cube.load_cycles(path, rows, size, window) for window in (False, True))
+
+
+def image_work(
+    image: Image, knobs: dict[str, Any], tile: Tile, guess: float, products: Products, size: int
+) -> Work:
+    """Of grad_input. knobs: as chosen; tile: its positions."""
+    rows, deep, reload = knobs["block_m"], knobs["block_k"], knobs["taps"] == "reload"
+    sides = (prod(tile), rows) if image.turned else (rows, prod(tile))
+    turn = products.turn(sides[0], sides[1], deep)
+    steps = -(-image.depth // deep)
+    phases = [prod(p.taps for p in ps) * steps for ps in combinations(*image.phases)]
+    tiles, (weights, met) = image.tiles(rows, tile), _loaded(image, rows, tile, reload)
+    least, every = (min(phases), tiles * sum(phases)) if reload else (sum(phases), tiles * sum(phases))
+    turns, taps = _image_turns(image, reload)
+    return Work(
+        tiles=tiles,
+        items=tiles * (len(phases) if reload else 1),
+        mmad=least * turn.m,
+        mte1=least * (turn.a + turn.b),
+        all_mmad=every * turn.m,
+        all_mte1=every * (turn.a + turn.b),
+        first=turn.first,
+        last=turn.last,
+        moved=image.depth * (weights + met) * size,
+        rows=met * steps if deep < image.depth * image.groups else 0.0,
+        laps=taps * steps * (turn.a + turn.b),
+        turns=turns * steps,
+        guess=guess,
+        reload=reload,
+        l0c=up(rows, 16) * up(prod(tile), 16) * 4,
+        l1=image.elements(tile, rows, "reload" if reload else "window") * deep * size,
+    )
+
+
+def _image_turns(image: Image, reload: bool) -> tuple[int, int]:
+    """(turns, taps) of the sums of the cheapest tile in one phase, but for the steps of its depth.
+
+    Taps that are loaded one by one take a turn each, and any phase may be the cheapest item's. Windows take one for each
+    tap of the first axis; of the phases of a tile that with most turns bounds best.
+    """
+    combined = list(combinations(*image.phases))
+    if reload:
+        return (min(prod(p.taps for p in ps) for ps in combined),) * 2
+    return max((ps[0].taps, n) if (n := prod(p.taps for p in ps)) else (0, 0) for ps in combined)
+
+
+def _loaded(image: Image, rows: int, tile: Tile, reload: bool) -> tuple[float, float]:
+    """(channels of weights, positions of the other image) that all tiles of grad_input load, for each unit of depth."""
+    g, blocks = image.geometry, -(-image.channels // rows)
+    taps = sum(prod(p.taps for p in ps) for ps in combinations(*image.phases))
+    sizes = g.wide_sizes if g.transposed else g.narrow_sizes
+    met = [
+        sum(_met(p, sizes[k], image.counts[k], t, image.steps[k], reload or k == 0) for p in image.phases[k])
+        for k, t in enumerate((1, *tile[1:]))
+    ]
+    weights = image.tiles(rows, tile) / blocks * taps * image.channels
+    return weights, float(g.batch * prod(met) * blocks * image.groups)
+
+
+def _met(p: Phase, length: int, count: int, tile: int, step: int, each: bool) -> int:
+    """Positions of one axis of the other image that all tiles meet in one phase. each: tap by tap, not as one window."""
+    if not p.taps:
+        return 0
+    starts = np.arange(0, count, tile) * step + p.first
+    if each:
+        at = np.arange(tile)[:, None] * step + np.arange(p.taps)[None, :] * p.distance
+    else:
+        at = np.arange((tile - 1) * step + (p.taps - 1) * p.distance + 1)
+    found = starts[:, None] + at.ravel()[None, :]
+    return int(((found >= 0) & (found < length)).sum())
+
+
+def weight_work(
+    weights: Weights, knobs: dict[str, Any], tile: Tile, rates: Rates, products: Products
+) -> Work:
+    """Of grad_weight, one part of its sums. knobs: as chosen; tile: positions of a chunk."""
+    rows, cols = knobs["weight_m"], knobs["weight_n"]
+    turn, taps = products.turn(rows, cols, prod(tile)), weights.taps
+    chunks, tiles = weights.chunks(tile), weights.tiles(rows, cols)
+    m, (narrow, wide) = weights.merging, _met_by_weights(weights, rows, cols, tile)
+    ways = taps * turn.b + (1 if turn.single else taps) * turn.a
+    return Work(
+        tiles=tiles,
+        items=tiles,
+        mmad=taps * turn.m,
+        mte1=ways,
+        all_mmad=tiles * chunks * taps * turn.m,
+        all_mte1=tiles * chunks * ways,
+        first=turn.first,
+        last=turn.last,
+        moved=(narrow * m.narrow + wide * m.wide) * rates.itemsize,
+        rows=narrow * -(-m.narrow // rows) * (rows < m.narrow_pitch)
+        + wide * -(-m.wide // cols) * (cols < m.wide_pitch),
+        laps=ways,
+        turns=1,
+        guess=weights.chunk_cycles(rates, rows, cols, tile),
+        chunks=chunks,
+        step=prod(tile),
+        drain=weights.drain_cycles(rows, cols),
+        l0c=taps * up(rows, 16) * up(cols, 16) * 4,
+        l1=weights.room(tile, rows, cols) * rates.itemsize,
+    )
+
+
+def _met_by_weights(weights: Weights, rows: int, cols: int, tile: Tile) -> tuple[float, float]:
+    """Positions of both images that tiles of grad_weight load, for all blocks of the other image's channels."""
+    g, m = weights.geometry, weights.merging
+    down, across = -(-m.narrow // rows), -(-m.wide // cols)
+    narrow = g.axes[0].taps * g.axes[1].taps * weights.tap_blocks * prod(g.narrow_sizes)
+    met = [
+        _under(g.axes[0], 1, 0),
+        _under(g.axes[1], tile[1], 0),
+        _under(g.axes[2], tile[2], weights.windows),
+    ]
+    images = float(g.batch * m.count)
+    return images * narrow * across, images * prod(met) * down
+
+
+def _under(axis: Axis, tile: int, windows: int) -> int:
+    """Positions of one axis of the wide image that chunks meet; windows: taps that are loaded at once, 0 for tap by tap."""
+    starts = np.arange(0, axis.narrow, tile) * axis.stride - axis.before
+    if windows:
+        span = np.arange((tile - 1) * axis.stride + (windows - 1) * axis.dilation + 1)
+        firsts = np.arange(0, axis.taps, windows)
+    else:
+        span, firsts = np.arange(tile) * axis.stride, np.arange(axis.taps)
+    at = (span[:, None] + firsts[None, :] * axis.dilation).ravel()
+    found = starts[:, None] + at[None, :]
+    return int(((found >= 0) & (found < axis.wide)).sum())

@@ -1,0 +1,349 @@
+"""Gradient of binary cross-entropy on logits (aclnnBinaryCrossEntropyWithLogitsBackward).
+
+With logits x, labels t, weight w, weight p of the positive class, gradient g of the loss:
+
+    s = 1 / (1 + exp(-x));  b = (p * t - t + 1) * s - p * t;  out = b * g * w  (/ number of elements of x for "mean")
+
+Elementwise: `reduction` only says which forward reduction is undone. All arithmetic is FP32; out has the shape of x and
+the type of t. An absent weight or pos_weight gives the bits of one that is all ones (for finite labels). The plain sigmoid
+loses s - 1 where s is near 1 (it gives 0 from x = 17 on for t = 1); stable=1 computes
+b = (1 - t) * s - p * t * sigmoid(-x) instead, which loses nothing.
+
+Inputs of one element are scalars to the kernel, inputs in the shape of x are read as they lie, and what broadcasts over
+axes (a weight per column or per channel) is read once per tile and stretched in UB, never written out. Every input
+may have a type of its own: it is widened in UB, so that no cast launches are needed. strategy vendor is the vendor's
+experimental kernel: casts and stretched inputs are launches of their own, and tiles have one copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ... import simulator as sim
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.products import Product
+from ..operator.draw import Draw
+from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
+from ..operator.parameter import choice, integer
+from ..operator.refusing import check_dtype, refuse
+from ..running.parallel import float64, in_chunks
+from ..running.run_op import OpResult, run_op
+from .space import bound_us, explored, fits
+from .tiles import STRETCHED, choose, make_step, tile_elements
+from .vendor import vendor_steps
+
+# -- shapes ----------------------------------------------------------------------------------------------------------
+
+ARCHITECTURES = {
+    2201: ("float16", "bfloat16", "float32"),
+    2002: ("float16", "float32"),
+    1001: ("float16", "float32"),
+}
+NAME = "bce_with_logits_backward"
+MAX_RANK = 8
+LOSS_SCALE = (
+    2.0**15
+)  # as in half-precision training: without it the mean over millions of elements is 0 in float16
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    """Inputs; grad_output is one element unless its size is given."""
+    shape = dims(sizes["shape"])
+    out = {"grad_output": sim.shape(dims(sizes.get("grad_output", 1 if shape else ())), dtype)}
+    out["x"] = out["target"] = sim.shape(shape, dtype)
+    return out | {n: sim.shape(dims(sizes[n]), dtype) for n in ("weight", "pos_weight") if n in sizes}
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """Logits with a spread of 2, soft labels, weights around 1; a single grad_output is LOSS_SCALE."""
+    of_loss = shapes["grad_output"]
+    single = np.full(of_loss.shape, LOSS_SCALE, of_loss.dtype.storage)
+    out = {
+        "grad_output": single if of_loss.size == 1 else numbers.signal("grad_output", of_loss),
+        "x": numbers.signal("x", shapes["x"], scale=2.0),
+        "target": numbers.labels("target", shapes["target"]),
+    }
+    return out | {
+        n: numbers.normal(n, shapes[n], scale=0.1, center=1.0) for n in STRETCHED[1:] if n in shapes
+    }
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """The rules of the operator's page."""
+    check_types(tensors, product)
+    check_shapes(tensors)
+    return ()
+
+
+def check_types(tensors: Tensors, product: Product, op: str = NAME) -> None:
+    """Every tensor in the product's types."""
+    here = OPERATOR.dtypes_on(product)
+    for n, tensor in tensors.items():
+        check_dtype(op, n, tensor, here, product)
+
+
+def check_shapes(tensors: Tensors, op: str = NAME) -> None:
+    """target as x; what may broadcast must broadcast to x."""
+    shape = tensors["x"].shape
+    if len(shape) > MAX_RANK:
+        raise refuse(f"{op}: x has rank {len(shape)}; it must be from 0 to {MAX_RANK}")
+    if tensors["target"].shape != shape:
+        raise refuse(f"{op}: target has shape {tensors['target'].shape}, x has {shape}; they must be equal")
+    for n in STRETCHED:
+        if n in tensors and not _broadcasts(tensors[n].shape, shape):
+            raise refuse(
+                f"{op}: {n} has shape {tensors[n].shape}, which does not broadcast to that of x, "
+                f"{shape}: aligned right, every axis must be equal or 1"
+            )
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    if len(shape) > len(to):
+        return False
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
+
+
+# -- tiling ----------------------------------------------------------------------------------------------------------
+
+PARAMETERS = (
+    choice("strategy", "auto", ("auto", "vendor"), "ours, or launches and tiles of the vendor's kernel"),
+    integer("block", None, 1, None, "elements of a tile"),
+    integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
+    integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored"),
+    choice(
+        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
+    ),
+    integer("stable", 0, 0, 1, "1: the form without cancellation, with a second exponential"),
+)
+OPTIONS = (
+    choice(
+        "reduction", "mean", ("none", "mean", "sum"), "the forward reduction that is undone", numbered=True
+    ),
+)
+
+
+def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+    x = tensors["x"]
+    outputs = {"out": workshop.output("out", x.shape, dtype_of(tensors["target"]))}
+    if x.size and knobs["strategy"] == "vendor":
+        steps, used = vendor_steps(tensors, outputs["out"], options, knobs, workshop)
+        return Plan(tuple(steps), outputs, used)
+    tiling = choose(tensors, knobs, workshop)
+    if x.size == 0:
+        return Plan((), outputs, {**tiling, "cores": 0})
+    mean = options["reduction"] == "mean"
+    arguments = {
+        "g_ptr": tensors["grad_output"],
+        "x_ptr": x,
+        "t_ptr": tensors["target"],
+        "w_ptr": tensors.get("weight"),
+        "p_ptr": tensors.get("pos_weight"),
+        "out_ptr": outputs["out"],
+        "scale": 1.0 / x.size if mean else 1.0,
+        "SCALED": mean or any(n in tensors and tensors[n].size == 1 for n in STRETCHED[:2]),
+        "STABLE": bool(tiling["stable"]),
+        "LEAST": None,
+        "multibuffer": tiling["buffers"],
+    }
+    step = make_step(tensors, arguments, tiling)
+    return Plan((step,), outputs, {**tiling, "block": tile_elements(step), "cores": step.grid})
+
+
+# -- reference -------------------------------------------------------------------------------------------------------
+
+CHUNK = 1 << 15  # elements: 256 KiB in float64
+LARGEST_EXPONENT = 700.0  # its exponential is still finite, and sigmoid(-700) is 1e-304
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """out in float64, without cancellation: b = (1 - t) * sigmoid(x) - p * t * sigmoid(-x)."""
+    shape = inputs["x"].shape
+    x, t = (inputs[n].reshape(-1) for n in ("x", "target"))
+    factors = {n: _spread(inputs[n], shape) for n in STRETCHED if n in inputs}
+    scale = 1.0 / max(1, x.size) if options["reduction"] == "mean" else 1.0
+    out = np.empty(x.size)
+
+    def one(start: int, stop: int) -> None:
+        here = {n: float64(f if f.size == 1 else f[start:stop]) for n, f in factors.items()}
+        result = _gradient(float64(x[start:stop]), float64(t[start:stop]), here.get("pos_weight"))
+        if "weight" in here:
+            result *= here["weight"]
+        np.multiply(result, here["grad_output"] * scale, out=out[start:stop])
+
+    in_chunks(x.size, CHUNK, one)
+    return {"out": out.reshape(shape)}
+
+
+def _spread(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """One element, or as many as `shape` has, flat."""
+    return x.reshape(-1) if x.size == 1 else np.broadcast_to(x, shape).reshape(-1)
+
+
+def _gradient(x: np.ndarray, t: np.ndarray, p: np.ndarray | None) -> np.ndarray:
+    """b, with sigmoid(-x) as exp(-x) * sigmoid(x); x and t are used up."""
+    np.minimum(np.negative(x, out=x), LARGEST_EXPONENT, out=x)
+    e = np.exp(x, out=x)
+    s: np.ndarray = 1 / (1 + e)
+    rest = np.multiply(e, s, out=e)
+    rest *= t
+    if p is not None:
+        rest *= p
+    s *= np.subtract(1, t, out=t)
+    s -= rest
+    return s
+
+
+# -- the operator ----------------------------------------------------------------------------------------------------
+
+
+def _case(name: str, title: str, source: str, reduction: str, **sizes: int | tuple[int, ...]) -> Case:
+    return Case(name, title, sizes, source, {"reduction": reduction})
+
+
+YOLO = "YOLOv5 at 640 x 640: 25200 anchors, 80 classes and 5 more"
+CASES = (
+    _case("yolo", "YOLO, 16 images, all anchors and classes", YOLO, "mean", shape=(16, 25200, 85)),
+    _case("yolo-objectness", "YOLO objectness, stride 8", YOLO, "mean", shape=(16, 3, 80, 80)),
+    _case(
+        "yolo-scores",
+        "YOLOv8 class scores, a gradient per element",
+        "YOLOv8 at 640 x 640: 8400 anchors, 80 classes",
+        "none",
+        shape=(16, 8400, 80),
+        grad_output=(16, 8400, 80),
+    ),
+    _case(
+        "click-rate", "click-through rate", "batch size of public DLRM configurations", "mean", shape=65536
+    ),
+    _case(
+        "imagenet-labels",
+        "ImageNet labels, weight per class",
+        "1000 classes",
+        "mean",
+        shape=(256, 1000),
+        weight=1000,
+    ),
+    _case(
+        "segmentation",
+        "segmentation, positive weight per class",
+        "19 classes of Cityscapes",
+        "mean",
+        shape=(4, 19, 256, 256),
+        pos_weight=(19, 1, 1),
+    ),
+    _case(
+        "answers",
+        "visual question answering, weight per answer",
+        "3129 answers of VQA v2",
+        "sum",
+        shape=(8, 512, 3129),
+        weight=3129,
+    ),
+    _case("yolo-objectness-16", "YOLO objectness, stride 16", YOLO, "mean", shape=(16, 3, 40, 40)),
+    _case("yolo-classes", "YOLO class loss on matched anchors", YOLO, "mean", shape=(1850, 80), pos_weight=1),
+    _case(
+        "chest-xray",
+        "findings in X-rays, positive weight per class",
+        "14 classes of ChestX-ray14",
+        "mean",
+        shape=(32, 14),
+        pos_weight=14,
+    ),
+    _case(
+        "binary-masks",
+        "binary segmentation",
+        "usual sizes of masks",
+        "mean",
+        shape=(8, 1, 512, 512),
+        pos_weight=1,
+    ),
+    _case("gan", "GAN discriminator", "one score for each image", "mean", shape=(64, 1)),
+    _case(
+        "query-masks",
+        "mask loss, a gradient per element",
+        "100 queries of public mask transformers",
+        "none",
+        shape=(2, 100, 256, 256),
+        grad_output=(2, 100, 256, 256),
+    ),
+    _case("tiny", "small enough to look at", "made for a first look", "mean", shape=(4, 100)),
+)
+
+OPERATOR = Operator(
+    name="bce_with_logits_backward",
+    summary="gradient of binary cross-entropy on logits (aclnnBinaryCrossEntropyWithLogitsBackward)",
+    dtypes=("float16", "bfloat16", "float32"),
+    required=("grad_output", "x", "target"),
+    optional=("weight", "pos_weight"),
+    main="x",
+    fixed_dtypes={},
+    outputs=("out",),
+    sizes={
+        "shape": "axes of the logits",
+        "grad_output": "optional: axes of grad_output; one element if left out",
+        "weight": "optional: axes of weight; no weight if left out",
+        "pos_weight": "optional: axes of pos_weight; none if left out",
+    },
+    cases={c.name: c for c in CASES},
+    parameters=PARAMETERS,
+    options=OPTIONS,
+    architectures=ARCHITECTURES,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+    empty=True,
+    whole="it is elementwise: a case of fewer elements (--size) has the same errors",
+    scaled="grad_output",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
+)
+
+
+def bce_with_logits_backward(
+    grad_output: Any,
+    x: Any,
+    target: Any,
+    weight: Any = None,
+    pos_weight: Any = None,
+    reduction: str | int = "mean",
+    *,
+    product: str | Product | None = None,
+    tiling: Mapping[str, Any] | None = None,
+    cube_math_type: str | int = "KEEP_DTYPE",
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+    out: Mapping[str, Any] | None = None,
+) -> OpResult:
+    """Gradient with respect to the logits x, on a product.
+
+    x, target: one shape, rank 0 to 8. grad_output, weight, pos_weight: any shape that broadcasts to it. Each may be
+    float16, bfloat16 or float32 on its own. reduction: "none", "mean" or "sum", or 0, 1, 2: the forward reduction that is
+    undone. Arrays of numpy or torch (CPU), of any strides, or `sim.shape(...)` for time only. Output: out (shape of x, type
+    of target). out: arrays by name of output that take the results. See `run_op`.
+    """
+    tensors = {
+        "grad_output": grad_output,
+        "x": x,
+        "target": target,
+        "weight": weight,
+        "pos_weight": pos_weight,
+    }
+    return run_op(
+        OPERATOR,
+        inputs=tensors,
+        options={"reduction": reduction},
+        product=product,
+        tiling=tiling,
+        cube_math_type=cube_math_type,
+        values=values,
+        time=time,
+        errors=errors,
+        out=out,
+    )

@@ -1,0 +1,85 @@
+"""What to try for the gradient of binary cross-entropy, and how fast a tiling can be at best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...simulator.products import Product
+from ..bounds.vector import REPEAT, Machine, Stream, touched
+from ..operator.layout import tile_count, tile_of
+from ..operator.operator import Tensors, dtype_of
+from .tiles import STRETCHED, common_axes
+
+Columns = Mapping[str, np.ndarray]
+BLOCKS = (512, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384)
+
+
+def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
+    """Axes: elements of a tile, cores, copies. The form without cancellation computes other values: no axis."""
+    n = max(1, tensors["x"].size)
+    share = -(-n // product.vector_cores)
+    cores = dict.fromkeys(max(1, product.vector_cores * k // 8) for k in (8, 7, 6, 4, 2))
+    return {
+        "block": tuple(b for b in BLOCKS if b < 2 * share) or (64,),
+        "cores": tuple(c for c in cores if c <= n),
+        "buffers": (1, 2),
+    }
+
+
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+    """Rule -> which points keep it: what is loaded element by element, and one FP32 tile, has to be in UB."""
+    size = sum(dtype_of(tensors[n]).itemsize for n in ("x", "target")) + 4
+    return {
+        "the tiles of x and target and one FP32 tile fit in UB": points["block"] * size <= product.ub_bytes
+    }
+
+
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
+    """Least time in us of each point."""
+    m, n = Machine(product), tensors["x"].size
+    axes = common_axes(tensors)
+    blocks, block, row = _blocks(axes, points["block"], n)
+    cores = np.minimum(points["cores"], blocks)
+    most = -(-blocks // cores)
+    full = [n for n, x in tensors.items() if n not in STRETCHED or (axes.flat() and x.size > 1)]
+    sizes = [dtype_of(tensors[n]).itemsize for n in sorted(full, key=lambda n: n != "x")]
+    out = dtype_of(tensors["target"]).itemsize
+    elements = np.maximum(n / cores, 0.0)
+    last = np.where(axes.flat(), np.where(n % block, n % block, block), 1)
+    stream = Stream(
+        turns=most,
+        loads=last * min(sizes),
+        per_turn=len(sizes),
+        loaded=elements * sum(sizes),
+        stored=elements * out,
+        repeats=_vector(m, tensors, [*sizes, out], elements, most),
+        smallest=last * out,
+        copies=points["buffers"],
+    )
+    moved = n * sum(s * touched(row * s) for s in sizes)
+    return m.us(m.cycles(stream), moved, cores)
+
+
+def _blocks(axes: Any, block: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(tiles, elements of a tile, elements in a row of it) for each wanted size."""
+    if axes.flat():
+        return -(-n // block), block, block
+    lengths = axes.padded().lengths
+    tiles = [tile_of(lengths[-2], lengths[-1], int(b)) for b in block]
+    counts = [tile_count(lengths, *t) for t in tiles]
+    return np.array(counts), np.array([r * c for r, c in tiles]), np.array([c for _, c in tiles])
+
+
+def _vector(
+    m: Machine, tensors: Tensors, sizes: list[int], elements: np.ndarray, tiles: np.ndarray
+) -> np.ndarray:
+    """Cycles of the Vector unit: 1 / (1 + exp(-x)) and the difference each need what is before them, as do the casts of
+    x and out; with these the casts of what else is loaded."""
+    scaled = ["muls"] if tensors["grad_output"].size == 1 else []
+    ends = m.casts(sizes[:1]), m.casts(sizes[-1:])
+    row, waiting = m.chain([*ends[0], "muls", "exp", "adds", "div", "sub", *scaled, *ends[1]])
+    others = m.chain(m.casts(sizes[1:-1]))[0]
+    return elements / REPEAT * (row + others) + tiles * waiting

@@ -1,0 +1,149 @@
+# mypy: disable-error-code="no-untyped-def"
+"""What the vendor's experimental kernel launches for the gradient of binary cross-entropy on logits, with its tiling.
+
+hicann/ops-nn, experimental/loss/sigmoid_cross_entropy_with_logits_grad_v2: every tensor has one type and the shape of the
+logits, so that casts and stretched inputs are written out first, and tiles have one copy. Of the memory it keeps back, only
+the two values for all cases are known; tuned cases keep less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ... import simulator as sim
+from ...simulator import language as tl
+from ...simulator.ir import types as ty
+from ..matmul.tiles import cast_step
+from ..operator.layout import TILE_ELEMENTS, broadcast_strides, merge_axes, tile_count, tile_of, unravel
+from ..operator.operator import Step, Tensor, Tensors, Workshop, dtype_of
+from .tiles import STRETCHED, load_stretched, make_step, tile_elements
+
+ORDER = ("grad_output", "x", "target", "weight", "pos_weight")
+RESERVE = {4: 16 << 10, 2: 64 << 10}  # bytes of UB kept back, by the size of an element
+LEAST_SHARE = 1024  # elements that are worth a core
+# Elements up to which float32 with both weights takes so many cores: waking more would cost more than they save.
+FEWER_CORES = ((8192, 8), (65536, 16), (524288, 24), (1048576, 32))
+CAST_BUFFERS = 2
+TRAINING = (
+    1001  # the 910A, whose older kernel keeps infinities from its reciprocal: logits below this count as it
+)
+LEAST_LOGIT = -88.7
+
+
+def vendor_tile(ub_bytes: int, itemsize: int, weights: int) -> int:
+    """Elements of a tile of four tensors and `weights`, with FP32 working copies: 3, or 5 for 16-bit types."""
+    working = 3 if itemsize == 4 else 5
+    blocks = (ub_bytes - RESERVE[itemsize]) // 32 // (4 + weights + working * 4 // itemsize)
+    return blocks * 32 // itemsize
+
+
+def vendor_cores(n: int, rank: int, dtype: ty.DType, weights: int, reduction: str, have: int) -> int:
+    """Cores for n elements, with the windows that were tuned by hand."""
+    found = min(-(-n // LEAST_SHARE), have)
+    if dtype == ty.float32 and weights == 2:
+        found = min([found, *(cores for most, cores in FEWER_CORES if n <= most)])
+    if dtype == ty.float32 and rank in (3, 4) and reduction == "sum" and 250_000 <= n <= 950_000:
+        found = min(40, have)
+    if dtype == ty.bfloat16 and rank == 3 and reduction == "mean" and 20_000 <= n <= 30_000:
+        found = min(25, have)
+    return found
+
+
+def vendor_steps(
+    tensors: Tensors, out: Tensor, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop
+) -> tuple[list[Step], dict[str, Any]]:
+    """Casts, stretches, the kernel, the cast of its result; and the knobs as used."""
+    x, cores = tensors["x"], workshop.cores(knobs["cores"])
+    kinds = {dtype_of(t) for t in tensors.values()}
+    common = kinds.pop() if len(kinds) == 1 else ty.float32
+    steps: list[Step] = []
+    full = {n: _whole(tensors[n], x, common, workshop, steps) for n in ORDER if n in tensors}
+    result = out if dtype_of(out) == common else workshop.tensor(x.shape, common)
+    tiling = _tiling(full, x, common, options, knobs, workshop)
+    mean = options["reduction"] == "mean"
+    arguments = {
+        **{"g_ptr": full["grad_output"], "x_ptr": full["x"], "t_ptr": full["target"]},
+        **{"w_ptr": full.get("weight"), "p_ptr": full.get("pos_weight"), "out_ptr": result},
+        "scale": 1.0 / x.size if mean else 1.0,
+        "SCALED": mean or x.size == 1,
+        "STABLE": bool(tiling["stable"]),
+        "LEAST": LEAST_LOGIT if workshop.product.integer("product.npu_arch") == TRAINING else None,
+        "multibuffer": tiling["buffers"],
+    }
+    step = make_step(full, arguments, tiling)
+    steps.append(step)
+    if result is not out:
+        steps.append(cast_step(result, out, cores, CAST_BUFFERS))
+    return steps, {**tiling, "block": tile_elements(step), "cores": step.grid}
+
+
+def _tiling(
+    full: Tensors,
+    x: Tensor,
+    common: ty.DType,
+    options: Mapping[str, Any],
+    knobs: Mapping[str, Any],
+    workshop: Workshop,
+) -> dict[str, Any]:
+    weights = sum(n in full for n in STRETCHED[1:])
+    most = vendor_tile(workshop.product.ub_bytes, common.itemsize, weights)
+    cores = workshop.cores(knobs["cores"])
+    rule = vendor_cores(x.size, len(x.shape), common, weights, options["reduction"], cores)
+    return {**knobs, "block": knobs["block"] or most, "cores": knobs["cores"] or rule, "buffers": 1}
+
+
+def _whole(tensor: Tensor, like: Tensor, dtype: ty.DType, workshop: Workshop, steps: list[Step]) -> Tensor:
+    """The tensor in that type and in the shape of `like`."""
+    cores = workshop.product.vector_cores
+    if dtype_of(tensor) != dtype:
+        wide = workshop.tensor(tensor.shape, dtype)
+        steps.append(cast_step(tensor, wide, cores, CAST_BUFFERS))
+        tensor = wide
+    if tensor.size == like.size:
+        return tensor
+    whole = workshop.tensor(like.shape, dtype)
+    steps.append(stretch_step(tensor, whole, cores))
+    return whole
+
+
+@sim.jit
+def stretch(
+    x_ptr,
+    out_ptr,
+    items,
+    LENGTHS: tl.constexpr,
+    FROM: tl.constexpr,
+    TO: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+):
+    """out of the axes LENGTHS from x that steps FROM along them: what does not vary is read once for each tile."""
+    across = (LENGTHS[-1] + COLS - 1) // COLS
+    down = (LENGTHS[-2] + ROWS - 1) // ROWS
+    for item in range(tl.program_id(0), items, tl.num_programs(0)):
+        outer = item // across // down
+        rows = item // across % down * ROWS + tl.arange(0, ROWS)
+        cols = item % across * COLS + tl.arange(0, COLS)
+        x = load_stretched(x_ptr, outer, rows, cols, LENGTHS, FROM)
+        tile = tl.broadcast_to(x, (ROWS, COLS))
+        at = unravel(outer, LENGTHS[:-2], TO[:-2]) + rows[:, None] * TO[-2] + cols[None, :]
+        mask = (rows < LENGTHS[-2])[:, None] & (cols < LENGTHS[-1])[None, :]
+        tl.store(out_ptr + at, tile.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def stretch_step(x: Tensor, out: Tensor, cores: int) -> Step:
+    """Launch that writes x out in the shape of `out`, to which it broadcasts."""
+    shape = out.shape
+    strides = [broadcast_strides(s, shape) for s in (x.shape, shape)]
+    axes = merge_axes(shape, strides).padded()
+    rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], TILE_ELEMENTS)
+    items = tile_count(axes.lengths, rows, cols)
+    tile = {
+        "LENGTHS": axes.lengths,
+        "FROM": axes.strides[0],
+        "TO": axes.strides[1],
+        "ROWS": rows,
+        "COLS": cols,
+    }
+    return Step(stretch, min(cores, items), {"x_ptr": x, "out_ptr": out, "items": items, **tile})

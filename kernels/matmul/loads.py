@@ -1,0 +1,181 @@
+"""How long a matrix product loads at least: rows that are started one by one, bytes through a port, readers of one address.
+
+The least cycles of a load that is partly new to L2 are right on average over the programs, not for each of them
+(`Lowering._transfer` of the simulator); so there are two sums, one for any program and one for the average.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...simulator.products import Product
+from ...simulator.timing.costs.transfers import LINE_BYTES, REQUEST_BYTES
+from ..bounds.vector import LINE
+from .sharing import sharing
+
+BLOCK = 32  # bytes to which bursts are rounded up
+Array = Any
+
+
+class Tiles(NamedTuple):
+    """A product (m, n, k) of elements of `size` bytes, and columns of its tilings.
+
+    bm, bn, bk: edges of a tile; group, split, cores: as the knobs; written: bytes of an element of the result.
+    """
+
+    m: int
+    n: int
+    k: int
+    size: int
+    bm: Array
+    bn: Array
+    bk: Array
+    group: Array
+    split: Array
+    cores: Array
+    written: Array
+
+    @property
+    def down(self) -> Array:
+        return -(-self.m // self.bm)
+
+    @property
+    def across(self) -> Array:
+        return -(-self.n // self.bn)
+
+    @property
+    def count(self) -> Array:
+        return self.down * self.across * self.split
+
+    @property
+    def rows(self) -> Array:
+        """Of the lowest tile."""
+        return _last(self.m, self.bm)
+
+    @property
+    def columns(self) -> Array:
+        """Of the narrowest tile."""
+        return _last(self.n, self.bn)
+
+    @property
+    def depth(self) -> Array:
+        """The shortest part of the sum: the last one where it does not divide; 0 if nothing is left for it."""
+        part = -(-self.k // self.split)
+        return np.maximum(0, np.minimum(part, self.k - (self.split - 1) * part))
+
+    @property
+    def turns(self) -> Array:
+        """Loads of a for a tile."""
+        return -(-self.depth // self.bk)
+
+
+class Loads:
+    """Least cycles of the loads of every point. rate: bytes per cycle of the port."""
+
+    def __init__(self, tiles: Tiles, product: Product, rate: float) -> None:
+        self.t, self.product, self.rate = tiles, product, rate
+        self.row = row_cycles(product)
+        # Bytes of a row of a and of b, of a whole tile and of the last one.
+        deep = np.minimum(_last(tiles.depth, tiles.bk), tiles.depth)
+        self.deep = deep
+        self.row_a, self.last_a = (_moved(x, tiles.k, tiles.size) for x in (tiles.bk, deep))
+        self.row_b, self.last_b = (_moved(x, tiles.n, tiles.size) for x in (tiles.bn, tiles.columns))
+        self.rowwise_a, self.rowwise_b = tiles.bk < tiles.k, tiles.bn < tiles.n
+
+    @cached_property
+    def one(self) -> tuple[Array, Array]:
+        """Of one load of a and of b, on average over the programs."""
+        least = self.product.number("path.gm_to_l1_nd2nz.issue_interval_cycles")
+        started = (
+            np.where(self.rowwise_a, self.t.rows * self.row, least),
+            np.where(self.rowwise_b, self.deep * self.row, least),
+        )
+        a, b = (np.maximum(np.maximum(least, s), p) for s, p in zip(started, self._port, strict=True))
+        return a, b
+
+    @cached_property
+    def any_one(self) -> tuple[Array, Array]:
+        """Of one load of a and of b, for any program."""
+        a, b = (np.where(self._whole, x, p) for x, p in zip(self.one, self._port, strict=True))
+        return a, b
+
+    @cached_property
+    def mean(self) -> Array:
+        """Of all loads of a tile, on average over the tiles."""
+        t = self.t
+        rows = np.where(self.rowwise_a, t.turns, 0) * t.m / t.down, np.where(self.rowwise_b, t.depth, 0)
+        cut = t.m % t.bm > 0, t.n % t.bn > 0
+        many = sharing(t.down, t.across, t.group, t.split, t.cores, cut)
+        total = 0.0
+        for readers, started, moved in zip(many, rows, self._tile_bytes, strict=True):
+            served = readers * self._served(started, moved)
+            total = total + np.maximum(np.maximum(started * self.row, moved / self.rate), served)
+        return np.maximum(total, t.turns * sum(self.one))
+
+    @cached_property
+    def any(self) -> Array:
+        """Of all loads of a tile, for any program."""
+        t = self.t
+        port = (t.rows * self._row_bytes_a + t.depth * self.last_b) / self.rate
+        even = (t.m % t.bm == 0) & (t.n % t.bn == 0)
+        return np.where(self._whole & even, self.mean, np.maximum(port, t.turns * sum(self.any_one)))
+
+    @property
+    def moved(self) -> Array:
+        """Bytes of all loads of the launch."""
+        return self.t.count * sum(self._tile_bytes)
+
+    @property
+    def _row_bytes_a(self) -> Array:
+        """Of a row of a through all turns."""
+        return (self.t.turns - 1) * self.row_a + self.last_a
+
+    @cached_property
+    def _tile_bytes(self) -> tuple[Array, Array]:
+        """Bytes of all loads of a and of b for a tile, on average."""
+        t = self.t
+        return t.m / t.down * self._row_bytes_a, t.depth * (
+            (t.across - 1) * self.row_b + self.last_b
+        ) / t.across
+
+    @property
+    def _port(self) -> tuple[Array, Array]:
+        """Cycles of the smallest load of a and of b through the port."""
+        return self.t.rows * self.last_a / self.rate, self.deep * self.last_b / self.rate
+
+    def _served(self, rows: Array, moved: Array) -> Array:
+        """Cycles for which what one core reads takes the part of L2 where it lies; no more than it takes alone."""
+        name, product = "l2.same_address", self.product
+        row, rate = product.number(f"{name}_row_cycles"), product.number(f"{name}_bytes_per_cycle")
+        return rows * min(row, self.row) + moved / max(rate, self.rate)
+
+    @cached_property
+    def _whole(self) -> Array:
+        """Whether every load is new to L2, or in it, as a whole: rows of tiles are whole lines, and none leaves L2 again."""
+        t = self.t
+        held = (t.m + t.n) * t.k * t.size + t.m * t.n * t.split * t.written <= self.product.integer("l2.size")
+        runs = (t.bk, t.k, -(-t.k // t.split), t.bn, t.n)
+        return held & np.logical_and.reduce([r * t.size % LINE == 0 for r in np.broadcast_arrays(*runs)])
+
+
+def row_cycles(product: Product) -> float:
+    """From the start of one row of a tile to that of the next."""
+    name = "path.gm_to_l1_nd2nz.row_cycles"
+    return product.number(name) if product.has(name) else 0.0
+
+
+def _last(length: Array, block: Array) -> Array:
+    """The shortest edge of a tile along an axis."""
+    return np.where(length % block, length % block, block)
+
+
+def _moved(elements: Array, length: int, size: int) -> Array:
+    """Bytes of one row of a tile as they weigh on the way (`line_weight`), from rows of `length` elements."""
+    row = elements * size
+    grain = (length * size | LINE_BYTES) & -(length * size | LINE_BYTES)
+    cut = (1.0 + (row - grain) / LINE_BYTES) / np.maximum(1.0, row / LINE_BYTES)
+    weight = 1.0 if grain >= REQUEST_BYTES else np.maximum(1.0, cut)
+    return np.where(elements < length, -(-row // BLOCK) * BLOCK * weight, np.minimum(elements, length) * size)

@@ -1,0 +1,334 @@
+"""Matrix product (aclnnMatmul): out (M, N) = a (M, K) b (K, N), in the format that cubeMathType asks for.
+
+The host library looks up the format in a table (`simulator/precision/cube_math.py`), converts operands that are of
+another type with a launch each, and then starts the kernel; a mode that the table refuses gives status 161002. The Cube
+adds in FP32; what it writes is also in that table. FP32 operands of a product in HF32 stay 32 bits wide in memory: the
+Cube rounds them when it reads them. With USE_FP32_ADD and a long K parts of the sum are computed side by side and added
+by a second kernel in a fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from ... import simulator as sim
+from ...simulator.device import CUBE_MATH_TYPES, current_device
+from ...simulator.errors import RefusedError, UsageError
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.ir import types as ty
+from ...simulator.precision.cube_math import Resolution, resolve_matmul
+from ...simulator.products import Product
+from ..norm.combine import sum_partials_step
+from ..operator.draw import Draw
+from ..operator.messages import listed
+from ..operator.operator import (
+    DTYPE_NAMES,
+    Arrays,
+    Case,
+    Operator,
+    Plan,
+    Sizes,
+    Step,
+    Tensor,
+    Tensors,
+    Workshop,
+    dtype_name,
+    dtype_of,
+)
+from ..operator.parameter import choice, integer
+from ..running.parallel import float64, in_chunks
+from ..running.run_op import OpResult, run_op
+from .bound import bound_us
+from .space import explored, fits
+from .tiles import cast_step, choose, product_step
+
+ARCHITECTURES = {
+    2201: ("float16", "bfloat16", "float32"),
+    2002: ("float16", "float32"),
+    1001: ("float16", "float32"),
+}
+AFFORDED = 2**30  # multiplications of one product of a study: half a second to a second in the Cube's order
+GOLDEN_ROWS = 512  # rows of a chunk of the float64 product
+
+# -- inputs ----------------------------------------------------------------------------------------------------------
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    """a (M, K) and b (K, N)."""
+    lengths = {n: sizes[n] for n in "mnk"}
+    for axis, x in lengths.items():
+        if not isinstance(x, int):
+            raise UsageError(f"matmul: size {axis!r} must be one number, got {x}")
+    m, n, k = lengths.values()
+    return {"a": sim.shape((m, k), dtype), "b": sim.shape((k, n), dtype)}  # type: ignore[arg-type]
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """Noise; "cancel" has neighbours of a row of a that nearly cancel, and b with equal rows in pairs."""
+    a, b = shapes["a"], shapes["b"]
+    if numbers.distribution != "cancel":
+        return {n: numbers.signal(n, x) for n, x in shapes.items()}
+    half = -(-a.shape[1] // 2)
+    pairs = numbers.signal("a", Shape((a.shape[0], 2 * half), a.dtype))
+    rows = numbers.normal("b", Shape((half, b.shape[1]), b.dtype))
+    left = np.ascontiguousarray(pairs[:, : a.shape[1]])
+    return {"a": left, "b": np.ascontiguousarray(np.repeat(rows, 2, axis=0)[: b.shape[0]])}
+
+
+def resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
+    """What a mode means for these operands."""
+    kinds = [dtype_of(tensors[n]).name for n in ("a", "b")]
+    length = tensors["a"].shape[-1] if tensors["a"].shape else None  # `check` refuses what has no axes
+    return resolve_matmul(product, kinds, mode, length)
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """Shapes, then the table of modes; gives its warning."""
+    a, b = (tensors[n].shape for n in ("a", "b"))
+    for n, dims in (("a", a), ("b", b)):
+        if len(dims) != 2:
+            raise UsageError(f"matmul: {n} has shape {dims}; it must have 2 axes")
+    if a[1] != b[0]:
+        raise UsageError(f"matmul: a is {a}, b is {b}; the columns of a must be as many as the rows of b")
+    if not a[1]:
+        raise UsageError(
+            f"matmul: K is empty, a is {a} and b is {b}; a sum of nothing needs no kernel: fill out with zeros"
+        )
+    if not (a[0] and b[1]):
+        raise UsageError(f"matmul: a is {a}, b is {b}: the product has no elements; give M and N from 1")
+    found = resolve(tensors, product, current_device().cube_math_type)
+    if not found.ok:
+        raise _refusal(tensors, product, found)
+    words = () if found.warning is None else (f"cubeMathType: {found.warning}",)
+    return (*words, *_not_finite(tensors, product))
+
+
+def _not_finite(tensors: Tensors, product: Product) -> tuple[str, ...]:
+    """In the saturating mode the Cube reads infinities as the largest finite value and NaN as 0 (pto-isa, page on mad)."""
+    if product.text("numerics.overflow_mode") != "saturate":
+        return ()
+    arrays = {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
+    odd = [n for n, x in arrays.items() if not np.isfinite(x).all()]
+    reads = f"{product.name} reads infinities as the largest finite value and NaN as 0"
+    return (f"{listed(odd)} with infinities or NaN: {reads}",) if odd else ()
+
+
+def _refusal(tensors: Tensors, product: Product, found: Resolution) -> RefusedError:
+    types = " and ".join(f"{n} {dtype_name(tensors[n])}" for n in ("a", "b"))
+    legal = [mode for mode in CUBE_MATH_TYPES if resolve(tensors, product, mode).ok]
+    way = (
+        f"take {listed(legal, 'or')}"
+        if legal
+        else f"take a and b of {listed(ARCHITECTURES[product.integer('product.npu_arch')], 'or')}"
+    )
+    return RefusedError(
+        f"matmul: {current_device().cube_math_type} with {types} is refused on {product.name} with status "
+        f"{found.status} (parameter invalid): {found.reason}; {way}",
+        found.status,
+        found.reason,
+    )
+
+
+def host_bytes(tensors: Tensors) -> int:
+    """Operands as stored and as float32, both again in float64, and the result in float64 and twice in float32."""
+    a, b = tensors["a"], tensors["b"]
+    operands = sum(x.size * (dtype_of(x).itemsize + 4 + 8) for x in (a, b))
+    return operands + a.shape[0] * b.shape[-1] * (8 + 4 + 4) if len(a.shape) == 2 else operands
+
+
+def cut(tensors: Tensors, edge: int | None) -> dict[str, tuple[slice, ...]]:
+    """The first rows of a and columns of b, `edge` of each or what AFFORDED multiplications allow; K stays whole."""
+    (m, k), n = tensors["a"].shape, tensors["b"].shape[-1]
+    if edge is None:
+        square = isqrt(AFFORDED // max(1, k))
+        edge = max(16, square, AFFORDED // max(1, k * max(1, min(m, n)))) // 16 * 16
+    if m <= edge and n <= edge:
+        return {}
+    return {"a": (slice(edge), slice(None)), "b": (slice(None), slice(edge))}
+
+
+# -- launches --------------------------------------------------------------------------------------------------------
+
+PARAMETERS = (
+    integer("block_m", None, 16, None, "rows of a tile of the output"),
+    integer("block_n", None, 16, None, "columns of a tile of the output"),
+    integer("block_k", None, 16, None, "columns of a tile of a in L1"),
+    integer("base_m", 0, 0, None, "rows of a tile in L0A; 0 is the largest that fits twice", 16),
+    integer("base_n", 0, 0, None, "columns of a tile in L0B; 0 as above", 16),
+    integer("base_k", 0, 0, None, "columns of a tile in L0A; 0 as above", 16),
+    integer("group", 4, 1, None, "tile rows of a band that is worked off before the next"),
+    integer("split_k", None, 1, 64, "parts of the sum, added by a kernel of its own"),
+    integer("cores", None, 1, None, "cores that share the tiles; all of the product if left out"),
+    integer("buffers", 2, 1, 16, "copies of a tile in L1"),
+    choice("schedule", "persistent", ("persistent", "per_tile"), "a program for each core, or for each tile"),
+    choice("accumulate", "exact", ("exact", "blas"), "order of additions: the Cube's, or numpy's (faster)"),
+)
+OPTIONS = (
+    choice(
+        "out_dtype",
+        "auto",
+        ("auto", "float16", "bfloat16", "float32"),
+        "type of out; auto is what the Cube writes, another takes a cast",
+    ),
+)
+
+
+def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+    """Casts to the type that is computed in, the product, and what has to follow it."""
+    found = resolve(tensors, workshop.product, current_device().cube_math_type)
+    compute, written = (_type(n) for n in (found.compute, found.output()))
+    casts: list[Step] = []
+    a, b = tensors["a"], tensors["b"]
+    operands = {n: _converted(x, compute, knobs, workshop, casts) for n, x in (("a", a), ("b", b))}
+    tiling = choose(operands["a"], operands["b"], knobs, workshop, found)
+    shape = (a.shape[0], b.shape[1])
+    result = workshop.tensor(shape, written)
+    target = workshop.tensor((tiling["split_k"], *shape), ty.float32) if tiling["split_k"] > 1 else result
+    steps = [*casts, product_step(operands["a"], operands["b"], target, tiling, found)]
+    if target is not result:
+        steps.append(sum_partials_step(target, result, workshop.product.vector_cores, tiling["buffers"]))
+    out = _converted(result, _wanted(options, written, workshop), knobs, workshop, steps)
+    return Plan(tuple(steps), {"out": out}, tiling, _notes(found, tiling))
+
+
+def _converted(
+    x: Tensor, dtype: ty.DType, knobs: Mapping[str, Any], workshop: Workshop, steps: list[Step]
+) -> Tensor:
+    """`x` itself if it is of that type, else a tensor that one more launch fills."""
+    if dtype_of(x) == dtype:
+        return x
+    out = workshop.tensor(x.shape, dtype)
+    steps.append(cast_step(x, out, workshop.product.vector_cores, knobs["buffers"]))
+    return out
+
+
+def _wanted(options: Mapping[str, Any], written: ty.DType, workshop: Workshop) -> ty.DType:
+    name = options["out_dtype"]
+    found = written if name == "auto" else _type(name)
+    if found.name not in workshop.product.texts("dtypes.storage"):
+        raise UsageError(f"matmul: out_dtype {name}: {workshop.product.name} does not store {name}")
+    return found
+
+
+def _type(name: str) -> ty.DType:
+    found = ty.from_name(name)
+    assert found is not None
+    return found
+
+
+def _notes(found: Resolution, tiling: Mapping[str, Any]) -> tuple[str, ...]:
+    words = []
+    if found.hf32:
+        words.append(f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}")
+    if tiling["accumulate"] == "blas":
+        words.append(
+            "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
+        )
+    if tiling["split_k"] > 1:
+        words.append(f"the sum is split into {tiling['split_k']} parts, added in a fixed order (assumed)")
+    return tuple(words)
+
+
+# -- reference -------------------------------------------------------------------------------------------------------
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """out in float64."""
+    a, b = inputs["a"], float64(inputs["b"])
+    out = np.empty((a.shape[0], b.shape[1]))
+
+    def one(start: int, stop: int) -> None:
+        np.matmul(float64(a[start:stop]), b, out=out[start:stop])
+
+    in_chunks(a.shape[0], GOLDEN_ROWS, one)
+    return {"out": out}
+
+
+# -- the operator ----------------------------------------------------------------------------------------------------
+
+
+def _case(name: str, title: str, m: int, n: int, k: int, source: str) -> Case:
+    return Case(name, title, {"m": m, "n": n, "k": k}, source)
+
+
+_LLAMA = "hidden sizes of the public model configuration"
+CASES = (
+    _case("1024", "1024 cubed", 1024, 1024, 1024, "usual benchmark size"),
+    _case("4096", "4096 cubed", 4096, 4096, 4096, "usual benchmark size"),
+    _case("8192", "8192 cubed", 8192, 8192, 8192, "usual benchmark size"),
+    _case("llama3-8b-qkv", "Llama-3 8B, query, key and value, 2048 tokens", 2048, 6144, 4096, _LLAMA),
+    _case("llama3-8b-mlp-up", "Llama-3 8B, up projection, 2048 tokens", 2048, 14336, 4096, _LLAMA),
+    _case("decode", "16 rows: a batch of single tokens", 16, 4096, 4096, _LLAMA),
+    _case("unaligned", "no size a multiple of a block", 1000, 777, 513, "made for its edges"),
+    _case("tiny", "small enough to look at", 32, 48, 64, "made for a first look"),
+)
+
+OPERATOR = Operator(
+    name="matmul",
+    summary="matrix product on the Cube in every cubeMathType (aclnnMatmul)",
+    dtypes=("float16", "bfloat16", "float32"),
+    required=("a", "b"),
+    optional=(),
+    main="a",
+    fixed_dtypes={},
+    outputs=("out",),
+    sizes={"m": "rows of a", "n": "columns of b", "k": "length of the sums"},
+    cases={c.name: c for c in CASES},
+    parameters=PARAMETERS,
+    options=OPTIONS,
+    architectures=ARCHITECTURES,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+    uses_cube=True,
+    host_bytes=host_bytes,
+    resolve=resolve,
+    modes=5,
+    accumulates="k",
+    order_knobs=("split_k", "accumulate"),
+    cut=cut,
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
+)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    product: str | Product | None = None,
+    cube_math_type: str | int = "KEEP_DTYPE",
+    out_dtype: str = "auto",
+    tiling: Mapping[str, Any] | None = None,
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+) -> OpResult:
+    """out (M, N) of a (M, K) and b (K, N), each float16, bfloat16 or float32, on a product.
+
+    Arrays of numpy or torch (CPU), of any strides, or `sim.shape(...)` for time only. out has the type that the Cube
+    writes in this cube_math_type, or `out_dtype`. Raises `RefusedError` (status 161002) for a mode that the product
+    refuses. See `run_op`.
+    """
+    return run_op(
+        OPERATOR,
+        inputs={"a": a, "b": b},
+        product=product,
+        cube_math_type=cube_math_type,
+        options={"out_dtype": _long_name(out_dtype)},
+        tiling=tiling,
+        values=values,
+        time=time,
+        errors=errors,
+    )
+
+
+def _long_name(dtype: str) -> str:
+    return DTYPE_NAMES.get(dtype, dtype)

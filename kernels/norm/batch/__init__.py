@@ -1,0 +1,1 @@
+"""Batch norm: its statistics and the sums of its gradient."""

@@ -1,0 +1,213 @@
+# mypy: disable-error-code="no-untyped-def"
+"""BatchNormReduceBackward's sums on the Cube: products with ones, and the diagonal of products of 16 channels.
+
+For 16 channels of a sample as x, dy (16, S): ones (16, S) dy^T has sum(dy) in every row, and the diagonal of x dy^T is
+sum(dy * x). 15 of 16 multiplications are wasted, but the Vector units have nothing to do, nothing passes through UB, and
+sums over N and S stay in L0C. Only the uncentred form can be written so: sum(dy * x) - mean * sum(dy) is formed at the end.
+The Cube multiplies in the format that cubeMathType says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.device import current_device
+from ....simulator.errors import UsageError
+from ....simulator.ir.types import DType, float32
+from ....simulator.precision.cube_math import Resolution
+from ....simulator.products import Product
+from ...matmul.tiles import FRACTAL, L1_KEPT, cast_step
+from ...operator.layout import even_part, up
+from ...operator.operator import Step, Tensor, Workshop, dtype_of
+from ..column_products import fill_ones, operand, resolution
+from .choice import Given, View
+from .tiles import put_sums
+
+NAME = "batch_norm_reduce_backward"
+CHANNELS = FRACTAL  # of a product
+# Cycles that a load takes beside its bytes, and the launches around the products: fitted to the simulator's own times.
+LOAD_CYCLES = 600
+LAUNCHES_CYCLES = 22_000
+
+
+@sim.jit
+def load_rows(ptr, at, tile, alive, inside, EVEN: tl.constexpr):
+    """Channels x elements of S; zeros beyond the tensor."""
+    return (
+        tl.load(ptr + at + tile)
+        if EVEN
+        else tl.load(ptr + at + tile, mask=alive[:, None] & inside[None, :], other=0.0)
+    )
+
+
+@sim.jit
+def diagonals(
+    dy_ptr,
+    x_ptr,
+    ones_ptr,
+    sums_ptr,
+    samples,
+    channels,
+    space,
+    blocks,
+    parts,
+    samples_per_part,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    EVEN: tl.constexpr,
+):
+    """Items are a block of ROWS channels and a part of the samples. sums (2, parts, blocks, ROWS, ROWS): ones dy^T, x dy^T.
+
+    x_ptr None: only the first half. EVEN: no tile reaches beyond the tensor.
+    """
+    row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
+    tile, square = row[:, None] * space + col[None, :], row[:, None] * ROWS + row[None, :]
+    ones = tl.load(ones_ptr + row[:, None] * COLS + col[None, :])
+    for item in range(tl.program_id(0), blocks * parts, tl.num_programs(0)):
+        first, part = item // parts * ROWS, item % parts
+        alive = row < channels - first
+        dy_sum, dyx_sum = tl.zeros((ROWS, ROWS), tl.float32), tl.zeros((ROWS, ROWS), tl.float32)
+        for n in range(part * samples_per_part, min(part * samples_per_part + samples_per_part, samples)):
+            for start in range(0, space, COLS):
+                at = (n * channels + first) * space + start
+                inside = col < space - start
+                dy = tl.trans(load_rows(dy_ptr, at, tile, alive, inside, EVEN))
+                dy_sum += tl.dot(ones, dy)
+                if x_ptr is not None:
+                    dyx_sum += tl.dot(load_rows(x_ptr, at, tile, alive, inside, EVEN), dy)
+        here = sums_ptr + (part * blocks + item // parts) * (ROWS * ROWS) + square
+        tl.store(here, dy_sum)
+        if x_ptr is not None:
+            tl.store(here + parts * blocks * (ROWS * ROWS), dyx_sum)
+
+
+@sim.jit
+def finish_diagonals(
+    sums_ptr,
+    mean_ptr,
+    invstd_ptr,
+    outputs,
+    channels,
+    blocks,
+    PARTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    WITH_X: tl.constexpr,
+):
+    """The outputs from what `diagonals` wrote; blocks of channels in turn."""
+    part, row = tl.arange(0, PARTS), tl.arange(0, ROWS)
+    size = blocks * (ROWS * ROWS)
+    line = part[:, None] * size + row[None, :]
+    tile = part[:, None, None] * size + row[None, :, None] * ROWS + row[None, None, :]
+    for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
+        here, at = sums_ptr + block * (ROWS * ROWS), block * ROWS + row
+        dy = tl.sum(tl.load(here + line), axis=0)
+        dyx = None
+        if WITH_X:
+            squares = tl.sum(tl.load(here + PARTS * size + tile), axis=0)
+            dyx = tl.sum(tl.where(row[:, None] == row[None, :], squares, 0.0), axis=0)
+        put_sums(dy, dyx, mean_ptr, invstd_ptr, outputs, at, at < channels, False)
+
+
+# -- tiling ----------------------------------------------------------------------------------------------------------
+
+
+def resolved(x: Tensor, product: Product) -> Resolution:
+    """What the current cubeMathType means for a product of tensors of that type."""
+    return resolution(dtype_of(x), product, current_device().cube_math_type)
+
+
+def choose_cube(
+    view: View, itemsize: int, with_x: bool, knobs: Mapping[str, Any], product: Product
+) -> dict[str, Any]:
+    """Every knob: whole channels of a sample where they fit in L1, parts so that the cores have about the same to do."""
+    most = product.cube_cores
+    if knobs["cores"] is not None and knobs["cores"] > most:
+        raise UsageError(
+            f"tiling parameter 'cores' is {knobs['cores']}, {product.name} has {most} cube cores"
+        )
+    cores = knobs["cores"] or most
+    room = (product.l1_bytes - L1_KEPT) // itemsize // CHANNELS // ((1 + with_x) * knobs["buffers"] + 1)
+    longest = max(FRACTAL, room // FRACTAL * FRACTAL)
+    cols = up(min(view.space, knobs["cols"] or even_part(view.space, longest)), FRACTAL)
+    blocks = -(-view.channels // CHANNELS)
+    parts = min(knobs["parts"] or _parts(view.samples, blocks, cores), view.samples)
+    parts = -(-view.samples // -(-view.samples // parts))
+    return {
+        **knobs,
+        "strategy": "cube",
+        "samples": 1,
+        "rows": CHANNELS,
+        "cols": cols,
+        "parts": parts,
+        "cores": min(cores, blocks * parts),
+        "combine": "two_phase",
+        "form": "uncentred",
+    }
+
+
+def _parts(samples: int, blocks: int, cores: int) -> int:
+    """Parts of the samples, with the least samples of the busiest core; the fewest of equals."""
+    return min(
+        range(1, min(samples, 2 * cores) + 1), key=lambda p: -(-blocks * p // cores) * -(-samples // p)
+    )
+
+
+def cube_cycles(
+    view: View, itemsize: int, with_x: bool, tiling: Mapping[str, Any], product: Product
+) -> float:
+    """About the cycles of a tiling: what a core loads at its port, or all of them from memory, and the launches around."""
+    blocks, chunks = -(-view.channels // CHANNELS), -(-view.space // tiling["cols"])
+    turns = -(-blocks * tiling["parts"] // tiling["cores"]) * -(-view.samples // tiling["parts"]) * chunks
+    load = CHANNELS * tiling["cols"] * itemsize / product.number("path.gm_to_l1_nd2nz.bytes_per_cycle")
+    own = turns * (1 + with_x) * (load + LOAD_CYCLES / tiling["buffers"])
+    size = view.samples * view.channels * view.space * itemsize * (1 + with_x)
+    shared = size / (product.hbm_bytes_per_cycle * product.number("memory.read_efficiency"))
+    return float(max(own, shared)) + LAUNCHES_CYCLES
+
+
+# -- launches --------------------------------------------------------------------------------------------------------
+
+
+def cube_steps(
+    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
+) -> tuple[list[Step], dict[str, Any]]:
+    """Casts to what the Cube multiplies, a tile of ones, the products, and the outputs from them."""
+    product, with_x = workshop.product, given.x is not None
+    compute, found = operand(NAME, dtype_of(given.dy), product)
+    tiling = choose_cube(view, compute.itemsize, with_x, knobs, product)
+    steps: list[Step] = []
+    dy, x = (_converted(t, compute, workshop, steps) for t in (given.dy, given.x))
+    ones = workshop.tensor((CHANNELS, tiling["cols"]), compute)
+    steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
+    blocks, parts = -(-view.channels // CHANNELS), tiling["parts"]
+    sums = workshop.tensor((1 + with_x, parts, blocks, CHANNELS, CHANNELS), float32)
+    arguments = {
+        **{"dy_ptr": dy, "x_ptr": x, "ones_ptr": ones, "sums_ptr": sums},
+        **{"samples": view.samples, "channels": view.channels, "space": view.space},
+        **{"blocks": blocks, "parts": parts, "samples_per_part": -(-view.samples // parts)},
+        **{"ROWS": CHANNELS, "COLS": tiling["cols"], "multibuffer": tiling["buffers"]},
+        "EVEN": view.channels % CHANNELS == 0 and view.space % tiling["cols"] == 0,
+    }
+    steps.append(Step(diagonals, tiling["cores"], arguments, {"hf32_round": found.hf32_round}))
+    steps.append(_finish(given, sums, blocks, parts, view, workshop))
+    return steps, tiling
+
+
+def _finish(given: Given, sums: Tensor, blocks: int, parts: int, view: View, workshop: Workshop) -> Step:
+    arguments = {
+        **{"sums_ptr": sums, "mean_ptr": given.mean, "invstd_ptr": given.invstd, "outputs": given.outputs},
+        **{"channels": view.channels, "blocks": blocks, "PARTS": parts, "ROWS": CHANNELS},
+        "WITH_X": given.x is not None,
+    }
+    return Step(finish_diagonals, min(blocks, workshop.product.vector_cores), arguments)
+
+
+def _converted(x: Tensor | None, dtype: DType, workshop: Workshop, steps: list[Step]) -> Tensor | None:
+    if x is None or dtype_of(x) == dtype:
+        return x
+    out = workshop.tensor(x.shape, dtype)
+    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
+    return out

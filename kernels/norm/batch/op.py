@@ -1,0 +1,411 @@
+"""BatchNormReduceBackward: the sums of batch norm's gradient per channel (aclnnBatchNormReduceBackward).
+
+With x and dy as (N, C, S), mean and invstd (C,):
+
+    sum_dy = grad_bias = sum(dy over N and S);  sum_dy_xmu = sum(dy * (x - mean));  grad_weight = sum_dy_xmu * invstd
+
+Sums, not means: training over several devices adds the first two up before they are divided. All arithmetic is FP32.
+form centred subtracts the mean before it multiplies; uncentred forms sum(dy * x) - mean * sum(dy) at the end, as the
+vendor's chain of kernels does, and loses digits where the mean is large beside the spread.
+
+Strategies: channel_split gives every core channels of its own; batch_split gives every core a part of N and S, hybrid a
+part of both, and then parts are combined (two_phase: a second launch in fixed order; atomic). columns is for S = 1. cube
+multiplies on the Cube, in the format that cube_math_type says, and has the uncentred form only. vendor is the chain of
+launches of the vendor's library. `sums`: how a core adds: lanes (one accumulator per element of a tile, reduced once), tile
+(every tile is reduced at once), kahan (lanes with compensation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .... import simulator as sim
+from ....simulator.interpreter.tensors import Shape
+from ....simulator.ir import types as ty
+from ....simulator.precision.cube_math import Resolution
+from ....simulator.products import Product
+from ...operator.beyond import Beyond
+from ...operator.draw import Draw
+from ...operator.flags import flag
+from ...operator.operator import (
+    DTYPE_NAMES,
+    Arrays,
+    Case,
+    OnCube,
+    Operator,
+    Plan,
+    Sizes,
+    Step,
+    Tensors,
+    Workshop,
+    dims,
+    dtype_name,
+    dtype_of,
+)
+from ...operator.parameter import choice, integer
+from ...operator.refusing import check_dtype, refuse
+from ...running.parallel import float64, in_chunks
+from ...running.run_op import OpResult, run_op
+from ..column_products import resolution
+from ..combine import zero_fill_step
+from .choice import Given, View, choose, fastest_cycles, sum_steps
+from .cube import choose_cube, cube_cycles, cube_steps, resolved
+from .space import bound_us, explored, fits
+from .vendor import vendor_steps
+
+NAME = "batch_norm_reduce_backward"
+ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
+OUTPUTS = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
+FLAG_OF = {"sum_dy": "input_g", "sum_dy_xmu": "input_g", "grad_weight": "weight_g", "grad_bias": "bias_g"}
+EPS = 1e-5
+
+# -- shapes ----------------------------------------------------------------------------------------------------------
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    """grad_out and x (N, C, ...); mean and invstd (C,) in float32."""
+    shape = (*dims(sizes["n"]), *dims(sizes["c"]), *dims(sizes.get("space", ())))
+    vector = sim.shape(sizes["c"], "float32")
+    return {
+        "grad_out": sim.shape(shape, dtype),
+        "x": sim.shape(shape, dtype),
+        "mean": vector,
+        "invstd": vector,
+    }
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """grad_out and x of the run's distribution, x around 0.5; mean and invstd of x (biased variance, eps 1e-5)."""
+    x = numbers.signal("x", shapes["x"], center=0.5)
+    mean, invstd = statistics_of(x)
+    return {
+        "grad_out": numbers.signal("grad_out", shapes["grad_out"]),
+        "x": x,
+        "mean": mean.astype(shapes["mean"].dtype.storage),
+        "invstd": invstd.astype(shapes["invstd"].dtype.storage),
+    }
+
+
+def statistics_of(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and 1 / sqrt(variance + eps) of each channel, in float64."""
+    view = View.of(x.shape)
+    count = max(1, view.samples * view.space)
+    mean = channel_sums(x, view, lambda part, _: part) / count
+    squares = channel_sums(x, view, lambda part, at: (part - mean[at]) ** 2)
+    return mean, 1 / np.sqrt(squares / count + EPS)
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """The rules of the operator's page, in its order; gives warnings."""
+    check_types(tensors, product)
+    return check_shapes(tensors)
+
+
+def check_types(tensors: Tensors, product: Product) -> None:
+    """Every tensor in the product's types, grad_out as x; mean, invstd and weight may each differ."""
+    here = OPERATOR.dtypes_on(product)
+    for n, tensor in tensors.items():
+        check_dtype(NAME, n, tensor, here, product)
+    if dtype_name(tensors["grad_out"]) != dtype_name(tensors["x"]):
+        raise refuse(
+            f"{NAME}: grad_out is {dtype_name(tensors['grad_out'])}, x is {dtype_name(tensors['x'])}; "
+            "they must be of one type"
+        )
+
+
+def check_shapes(tensors: Tensors) -> tuple[str, ...]:
+    """Ranks 2 to 8, channels on axis 1, vectors of one element per channel."""
+    x = tensors["x"].shape
+    for n in ("grad_out", "x"):
+        rank = len(tensors[n].shape)
+        if not 2 <= rank <= 8:
+            raise refuse(f"{NAME}: {n} has rank {rank}; it must be from 2 to 8")
+    if x[1] == 0:
+        raise refuse(f"{NAME}: x has shape {x}; axis 1, the channels, is 0 and must be at least 1")
+    if tensors["grad_out"].shape != x:
+        raise refuse(f"{NAME}: grad_out has shape {tensors['grad_out'].shape}, x has {x}; they must be equal")
+    for n in ("mean", "invstd", "weight"):
+        if n in tensors and tensors[n].shape != (x[1],):
+            raise refuse(
+                f"{NAME}: {n} has shape {tensors[n].shape}; it must be ({x[1]},), one element for each channel of x"
+            )
+    if tensors["x"].size == 0:
+        return ("x is empty: the sums are zero here; the vendor's library leaves its outputs as they were",)
+    return ()
+
+
+# -- tiling ----------------------------------------------------------------------------------------------------------
+
+STRATEGIES = ("auto", "channel_split", "batch_split", "hybrid", "columns", "cube", "vendor")
+PARAMETERS = (
+    choice("strategy", "auto", STRATEGIES, "who sums what: channels, or parts of N and S, for each core"),
+    integer("samples", None, 1, None, "samples of a tile"),
+    integer("rows", None, 1, None, "rows of a tile: channels, or samples in columns"),
+    integer("cols", None, 1, None, "columns of a tile: elements of S, or channels in columns"),
+    integer("parts", None, 1, None, "cores that share the sums of a channel"),
+    integer("cores", None, 1, None, "cores in all; as many as pay if left out"),
+    choice("combine", "two_phase", ("two_phase", "atomic"), "parts: a second launch, or atomic add"),
+    choice("form", "centred", ("centred", "uncentred"), "subtract the mean before or after the sum"),
+    choice("sums", "lanes", ("lanes", "tile", "kahan"), "how a core adds its tiles"),
+    integer("buffers", 2, 1, 16, "copies of a tile that is loaded in a loop"),
+    choice(
+        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
+    ),
+)
+OPTIONS = (
+    integer("input_g", 1, 0, 1, "1: sum_dy and sum_dy_xmu are wanted"),
+    integer("weight_g", 1, 0, 1, "1: grad_weight is wanted"),
+    integer("bias_g", 1, 0, 1, "1: grad_bias is wanted"),
+    choice(
+        "out_dtype",
+        "auto",
+        ("auto", "float16", "bfloat16", "float32"),
+        "type of the outputs; auto: that of x, as the operator's document says",
+    ),
+)
+
+
+def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+    view = View.of(tensors["x"].shape)
+    dtype = output_dtype(tensors, options)
+    wanted = [n for n in OUTPUTS if options[FLAG_OF[n]]]
+    outputs = {n: workshop.output(n, (view.channels,), dtype) for n in wanted}
+    notes = _beyond(tensors, dtype)
+    if not wanted or not tensors["x"].size:
+        fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values()]
+        return Plan(tuple(fills), outputs, _idle(knobs), notes)
+    with_x = "sum_dy_xmu" in outputs or "grad_weight" in outputs
+    given = Given(
+        tensors["grad_out"],
+        tensors["x"] if with_x else None,
+        tensors["mean"] if with_x else None,
+        tensors["invstd"] if with_x else None,
+        tuple(outputs.get(n) for n in OUTPUTS),
+    )
+    steps, tiling = _steps(given, view, knobs, workshop)
+    return Plan(tuple(steps), outputs, tiling, notes, tiling["strategy"] == "cube")
+
+
+def _beyond(tensors: Tensors, dtype: ty.DType) -> tuple[str, ...]:
+    if dtype == (kind := dtype_of(tensors["x"])):
+        return ()
+    names = tuple(DTYPE_NAMES[k.name] for k in (dtype, kind))
+    return (f"{NAME}: outputs of type {names[0]}: its document has those of the input, {names[1]}",)
+
+
+def _steps(
+    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
+) -> tuple[list[Step], dict[str, Any]]:
+    if knobs["strategy"] == "vendor":
+        return vendor_steps(given, view, knobs, workshop)
+    if given.x is None:
+        knobs = {**knobs, "form": "uncentred"}
+    if knobs["strategy"] == "cube" or _cube_pays(given, view, knobs, workshop):
+        return cube_steps(given, view, knobs, workshop)
+    tiling = choose(view, dtype_of(given.dy).itemsize, given.x is not None, knobs, workshop)
+    return sum_steps(given, view, tiling, workshop), tiling
+
+
+def _cube_pays(given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop) -> bool:
+    """Whether auto leaves the sums to the Cube: where the form is the one it has, the operands stay what they are, and it is
+    the faster one by the counts of both."""
+    product, dtype = workshop.product, dtype_of(given.dy)
+    free = knobs["strategy"] == "auto" and knobs["form"] == "uncentred" and knobs["sums"] == "lanes"
+    if not free or product.core_model != "split" or view.space == 1 or knobs["cores"] is not None:
+        return False
+    found = resolved(given.dy, product)
+    if not found.ok or found.operand != dtype.name:
+        return False
+    with_x = given.x is not None
+    tiling = choose_cube(view, dtype.itemsize, with_x, knobs, product)
+    cube = cube_cycles(view, dtype.itemsize, with_x, tiling, product)
+    return cube < fastest_cycles(view, dtype.itemsize, with_x, knobs, workshop)
+
+
+def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
+    """Knobs of a run in which nothing is summed."""
+    strategy = "channel_split" if knobs["strategy"] == "auto" else knobs["strategy"]
+    return {**knobs, "strategy": strategy, "samples": 0, "rows": 0, "cols": 0, "parts": 0, "cores": 0}
+
+
+def output_dtype(tensors: Tensors, options: Mapping[str, Any]) -> ty.DType:
+    """The option, or the type of x."""
+    found = dtype_of(tensors["x"]) if options["out_dtype"] == "auto" else ty.from_name(options["out_dtype"])
+    assert found is not None
+    return found
+
+
+# -- reference -------------------------------------------------------------------------------------------------------
+
+CHUNK = 1 << 16  # elements: 512 KiB in float64
+
+
+def channel_sums(x: np.ndarray, view: View, make: Any, *others: np.ndarray) -> np.ndarray:
+    """Sum over N and S of make(x, at, *others) in float64; `at` indexes (C, 1) vectors by the rows of a chunk."""
+    rows = view.samples * view.channels
+    flat = [a.reshape(rows, view.space) for a in (x, *others)]
+    out = np.zeros((view.samples, view.channels))
+    whole = max(
+        1, view.channels
+    )  # chunks of whole samples where a sample is small, so that at is a plain slice
+    step = (
+        max(1, CHUNK // max(1, view.space * whole)) * whole
+        if view.space < 512
+        else max(1, CHUNK // view.space)
+    )
+    sums = out.reshape(-1)
+
+    def one(start: int, stop: int) -> None:
+        at = np.arange(start, stop)[:, None] % view.channels
+        parts = [float64(a[start:stop]) for a in flat]
+        sums[start:stop] = make(parts[0], at, *parts[1:]).sum(axis=1)
+
+    in_chunks(rows, step, one)
+    return np.asarray(out.sum(axis=0))
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """The outputs that are wanted, in float64, by the centred form."""
+    view = View.of(inputs["x"].shape)
+    mean, invstd = (float64(inputs[n]) for n in ("mean", "invstd"))
+    sum_dy = channel_sums(inputs["grad_out"], view, lambda dy, _: dy)
+    xmu = channel_sums(
+        inputs["x"],
+        view,
+        lambda x, at, dy: np.multiply(np.subtract(x, mean[at], out=x), dy, out=x),
+        inputs["grad_out"],
+    )
+    found = {"sum_dy": sum_dy, "sum_dy_xmu": xmu, "grad_weight": xmu * invstd, "grad_bias": sum_dy.copy()}
+    return {n: x for n, x in found.items() if options[FLAG_OF[n]]}
+
+
+def _formula_seen(
+    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray]
+) -> Arrays:
+    """Strategy cube multiplies grad_out and x; mean and invstd come in FP32 at the end."""
+    return formula({**inputs, **{n: seen(inputs[n]) for n in ("grad_out", "x")}}, options)
+
+
+def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
+    return resolution(dtype_of(tensors["x"]), product, mode)
+
+
+# -- the operator ----------------------------------------------------------------------------------------------------
+
+
+def _case(name: str, title: str, shape: tuple[int, ...], source: str) -> Case:
+    sizes: dict[str, int | tuple[int, ...]] = {"n": shape[0], "c": shape[1]}
+    return Case(name, title, sizes | ({"space": shape[2:]} if shape[2:] else {}), source)
+
+
+_RESNET = "layer sizes of ResNet-50 at 224 x 224, batch 32"
+CASES = (
+    _case("resnet50-stage1", "ResNet-50 stage 1, 1x1 and 3x3", (32, 64, 56, 56), _RESNET),
+    _case("resnet50-stem", "ResNet-50 stem", (32, 64, 112, 112), _RESNET),
+    _case("resnet50-stage1-out", "ResNet-50 stage 1, last layer", (32, 256, 56, 56), _RESNET),
+    _case("resnet50-stage2", "ResNet-50 stage 2", (32, 128, 28, 28), _RESNET),
+    _case("resnet50-stage2-out", "ResNet-50 stage 2, last layer", (32, 512, 28, 28), _RESNET),
+    _case("resnet50-stage3-out", "ResNet-50 stage 3, last layer", (32, 1024, 14, 14), _RESNET),
+    _case("resnet50-stage4", "ResNet-50 stage 4, rows of 49", (32, 512, 7, 7), _RESNET),
+    _case("resnet50-stage4-out", "ResNet-50 stage 4, last layer", (32, 2048, 7, 7), _RESNET),
+    _case("yolov5s-stem", "YOLOv5-s stem at 640", (16, 32, 320, 320), "public YOLOv5-s model definition"),
+    _case("yolov5s-neck", "YOLOv5-s neck", (16, 512, 20, 20), "public YOLOv5-s model definition"),
+    _case("mobilenetv2-head", "MobileNetV2 head", (64, 1280, 7, 7), "public MobileNetV2 model definition"),
+    _case("resnet3d", "3-D ResNet-18, stage 1", (8, 64, 16, 56, 56), "public R3D-18 model definition"),
+    _case(
+        "projector",
+        "BatchNorm1d of a projector, S = 1",
+        (4096, 1024),
+        "usual head of self-supervised training",
+    ),
+    _case("pointnet", "PointNet, 1024 points", (32, 64, 1024), "public PointNet model definition"),
+    _case("segmentation", "segmentation head, 19 channels", (2, 19, 512, 1024), "19 classes of Cityscapes"),
+    _case("tiny", "small enough to look at", (4, 6, 5, 5), "made for a first look"),
+)
+
+OPERATOR = Operator(
+    name=NAME,
+    summary="sums of batch norm's gradient per channel (aclnnBatchNormReduceBackward)",
+    dtypes=("float16", "bfloat16", "float32"),
+    required=("grad_out", "x", "mean", "invstd"),
+    optional=("weight",),
+    main="x",
+    fixed_dtypes={"mean": "float32", "invstd": "float32"},
+    outputs=OUTPUTS,
+    sizes={
+        "n": "samples",
+        "c": "channels",
+        "space": "optional: axes after the channels; none if left out",
+    },
+    cases={c.name: c for c in CASES},
+    parameters=PARAMETERS,
+    options=OPTIONS,
+    architectures=ARCHITECTURES,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+    empty=True,
+    accumulates="n",
+    scaled="grad_out",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
+    order_knobs=("strategy", "parts", "combine", "sums", "form"),
+    on_cube=OnCube("strategy", "cube", _resolve, _formula_seen, OUTPUTS),
+    whole="each output sums over all samples and space of a channel",
+    beyond=Beyond(dtypes=("bfloat16",), a3=True),
+)
+
+
+def batch_norm_reduce_backward(
+    grad_out: Any,
+    x: Any,
+    mean: Any,
+    invstd: Any,
+    weight: Any = None,
+    input_g: bool = True,
+    weight_g: bool = True,
+    bias_g: bool = True,
+    *,
+    out_dtype: str = "auto",
+    product: str | Product | None = None,
+    tiling: Mapping[str, Any] | None = None,
+    cube_math_type: str | int = "KEEP_DTYPE",
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+    out: Mapping[str, Any] | None = None,
+) -> OpResult:
+    """Sums of batch norm's gradient per channel, on a product.
+
+    grad_out, x: one shape, rank 2 to 8, channels on axis 1, float16, bfloat16 or float32; mean, invstd: (C,), each of any of
+    these types; weight: (C,) or None, without influence. Outputs that the flags ask for: sum_dy, sum_dy_xmu (input_g),
+    grad_weight, grad_bias, each (C,) of `out_dtype` ("auto": as x). Arrays of numpy or
+    torch (CPU), of any strides, or `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the
+    operator does not take. out: arrays by name of output that take the results. See `run_op`.
+
+    Beyond the operator's document: bfloat16 and the Atlas A3 series (newer documents have both), outputs of another type
+    than x (out_dtype). `notes` of the result say so.
+    """
+    return run_op(
+        OPERATOR,
+        inputs={"grad_out": grad_out, "x": x, "mean": mean, "invstd": invstd, "weight": weight},
+        options={
+            "input_g": int(flag(NAME, "input_g", input_g)),
+            "weight_g": int(flag(NAME, "weight_g", weight_g)),
+            "bias_g": int(flag(NAME, "bias_g", bias_g)),
+            "out_dtype": out_dtype,
+        },
+        product=product,
+        tiling=tiling,
+        cube_math_type=cube_math_type,
+        values=values,
+        time=time,
+        errors=errors,
+        out=out,
+    )

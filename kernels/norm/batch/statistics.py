@@ -1,0 +1,147 @@
+"""Batch norm's statistics, the forward of batch_norm_reduce_backward: mean and invstd of each channel.
+
+With x as (N, C, S): mean = mean(x over N, S); invstd = 1 / sqrt(mean((x - mean)^2) + eps), the biased variance, eps 1e-5.
+All arithmetic is FP32; every core has channels of its own, whose tiles are merged without loss (see norm_statistics.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .... import simulator as sim
+from ....simulator.interpreter.tensors import Shape
+from ....simulator.ir.types import float32
+from ....simulator.products import Product
+from ...operator.draw import Draw
+from ...operator.layout import even_part, up
+from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.parameter import integer
+from ...operator.refusing import check_dtype, refuse
+from ...running.run_op import OpResult, run_op
+from ..norm_statistics import channel_statistics, column_statistics
+from ..norm_statistics_space import bound_channels, explored_channels, fits_channels
+from .choice import View
+from .op import CASES as BACKWARD_CASES
+from .op import statistics_of
+
+NAME = "batch_norm_statistics"
+EPS = 1e-5
+ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    shape = (*dims(sizes["n"]), *dims(sizes["c"]), *dims(sizes.get("space", ())))
+    return {"x": sim.shape(shape, dtype)}
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """x of the run's distribution, around 0.5."""
+    return {"x": numbers.signal("x", shapes["x"], center=0.5)}
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """Rank 2 to 8, channels on axis 1, not empty."""
+    check_dtype(NAME, "x", tensors["x"], OPERATOR.dtypes_on(product), product)
+    shape = tensors["x"].shape
+    if not 2 <= len(shape) <= 8:
+        raise refuse(f"{NAME}: x has rank {len(shape)}; it must be from 2 to 8")
+    if tensors["x"].size == 0:
+        raise refuse(f"{NAME}: x has shape {shape} and no elements; there is no mean of nothing")
+    return ()
+
+
+PARAMETERS = (
+    integer("rows", None, 1, None, "channels of a tile, or samples where S is 1"),
+    integer("cols", None, 1, None, "elements of a channel in a tile, or channels where S is 1"),
+    integer("cores", None, 1, None, "cores that share the channels; all of the product if left out"),
+    integer("buffers", 2, 1, 16, "copies of a tile that is loaded in a loop"),
+)
+
+
+def element_bytes(itemsize: int, copies: int) -> int:
+    """UB bytes per element of a tile, at most: x in its own type, FP32 tiles and the mask."""
+    return (itemsize * copies if copies > 1 else 4) + 18
+
+
+def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+    x = tensors["x"]
+    view = View.of(x.shape)
+    share = -(-view.channels // min(workshop.cores(knobs["cores"]), view.channels))
+    budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
+    outputs = {n: workshop.output(n, (view.channels,), float32) for n in ("mean", "invstd")}
+    common = {
+        **{"x_ptr": x, "mean_ptr": outputs["mean"], "invstd_ptr": outputs["invstd"]},
+        **{"samples": view.samples, "channels": view.channels},
+        "inverse_count": 1.0 / (view.samples * view.space),
+        "eps": EPS,
+        "multibuffer": knobs["buffers"],
+    }
+    if view.space == 1:
+        share = min(view.channels, up(share, 16))
+        cols = min(share, knobs["cols"] or even_part(share, budget))
+        rows = min(view.samples, knobs["rows"] or even_part(view.samples, max(1, budget // up(cols, 16))))
+        kernel, own = column_statistics, {}
+    else:
+        cols = min(view.space, knobs["cols"] or even_part(view.space, budget // 16 * 16))
+        rows = min(share, knobs["rows"] or even_part(share, max(1, budget // up(cols, 16))))
+        kernel, own = channel_statistics, {"space": view.space}
+    tiling = {**knobs, "rows": rows, "cols": cols, "cores": -(-view.channels // share)}
+    arguments = {**common, **own, "channels_per_core": share, "ROWS": rows, "COLS": cols}
+    return Plan((Step(kernel, tiling["cores"], arguments),), outputs, tiling)
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """mean and invstd in float64."""
+    mean, invstd = statistics_of(inputs["x"])
+    return {"mean": mean, "invstd": invstd}
+
+
+CASES = BACKWARD_CASES
+OPERATOR = Operator(
+    name=NAME,
+    summary="batch norm's mean and 1 / standard deviation per channel, for batch_norm_reduce_backward",
+    dtypes=("float16", "bfloat16", "float32"),
+    required=("x",),
+    optional=(),
+    main="x",
+    fixed_dtypes={},
+    outputs=("mean", "invstd"),
+    sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
+    cases={c.name: c for c in CASES},
+    parameters=PARAMETERS,
+    options=(),
+    architectures=ARCHITECTURES,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+    accumulates="n",
+    explored=explored_channels,
+    fits=fits_channels,
+    bound_us=bound_channels,
+)
+
+
+def batch_norm_statistics(
+    x: Any,
+    *,
+    product: str | Product | None = None,
+    tiling: Mapping[str, Any] | None = None,
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+    out: Mapping[str, Any] | None = None,
+) -> OpResult:
+    """mean and invstd (C,), float32, of x (N, C, ...), rank 2 to 8, float16, bfloat16 or float32. See `run_op`."""
+    return run_op(
+        OPERATOR,
+        inputs={"x": x},
+        product=product,
+        tiling=tiling,
+        values=values,
+        time=time,
+        errors=errors,
+        out=out,
+    )

@@ -1,0 +1,78 @@
+"""What the vendor's library launches for BatchNormReduceBackward (hicann/ops-nn, norm/sync_batch_norm_backward_reduce).
+
+A chain of general kernels: everything is cast to FP32, dy * x is written out in FP32, two ReduceSum launches sum it and
+dy, a kernel on (C,) vectors forms sum(dy * x) - mean * sum(dy) and its product with invstd, and outputs of another type
+are cast. 16-bit inputs move 32 bytes per element, FP32 inputs 20, against 4 and 8 of one fused pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ....simulator.interpreter.tensors import Shape
+from ....simulator.ir.types import float32
+from ...matmul.tiles import cast_step
+from ...operator.layout import up
+from ...operator.operator import Step, Tensor, Workshop, dtype_of
+from ..combine import REPEAT
+from .choice import Given, View, choose, finish_step, sum_steps
+from .tiles import multiply
+
+MULTIPLY_BLOCK = 8192
+LEAST_CHANNELS = (
+    1024  # of a core in the last kernel: 4096 bytes of FP32 (hicann/ops-nn, op_host of the AscendC version)
+)
+
+
+def vendor_steps(
+    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
+) -> tuple[list[Step], dict[str, Any]]:
+    """The chain and its tiling; sums by the general reduction, uncentred."""
+    steps: list[Step] = []
+    dy, x, mean, invstd = (
+        _as_fp32(t, workshop, steps) for t in (given.dy, given.x, given.mean, given.invstd)
+    )
+    assert dy is not None
+    tiling = choose(
+        view, 4, False, {**knobs, "strategy": "auto", "form": "uncentred", "banks": "packed"}, workshop
+    )
+    sums = workshop.tensor((2, view.channels), float32)
+    if x is not None:
+        product = workshop.tensor(x.shape, float32)
+        steps.append(_multiply_step(dy, x, product, workshop.product.vector_cores))
+        steps += _reduce(product, _row(sums, 1), view, tiling, workshop)
+    steps += _reduce(dy, _row(sums, 0), view, tiling, workshop)
+    wide = tuple(None if o is None else workshop.tensor(o.shape, float32) for o in given.outputs)
+    whole = Given(dy, x, mean, invstd, wide)
+    cols = up(min(view.channels, LEAST_CHANNELS), REPEAT)
+    steps.append(finish_step(whole, sums, tiling, workshop.product.vector_cores, cols))
+    for out, found in zip(given.outputs, wide, strict=True):
+        if out is not None and found is not None:
+            steps.append(cast_step(found, out, workshop.product.vector_cores, knobs["buffers"]))
+    return steps, {**tiling, "strategy": "vendor"}
+
+
+def _as_fp32(x: Tensor | None, workshop: Workshop, steps: list[Step]) -> Tensor | None:
+    if x is None or dtype_of(x) == float32:
+        return x
+    out = workshop.tensor(x.shape, float32)
+    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
+    return out
+
+
+def _row(sums: Tensor, number: int) -> Tensor:
+    """A row of the workspace as a tensor of its own."""
+    return sums[number] if isinstance(sums, np.ndarray) else Shape((sums.shape[1],), sums.dtype)
+
+
+def _multiply_step(x: Tensor, y: Tensor, out: Tensor, cores: int) -> Step:
+    block = min(MULTIPLY_BLOCK, up(-(-x.size // cores), 8))
+    grid = min(cores, -(-x.size // block))
+    return Step(multiply, grid, {"x_ptr": x, "y_ptr": y, "out_ptr": out, "n": x.size, "BLOCK": block})
+
+
+def _reduce(x: Tensor, out: Tensor, view: View, tiling: Mapping[str, Any], workshop: Workshop) -> list[Step]:
+    return sum_steps(Given(x, None, None, None, (out, None, None, None)), view, tiling, workshop)

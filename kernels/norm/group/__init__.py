@@ -1,0 +1,1 @@
+"""Group norm and its gradient."""

@@ -1,0 +1,279 @@
+"""Tilings of GroupNormBackward: what fits, which strategy pays, and what the vendor's tiling would take."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ....simulator.errors import UsageError
+from ....simulator.products import Product
+from ...operator.layout import even_part, up
+from ...operator.operator import Workshop
+
+BLOCK = 16  # elements to which a row of a tile is padded at most
+MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
+# What a turn of a loop, a group and two more launches cost, in elements of a core's share, and what an element costs that is
+# read twice, by one launch or by two, beside one that is read once: fitted to the simulator's own times.
+TURN_ELEMENTS = 660
+GROUP_ELEMENTS = 3700
+LAUNCH_ELEMENTS = 48_000
+TWICE = 1.45
+# By bytes of an element; the second launch finds dy and x in L2 where they fit there together.
+TWICE_APART, TWICE_HELD = {2: 1.38, 4: 2.65}, {2: 1.49, 4: 1.9}
+UNITS_PER_CORE = 4
+NAME = "group_norm_backward"
+
+
+@dataclass(frozen=True)
+class View:
+    """The data as (samples, groups, depth channels of a group, space)."""
+
+    samples: int
+    groups: int
+    depth: int
+    space: int
+
+    @property
+    def channels(self) -> int:
+        return self.groups * self.depth
+
+    @property
+    def tasks(self) -> int:
+        """Groups of all samples."""
+        return self.samples * self.groups
+
+
+def resident_bytes(view: View, groups: int, itemsize: int, copies: int) -> int:
+    """UB bytes of a tile of whole groups, at most (checked against the placement by a test).
+
+    dy, x and dx in their own type, `copies` each; three FP32 tiles (an FP32 tile is computed on where it was loaded) and, of
+    16-bit tiles, half of one for the first step of a sum; per channel its sums and what they are made of.
+    """
+    elements = groups * view.depth * up(view.space, BLOCK)
+    each = (3 * itemsize * copies if copies > 1 else itemsize) + (14 if itemsize == 2 else 12)
+    return elements * each + groups * up(view.depth, BLOCK) * 48 + MARGIN_BYTES
+
+
+def tile_bytes(itemsize: int, copies: int) -> int:
+    """UB bytes per element of a tile of streamed and shared, at most: as above, two FP32 tiles."""
+    return (3 * itemsize * copies if copies > 1 else 4) + 8
+
+
+def vector_bytes(itemsize: int, copies: int) -> int:
+    """UB bytes per element of a tile of vectors, at most."""
+    return (3 * itemsize * copies if copies > 1 else 4) + 20
+
+
+VENDOR_LINE_BYTES = 28  # UB bytes per channel of a tile of one sample in vectors, with one copy
+SUM_BYTES = 24  # UB bytes per channel of a tile of vectors: two accumulators, gamma, the sums of a tile
+
+
+def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+    """Every knob: as given, or by the rules here.
+
+    strategy auto: vectors where S is 1 and a group fits; else of resident (if a group fits by `resident_bytes`),
+    streamed and shared the one whose busiest core has the least work. The other knobs: see the functions of the
+    strategies.
+    """
+    cores = workshop.cores(knobs["cores"])
+    if knobs["strategy"] == "vendor":
+        return vendor_tiling(view, itemsize, knobs, workshop.product, cores)
+    if knobs["strategy"] == "vectors" and view.space != 1:
+        raise UsageError(
+            f"{NAME}: strategy vectors is for HxW = 1; here HxW is {view.space}: take resident, streamed, shared or auto"
+        )
+    wanted = knobs["strategy"]
+    if wanted == "auto" and view.space == 1 and _vectors_fit(view, itemsize, knobs, workshop.ub_bytes):
+        wanted = "vectors"
+    twice = (TWICE_HELD if stays_in_l2(view, itemsize, workshop.product) else TWICE_APART)[itemsize]
+    shared = functools.partial(_shared, twice=twice)
+    makers: dict[str, Callable[..., Choice | None]]
+    makers = {
+        "resident": _resident,
+        "streamed": _streamed,
+        "shared": shared,
+        "vectors": _vectors,
+        "cube": _cube,
+    }
+    names = ("resident", "streamed", "shared") if wanted == "auto" else (wanted,)
+    found = [makers[n](view, itemsize, knobs, workshop.ub_bytes, cores) for n in names]
+    _, best = min((x for x in found if x is not None), key=lambda x: x[0])
+    return {**knobs, **best}
+
+
+Choice = tuple[float, dict[str, Any]]
+
+
+def _resident(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice | None:
+    """groups of a tile: a divisor of the groups of a sample, so that the busiest core has the least work."""
+    fits = [
+        g
+        for g in range(1, view.groups + 1)
+        if view.groups % g == 0 and resident_bytes(view, g, itemsize, knobs["buffers"]) <= ub
+    ]
+    if knobs["groups"]:
+        fits = [max(g for g in range(1, knobs["groups"] + 1) if view.groups % g == 0)]
+    elif not fits:
+        if knobs["strategy"] == "auto":
+            return None
+        fits = [1]
+    size = view.depth * up(view.space, BLOCK)
+
+    def work(groups: int) -> float:
+        turns = -(-(view.tasks // groups) // cores)
+        return turns * (groups * size + TURN_ELEMENTS) + groups * size
+
+    groups = min(fits, key=work)
+    tiles = view.tasks // groups
+    used = -(
+        -tiles // -(-tiles // cores)
+    )  # no more than keep the number of turns: a launch costs what it wakes
+    tiling = {"strategy": "resident", "groups": groups, "rows": view.depth, "cols": view.space, "parts": 1}
+    return work(groups), {**tiling, "cores": used}
+
+
+def _tile(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int) -> tuple[int, int]:
+    """(channels, elements of S) of a tile: whole channels if several fit, else a chunk of one."""
+    budget = max(BLOCK, (ub - MARGIN_BYTES) // tile_bytes(itemsize, knobs["buffers"]))
+    cols = min(view.space, knobs["cols"] or even_part(view.space, budget // BLOCK * BLOCK))
+    most = max(1, budget // up(cols, BLOCK))
+    return min(view.depth, knobs["rows"] or even_part(view.depth, most)), cols
+
+
+def _streamed(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+    rows, cols = _tile(view, itemsize, knobs, ub)
+    share = -(-view.tasks // cores)
+    turns = -(-view.depth // rows) * -(-view.space // cols)
+    work = share * (turns * (TWICE * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + GROUP_ELEMENTS)
+    tiling = {"strategy": "streamed", "groups": 1, "rows": rows, "cols": cols, "parts": 1}
+    return work, {**tiling, "cores": -(-view.tasks // share)}
+
+
+def strip_of_sums(depth: int, parts: int, ub: int) -> int:
+    """Channels of a group whose sums shared and cube add up at once: all where their tiles take half of UB at most."""
+    most = (
+        ub // 2 // (parts * 24 + 32)
+    )  # two tiles of FP32, twice, and half of each to add it up; what becomes of them
+    return depth if depth <= most else max(BLOCK, even_part(depth, most // BLOCK * BLOCK))
+
+
+def stays_in_l2(view: View, itemsize: int, product: Product) -> bool:
+    """Whether L2 still holds dy and x when the launch that read them is over: both fit, and the oldest leave first."""
+    return 2 * view.tasks * view.depth * view.space * itemsize <= product.number("l2.size")
+
+
+def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int, twice: float) -> Choice:
+    """parts: spans of S, as many as give every core UNITS_PER_CORE units."""
+    rows, cols = _tile(view, itemsize, knobs, ub)
+    blocks, chunks = -(-view.depth // rows), -(-view.space // cols)
+    wanted = -(-UNITS_PER_CORE * cores // (view.tasks * blocks))
+    parts = -(-chunks // -(-chunks // min(chunks, knobs["parts"] or wanted)))
+    units = view.tasks * blocks * parts
+    share = -(-units // cores)
+    turns = share * -(-chunks // parts)
+    work = turns * (twice * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + LAUNCH_ELEMENTS
+    work += -(-share // (blocks * parts)) * GROUP_ELEMENTS
+    tiling = {"strategy": "shared", "groups": 1, "rows": rows, "cols": cols, "parts": parts}
+    return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}
+
+
+def _cube(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+    """The launch of dx as in shared; the sums of channels are the Cube's, in the form that it has."""
+    work, tiling = _shared(view, itemsize, knobs, ub, cores, TWICE)
+    return work, {**tiling, "strategy": "cube", "form": "sums"}
+
+
+def _vectors_fit(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int) -> bool:
+    each = vector_bytes(itemsize, knobs["buffers"]) + SUM_BYTES
+    return up(view.depth, BLOCK) * each + MARGIN_BYTES <= ub
+
+
+def _vectors(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+    """groups of a tile: a divisor of the groups of a sample; parts: cores that share the samples of a group."""
+    each, width = vector_bytes(itemsize, knobs["buffers"]), up(view.depth, BLOCK)
+    divisors = [g for g in range(1, view.groups + 1) if view.groups % g == 0]
+    most = knobs["groups"] or max(1, (ub - MARGIN_BYTES) // ((each + SUM_BYTES) * width))
+    groups = max(g for g in divisors if g <= most)
+    blocks = view.groups // groups
+    parts = min(view.samples, knobs["parts"] or max(1, cores // blocks))
+    per_part = -(-view.samples // parts)
+    parts = -(-view.samples // per_part)
+    fit = ((ub - MARGIN_BYTES) // (groups * width) - SUM_BYTES) // each
+    rows = min(per_part, knobs["rows"] or even_part(per_part, max(1, fit)))
+    share = -(-blocks // max(1, cores // parts))
+    tiling = {"strategy": "vectors", "groups": groups, "rows": rows, "cols": view.depth, "parts": parts}
+    combine = "two_phase" if knobs["combine"] == "pairwise" else knobs["combine"]
+    return 0.0, {**tiling, "cores": parts * -(-blocks // share), "combine": combine, "form": "xhat"}
+
+
+# -- what the vendor's tiling takes (hicann/ops-nn, norm/group_norm_grad/op_host/group_norm_grad_tiling.cpp) ---------------
+
+
+def vendor_mode(view: View, itemsize: int, ub: int) -> tuple[int, int]:
+    """(mode, columns of a tile): 5 for S = 1, 0 a group resident, 1 one channel, 2 channels in ping-pong, 3 parts of one.
+
+    A tile takes three tensors of 4 bytes an element, or 6 in 16 bits (landing and working copy); rows are rounded up to
+    `e` elements; gamma, dgamma and dbeta of the group and 1 KiB are set aside, and rows to realign where S is uneven.
+    """
+    each, e = (4, 8) if itemsize == 4 else (6, 16)
+    reserve = 1024 + up(view.depth, e) * each * 3
+    extra = 0 if view.space % 8 == 0 or view.depth == 1 else 2 * up(view.space, e) * 4
+    if view.space == 1:
+        return 5, 1
+    if (ub - reserve - extra) // (up(view.depth * view.space, e) * each * 3) > 0:
+        return 0, view.space
+    channels = (ub - reserve) // (up(view.space, e) * each * 3)
+    if channels:
+        return min(channels, 2), view.space
+    return 3, (ub - reserve) // (3 * each) // (e * 8) * (e * 8)
+
+
+def vendor_tiling(
+    view: View, itemsize: int, knobs: Mapping[str, Any], product: Product, cores: int
+) -> dict[str, Any]:
+    """The knobs of the kernel that does as the vendor's mode does; groups are dealt out in equal runs.
+
+    Of mode 5 a group that does not fit whole goes in runs of channels.
+    """
+    mode, cols = vendor_mode(view, itemsize, product.ub_bytes)
+    share = -(-view.tasks // cores)
+    common = {
+        "combine": "pairwise",
+        "form": "xhat",
+        "parts": 1,
+        "groups": 1,
+        "cores": -(-view.tasks // share),
+    }
+    rows = view.depth if mode == 0 else 1
+    if mode == 5 and up(view.depth, BLOCK) * VENDOR_LINE_BYTES > product.ub_bytes:
+        rows = _tile(view, itemsize, {**knobs, "rows": None, "cols": 1}, product.ub_bytes)[0]
+    elif mode == 5:
+        wide = {**knobs, "strategy": "vectors", "rows": 1, "groups": 1, "buffers": 1}
+        return {
+            **knobs,
+            **_vectors(view, itemsize, wide, product.ub_bytes, cores)[1],
+            "buffers": 1,
+            "banks": "packed",
+            "strategy": "vendor",
+        }
+    return {
+        **knobs,
+        **common,
+        "strategy": "vendor",
+        "rows": rows,
+        "cols": cols,
+        "buffers": 2 if mode == 2 else 1,
+        "banks": "packed",
+    }
+
+
+def kernel_of(view: View, tiling: Mapping[str, Any]) -> str:
+    """Which kernel a tiling is for; the vendor's modes are told apart by their tile."""
+    if tiling["strategy"] != "vendor":
+        return str(tiling["strategy"])
+    if view.space == 1 and tiling["cols"] == view.depth:
+        return "vectors"
+    whole = tiling["rows"] == view.depth and tiling["cols"] == view.space
+    return "resident" if whole else "streamed"

@@ -1,0 +1,127 @@
+# mypy: disable-error-code="no-untyped-def"
+"""GroupNormBackward's sums of channels on the Cube, in the format that cubeMathType says.
+
+For up to 16 channels of a group as x, dy (16, S): ones (16, S) dy^T has sum(dy) in every row, and the diagonal of x dy^T is
+sum(dy * x). 15 of 16 multiplications are wasted and the sums are those of form sums, sum(dy * x) - mean * sum(dy), but the
+Vector units have nothing to do for them, and nothing passes through UB. dx, dgamma and dbeta follow as in strategy shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.errors import UsageError
+from ....simulator.ir.types import DType, float32
+from ....simulator.products import Product
+from ...matmul.tiles import FRACTAL, L1_KEPT, cast_step
+from ...operator.layout import even_part, up
+from ...operator.operator import Step, Tensor, Workshop, dtype_of
+from ..batch.cube import diagonals
+from ..column_products import fill_ones, operand
+from .choice import NAME, View
+
+MOST_BLOCKS = 16  # blocks of 16 channels that a turn of the last launch takes
+
+
+@sim.jit
+def channel_sums(
+    squares_ptr,
+    mean_ptr,
+    rstd_ptr,
+    sums_ptr,
+    tasks,
+    planes,
+    D,
+    ALL: tl.constexpr,
+    BLOCKS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """sums_ptr (2, N, C): sum(dy) and sum(dy * xh) of channels, from what `diagonals` wrote: (2, tasks, ALL, ROWS, ROWS)."""
+    block, row = tl.arange(0, BLOCKS), tl.arange(0, ROWS)
+    line = block[:, None] * (ROWS * ROWS) + row[None, :]
+    tile = block[:, None, None] * (ROWS * ROWS) + row[None, :, None] * ROWS + row[None, None, :]
+    for task in range(tl.program_id(0), tasks, tl.num_programs(0)):
+        mean, rstd = tl.load(mean_ptr + task).to(tl.float32), tl.load(rstd_ptr + task).to(tl.float32)
+        for first in range(0, ALL, BLOCKS):
+            here, alive = squares_ptr + (task * ALL + first) * (ROWS * ROWS), block < ALL - first
+            db = tl.load(here + line, mask=alive[:, None], other=0.0)
+            both = here + tasks * ALL * (ROWS * ROWS)
+            squares = tl.load(both + tile, mask=alive[:, None, None], other=0.0)
+            own = row[:, None] == row[None, :]
+            dg = tl.sum(tl.where(own[None, :, :], squares, 0.0), axis=1)
+            channel = (first + block)[:, None] * ROWS + row[None, :]
+            at = sums_ptr + task * D + channel
+            tl.store(at, db, mask=channel < D)
+            tl.store(at + planes, (dg - db * mean) * rstd, mask=channel < D)
+
+
+def tile_bytes(cols: Any, itemsize: int, copies: Any) -> Any:
+    """Bytes of L1 that a tile needs: copies of dy and x, and the ones. Numbers, or columns of them."""
+    return (2 * copies + 1) * FRACTAL * (-(-cols // FRACTAL) * FRACTAL) * itemsize
+
+
+def choose_cols(view: View, itemsize: int, knobs: Mapping[str, Any], product: Product) -> int:
+    """Elements of a channel in a tile: the knob cube_cols, or equal parts of as many as fit in L1."""
+    room = product.l1_bytes - L1_KEPT
+    most = max(FRACTAL, room // tile_bytes(FRACTAL, itemsize, knobs["buffers"]) * FRACTAL)
+    cols = up(min(view.space, knobs["cube_cols"] or even_part(view.space, most)), FRACTAL)
+    need = tile_bytes(cols, itemsize, knobs["buffers"])
+    if need > room:
+        raise UsageError(
+            f"{NAME}: strategy cube: tiles of cube_cols {cols} x {FRACTAL} channels need {need} bytes of L1, "
+            f"{product.name} has {room} for them; take fewer cube_cols or buffers"
+        )
+    return cols
+
+
+def cube_sums_steps(
+    dy: Tensor,
+    x: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    sums: Tensor,
+    view: View,
+    tiling: dict[str, Any],
+    workshop: Workshop,
+) -> list[Step]:
+    """Casts to what the Cube multiplies, a tile of ones, the products, and (2, N, C) sums from them."""
+    product = workshop.product
+    compute, resolved = operand(NAME, dtype_of(x), product)
+    cols = tiling["cube_cols"] = choose_cols(view, compute.itemsize, tiling, product)
+    steps: list[Step] = []
+    dy, x = (_converted(t, compute, workshop, steps) for t in (dy, x))
+    ones = workshop.tensor((FRACTAL, cols), compute)
+    steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
+    blocks = -(-view.depth // FRACTAL)
+    squares = workshop.tensor((2, view.tasks, blocks, FRACTAL, FRACTAL), float32)
+    arguments = {
+        **{"dy_ptr": dy, "x_ptr": x, "ones_ptr": ones, "sums_ptr": squares},
+        **{"samples": view.tasks, "channels": view.depth, "space": view.space},
+        **{"blocks": blocks, "parts": view.tasks, "samples_per_part": 1},
+        **{"ROWS": FRACTAL, "COLS": cols, "multibuffer": tiling["buffers"]},
+        "EVEN": view.depth % FRACTAL == 0 and view.space % cols == 0,
+    }
+    grid = min(product.cube_cores, view.tasks * blocks)
+    steps.append(Step(diagonals, grid, arguments, {"hf32_round": resolved.hf32_round}))
+    last = {
+        **{"squares_ptr": squares, "mean_ptr": mean, "rstd_ptr": rstd, "sums_ptr": sums},
+        **{"tasks": view.tasks, "planes": view.samples * view.channels, "D": view.depth},
+        **{
+            "ALL": blocks,
+            "BLOCKS": min(blocks, MOST_BLOCKS),
+            "ROWS": FRACTAL,
+            "multibuffer": tiling["buffers"],
+        },
+    }
+    return [*steps, Step(channel_sums, min(product.vector_cores, view.tasks), last)]
+
+
+def _converted(x: Tensor, dtype: DType, workshop: Workshop, steps: list[Step]) -> Tensor:
+    if dtype_of(x) == dtype:
+        return x
+    out = workshop.tensor(x.shape, dtype)
+    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
+    return out

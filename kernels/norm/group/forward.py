@@ -1,0 +1,205 @@
+"""Group normalisation, the forward of group_norm_backward: y, and the mean and rstd that the gradient takes.
+
+With x as (N, G, D, S), gamma and beta (C,): mean and rstd = 1 / sqrt(variance + eps) of each group (biased variance, eps
+1e-5); y = (x - mean) * rstd * gamma + beta. All arithmetic is FP32; tiles of a group are merged without loss
+(norm_statistics.py), and x is read twice. mean and rstd have the type of x, as the gradient wants them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .... import simulator as sim
+from ....simulator.interpreter.tensors import Shape
+from ....simulator.products import Product
+from ...operator.draw import Draw
+from ...operator.layout import even_part, up
+from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.parameter import integer
+from ...operator.refusing import check_dtype, check_same_dtype, refuse
+from ...running.parallel import float64, in_chunks
+from ...running.run_op import OpResult, run_op
+from ..norm_statistics import group_norm_forward
+from ..norm_statistics_space import bound_groups, explored_groups, fits_groups
+from .choice import View
+from .op import CASES as BACKWARD_CASES
+from .op import statistics_of
+
+NAME = "group_norm"
+EPS = 1e-5
+ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    shape = (*dims(sizes["n"]), *dims(sizes["c"]), *dims(sizes.get("space", ())))
+    vector = sim.shape(sizes["c"], dtype)
+    return {"x": sim.shape(shape, dtype), "gamma": vector, "beta": vector}
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """x of the run's distribution, around 0.5; gamma around 1, beta around 0."""
+    return {
+        "x": numbers.signal("x", shapes["x"], center=0.5),
+        "gamma": numbers.normal("gamma", shapes["gamma"], scale=0.1, center=1.0),
+        "beta": numbers.normal("beta", shapes["beta"], scale=0.1),
+    }
+
+
+def view_of(shape: tuple[int, ...], groups: int) -> View:
+    space = 1
+    for n in shape[2:]:
+        space *= n
+    return View(shape[0], groups, shape[1] // groups, space)
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """One type; channels on axis 1, divided by the groups; gamma and beta of one element per channel; not empty."""
+    check_dtype(NAME, "x", tensors["x"], OPERATOR.dtypes_on(product), product)
+    check_same_dtype(NAME, tensors, "x", ("gamma", "beta"))
+    shape, group = tensors["x"].shape, options["group"]
+    if not 2 <= len(shape) <= 8:
+        raise refuse(f"{NAME}: x has rank {len(shape)}; it must be from 2 to 8")
+    if tensors["x"].size == 0:
+        raise refuse(f"{NAME}: x has shape {shape} and no elements; there is nothing to normalise")
+    if shape[1] % group:
+        raise refuse(f"{NAME}: C is {shape[1]}, group is {group}; group must divide C")
+    for n in ("gamma", "beta"):
+        if tensors[n].shape != (shape[1],):
+            raise refuse(
+                f"{NAME}: {n} has shape {tensors[n].shape}; it must be ({shape[1]},), one for each channel"
+            )
+    return ()
+
+
+PARAMETERS = (
+    integer("rows", None, 1, None, "channels of a tile"),
+    integer("cols", None, 1, None, "elements of a channel in a tile"),
+    integer("cores", None, 1, None, "cores that share the groups; all of the product if left out"),
+    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
+)
+OPTIONS = (integer("group", 1, 1, None, "groups of a sample"),)
+
+
+def element_bytes(itemsize: int, copies: int) -> int:
+    """UB bytes per element of a tile, at most: x and y in their own type, FP32 tiles and the mask."""
+    return (2 * itemsize * copies if copies > 1 else 4) + 18
+
+
+def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+    x = tensors["x"]
+    view = view_of(x.shape, options["group"])
+    share = -(-view.tasks // min(workshop.cores(knobs["cores"]), view.tasks))
+    budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
+    cols = min(view.space, knobs["cols"] or even_part(view.space, budget // 16 * 16))
+    rows = min(view.depth, knobs["rows"] or even_part(view.depth, max(1, budget // up(cols, 16))))
+    tiling = {**knobs, "rows": rows, "cols": cols, "cores": -(-view.tasks // share)}
+    of_groups = (view.samples, view.groups)
+    shapes = {"y": x.shape, "mean": of_groups, "rstd": of_groups}
+    outputs = {n: workshop.output(n, shape, dtype_of(x)) for n, shape in shapes.items()}
+    arguments = {
+        **{f"{n}_ptr": t for n, t in tensors.items()},
+        **{f"{n}_ptr": t for n, t in outputs.items()},
+        **{
+            "tasks": view.tasks,
+            "tasks_per_core": share,
+            "groups": view.groups,
+            "D": view.depth,
+            "S": view.space,
+        },
+        "inverse_count": 1.0 / (view.depth * view.space),
+        "eps": EPS,
+        **{"ROWS": rows, "COLS": cols, "multibuffer": knobs["buffers"]},
+    }
+    return Plan((Step(group_norm_forward, tiling["cores"], arguments),), outputs, tiling)
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """y, mean and rstd in float64."""
+    view = view_of(inputs["x"].shape, options["group"])
+    mean, rstd = statistics_of(inputs["x"], view.tasks)
+    gamma, beta = (float64(inputs[n]).reshape(view.groups, view.depth, 1) for n in ("gamma", "beta"))
+    x = inputs["x"].reshape(view.tasks, view.depth, view.space)
+    y: np.ndarray = np.empty(x.shape)
+
+    def one(start: int, stop: int) -> None:
+        at = np.arange(start, stop) % view.groups
+        part = (float64(x[start:stop]) - mean[start:stop, None, None]) * rstd[start:stop, None, None]
+        y[start:stop] = part * gamma[at] + beta[at]
+
+    in_chunks(view.tasks, max(1, (1 << 16) // (view.depth * view.space)), one)
+    of_groups = (view.samples, view.groups)
+    return {
+        "y": y.reshape(inputs["x"].shape),
+        "mean": mean.reshape(of_groups),
+        "rstd": rstd.reshape(of_groups),
+    }
+
+
+# The number of groups is an option here, not a size: no input has it.
+CASES = tuple(
+    type(c)(
+        c.name,
+        c.title,
+        {n: size for n, size in c.sizes.items() if n != "group"},
+        c.source,
+        {"group": c.sizes["group"]},
+    )
+    for c in BACKWARD_CASES
+)
+OPERATOR = Operator(
+    name=NAME,
+    summary="group normalisation: y, and mean and rstd for group_norm_backward (aclnnGroupNorm)",
+    dtypes=("float16", "bfloat16", "float32"),
+    required=("x", "gamma", "beta"),
+    optional=(),
+    main="x",
+    fixed_dtypes={},
+    outputs=("y", "mean", "rstd"),
+    sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
+    cases={c.name: c for c in CASES},
+    parameters=PARAMETERS,
+    options=OPTIONS,
+    architectures=ARCHITECTURES,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+    accumulates="space",
+    explored=explored_groups,
+    fits=fits_groups,
+    bound_us=bound_groups,
+)
+
+
+def group_norm(
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    group: int,
+    *,
+    product: str | Product | None = None,
+    tiling: Mapping[str, Any] | None = None,
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+    out: Mapping[str, Any] | None = None,
+) -> OpResult:
+    """y (as x), mean and rstd (N, group) of group normalisation with eps 1e-5, all of the type of x.
+
+    x: (N, C, ...), rank 2 to 8, float16, bfloat16 or float32; gamma, beta: (C,), of the same type. See `run_op`.
+    """
+    return run_op(
+        OPERATOR,
+        inputs={"x": x, "gamma": gamma, "beta": beta},
+        options={"group": group},
+        product=product,
+        tiling=tiling,
+        values=values,
+        time=time,
+        errors=errors,
+        out=out,
+    )

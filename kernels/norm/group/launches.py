@@ -1,0 +1,237 @@
+"""Launches of GroupNormBackward: the kernels of a tiling, and how sums of channels become dgamma and dbeta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ....simulator.interpreter.tensors import Shape
+from ....simulator.ir.types import float32
+from ...operator.layout import up
+from ...operator.operator import Step, Tensor, Workshop, dtype_of
+from ..combine import REPEAT, zero_fill_step
+from .chain import chain_steps
+from .choice import View, kernel_of, stays_in_l2, strip_of_sums
+from .cube import cube_sums_steps
+from .tiles import resident, shared_dx, shared_sums, streamed, sum_rows, vectors
+
+TRAINING = 1001  # the architecture on which the vendor composes the gradient of other kernels
+SUM_TILE = 4096  # elements of a tile of sum_rows
+
+
+@dataclass(frozen=True)
+class Given:
+    """Inputs and the outputs that are wanted (None: not)."""
+
+    dy: Tensor
+    x: Tensor
+    mean: Tensor
+    rstd: Tensor
+    gamma: Tensor | None
+    dx: Tensor | None
+    dgamma: Tensor | None
+    dbeta: Tensor | None
+
+    def pointers(self) -> dict[str, Any]:
+        names = ("dy", "x", "mean", "rstd", "gamma", "dx")
+        return {f"{n}_ptr": getattr(self, n) for n in names}
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Where a kernel puts the sums of channels, and the launches before and after it."""
+
+    dgamma: Tensor | None
+    dbeta: Tensor | None
+    per_row: int
+    atomic: bool
+    before: tuple[Step, ...]
+    after: tuple[Step, ...]
+
+
+def make_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
+    """All launches of a tiling."""
+    if tiling["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING:
+        return chain_steps(given, view, workshop)
+    kernel = kernel_of(view, tiling)
+    if kernel in ("shared", "cube"):
+        return _apart(_shared_steps(given, view, tiling, workshop), tiling)
+    rows = tiling["parts"] if kernel == "vectors" else view.samples
+    sums = _place(given, view, rows, tiling, workshop)
+    make = {"resident": _resident_step, "streamed": _streamed_step, "vectors": _vectors_step}[kernel]
+    return _apart([*sums.before, make(given, view, tiling, sums), *sums.after], tiling)
+
+
+def _apart(steps: Sequence[Step], tiling: Mapping[str, Any]) -> list[Step]:
+    """The launches with tiles placed as the knob `banks` says."""
+    apart = {"banks_apart": tiling["banks"] == "apart"}
+    return [replace(step, switches={**step.switches, **apart}) for step in steps]
+
+
+def _place(given: Given, view: View, rows: int, tiling: Mapping[str, Any], workshop: Workshop) -> Sums:
+    """The outputs themselves where one row holds all sums, or else a workspace (2, rows, C) in FP32.
+
+    two_phase: a row for each sample (or part). pairwise: two samples add to a row, whose result does not depend on their
+    order. atomic: all add to one row.
+    """
+    cores = workshop.product.vector_cores
+    per_row = {"two_phase": 1, "pairwise": 2, "atomic": rows}[tiling["combine"]] if rows > 1 else 1
+    rows, atomic = -(-rows // per_row), per_row > 1
+    wanted = [t for t in (given.dgamma, given.dbeta) if t is not None]
+    if not wanted:
+        return Sums(None, None, 1, False, (), ())
+    if rows == 1 and (not atomic or dtype_of(wanted[0]) == float32):
+        fills = tuple(zero_fill_step(t, cores) for t in wanted) if atomic else ()
+        return Sums(given.dgamma, given.dbeta, per_row, atomic, fills, ())
+    spaces = [
+        None if t is None else workshop.tensor((rows, view.channels), float32)
+        for t in (given.dgamma, given.dbeta)
+    ]
+    fills = tuple(zero_fill_step(t, cores) for t in spaces if t is not None) if atomic else ()
+    return Sums(
+        spaces[0], spaces[1], per_row, atomic, fills, (_sum_step(given, spaces, rows, view, tiling, cores),)
+    )
+
+
+def _sum_step(
+    given: Given,
+    spaces: Sequence[Tensor | None],
+    rows: int,
+    view: View,
+    tiling: Mapping[str, Any],
+    cores: int,
+) -> Step:
+    """Strips of channels over the cores, whole repeats of 64; of few rows wide ones, since a launch costs what it wakes."""
+    least = min(SUM_TILE // 8 // rows // REPEAT, 4) * REPEAT
+    cols = max(least, min(up(-(-view.channels // cores), REPEAT), 4 * REPEAT))
+    arguments = {
+        "dgamma_ptr": spaces[0],
+        "dbeta_ptr": spaces[1],
+        "dgamma_out": given.dgamma,
+        "dbeta_out": given.dbeta,
+        "rows": rows,
+        "channels": view.channels,
+        "ROWS": min(rows, max(1, SUM_TILE // cols)),
+        "COLS": cols,
+        "multibuffer": tiling["buffers"],
+    }
+    return Step(sum_rows, min(cores, -(-view.channels // cols)), arguments)
+
+
+def _inverse(view: View) -> float:
+    return 1.0 / (view.depth * view.space)
+
+
+def _resident_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
+    arguments = {
+        **given.pointers(),
+        "dgamma_ptr": sums.dgamma,
+        "dbeta_ptr": sums.dbeta,
+        "tasks": view.tasks,
+        "channels": view.channels,
+        "inverse": _inverse(view),
+        "per_row": sums.per_row,
+        "ALL": view.groups,
+        "GROUPS": tiling["groups"],
+        "D": view.depth,
+        "S": view.space,
+        "FORM": tiling["form"],
+        "ATOMIC": sums.atomic,
+        "multibuffer": tiling["buffers"],
+    }
+    return Step(resident, tiling["cores"], arguments)
+
+
+def _streamed_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
+    arguments = {
+        **given.pointers(),
+        "dgamma_ptr": sums.dgamma,
+        "dbeta_ptr": sums.dbeta,
+        "tasks": view.tasks,
+        "tasks_per_core": -(-view.tasks // tiling["cores"]),
+        "channels": view.channels,
+        "groups": view.groups,
+        "D": view.depth,
+        "S": view.space,
+        "inverse": _inverse(view),
+        "per_row": sums.per_row,
+        "ROWS": tiling["rows"],
+        "COLS": tiling["cols"],
+        "FORM": tiling["form"],
+        "ATOMIC": sums.atomic,
+        "multibuffer": tiling["buffers"],
+    }
+    return Step(streamed, tiling["cores"], arguments)
+
+
+def _vectors_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
+    parts, blocks = tiling["parts"], view.groups // tiling["groups"]
+    arguments = {
+        **given.pointers(),
+        "dgamma_ptr": sums.dgamma,
+        "dbeta_ptr": sums.dbeta,
+        "samples": view.samples,
+        "samples_per_part": -(-view.samples // parts),
+        "parts": parts,
+        "blocks_per_core": -(-blocks // (tiling["cores"] // parts)),
+        "channels": view.channels,
+        "inverse": _inverse(view),
+        "ALL": view.groups,
+        "GROUPS": tiling["groups"],
+        "SAMPLES": tiling["rows"],
+        "D": view.depth,
+        "ATOMIC": sums.atomic,
+        "multibuffer": tiling["buffers"],
+    }
+    return Step(vectors, tiling["cores"], arguments)
+
+
+def _shared_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
+    """Sums of channels by one launch, or by several with the Cube; dx by a second one, dgamma and dbeta by a third."""
+    parts, on_cube = tiling["parts"], tiling["strategy"] == "cube"
+    each = 1 if on_cube else parts  # rows of sums of a sample
+    rows = each * view.samples
+    workspace = workshop.tensor((2, rows, view.channels), float32)
+    blocks = -(-view.depth // tiling["rows"])
+    units = view.tasks * blocks * parts
+    chunks = -(-view.space // tiling["cols"])
+    common = {
+        **{n: x for n, x in given.pointers().items() if n not in ("gamma_ptr", "dx_ptr")},
+        "sums_ptr": workspace,
+        "units": units,
+        "units_per_core": -(-units // tiling["cores"]),
+        "blocks": blocks,
+        "parts": parts,
+        "span": -(-chunks // parts) * tiling["cols"],
+        "planes": view.samples * view.channels,
+        "S": view.space,
+        "ROWS": tiling["rows"],
+        "COLS": tiling["cols"],
+        "multibuffer": tiling["buffers"],
+    }
+    if on_cube:
+        of_x = (given.dy, given.x, given.mean, given.rstd)
+        steps = cube_sums_steps(*of_x, workspace, view, tiling, workshop)
+    else:
+        steps = [Step(shared_sums, tiling["cores"], {**common, "D": view.depth, "FORM": tiling["form"]})]
+    held = stays_in_l2(view, dtype_of(given.x).itemsize, workshop.product)
+    if given.dx is not None:
+        own = {"gamma_ptr": given.gamma, "dx_ptr": given.dx, "groups": view.groups, "inverse": _inverse(view)}
+        warm = {"warm_l2": ("dy_ptr", "x_ptr")} if held else {}
+        width = strip_of_sums(view.depth, each, workshop.ub_bytes)
+        sizes = {"PARTS": each, "D": view.depth, "WIDTH": width}
+        steps.append(Step(shared_dx, tiling["cores"], {**common, **own, **sizes}, warm))
+    if given.dgamma is not None or given.dbeta is not None:
+        halves = [_half(workspace, 1), _half(workspace, 0)]
+        steps.append(_sum_step(given, halves, rows, view, tiling, workshop.product.vector_cores))
+    return steps
+
+
+def _half(workspace: Tensor, number: int) -> Tensor:
+    """The sums of dy (0), or of dy * xh (1), as a tensor of its own."""
+    if isinstance(workspace, np.ndarray):
+        return np.asarray(workspace[number])
+    return Shape(workspace.shape[1:], workspace.dtype)

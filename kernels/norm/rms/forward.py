@@ -1,0 +1,212 @@
+# mypy: disable-error-code="no-untyped-def"
+"""RmsNorm, the forward of rms_norm_grad: y and the rstd that the gradient takes.
+
+With x as (R, D), gamma (D,): rstd = 1 / sqrt(mean(x * x over D) + eps); y = x * rstd * gamma. All arithmetic is FP32. Rows
+that fit stay in UB, and gamma for all turns of a core; longer ones are read twice, in chunks of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .... import simulator as sim
+from ....simulator import language as tl
+from ....simulator.interpreter.tensors import Shape
+from ....simulator.ir.types import float32
+from ....simulator.products import Product
+from ...operator.draw import Draw
+from ...operator.layout import up
+from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...running.parallel import float64, in_chunks
+from ...running.run_op import OpResult, run_op
+from ..row_tiles import PARAMETERS, check_rows, choose
+from .forward_space import bound_us, explored, fits
+from .tiles import row_sums
+
+NAME = "rms_norm"
+EPS = 1e-6
+ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 2002: ("float16", "float32")}
+
+# -- kernel ----------------------------------------------------------------------------------------------------------
+
+
+@sim.jit
+def rms_norm_rows(
+    x_ptr,
+    gamma_ptr,
+    y_ptr,
+    rstd_ptr,
+    row_count,
+    row_length,
+    rows_per_core,
+    inverse_length,
+    eps,
+    ROWS: tl.constexpr,
+    COLS: tl.constexpr,
+    WHOLE: tl.constexpr,
+):
+    """Rows of a core, ROWS at a time; WHOLE: COLS is the length of a row, which is then read once, and gamma too."""
+    pid = tl.program_id(0)
+    stop = min(pid * rows_per_core + rows_per_core, row_count)
+    row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
+    tile = row[:, None] * row_length + col[None, :]
+    if WHOLE:
+        gamma = tl.load(gamma_ptr + col).to(tl.float32)[None, :]
+    for first in range(pid * rows_per_core, stop, ROWS):
+        alive = row < stop - first
+        at = first * row_length
+        if WHOLE:
+            x = tl.load(x_ptr + at + tile, mask=alive[:, None], other=0.0).to(tl.float32)
+            rstd = 1.0 / tl.sqrt(row_sums(x * x) * inverse_length + eps)
+            y = x * rstd[:, None] * gamma
+            tl.store(y_ptr + at + tile, y.to(y_ptr.dtype.element_ty), mask=alive[:, None])
+        else:
+            squares = tl.zeros((ROWS,), tl.float32)
+            for begin in range(0, row_length, COLS):
+                mask = alive[:, None] & (col < row_length - begin)[None, :]
+                x = tl.load(x_ptr + at + begin + tile, mask=mask, other=0.0).to(tl.float32)
+                squares += row_sums(x * x)
+            rstd = 1.0 / tl.sqrt(squares * inverse_length + eps)
+            for begin in range(0, row_length, COLS):
+                inside = col < row_length - begin
+                mask = alive[:, None] & inside[None, :]
+                x = tl.load(x_ptr + at + begin + tile, mask=mask, other=0.0).to(tl.float32)
+                weight = tl.load(gamma_ptr + begin + col, mask=inside, other=0.0).to(tl.float32)
+                y = x * rstd[:, None] * weight[None, :]
+                tl.store(y_ptr + at + begin + tile, y.to(y_ptr.dtype.element_ty), mask=mask)
+        tl.store(rstd_ptr + first + row, rstd, mask=alive)
+
+
+def chunk_bytes(cols: int, rows: int, itemsize: int, copies: int) -> int:
+    """UB bytes of chunks of rows x cols, at most: x and y in their own type, FP32 tiles, gamma."""
+    cols = up(cols, 16)
+    transfers = 2 * itemsize * copies if copies > 1 else 4
+    return rows * cols * (transfers + 12) + (4 + 4 * copies) * cols + 128 * rows
+
+
+# -- the operator ----------------------------------------------------------------------------------------------------
+
+
+def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
+    rows, cols = dims(sizes["rows"]), dims(sizes["cols"])
+    return {"x": sim.shape(rows + cols, dtype), "gamma": sim.shape(cols, dtype)}
+
+
+def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
+    """x of the run's distribution, gamma around 1."""
+    return {
+        "x": numbers.signal("x", shapes["x"]),
+        "gamma": numbers.normal("gamma", shapes["gamma"], scale=0.1, center=1.0),
+    }
+
+
+def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+    """One type; gamma has the last axes of x; no empty tensor."""
+    check_rows(NAME, tensors, OPERATOR.dtypes_on(product), product)
+    return ()
+
+
+def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+    x, gamma = tensors["x"], tensors["gamma"]
+    length, count = gamma.size, x.size // gamma.size
+    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, 1, chunk_bytes)
+    cols = tiling["cols"]
+    leading = x.shape[: len(x.shape) - len(gamma.shape)]
+    outputs = {
+        "y": workshop.output("y", x.shape, dtype_of(x)),
+        "rstd": workshop.output("rstd", leading, float32),
+    }
+    arguments = {
+        **{"x_ptr": x, "gamma_ptr": gamma, "y_ptr": outputs["y"], "rstd_ptr": outputs["rstd"]},
+        "row_count": count,
+        "row_length": length,
+        "rows_per_core": -(-count // tiling["cores"]),
+        "inverse_length": 1.0 / length,
+        "eps": EPS,
+        **{"ROWS": tiling["rows"], "COLS": cols, "WHOLE": cols == length, "multibuffer": tiling["buffers"]},
+    }
+    return Plan((Step(rms_norm_rows, tiling["cores"], arguments),), outputs, tiling)
+
+
+def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+    """y and rstd in float64."""
+    gamma = float64(inputs["gamma"]).reshape(-1)
+    x = inputs["x"].reshape(-1, gamma.size)
+    y: np.ndarray = np.empty(x.shape)
+    rstd: np.ndarray = np.empty(len(x))
+
+    def one(start: int, stop: int) -> None:
+        part = float64(x[start:stop])
+        rstd[start:stop] = 1 / np.sqrt(np.einsum("ij,ij->i", part, part) / gamma.size + EPS)
+        part *= rstd[start:stop, None]
+        np.multiply(part, gamma, out=y[start:stop])
+
+    in_chunks(len(x), max(8, (1 << 16) // gamma.size), one)
+    shape = inputs["x"].shape
+    return {"y": y.reshape(shape), "rstd": rstd.reshape(shape[: len(shape) - inputs["gamma"].ndim])}
+
+
+_HIDDEN = "hidden size of the public model configuration"
+CASES = (
+    Case("llama3-8b", "Llama-3 8B, 2048 tokens", {"rows": 2048, "cols": 4096}, _HIDDEN),
+    Case("llama3-70b", "Llama-3 70B, 1024 tokens", {"rows": 1024, "cols": 8192}, _HIDDEN),
+    Case("deepseek-v3", "DeepSeek-V3, 4096 tokens", {"rows": 4096, "cols": 7168}, _HIDDEN),
+    Case("query-norm", "norm of each of 32 query heads", {"rows": (2048, 32), "cols": 128}, _HIDDEN),
+    Case("decode", "one token of Llama-3 8B", {"rows": 1, "cols": 4096}, _HIDDEN),
+    Case("tiny", "small enough to look at", {"rows": 8, "cols": 64}, "made for a first look"),
+)
+
+OPERATOR = Operator(
+    name=NAME,
+    summary="RMS normalisation: y, and rstd for rms_norm_grad (aclnnRmsNorm)",
+    dtypes=("float16", "bfloat16", "float32"),
+    required=("x", "gamma"),
+    optional=(),
+    main="x",
+    fixed_dtypes={},
+    outputs=("y", "rstd"),
+    sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
+    cases={c.name: c for c in CASES},
+    parameters=PARAMETERS,
+    options=(),
+    architectures=ARCHITECTURES,
+    describe=describe,
+    draw=draw,
+    check=check,
+    plan=plan,
+    formula=formula,
+    accumulates="cols",
+    explored=explored,
+    fits=fits,
+    bound_us=bound_us,
+)
+
+
+def rms_norm(
+    x: Any,
+    gamma: Any,
+    *,
+    product: str | Product | None = None,
+    tiling: Mapping[str, Any] | None = None,
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+    out: Mapping[str, Any] | None = None,
+) -> OpResult:
+    """y (as x) and rstd (the axes of x before those of gamma, float32) of RMS normalisation with eps 1e-6.
+
+    x: float16, bfloat16 or float32; gamma: the last axes of x, of the same type. See `run_op`.
+    """
+    return run_op(
+        OPERATOR,
+        inputs={"x": x, "gamma": gamma},
+        product=product,
+        tiling=tiling,
+        values=values,
+        time=time,
+        errors=errors,
+        out=out,
+    )

@@ -1,0 +1,97 @@
+"""What forward norms of rows have in common: checks of their inputs, knobs, and the choice of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...simulator.products import Product
+from ..operator.layout import even_part, up
+from ..operator.operator import Tensors, Workshop
+from ..operator.parameter import integer
+from ..operator.refusing import check_dtype, check_same_dtype, refuse
+
+TURN_ELEMENTS = (
+    500  # what the latencies of a turn cost, in elements of a tile (fitted to the simulator's own times)
+)
+LONGEST_CHUNK = 2048  # columns
+
+PARAMETERS = (
+    integer("rows", None, 1, None, "rows of a tile"),
+    integer("cols", None, 1, None, "columns of a chunk; whole rows where they fit"),
+    integer("cores", None, 1, None, "cores that share the rows; all of the product if left out"),
+    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
+)
+
+
+def check_rows(name: str, tensors: Tensors, allowed: Sequence[str], product: Product) -> None:
+    """One type; gamma, and beta if there is one, have the last axes of x; no empty tensor."""
+    check_dtype(name, "x", tensors["x"], allowed, product)
+    check_same_dtype(name, tensors, "x", ("gamma", "beta"))
+    x, gamma = tensors["x"].shape, tensors["gamma"].shape
+    if not 1 <= len(gamma) <= len(x) <= 8 or x[len(x) - len(gamma) :] != gamma:
+        raise refuse(
+            f"{name}: gamma has shape {gamma}; it must be the last axes of x, which has {x}, of 1 to 8 axes"
+        )
+    if "beta" in tensors and tensors["beta"].shape != gamma:
+        raise refuse(f"{name}: beta has shape {tensors['beta'].shape}, gamma has {gamma}; they must be equal")
+    if tensors["x"].size == 0:
+        raise refuse(f"{name}: x has shape {x} and no elements; there is nothing to normalise")
+
+
+def whole_bytes(cols: int, rows: int, itemsize: int, copies: int, vectors: int, tight: bool = False) -> int:
+    """UB bytes of tiles of whole rows, at most (checked against the placement by a test).
+
+    x and y in their own type, `copies` each; x and its square in FP32 and half of one for the first step of a sum (an FP32
+    tile is computed on where it was loaded); gamma, and beta if there is one (`vectors`), in FP32 for all turns. tight:
+    with FP32 y where x was, as tiles are placed where there is no room for both.
+    """
+    cols = up(cols, 16)
+    both = 1 if tight and itemsize == 4 else 2
+    transfers = both * itemsize * copies if copies > 1 else 0
+    temporaries = 6 if itemsize == 4 and copies > 1 else 10
+    return rows * cols * (transfers + temporaries) + 4 * vectors * cols + 256 * rows
+
+
+def best_rows(share: int, cols: int, loaded: int, fits: Callable[[int], bool]) -> int:
+    """Rows of a tile for a core with `share` rows: least work with the padding of the last tile; at least 1.
+
+    loaded: elements of vectors that each turn loads anew.
+    """
+    turn = TURN_ELEMENTS + loaded
+    best, least = 1, share * (cols + turn)
+    for rows in range(2, share + 1):
+        work = -(-share // rows) * (rows * cols + turn)
+        if not fits(rows):
+            break
+        if work <= least:
+            best, least = rows, work
+    return best
+
+
+def choose(
+    length: int,
+    count: int,
+    knobs: Mapping[str, Any],
+    workshop: Workshop,
+    itemsize: int,
+    vectors: int,
+    chunk_bytes: Callable[[int, int, int, int], int],
+) -> dict[str, Any]:
+    """Whole rows where one fits, as many as leave least work; else chunks of at most 2048 columns.
+
+    vectors: of a row's length that a kernel takes beside x. chunk_bytes: UB bytes that it needs for chunks: of columns,
+    rows, bytes of an element, copies.
+    """
+    share = -(-count // min(workshop.cores(knobs["cores"]), count))
+    ub, copies = workshop.ub_bytes, knobs["buffers"]
+    whole = whole_bytes(length, 1, itemsize, copies, vectors, tight=True) <= ub
+    cols = min(length, knobs["cols"] or (length if whole else even_part(length, LONGEST_CHUNK)))
+
+    def fits(rows: int) -> bool:
+        if cols == length:
+            return whole_bytes(cols, rows, itemsize, copies, vectors) <= ub
+        return chunk_bytes(cols, rows, itemsize, copies) <= ub
+
+    rows = knobs["rows"] or best_rows(share, cols, 0 if cols == length else vectors * cols // 2, fits)
+    return {**knobs, "rows": min(rows, share), "cols": cols, "cores": -(-count // share)}

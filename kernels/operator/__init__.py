@@ -1,0 +1,1 @@
+"""What an operator is, where operators are found, and how one is run."""

@@ -1,0 +1,365 @@
+"""What an operator is: data (names, types, cases, knobs) and a handful of functions.
+
+An operator is one file of this folder with an `OPERATOR` of this class; `registry.py` finds it there. Its functions see
+tensors by name, numpy arrays or, for time only, `Shape`s: `describe` gives the shapes of a case, `draw` fills them with
+seeded numbers, `check` refuses what the operator does not take, `plan` says which kernels to launch with which tiling,
+`formula` is the float64 reference.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...simulator.errors import RefusedError, UsageError
+from ...simulator.frontend.jit import JitFunction
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.ir import types as ty
+from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
+from ...simulator.products import Product, load_product, product_names
+from .beyond import Beyond
+from .draw import Draw
+from .messages import listed, near
+from .parameter import Parameter, read_all
+
+Tensor = np.ndarray | Shape
+Tensors = Mapping[str, Tensor]
+Arrays = dict[str, np.ndarray]
+Sizes = Mapping[str, int | tuple[int, ...]]
+
+# Names of element types that users see, by the short names of the simulator.
+DTYPE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A named problem: sizes by name (see `Operator.sizes`), where it comes from, options of the operator."""
+
+    name: str
+    title: str
+    sizes: Sizes
+    source: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel launch: `arguments` by parameter name, launch keywords among them; `switches`: fields of `Device`."""
+
+    kernel: JitFunction
+    grid: int
+    arguments: dict[str, Any]
+    switches: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to launch, in order. `tiling` holds every knob as really used, None for those that only other strategies have;
+    `notes` are words for the user.
+
+    uses_cube: that this plan does, of an operator that can do without.
+    """
+
+    steps: tuple[Step, ...]
+    outputs: dict[str, Tensor]
+    tiling: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    uses_cube: bool = False
+
+    @property
+    def used(self) -> dict[str, Any]:
+        """The knobs that this plan has a use for."""
+        return {n: x for n, x in self.tiling.items() if x is not None}
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What a plan needs to know of the run: the product, whether tensors hold data, outputs that are already there.
+
+    room: part of UB that the rules of tilings may count on, see `fitting.py`.
+    """
+
+    product: Product
+    values: bool
+    given: Mapping[str, Tensor] = field(default_factory=dict)
+    room: float = 1.0
+
+    @property
+    def ub_bytes(self) -> int:
+        """What tiles may take of UB by the rules of an operator."""
+        return int(self.product.ub_bytes * self.room)
+
+    def mark(self) -> int:
+        """Where the memory stands that its tensors take; `release` takes back what came after."""
+        return 0
+
+    def release(self, mark: int) -> None:
+        """Tensors of its own memory are as others: nothing to do."""
+
+    def tensor(self, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
+        """Output or workspace. Data starts as NaN, so that an element that no kernel writes is noticed."""
+        if not self.values:
+            return Shape(shape, dtype)
+        return np.full(shape, np.nan, dtype.storage)
+
+    def output(self, name: str, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
+        """The output that was given under that name, or a new tensor."""
+        return self.given[name] if name in self.given else self.tensor(shape, dtype)
+
+    def cores(self, wanted: int | None) -> int:
+        """Cores to use at most: all Vector cores of the product, or the knob `cores`, which cannot be more."""
+        have = self.product.vector_cores
+        if wanted is not None and wanted > have:
+            raise UsageError(
+                f"tiling parameter 'cores' is {wanted}, {self.product.name} has {have} vector cores"
+            )
+        return wanted or have
+
+
+@dataclass(frozen=True)
+class OnCube:
+    """How an operator that can do without the Cube uses it: with the knob at that value.
+
+    resolve: what a cubeMathType means then, for tensors, a product and the mode. formula: the outputs in float64 of stored
+    inputs, with a function that rounds an array to what the Cube multiplies. outputs: those that pass the Cube.
+    """
+
+    knob: str
+    value: str
+    resolve: Callable[[Tensors, Product, str], Resolution]
+    formula: Callable[[Arrays, Mapping[str, Any], Callable[[np.ndarray], np.ndarray]], Arrays]
+    outputs: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The knob as on the command line."""
+        return f"{self.knob}={self.value}"
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator.
+
+    dtypes: in the order of preference. required, optional: inputs. sizes: what a case is given by, name -> help.
+    parameters: knobs of the tiling; options: arguments of the operator itself. architectures: number of the core's
+    architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
+    fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
+    resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
+    beside_cube: the outputs that never pass the Cube, in float64 from the inputs as they are stored.
+    order_knobs: knobs of the tiling that decide the order of additions. computes: format of the arithmetic of operators
+    of the Vector unit. modes: how many numbers of cubeMathType its interface has, from 0. empty: whether sizes may be 0,
+    and `check` judges.
+    accumulates: the size that is the length of the longest sum. scaled: the input that a study of
+    ranges scales, by default `main`. cut: slices of the inputs, by name, that give a block of the output of at most so
+    many rows and columns (None: what a study affords); empty where that is all of it.
+    on_cube: for operators that use the Cube with one of their tilings only. whole: why a study has no block of the output to
+    compute instead of all. beyond: what is taken on purpose and stands in no document. finite_on: architectures for which
+    the document excludes NaN and infinities.
+    explored: the axes of the space of tilings, by knob; without, every knob gets the values that its declaration suggests.
+    fits: rule -> which points (columns of knobs) keep it, for a product and a cubeMathType. bound_us: least time of points.
+    Those of these three that name a parameter `options` get the arguments of the operator, too, and `fits` as `axes` the
+    values of every knob: a second name for a tiling is refused only where the first one is a point of the space.
+    """
+
+    name: str
+    summary: str
+    dtypes: tuple[str, ...]
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    main: str
+    fixed_dtypes: Mapping[str, str]
+    outputs: tuple[str, ...]
+    sizes: Mapping[str, str]
+    cases: Mapping[str, Case]
+    parameters: tuple[Parameter, ...]
+    options: tuple[Parameter, ...]
+    architectures: Mapping[int, tuple[str, ...]]
+    describe: Callable[[Sizes, str], dict[str, Shape]]
+    draw: Callable[[Mapping[str, Shape], Draw], Arrays]
+    check: Callable[[Tensors, Mapping[str, Any], Product], tuple[str, ...]]
+    plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], Workshop], Plan]
+    formula: Callable[[Arrays, Mapping[str, Any]], Arrays]
+    uses_cube: bool = False
+    host_bytes: Callable[[Tensors], int] | None = None
+    resolve: Callable[[Tensors, Product, str], Resolution] | None = None
+    beside_cube: Callable[[Arrays, Mapping[str, Any]], Arrays] | None = None
+    order_knobs: tuple[str, ...] = ()
+    computes: str = "fp32"
+    accumulates: str | None = None
+    modes: int = 4
+    empty: bool = False
+    scaled: str | None = None
+    cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
+    explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = (
+        None  # of tensors, product; on that device
+    )
+    fits: Callable[..., Mapping[str, np.ndarray]] | None = None  # of tensors, product, cubeMathType, points
+    bound_us: Callable[..., np.ndarray] | None = None  # of the same
+    on_cube: OnCube | None = None
+    whole: str = ""
+    beyond: Beyond | None = None
+    finite_on: tuple[int, ...] = ()
+
+    def resolution(
+        self, tensors: Tensors, product: Product, mode: str, tiling: Mapping[str, Any]
+    ) -> Resolution | None:
+        """What a cubeMathType means with these knobs; None where nothing of it runs on the Cube."""
+        if self.resolve is not None:
+            return self.resolve(tensors, product, mode)
+        found = self.used_cube(tiling)
+        return found.resolve(tensors, product, mode) if found else None
+
+    def used_cube(self, tiling: Mapping[str, Any]) -> OnCube | None:
+        """`on_cube` if these knobs ask for it."""
+        found = self.on_cube
+        return found if found and self.read_tiling(tiling)[found.knob] == found.value else None
+
+    def inputs(
+        self, case: str | Case | Sizes, dtype: str, seed: int = 0, distribution: str = "normal"
+    ) -> Arrays:
+        """Seeded inputs of a case or of sizes; `distribution` "heavy" gives the tails of real gradients."""
+        return self.draw(self.shapes(case, dtype), Draw(seed, distribution))
+
+    def shapes(self, case: str | Case | Sizes, dtype: str) -> dict[str, Shape]:
+        """The inputs as shapes, for time only: allocates nothing."""
+        return self.describe(self.case(case).sizes, self.dtype(dtype))
+
+    def reference(self, inputs: Arrays, **options: Any) -> Arrays:
+        """Every output in float64, in the shape of the operator's own output."""
+        return self.formula(inputs, self.read_options(options))
+
+    def read_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked options with defaults filled in."""
+        return read_all(f"{self.name}: option", self.options, options)
+
+    def read_tiling(self, tiling: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked knobs; None where the operator is to choose."""
+        return read_all(f"{self.name}: tiling parameter", self.parameters, tiling)
+
+    def case(self, case: str | Case | Sizes | None) -> Case:
+        """The case of that name, the first one for None, or a case made of sizes."""
+        if isinstance(case, Case):
+            return case
+        if case is None:
+            return next(iter(self.cases.values()))
+        if isinstance(case, Mapping):
+            sizes = self._read_sizes(case)
+            words = " ".join(f"{n}={_size_words(x)}" for n, x in sizes.items())
+            return Case(words, words, sizes, "sizes given by the user")
+        if case not in self.cases:
+            raise UsageError(f"{self.name} has no case {case!r}{near(case, self.cases)}")
+        return self.cases[case]
+
+    def _read_sizes(self, sizes: Sizes) -> dict[str, int | tuple[int, ...]]:
+        for name in sizes:
+            if name not in self.sizes:
+                raise UsageError(f"{self.name} has no size {name!r}{near(name, self.sizes)}")
+        missing = [
+            n for n, words in self.sizes.items() if n not in sizes and not words.startswith("optional")
+        ]
+        if missing:
+            raise UsageError(f"{self.name}: size {missing[0]!r} is missing ({self.sizes[missing[0]]})")
+        found = {n: _read_size(f"{self.name}: size {n!r}", x) for n, x in sizes.items()}
+        for n, x in found.items():
+            if not self.empty and min((x,) if isinstance(x, int) else x, default=1) < 1:
+                raise UsageError(
+                    f"{self.name}: size {n!r} is {_size_words(x)}: a case needs at least one element"
+                )
+        return found
+
+    def input_dtype(self, name: str, dtype: str) -> str:
+        """Data type of one input in a run of `dtype`, which may be a mixture (see `mixtures`)."""
+        if name in self.fixed_dtypes:
+            return self.fixed_dtypes[name]
+        kinds = dtype.split("+")
+        return kinds[self.required.index(name)] if len(kinds) > 1 else dtype
+
+    def mixtures(self) -> tuple[str, ...]:
+        """Different data types for the required inputs, "float32+float16" in their order; only operators of the Cube."""
+        if self.resolve is None:
+            return ()
+        return tuple(
+            "+".join(x) for x in itertools.product(self.dtypes, repeat=len(self.required)) if len(set(x)) > 1
+        )
+
+    def mixture(self, dtype: str) -> str:
+        """The name of a data type or of a mixture of them."""
+        kinds = str(dtype).split("+")
+        if len(kinds) == 1:
+            return self.dtype(dtype)
+        if self.resolve is None or len(kinds) != len(self.required):
+            takes = f"{len(self.required)} types, of {listed(self.required)}" if self.resolve else "one type"
+            raise UsageError(f"{self.name}: {dtype!r} is {len(kinds)} data types; it takes {takes}")
+        names = [self.dtype(x) for x in kinds]
+        return names[0] if len(set(names)) == 1 else "+".join(names)
+
+    def dtype(self, dtype: str) -> str:
+        """The name of a data type of this operator, as "float16"; short names are accepted."""
+        known = ty.from_name(str(dtype))
+        name = DTYPE_NAMES.get(known.name, known.name) if known else str(dtype)
+        if name not in self.dtypes:
+            raise UsageError(f"{self.name} has no data type {dtype!r}{near(str(dtype), self.dtypes)}")
+        return name
+
+    def dtypes_on(self, product: Product) -> tuple[str, ...]:
+        """The data types it runs on a product; `UsageError` if the product does not have the operator."""
+        found = self.architectures.get(product.integer("product.npu_arch"))
+        if found is None:
+            words = (
+                f"is not available on {product.name} ({product.title}); it is on {listed(self._products())}"
+            )
+            raise RefusedError(f"{self.name} {words}", PARAM_INVALID, f"{self.name} {words}")
+        return tuple(d for d in self.dtypes if d in found)
+
+    def require(self, product: Product, dtype: str) -> None:
+        """Raise `UsageError` unless the product runs the operator in this data type."""
+        here = self.dtypes_on(product)
+        if self.dtype(dtype) not in here:
+            raise RefusedError(
+                f"{self.name} does not take {dtype} on {product.name} ({product.title}), status {PARAM_INVALID} (parameter "
+                f"invalid); there it takes {listed(here)}",
+                PARAM_INVALID,
+                f"{dtype} is not supported on {product.name}",
+            )
+
+    def _products(self) -> list[str]:
+        archs = {name: load_product(name).integer("product.npu_arch") for name in product_names()}
+        return [name for name, arch in archs.items() if arch in self.architectures]
+
+
+def _read_size(what: str, x: Any) -> int | tuple[int, ...]:
+    if isinstance(x, tuple | list):
+        return tuple(_read_length(what, n) for n in x)
+    return _read_length(what, x)
+
+
+def _read_length(what: str, n: Any) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise UsageError(f"{what} must be made of integers from 0, got {n!r}")
+    return int(n)
+
+
+def _size_words(x: int | tuple[int, ...]) -> str:
+    return str(x) if isinstance(x, int) else "x".join(map(str, x)) or "scalar"
+
+
+def dims(x: int | tuple[int, ...]) -> tuple[int, ...]:
+    """A size as dimensions."""
+    return (x,) if isinstance(x, int) else tuple(x)
+
+
+def dtype_of(tensor: Tensor) -> ty.DType:
+    """Element type of an input (arrays have been checked to have one)."""
+    found = tensor.dtype if isinstance(tensor, Shape) else ty.from_numpy(tensor.dtype)
+    assert found is not None
+    return found
+
+
+def dtype_name(tensor: Tensor) -> str:
+    """Element type as users write it."""
+    name = dtype_of(tensor).name
+    return DTYPE_NAMES.get(name, name)

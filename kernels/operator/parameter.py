@@ -1,0 +1,117 @@
+"""Knobs of a tiling and options of an operator: what they may be, and how a given value is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...simulator.errors import UsageError
+from .messages import listed, near
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One knob.
+
+    kind: "choice" (one of `choices`), "int" (from `low` to `high`; None: no limit of its own) or "ints" (a tuple of them,
+    in a text "1,2" or "1x2"). default None: the operator chooses by a documented rule; `None` and "auto" ask for that.
+    multiple: what an "int" has to be a multiple of.
+    """
+
+    name: str
+    kind: str
+    default: Any
+    choices: tuple[str, ...] | None
+    low: int | None
+    high: int | None
+    help: str
+    multiple: int = 1
+    numbered: bool = False
+
+    def read(self, what: str, value: Any) -> Any:
+        """The value, checked; texts from a command line are converted. `what` names the knob's family."""
+        if value is None or (value == AUTO and self.default is None):
+            return self.default
+        here = f"{what} {self.name!r}"
+        if self.kind == "ints":
+            return tuple(self._integer(here, x) for x in _listed(here, value))
+        return self._choice(here, value) if self.kind == "choice" else self._integer(here, value)
+
+    def _choice(self, here: str, value: Any) -> str:
+        number = whole(value) if self.numbered else None
+        if self.choices and number is not None and 0 <= number < len(self.choices):
+            return self.choices[number]
+        if value not in (self.choices or ()):
+            raise UsageError(f"{here} must be one of {listed(self.choices or (), 'or')}, got {value!r}")
+        return str(value)
+
+    def _integer(self, here: str, value: Any) -> int:
+        n = whole(value)
+        if n is None:
+            raise UsageError(f"{here} must be an integer, got {value!r}")
+        if self.low is not None and n < self.low:
+            raise UsageError(f"{here} must be at least {self.low}, got {n}")
+        if self.high is not None and n > self.high:
+            raise UsageError(f"{here} must be at most {self.high}, got {n}")
+        if n % self.multiple:
+            near = [
+                x
+                for x in (n // self.multiple * self.multiple, -(-n // self.multiple) * self.multiple)
+                if x > 0
+            ]
+            raise UsageError(
+                f"{here} must be a multiple of {self.multiple}, got {n}; take {listed(near, 'or')}"
+            )
+        return n
+
+
+def choice(name: str, default: Any, choices: tuple[str, ...], help: str, numbered: bool = False) -> Parameter:
+    """A knob with named settings; numbered: the numbers from 0 in their order stand for them, too."""
+    return Parameter(name, "choice", default, choices, None, None, help, numbered=numbered)
+
+
+def integer(
+    name: str, default: int | None, low: int, high: int | None, help: str, multiple: int = 1
+) -> Parameter:
+    """A knob that counts."""
+    return Parameter(name, "int", default, None, low, high, help, multiple)
+
+
+def integers(name: str, default: tuple[int, ...] | None, low: int | None, help: str) -> Parameter:
+    """An argument with a number for each axis."""
+    return Parameter(name, "ints", default, None, low, None, help)
+
+
+def _listed(here: str, value: Any) -> list[Any]:
+    """(1, 2), [1, 2], 3, "1,2" and "1x2" as lists."""
+    if isinstance(value, str):
+        return [x.strip() for x in value.strip("()[] ").replace("x", ",").split(",") if x.strip()]
+    if isinstance(value, tuple | list | np.ndarray):
+        return list(value)
+    if whole(value) is None:
+        raise UsageError(f"{here} must be integers, got {value!r}")
+    return [value]
+
+
+def whole(value: Any) -> int | None:
+    """The integer that `value` is (4, 4.0, "4"), or None."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return int(value) if not isinstance(value, float | np.floating) or value == int(value) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def read_all(what: str, parameters: tuple[Parameter, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every parameter by name: the given value, checked, or the default."""
+    known = {p.name: p for p in parameters}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"unknown {what} {name!r}{near(name, known)}")
+    return {n: p.read(what, given.get(n)) for n, p in known.items()}

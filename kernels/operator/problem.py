@@ -1,0 +1,97 @@
+"""What is to be run: the tensors of a case, or what the user gave, checked for names and element types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...simulator.device import Device
+from ...simulator.errors import UsageError
+from ...simulator.interpreter.tensors import Shape, as_array
+from ...simulator.ir import types as ty
+from ...simulator.precision.rounding import encode
+from ..running.memory import require_memory
+from .draw import Draw
+from .messages import listed, near
+from .operator import DTYPE_NAMES, Case, Operator, Tensor, dtype_name
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be run: tensors by name, options, and how the record names it."""
+
+    tensors: Mapping[str, Tensor]
+    options: dict[str, Any]
+    dtype: str
+    case: str | None = None
+    made: Mapping[str, Any] = field(default_factory=dict)  # what the inputs of a case were made from
+
+
+def problem_of_case(
+    op: Operator,
+    case: Case,
+    dtype: str | None,
+    machine: Device,
+    seed: int,
+    distribution: str,
+    options: Mapping[str, Any],
+) -> Problem:
+    Draw(seed, distribution)  # refuses what is wrong with them also where no numbers are drawn
+    here = op.dtypes_on(machine.product)
+    name = op.dtype(dtype or here[0])
+    op.require(machine.product, name)
+    if machine.values:
+        require_memory(op, op.shapes(case, name))
+    tensors: Mapping[str, Tensor]
+    tensors = op.inputs(case, name, seed, distribution) if machine.values else op.shapes(case, name)
+    made = {"seed": seed, "distribution": distribution} if machine.values else {}
+    return Problem(tensors, op.read_options({**case.options, **options}), name, case.name, made)
+
+
+def problem_of_inputs(
+    op: Operator, inputs: Mapping[str, Any], dtype: str | None, options: Mapping[str, Any]
+) -> Problem:
+    present = {n: x for n, x in inputs.items() if x is not None}
+    _check_names(op, present)
+    name = None if dtype is None else op.dtype(dtype)
+    tensors = {n: _tensor(op, n, present[n], name) for n in (*op.required, *op.optional) if n in present}
+    return Problem(tensors, op.read_options(options), name or dtype_name(tensors[op.main]))
+
+
+def _check_names(op: Operator, present: Mapping[str, Any]) -> None:
+    known = (*op.required, *op.optional)
+    for n in present:
+        if n not in known:
+            raise UsageError(f"{op.name} has no input {n!r}{near(n, known)}")
+    missing = [n for n in op.required if n not in present]
+    if missing:
+        raise UsageError(f"{op.name}: input {listed(missing)} missing; it takes {listed(known)}")
+
+
+def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
+    """An input as array or shape; converted if `dtype` is given, except where the operator fixes the type."""
+    target = None if dtype is None else ty.from_name(op.fixed_dtypes.get(name, dtype))
+    if isinstance(x, Shape):
+        return Shape(x.shape, target) if target else x
+    array = _scalar(x) if isinstance(x, int | float | np.generic) else as_array(f"{op.name}: {name}", x)
+    if array is None:
+        raise UsageError(
+            f"{op.name}: {name!r} is a {type(x).__name__}; give a numpy array or a torch CPU tensor"
+        )
+    found = ty.from_numpy(array.dtype.newbyteorder("="))
+    if found is None or not found.is_floating() or (target is None and found.name not in DTYPE_NAMES):
+        raise UsageError(
+            f"{op.name}: {name!r} holds {array.dtype}; it must hold {listed(op.dtypes, 'or')}"
+            + ("; give a dtype to have it converted" if found is not None and found.is_floating() else "")
+        )
+    if target is not None and array.dtype != target.storage:
+        return encode(array, target.name)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _scalar(x: Any) -> np.ndarray:
+    """A Python number is fp32; a numpy number keeps its type."""
+    return np.asarray(x if isinstance(x, np.generic) else np.float32(x))

@@ -1,0 +1,1 @@
+"""Running an operator: inputs, launches, outputs, errors, and advice."""

@@ -1,0 +1,102 @@
+"""What to change when a tiling does not fit: knobs with which it does, found by trying; where there are none, the sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ...simulator.errors import AscendtileError, BufferOverflowError
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.launch import fit
+from ...simulator.products import Product
+from ..operator.operator import Operator, Plan, Workshop
+from .fitting import plan_that_fits
+from .launching import call_of
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the caller of an operator can change where a tiling does not fit.
+
+    tensors: shapes of the inputs. used: the knobs as they were used; asked: those that the caller gave.
+    """
+
+    op: Operator
+    tensors: Mapping[str, Shape]
+    options: Mapping[str, Any]
+    product: Product
+    used: Mapping[str, Any]
+    asked: Mapping[str, Any]
+
+    def words(self, names: Collection[str]) -> str:
+        """Sentences about the knobs of these names, never about the sizes of a kernel inside."""
+        free = [n for n in self.asked if self._fits_without(n)]
+        least = f"Without tiling {' or without '.join(f'{n}={self.asked[n]}' for n in free)} it fits."
+        found = [self._largest_knobs(names), least if free else ""]
+        if not any(found) and self.asked and self._fits_without(*self.asked):
+            found = [f"Without tiling {', '.join(f'{n}={x}' for n, x in self.asked.items())} it fits."]
+        return " ".join(x for x in found if x) or self._sizes()
+
+    def _largest_knobs(self, names: Collection[str]) -> str:
+        """A sentence with the largest value of each knob that fits; empty if no single one helps."""
+        words = []
+        for p in self.op.parameters:
+            now = self.used.get(p.name)
+            if p.name not in names or p.kind != "int" or isinstance(now, bool) or not isinstance(now, int):
+                continue
+            low = max(p.low or 1, p.multiple)
+            best = _largest(now, low, p.multiple, partial(self._used, p.name)) if now > (p.low or 1) else None
+            if best is not None:
+                words.append(f"{p.name}={best} (now {now})")
+        return f"Of {self.op.name}'s knobs, the largest that fits: {'; or '.join(words)}." if words else ""
+
+    def _used(self, name: str, value: int) -> int | None:
+        """The value that the operator really uses when asked for `value` beside the other knobs, if everything then fits."""
+        tiling = self._fitting({**self.asked, name: value}, self.op.plan)
+        used = None if tiling is None else tiling.get(name)
+        return used if isinstance(used, int) and used <= value else None
+
+    def _fits_without(self, *names: str) -> bool:
+        """Whether the operator's own choice fits in place of these knobs."""
+        rest = {n: x for n, x in self.asked.items() if n not in names}
+        return self._fitting(rest, partial(plan_that_fits, self.op)) is not None
+
+    def _fitting(self, asked: Mapping[str, Any], plan_of: Callable[..., Plan]) -> Mapping[str, Any] | None:
+        """Every knob as used when these are asked for; None if that does not fit."""
+        bench = Workshop(self.product, False)
+        try:
+            plan = plan_of(self.tensors, self.options, self.op.read_tiling(asked), bench)
+            for step in plan.steps:
+                fit(call_of(step))
+        except AscendtileError:
+            return None
+        return plan.tiling
+
+    def _sizes(self) -> str:
+        given = ", ".join(f"{n} {list(x.shape)}" for n, x in self.tensors.items())
+        return (
+            f"No tiling of {self.op.name} fits for {given} on {self.product.name}: make the tensors smaller."
+        )
+
+
+def numbers_of(e: BufferOverflowError) -> str:
+    """The kernel, the buffer and both numbers, without the tiles that are alive."""
+    return e.words.split(". Alive at the peak")[0]
+
+
+def _largest(now: int, low: int, multiple: int, used: Callable[[int], int | None]) -> int | None:
+    """Largest used value below `now` that fits, if the least one does. used: the value in use for one that is asked for."""
+    best = used(low)
+    if best is None:
+        return None
+    high = now
+    while high - best > multiple:
+        probe = best + (high - best) // (2 * multiple) * multiple
+        found = used(probe)
+        if found is None or not best < found < high:
+            high = probe
+        else:
+            best = found
+    return best

@@ -1,0 +1,52 @@
+"""The operator's own choice always fits: it is made again as if UB were smaller until every launch has room for its tiles.
+
+The rules of the operators reckon what a tile takes. What the placement then gives it, the figure by which a launch is
+refused, depends on more: padding of short rows, copies of what is stretched along them, banks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...simulator.errors import BufferOverflowError, UsageError
+from ...simulator.launch import place
+from ..operator.operator import Operator, Plan, Tensors, Workshop
+from .launching import call_of
+
+ROOMS = (0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # parts of UB that the rules are told of, one after the other
+
+
+def plan_that_fits(
+    op: Operator,
+    tensors: Tensors,
+    options: Mapping[str, Any],
+    knobs: Mapping[str, Any],
+    workshop: Workshop,
+) -> Plan:
+    """The operator's plan on the current device, with the largest tiles by its rules that fit.
+
+    Knobs that are given stay. Where no room helps, the plan of the whole UB: its launch says what does not fit.
+    """
+    begin = workshop.mark()
+    whole = plan = op.plan(tensors, options, knobs, workshop)
+    for room in ROOMS:
+        if fits(plan):
+            return plan
+        workshop.release(begin)
+        plan = op.plan(tensors, options, knobs, replace(workshop, room=room))
+    return plan if fits(plan) else whole
+
+
+def fits(plan: Plan) -> bool:
+    """Whether UB has room for the tiles of every launch; what fails for another reason no smaller UB would help, and the
+    launch itself says it."""
+    try:
+        for step in plan.steps:
+            place(call_of(step))
+    except BufferOverflowError as e:
+        return e.space != "UB"
+    except UsageError:  # an address beyond 32 bits, say
+        return True
+    return True

@@ -1,0 +1,73 @@
+"""Outputs that the user gives: of any strides, and of any float type, which may take a cast and a copy at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...simulator.errors import UsageError
+from ...simulator.interpreter.tensors import as_array
+from ...simulator.ir import types as ty
+from ..matmul.tiles import cast_step
+from ..operator.messages import near
+from ..operator.operator import Step, Tensor, Workshop, dtype_of
+from .strided_copies import view_copy_step
+
+BUFFERS = 2
+
+
+def read_outputs(op: str, given: Mapping[str, Any], expected: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    """Arrays (numpy, torch on the CPU) by name, checked against the outputs that the operator has here."""
+    out = {}
+    for name, x in given.items():
+        if name not in expected:
+            raise UsageError(f"{op} has no output {name!r} here{near(name, expected)}")
+        array = as_array(f"{op}: out {name}", x)
+        if array is None:
+            raise UsageError(
+                f"{op}: out {name!r} is a {type(x).__name__}; give a numpy array or a torch CPU tensor"
+            )
+        _check(op, name, array, expected[name])
+        out[name] = array
+    return out
+
+
+def _check(op: str, name: str, array: np.ndarray, expected: Tensor) -> None:
+    if array.shape != expected.shape:
+        raise UsageError(f"{op}: out {name!r} has shape {array.shape}; it must be {expected.shape}")
+    found = ty.from_numpy(array.dtype)
+    if found is None or not found.is_floating() or found.itemsize > 4:
+        raise UsageError(f"{op}: out {name!r} holds {array.dtype}; it must hold float16, bfloat16 or float32")
+    stretched = any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides, strict=True))
+    if not array.flags.writeable or stretched:
+        why = "elements that share memory" if stretched else "read-only memory"
+        raise UsageError(f"{op}: out {name!r} has {why}; it must be an array that can be written")
+
+
+def direct(given: Mapping[str, np.ndarray], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those that the operator can write itself: contiguous, of the type that it writes."""
+    return {n: x for n, x in given.items() if x.flags.c_contiguous and dtype_of(x) == dtype_of(expected[n])}
+
+
+def write_back(
+    given: Mapping[str, np.ndarray], found: Mapping[str, Tensor], workshop: Workshop
+) -> tuple[list[Step], list[str]]:
+    """Launches that bring the others into the given arrays, and words about it."""
+    steps: list[Step] = []
+    notes = []
+    cores = workshop.product.vector_cores
+    for name, array in given.items():
+        x = found[name]
+        if x is array or not x.size:
+            continue
+        if dtype_of(x) != dtype_of(array):
+            target = array if array.flags.c_contiguous else workshop.tensor(array.shape, dtype_of(array))
+            steps.append(cast_step(x, target, cores, BUFFERS))
+            notes.append(f"out {name} is {array.dtype}: a launch of its own casts to it")
+            x = target
+        if not array.flags.c_contiguous:
+            steps.append(view_copy_step(x, array, workshop.product))
+            notes.append(f"out {name} is strided: a launch of its own copies into it")
+    return steps, notes

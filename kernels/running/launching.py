@@ -1,0 +1,46 @@
+"""Steps of a plan as calls of the simulator: every place that times, fits or computes one goes through here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from typing import Any
+
+from ...simulator.device import current_device, device
+from ...simulator.launch import Call, prepare, timed
+from ...simulator.record.run import Launch
+from ..operator.operator import Step
+
+KEPT = 1000  # launches that are remembered
+
+
+def call_of(step: Step) -> Call:
+    """The checked launch on the current device with the step's own switches. Raises `UsageError`."""
+    with device(**step.switches) if step.switches else nullcontext():
+        return prepare(step.kernel, step.grid, (), step.arguments)
+
+
+def timed_once(steps: Iterable[Step]) -> tuple[Launch, ...]:
+    """As `timed_steps` for shapes, where the same launch on the same device is timed only once in this process."""
+    return tuple(_timed_once(step) for step in steps)
+
+
+def _timed_once(step: Step) -> Launch:
+    key = (step.kernel, step.grid, *map(_hashable, (vars(current_device()), step.arguments, step.switches)))
+    found = _known.pop(key, None) or timed_steps((step,))[0]
+    _known[key] = found  # at the end of the queue: those that were not asked for again leave first
+    if len(_known) > KEPT:
+        del _known[next(iter(_known))]
+    return found
+
+
+def _hashable(x: Any) -> Any:
+    return tuple((n, _hashable(v)) for n, v in sorted(x.items())) if isinstance(x, Mapping) else x
+
+
+_known: dict[Any, Launch] = {}
+
+
+def timed_steps(steps: Iterable[Step]) -> tuple[Launch, ...]:
+    """Time of each launch on the current device, in order. Raises what would fail there."""
+    return tuple(timed(call_of(step))[0] for step in steps)

@@ -1,0 +1,331 @@
+"""`run_op`: inputs, launches and errors of one operator on one product."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...simulator.device import CUBE_MATH_TYPES, Device, device
+from ...simulator.errors import BufferOverflowError, UsageError
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.launch import compute, fit, timed
+from ...simulator.launch import options as numeric_options
+from ...simulator.precision.metrics import ErrorReport, compare
+from ...simulator.products import Product
+from ...simulator.record.run import Launch, Run
+from ..operator.beyond import call_notes, value_warnings
+from ..operator.messages import listed
+from ..operator.modes import mode_name
+from ..operator.operator import (
+    Arrays,
+    Case,
+    Operator,
+    Plan,
+    Sizes,
+    Step,
+    Tensor,
+    Workshop,
+    dtype_name,
+    dtype_of,
+)
+from ..operator.problem import Problem, problem_of_case, problem_of_inputs
+from ..operator.registry import get_operator
+from .advice import Advice
+from .fitting import plan_that_fits
+from .given_outputs import direct, read_outputs, write_back
+from .knob_changes import changes
+from .launching import call_of
+from .memory import require_memory
+from .strided_copies import copy_step
+
+Progress = Callable[[int, int], None]
+MAX_ELEMENTS = 2**31 - 1  # offsets are 32-bit integers
+
+
+@dataclass(frozen=True)
+class OpResult:
+    """What one run of an operator gave. `outputs` is empty without values; `run` is the record that reports read."""
+
+    outputs: Arrays
+    run: Run
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """One record per kernel launch, in order; empty without time."""
+        return self.run.launches
+
+    @property
+    def time_us(self) -> float:
+        """Time of all launches with their overheads, in us."""
+        return self.run.time_us
+
+    @property
+    def cycles(self) -> float:
+        """AI Core cycles of all launches, without launch overhead."""
+        return self.run.cycles
+
+    @property
+    def tiling(self) -> dict[str, Any]:
+        """Every knob as really used."""
+        return self.run.tiling
+
+    @property
+    def errors(self) -> dict[str, ErrorReport]:
+        """Errors against float64 by output; empty if they were not asked for."""
+        return self.run.errors
+
+
+@dataclass
+class Launched:
+    """What the launches gave, and the seconds of this machine that it took."""
+
+    launches: list[Launch] = field(default_factory=list)
+    time_seconds: float = 0.0
+    values_seconds: float = 0.0
+    changes: dict[str, float] = field(default_factory=dict)
+
+    def add(self, launch: Launch | None, time_seconds: float, values_seconds: float) -> None:
+        self.launches += [] if launch is None else [launch]
+        self.time_seconds += time_seconds
+        self.values_seconds += values_seconds
+
+
+def run_op(
+    name: str | Operator,
+    case: str | Case | Sizes | None = None,
+    dtype: str | None = None,
+    product: str | Product | None = None,
+    cube_math_type: str | int = "KEEP_DTYPE",
+    tiling: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    values: bool = True,
+    time: bool = True,
+    errors: bool = True,
+    distribution: str = "normal",
+    progress: Progress | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    explain: bool = False,
+    out: Mapping[str, Any] | None = None,
+) -> OpResult:
+    """Run one operator.
+
+    case: a case's name, or sizes by name; None is the first case. inputs: arrays by name instead of a case (numpy, torch
+    on the CPU, or `sim.shape(...)` for time only), converted to `dtype` if that is given. dtype: None is the operator's
+    first that the product has. product: None is that of the current device. cube_math_type: name or number.
+    tiling: knobs by name; what is left out the
+    operator chooses. options: arguments of the operator, such as {"reduction": "sum"}. out: arrays by name of output that
+    take the results, of any strides and float type; what the operator does not write itself is cast and copied by
+    launches. seed, distribution: of inputs made
+    for a case. explain: whether to time each launch again with every figure at the fast and
+    the slow end of what was published, and with one limit lifted at a time, and the operator with one knob changed at
+    a time. progress: called with (programs
+    done, programs in all). Raises `UsageError`, or `RunError` for what would
+    fail on the device.
+    """
+    op = get_operator(name)
+    if not values and not time:
+        raise UsageError(f"{op.name}: nothing to do, values and time are both off")
+    choice = {
+        "cube_math_type": mode_name(op, cube_math_type),
+        "values": values,
+        "time": time,
+        "overrides": overrides,
+    }
+    choice["explain"] = explain
+    with device(product, **choice) as machine:
+        knobs = op.read_tiling(tiling or {})
+        given = options or {}
+        if inputs is None:
+            problem = problem_of_case(op, op.case(case), dtype, machine, seed, distribution, given)
+        elif case is not None:
+            raise UsageError(f"{op.name}: give a case or inputs, not both")
+        else:
+            problem = problem_of_inputs(op, inputs, dtype, given)
+        asked = {n: knobs[n] for n in tiling or {}}
+        return _run(op, problem, knobs, asked, machine, errors, progress, out or {})
+
+
+def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[str, ...]:
+    """Words about knobs that the operator could not take as they were given."""
+    return tuple(
+        f"tiling {n}={x} was asked for, {n}={used[n]} is used: {op.name} limits and rounds it, or needs no such knob here"
+        for n, x in asked.items()
+        if x is not None and n in used and used[n] != x
+    )
+
+
+def _run(
+    op: Operator,
+    problem: Problem,
+    knobs: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    machine: Device,
+    errors: bool,
+    progress: Progress | None,
+    out: Mapping[str, Any],
+) -> OpResult:
+    op.dtypes_on(machine.product)
+    _check_tensors(op, problem, machine)
+    warnings = op.check(problem.tensors, problem.options, machine.product)
+    if machine.values:
+        require_memory(op, problem.tensors)
+        warnings = (*warnings, *value_warnings(op, arrays_of(problem.tensors), machine))
+    workshop = Workshop(machine.product, machine.values)
+    copies, tensors, notes = _contiguous(problem.tensors, workshop)
+    shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
+    bench = Workshop(machine.product, False)
+    given: dict[str, np.ndarray] = {}
+    if out:
+        expected = op.plan(shapes, problem.options, knobs, bench).outputs
+        given = read_outputs(op.name, out, expected)
+        workshop = replace(workshop, given=direct(given, expected))
+    plan = plan_that_fits(op, tensors, problem.options, knobs, workshop)
+    last, words_of_out = write_back(given, plan.outputs, workshop)
+    plan = replace(plan, steps=(*plan.steps, *last), outputs={**plan.outputs, **given})
+    notes += words_of_out
+    warnings = (*warnings, *_changed(op, asked, plan.tiling))
+
+    def replan(tiling: dict[str, Any]) -> Plan:
+        return op.plan(shapes, problem.options, tiling, bench)
+
+    try:
+        launched = _launch((*copies, *plan.steps), machine, progress)
+        if machine.time and machine.explain:
+            launched.changes = changes(
+                op, plan.tiling, machine, sum(x.time_us for x in launched.launches), replan
+            )
+    except BufferOverflowError as e:
+        given_knobs = {n: x for n, x in asked.items() if x is not None}
+        advice = Advice(op, shapes, problem.options, machine.product, plan.tiling, given_knobs)
+        text = f"{e.words}\n{advice.words([p.name for p in op.parameters])}"
+        raise BufferOverflowError(text, e.space, e.need_bytes, e.have_bytes) from None
+    outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
+    reports = _errors(op, problem, outputs) if errors and machine.values else {}
+    words = (*notes, *_beyond(op, problem, machine), *plan.notes, *_about_cube(op, problem, plan, machine))
+    return OpResult(
+        outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words
+    )
+
+
+def _check_tensors(op: Operator, problem: Problem, machine: Device) -> None:
+    """What holds for every operator: data where values are asked for, and sizes that 32-bit offsets reach."""
+    for n, x in problem.tensors.items():
+        if machine.values and isinstance(x, Shape):
+            raise UsageError(f"{op.name}: {n!r} is a shape without data; give arrays, or ask for time only")
+        if x.size > MAX_ELEMENTS:
+            raise UsageError(
+                f"{op.name}: {n!r} has {x.size} elements; the kernels reach at most {MAX_ELEMENTS}"
+            )
+
+
+def arrays_of(tensors: Mapping[str, Tensor]) -> Arrays:
+    """Those of the tensors that have data."""
+    return {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
+
+
+def _beyond(op: Operator, problem: Problem, machine: Device) -> tuple[str, ...]:
+    strided = [n for n, x in arrays_of(problem.tensors).items() if x.size and not x.flags.c_contiguous]
+    return call_notes(op, {n: dtype_name(x) for n, x in problem.tensors.items()}, strided, machine.product)
+
+
+def _about_cube(op: Operator, problem: Problem, plan: Plan, machine: Device) -> list[str]:
+    """What the Cube multiplies, of an operator that can do without it; or that the cubeMathType has no effect."""
+    mode = machine.cube_math_type
+    if plan.uses_cube and op.on_cube:
+        found = op.on_cube.resolve(problem.tensors, machine.product, mode)
+        words = f"{op.on_cube.words}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
+        return [words, *([found.warning] if found.warning else [])]
+    idle = not (op.uses_cube or plan.uses_cube) and mode != CUBE_MATH_TYPES[0]
+    return [without_cube(op, (mode,))] if idle else []
+
+
+def without_cube(op: Operator, modes: Sequence[str]) -> str:
+    """That modes have no effect, and which tiling they are for."""
+    way = f" with this tiling ({op.on_cube.words} does)" if op.on_cube else ""
+    verb = "has" if len(modes) == 1 else "have"
+    return f"cube_math_type {listed(modes)} {verb} no effect: {op.name} does not use the Cube{way}"
+
+
+def _contiguous(
+    tensors: Mapping[str, Tensor], workshop: Workshop
+) -> tuple[list[Step], dict[str, Tensor], list[str]]:
+    """Launches that copy strided inputs, the tensors after them, and words about it."""
+    steps, out, notes = [], dict(tensors), []
+    for name, x in tensors.items():
+        if isinstance(x, np.ndarray) and x.size and not x.flags.c_contiguous:
+            out[name] = workshop.tensor(x.shape, dtype_of(x))
+            steps.append(copy_step(x, out[name], workshop.product))
+            notes.append(f"{name} is strided: a launch of its own makes it contiguous first")
+    return steps, out, notes
+
+
+def _launch(steps: tuple[Step, ...], machine: Device, progress: Progress | None) -> Launched:
+    """The launches one after another, each timed before its values are computed."""
+    found = Launched()
+    before, total = 0, sum(step.grid for step in steps)
+    for step in steps:
+        call = call_of(step)
+        begin = clock.perf_counter()
+        if not machine.time:
+            fit(call)
+        launch, computed = timed(call) if machine.time else (None, False)
+        middle = clock.perf_counter()
+        if machine.values and not computed:
+            compute(call, _shifted(progress, before, total))
+        found.add(launch, middle - begin, clock.perf_counter() - middle)
+        before += step.grid
+    return found
+
+
+def _shifted(progress: Progress | None, before: int, total: int) -> Progress | None:
+    return None if progress is None else lambda done, _: progress(before + done, total)
+
+
+def _errors(op: Operator, problem: Problem, outputs: Arrays) -> dict[str, ErrorReport]:
+    golden = op.formula(arrays_of(problem.tensors), problem.options)
+    return {n: compare(x, golden[n], dtype_of(x).name, where=True) for n, x in outputs.items() if x.size}
+
+
+def _record(
+    op: Operator,
+    problem: Problem,
+    plan: Plan,
+    machine: Device,
+    launched: Launched,
+    errors: dict[str, ErrorReport],
+    warnings: tuple[str, ...],
+    notes: tuple[str, ...],
+) -> Run:
+    launches = list(launched.launches)
+    if launches:
+        first = launches[0]
+        launches[0] = replace(first, warnings=(*warnings, *first.warnings), notes=(*notes, *first.notes))
+    return Run(
+        name=op.name,
+        product=machine.product.record,
+        options={
+            **numeric_options(machine),
+            "multibuffer": plan.tiling.get("buffers"),
+            **problem.options,
+            **problem.made,
+        },
+        launches=tuple(launches),
+        errors=errors,
+        changes=launched.changes,
+        op=op.name,
+        case=problem.case,
+        dtype=problem.dtype,
+        cube_math_type=machine.cube_math_type,
+        tiling=plan.used,
+        inputs={n: f"{dtype_name(x)} {list(x.shape)}" for n, x in problem.tensors.items()},
+        values_seconds=launched.values_seconds if machine.values else None,
+        time_seconds=launched.time_seconds if machine.time else None,
+    )

@@ -1,0 +1,1 @@
+"""Precision studies: one operator in every mode on the same numbers."""

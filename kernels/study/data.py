@@ -1,0 +1,179 @@
+"""What a precision study computes on: one set of numbers, rounded for each data type and for what the Cube reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ...simulator.errors import UsageError
+from ...simulator.interpreter.tensors import Shape
+from ...simulator.ir import types as ty
+from ...simulator.precision.cube_math import Resolution
+from ...simulator.precision.rounding import decode, encode, round_to
+from ...simulator.units.cube_rules import CubeRules
+from ..operator.draw import Draw
+from ..operator.messages import listed
+from ..operator.operator import Arrays, Case, Operator, Sizes
+from ..operator.problem import problem_of_inputs
+from ..running.memory import SMALLER, require_memory
+
+FLOATS = (np.float32, np.float64)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Inputs of one point of a study.
+
+    exact: float32 or float64, before any rounding. shapes: of the whole problem, whose time counts; `exact` may be a
+    block of it (`sample`, words). given: the data types in which a user gave them.
+    """
+
+    exact: Arrays
+    shapes: Mapping[str, tuple[int, ...]]
+    options: Mapping[str, Any]
+    sample: str | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    def stored(self, op: Operator, dtype: str) -> Arrays:
+        """The inputs as tensors of a data type, each value rounded once."""
+        return {n: encode(x, _short(op.input_dtype(n, dtype))) for n, x in self.exact.items()}
+
+    def whole(self, op: Operator, dtype: str) -> dict[str, Shape]:
+        """The whole problem as shapes, for its time."""
+        return {n: _shape(dims, op.input_dtype(n, dtype)) for n, dims in self.shapes.items()}
+
+    def scaled(self, op: Operator, factor: float) -> Data:
+        """The same with one input times a power of two."""
+        name = op.scaled or op.main
+        with np.errstate(over="ignore"):
+            scaled = self.exact[name] * np.float32(factor)
+        if not np.isfinite(scaled).all() and np.isfinite(self.exact[name]).all():
+            raise UsageError(
+                f"{op.name}: {name!r} times {factor:g} does not fit float32; sweep smaller exponents"
+            )
+        return replace(self, exact={**self.exact, name: scaled})
+
+    def remarks(self) -> list[str]:
+        """What a reader of the errors must know of the inputs: values that are no numbers, and types that were mixed."""
+        out = []
+        for n, x in self.exact.items():
+            nans, infinite = int(np.isnan(x).sum()), int(np.isinf(x).sum())
+            if nans or infinite:
+                out.append(
+                    f"{n} has {nans} NaN and {infinite} infinite elements: errors are of outputs finite on both sides"
+                )
+        if len(set(self.given.values())) > 1:
+            words = listed([f"{n} {dtype}" for n, dtype in self.given.items()])
+            out.append(
+                f"the inputs were {words}: each row converts all of them to its own type; for a mixture see --dtypes"
+            )
+        return out
+
+
+def drawn(op: Operator, case: Case, seed: int, distribution: str, edge: int | None) -> Data:
+    """Random inputs of a case, in float32; only those of the block that is computed."""
+    numbers = Draw(seed, distribution)
+    whole = op.describe(case.sizes, _widest(op))
+    part = slices(op, whole, edge)
+    shapes = {n: _cut_shape(x, part.get(n)) for n, x in whole.items()}
+    require_memory(op, shapes, SMALLER)
+    origin = {"seed": seed, "distribution": distribution}
+    dims = {n: x.shape for n, x in whole.items()}
+    return Data(op.draw(shapes, numbers), dims, case.options, _sample_words(shapes, part), origin)
+
+
+def given(op: Operator, inputs: Mapping[str, Any], options: Mapping[str, Any], edge: int | None) -> Data:
+    """Inputs of the user: float64 and float32 stay as they are, narrower types become float32."""
+    if not isinstance(inputs, Mapping):
+        raise UsageError(f"{op.name}: inputs must be arrays by name, got {type(inputs).__name__}")
+    arrays = {n: _wide(op, n, x) for n, x in inputs.items() if x is not None}
+    kinds = {
+        n: np.asarray(inputs[n]).dtype.newbyteorder("=").name for n in arrays if n not in op.fixed_dtypes
+    }
+    problem_of_inputs(op, arrays, _widest(op), options)
+    part = slices(op, arrays, edge)
+    exact = {n: np.ascontiguousarray(x[part[n]]) if n in part else x for n, x in arrays.items()}
+    require_memory(op, {n: _shape(x.shape, "float32") for n, x in exact.items()}, SMALLER)
+    dims = {n: x.shape for n, x in arrays.items()}
+    return Data(exact, dims, options, _sample_words(exact, part), given=kinds)
+
+
+def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[str, tuple[slice, ...]]:
+    """The block whose values are computed; empty for all."""
+    if op.cut is None:
+        if edge is not None:
+            why = f" ({op.whole})" if op.whole else ""
+            raise UsageError(
+                f"{op.name} has no sample: its values are computed whole{why}; leave the sample out"
+            )
+        return {}
+    if any(len(x.shape) != 2 for x in tensors.values()):
+        return {}  # the operator's own check says what is wrong
+    return op.cut(tensors, edge)
+
+
+def seen_by_cube(stored: Arrays, resolved: Resolution | None, rules: CubeRules) -> Arrays:
+    """Stored inputs as the Cube multiplies them: float32 on the grid of the compute format, subnormals as it reads them."""
+    if resolved is None:
+        return stored
+    seen = cube_rounding(resolved, rules)
+    return {n: seen(x) for n, x in decoded(stored).items()}
+
+
+def cube_rounding(resolved: Resolution, rules: CubeRules) -> Callable[[np.ndarray], np.ndarray]:
+    """Rounds float32 or float64 to what the Cube multiplies."""
+    cube = rules.with_switches({"operand": resolved.operand, "accumulator": None})
+    how = (cube.operand, cube.operand_round, cube.overflow, cube.operand_subnormals)
+    return lambda x: round_to(x, *how)
+
+
+def decoded(stored: Arrays) -> Arrays:
+    """Stored inputs as float32 or float64, each value as it is."""
+    return {n: x if x.dtype in FLOATS else decode(x) for n, x in stored.items()}
+
+
+def with_size(op: Operator, case: Case, name: str, value: int) -> Case:
+    """A case with one size changed."""
+    sizes: Sizes = {**case.sizes, name: value}
+    return replace(case, name=f"{case.name} {name}={value}", sizes=sizes)
+
+
+def _widest(op: Operator) -> str:
+    return "float32" if "float32" in op.dtypes else op.dtypes[0]
+
+
+def _short(dtype: str) -> str:
+    found = ty.from_name(dtype)
+    assert found is not None
+    return found.name
+
+
+def _shape(dims: tuple[int, ...], dtype: str) -> Shape:
+    found = ty.from_name(dtype)
+    assert found is not None
+    return Shape(tuple(dims), found)
+
+
+def _cut_shape(x: Shape, part: tuple[slice, ...] | None) -> Shape:
+    if part is None:
+        return x
+    return Shape(tuple(len(range(n)[s]) for n, s in zip(x.shape, part, strict=True)), x.dtype)
+
+
+def _wide(op: Operator, name: str, x: Any) -> np.ndarray:
+    array = np.asarray(x)
+    if array.dtype.kind not in "fV" or array.dtype.itemsize > 8:
+        raise UsageError(f"{op.name}: {name!r} holds {array.dtype}; it must hold floating-point numbers")
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array if array.dtype in FLOATS else decode(array)
+
+
+def _sample_words(shapes: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
+    if not part:
+        return None
+    words = [f"{n} {'x'.join(map(str, x.shape))}" for n, x in shapes.items() if n in part]
+    return f"values of a block only ({listed(words)}), time of the whole case"

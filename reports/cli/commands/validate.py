@@ -1,0 +1,72 @@
+"""`ascendtile validate`: predictions beside public board measurements."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ascendtile.reports.cli.options import json_option
+
+PICTURES = (".png", ".svg")
+
+
+@click.command()
+@click.option(
+    "--group",
+    "groups",
+    metavar="G",
+    multiple=True,
+    help="Only rows of this group or table (micro, kernels). May repeat.",
+)
+@click.option("--plot", metavar="FILE.png|.svg", help="Measured against predicted, on logarithmic axes.")
+@click.option("--table", metavar="FILE.csv", help="Measurements of your own instead of the project's.")
+@json_option()
+def command(groups: tuple[str, ...], plot: str | None, table: str | None, as_json: bool) -> None:
+    """Simulate what others measured on boards, and tell the error.
+
+    Shows measured, predicted and roofline figures of every row, then median and 90th percentile of the
+    absolute error and the rank correlation of every group, rows that figures were fitted on and others
+    apart. Rows that are not judged are listed with the reason.
+
+    Example: ascendtile validate --group micro --plot micro.svg
+    """
+    _check(plot)
+    from ascendtile.kernels.validation import read_table, validate
+    from ascendtile.reports.cli.progress import shown
+
+    rows = read_table(table) if table is not None else None
+    with shown("rows") as progress:
+        found = validate(rows, groups, progress=progress)
+    if plot is not None:
+        from ascendtile.reports.pictures.validation import save_plot
+
+        save_plot(found, plot)
+    _show(found, as_json)
+    if found.failed:
+        raise SystemExit(1)
+
+
+def _check(plot: str | None) -> None:
+    """Before anything is simulated: a picture that can be written."""
+    if plot is None:
+        return
+    if os.path.splitext(plot)[1].lower() not in PICTURES:
+        raise click.UsageError(f"--plot {plot!r} must end in {' or '.join(PICTURES)}")
+    folder = os.path.dirname(plot) or "."
+    if not os.path.isdir(folder):
+        raise click.UsageError(f"--plot {plot!r}: there is no folder {folder!r}")
+
+
+def _show(found: object, as_json: bool) -> None:
+    from ascendtile.kernels.validation import Validation
+    from ascendtile.reports.cli.console import note, show, show_json
+    from ascendtile.reports.terminal import validation_view as view
+
+    assert isinstance(found, Validation)
+    if not as_json:
+        show(view.page(found))
+        return
+    for text in view.remarks(found):
+        note(text)
+    show_json(view.validation_json(found))

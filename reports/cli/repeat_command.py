@@ -1,0 +1,92 @@
+"""The command that makes a saved run once more: every choice of its record that differs from the usual one.
+
+`explore_repeat.py` has that of an exploration's best point.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from ascendtile.reports.facts import facts
+from ascendtile.reports.facts.words import clean
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.numerics import SWITCHES
+from ascendtile.simulator.record.run import Run
+
+CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product
+USUAL = {"cube_math_type": "KEEP_DTYPE", "seed": 0, "distribution": "normal"}
+
+
+def repeat_command(run: Run) -> str | None:
+    """`ascendtile run ...` with everything that differs from the usual; None for a kernel of the user's own."""
+    if run.op is None:
+        return None
+    found = {
+        "--dtype": run.dtype,
+        "--product": facts.product_name(run),
+        "--cube-math-type": _unusual("cube_math_type", run.cube_math_type),
+        "--set": facts.overrides(run),
+        "--numerics": _numerics(run),
+        "--tiling": run.tiling,
+        "--option": _options(run),
+        "--seed": _unusual("seed", run.options.get("seed")),
+        "--distribution": _unusual("distribution", run.options.get("distribution")),
+        "--no-values": not _valued(run),
+        "--no-time": not facts.timed(run) and run.time_seconds is None,
+    }
+    words = ["ascendtile", "run", run.op, *_inputs(run)]
+    for flag, value in found.items():
+        words += flag_words(flag, value)
+    return " ".join(shlex.quote(clean(str(w))) for w in words)
+
+
+def flag_words(flag: str, value: Any) -> list[str]:
+    """Words of an option on the command line, NAME=VALUE for each of a mapping; none where there is nothing to say."""
+    if value in (None, "", False) or value == {}:
+        return []
+    if isinstance(value, Mapping):
+        return [flag, *(f"{n}={_plain(x)}" for n, x in value.items())]
+    return [flag] if value is True else [flag, str(value)]
+
+
+def _plain(x: Any) -> str:
+    """(2, 2) as 2x2, which is how the command line reads it."""
+    return "x".join(map(str, x)) if isinstance(x, list | tuple) else str(x)
+
+
+def _unusual(name: str, value: Any) -> Any:
+    return None if value == USUAL[name] else value
+
+
+def _inputs(run: Run) -> list[str]:
+    """The case, or the sizes that stand for one; inputs of the user's own cannot be drawn again."""
+    if not run.case:
+        return ["--input", "INPUTS.npz"] if run.inputs else []
+    return ["--size", *run.case.split()] if "=" in run.case else ["--case", run.case]
+
+
+def _numerics(run: Run) -> dict[str, str]:
+    """What the user chose; a changed figure of the product is there already."""
+    changed = facts.overrides(run)
+    given = {n: str(run.options.get(n, "")) for n in SWITCHES if f"numerics.{n}" not in changed}
+    return {n: x.removesuffix(CHOSEN) for n, x in given.items() if x.endswith(CHOSEN)}
+
+
+def _options(run: Run) -> dict[str, Any]:
+    """Arguments of the operator that differ from those of the case; None is what the operator chooses."""
+    from ascendtile.kernels import get_operator
+
+    try:
+        op = get_operator(run.op or "")
+        usual = op.read_options(op.cases[run.case].options if run.case and run.case in op.cases else {})
+    except UsageError:  # a record of an operator that this version does not have
+        return {}
+    given = {n: run.options[n] for n in usual if n in run.options}
+    return {n: x for n, x in given.items() if x is not None and _plain(x) != _plain(usual[n])}
+
+
+def _valued(run: Run) -> bool:
+    """Whether values were computed: of a case what they were drawn from is said, of given inputs their errors are."""
+    return "seed" in run.options if run.case else bool(run.errors) or not facts.timed(run)

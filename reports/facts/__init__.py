@@ -1,0 +1,1 @@
+"""What pages and pictures share: figures, names and sentences of a record."""

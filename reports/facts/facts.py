@@ -1,0 +1,89 @@
+"""What all views of one run say: read from the record, never changed; absent facts are None or empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ascendtile.reports.facts import words
+from ascendtile.simulator.record.run import LineCost, Pipe, Run
+
+SMALLEST_SHARE = 0.005  # of the cycles; waits below it are not named
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The limit that binds: no schedule is faster than `time_us`; `fraction` of the run's time is that."""
+
+    name: str
+    time_us: float
+    fraction: float
+
+
+def timed(run: Run) -> bool:
+    """Whether the run has times; without, only values were asked for."""
+    return bool(run.launches)
+
+
+def binding(run: Run) -> Bound | None:
+    """The largest of the lower bounds."""
+    if not run.bounds:
+        return None
+    name, time_us = run.bound
+    return Bound(name, time_us, share(time_us, run.time_us))
+
+
+def share(part: float, whole: float) -> float:
+    """part / whole, 0 where there is no whole."""
+    return part / whole if whole else 0.0
+
+
+def dear_lines(run: Run) -> tuple[LineCost, ...]:
+    """Source lines, dearest first; a line that several launches run is one entry."""
+    merged: dict[tuple[str, int], LineCost] = {}
+    for cost in run.lines:
+        key = cost.file, cost.line
+        merged[key] = _together(merged[key], cost) if key in merged else cost
+    return tuple(sorted(merged.values(), key=lambda cost: -cost.cycles))
+
+
+def _together(a: LineCost, b: LineCost) -> LineCost:
+    busy = {n: a.busy.get(n, 0.0) + b.busy.get(n, 0.0) for n in {**a.busy, **b.busy}}
+    return replace(a, cycles=a.cycles + b.cycles, busy=busy)
+
+
+def main_stall(pipe: Pipe) -> tuple[str, float] | None:
+    """What the pipe waits for most, and the cycles; None if it never waits."""
+    stalls = {reason: cycles for reason, cycles in pipe.waits.items() if cycles > 0}
+    if not stalls:
+        return None
+    reason = max(stalls, key=lambda r: stalls[r])
+    return reason, stalls[reason]
+
+
+def main_stall_words(pipe: Pipe, cycles: float) -> str:
+    """data (31 %), of the run's `cycles`; empty if the pipe hardly ever waits"""
+    found = main_stall(pipe)
+    part = share(found[1], cycles) if found else 0.0
+    if found is None or part < SMALLEST_SHARE:
+        return ""
+    return f"{words.clean(words.STALLS.get(found[0], found[0]), 40)} ({words.percent(part)})"
+
+
+def product_figure(run: Run, key: str) -> Any:
+    """A figure of the product that the record holds, None if it has none of that name."""
+    figures = run.product.get("figures")
+    found = figures.get(key) if isinstance(figures, dict) else None
+    return found.get("value") if isinstance(found, dict) else None
+
+
+def product_name(run: Run) -> str:
+    """ascend910b3"""
+    return str(run.product.get("name") or "unknown product")
+
+
+def overrides(run: Run) -> dict[str, Any]:
+    """The figures that were changed for this run: key -> value."""
+    figures = run.product.get("figures")
+    found = figures.items() if isinstance(figures, dict) else ()
+    return {k: f.get("value") for k, f in found if isinstance(f, dict) and f.get("overridden")}

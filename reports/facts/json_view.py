@@ -1,0 +1,112 @@
+"""One run as one JSON object, for scripts: every unit is in the name, what is absent is null or empty.
+
+    {"op": "RmsNormGrad", "product": "ascend910b3", "dtype": "float16", "time_us": 38.9, "cycles": 65538,
+     "bound": {"name": "HBM", "time_us": 28.8, "fraction": 0.74}, ...}
+
+JSON has no NaN and no infinity: such figures are the words "NaN", "Infinity", "-Infinity".
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from ascendtile.reports.facts import facts
+from ascendtile.simulator.precision.metrics import json_value
+from ascendtile.simulator.record.run import SHARED, Buffer, Launch, LineCost, Run
+
+
+def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The run as plain data. record: the file that holds it, if it is saved. warnings: more than the run's own."""
+    timed = facts.timed(run)
+    data = {
+        "op": run.op or run.name,
+        "product": facts.product_name(run),
+        "overrides": facts.overrides(run),
+        "case": run.case,
+        "dtype": run.dtype,
+        "cube_math_type": run.cube_math_type,
+        "tiling": dict(run.tiling),
+        "inputs": dict(run.inputs),
+        "options": dict(run.options),
+        "time_us": run.time_us if timed else None,
+        "cycles": run.cycles if timed else None,
+        "interval_us": run.interval_us,
+        "grades_us": run.grades,
+        "lifted_us": run.lifted,
+        "changes_us": run.changes,
+        "launches": [_launch(x) for x in run.launches],
+        "bound": _bound(run),
+        "bounds": run.bounds,
+        "pipes": {
+            n: {
+                "busy_cycles": p.busy_cycles,
+                "share": p.share,
+                "stalls": p.stalls,
+                "waits": p.waits,
+                "of_busy": {SHARED: p.shared_cycles},
+            }
+            for n, p in run.pipes.items()
+        },
+        "buffers": {n: _buffer(b) for n, b in run.buffers.items()},
+        "lines": [_line(x) for x in facts.dear_lines(run)],
+        "errors": {name: e.to_dict() for name, e in run.errors.items()},
+        "warnings": list(dict.fromkeys((*warnings, *run.warnings))),
+        "notes": list(run.notes),
+        "record": record,
+    }
+    plain: dict[str, Any] = json_value(_plain(data))
+    return plain
+
+
+def _launch(x: Launch) -> dict[str, Any]:
+    return {
+        "kernel": x.kernel,
+        "grid": list(x.grid),
+        "time_us": x.time_us,
+        "cycles": x.cycles,
+        "overhead_us": x.overhead_us,
+        "cores_used": x.cores_used,
+        "cores": x.cores,
+        "programs": x.programs,
+        "instructions": x.instructions,
+        "bounds": x.bounds,
+        "resources_bytes": x.resources,
+        "constants": x.constants,
+        "low_us": x.low_us,
+        "high_us": x.high_us,
+        "grades_us": x.grades,
+        "lifted_us": x.lifted,
+    }
+
+
+def _bound(run: Run) -> dict[str, Any] | None:
+    bound = facts.binding(run)
+    return None if bound is None else asdict(bound)
+
+
+def _buffer(b: Buffer) -> dict[str, Any]:
+    peak = [
+        {"name": v.name, "file": v.file, "line": v.line, "shape": list(v.shape), "dtype": v.dtype}
+        | {"bytes": v.bytes, "copies": v.copies}
+        for v in b.peak
+    ]
+    sizes = {"peak_bytes": b.peak_bytes, "placed_bytes": max(b.peak_bytes, b.placed_bytes)}
+    return sizes | {"capacity_bytes": b.capacity_bytes, "peak": peak}
+
+
+def _line(x: LineCost) -> dict[str, Any]:
+    return {"file": x.file, "line": x.line, "source": x.source, "cycles": x.cycles, "busy_cycles": x.busy}
+
+
+def _plain(x: Any) -> Any:
+    """Records of a run that was just made may hold numpy numbers, tuples and types: JSON has a word for each."""
+    if isinstance(x, np.generic):
+        x = x.item()
+    if isinstance(x, dict):
+        return {str(k): _plain(v) for k, v in x.items()}
+    if isinstance(x, list | tuple):
+        return [_plain(v) for v in x]
+    return x if x is None or isinstance(x, bool | int | float | str) else str(x)

@@ -1,0 +1,172 @@
+"""The page of an exploration: the best tiling and its proof, what was refused, the best few and why they win."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ascendtile.reports.cli.console import PAGE_WIDTH
+from ascendtile.reports.facts import words
+from ascendtile.reports.facts.words import clean
+from ascendtile.reports.terminal.sections import fact
+from ascendtile.tiling.exploration import Exploration, Found
+
+SHOWN = 5
+MOST_REASONS = 8
+MEANT = {"time": "time", "error": "error", "ub": "UB peak"}
+
+
+def exploration_page(e: Exploration, top: int = SHOWN) -> RenderableType:
+    """The whole page."""
+    parts: list[RenderableType] = [
+        Text.assemble((clean(e.op, 38), "bold"), f"  {clean(e.case or '', 30)}"),
+        fact("device", clean(e.product, 60)),
+        fact("space", _space(e)),
+        *(fact("", f"{n:,} {clean(why, 200)}") for why, n in list(e.refused.items())[:MOST_REASONS]),
+        fact("search", _search(e)),
+        fact("best", _best(e), style="bold"),
+        fact("proof", clean(e.proof, 400)),
+    ]
+    if e.failed:
+        parts += [
+            fact("failed", f"{n:,} {clean(why, 300)}") for why, n in list(e.failed.items())[:MOST_REASONS]
+        ]
+    return Group(
+        *parts, *_top(e, top), *_sensitivity(e), *_front(e), *(fact("note", clean(x)) for x in e.notes)
+    )
+
+
+def _space(e: Exploration) -> str:
+    legal = f"{e.legal:,} legal" if e.sampler == "exact" else f"{e.legal:,} drawn"
+    refused = sum(e.refused.values())
+    return f"{e.size:,} tilings, {legal}" + (f"; {refused:,} refused:" if refused else "")
+
+
+def _search(e: Exploration) -> str:
+    failed = f", {sum(e.failed.values()):,} failed" if e.failed else ""
+    known = f", {e.reused:,} of them from the store" if e.reused else ""
+    rate = f", {e.bounded:,} bounds" if e.bounded else ""
+    return f"{e.sampler}{rate}, {e.evaluated:,} tilings evaluated{failed}{known}, {e.seconds:.3g} s{only_best(e)}"
+
+
+def only_best(e: Exploration) -> str:
+    """That the others are not there, where that is so."""
+    return "" if e.whole else f"; only the best {len(e.found):,} are in this file"
+
+
+def _best(e: Exploration) -> str:
+    if e.best is None:
+        return "none"
+    return f"{measure(e, e.best)}: {tiling_words(e.best.point)}"
+
+
+def measure(e: Exploration, x: Found) -> str:
+    """What the objective is about, and the time."""
+    time = f"{words.micros(x.time_us)} us"
+    if e.objective == "error":
+        return f"error {_error(x)}, {time}"
+    if e.objective == "ub":
+        return f"{words.kib(float(x.evaluation.ub_peak_bytes or 0))} KiB of UB, {time}"
+    return time
+
+
+def _error(x: Found) -> str:
+    return "-" if x.evaluation.error is None else f"{x.evaluation.error:.2g}"
+
+
+def tiling_words(point: dict[str, Any]) -> str:
+    """ "block_m=128 block_n=256"; "auto" is what is left to the operator or kernel."""
+    return clean(" ".join(f"{n}={'auto' if v is None else v}" for n, v in point.items()), 400)
+
+
+def _top(e: Exploration, top: int) -> list[RenderableType]:
+    ranked = e.ranked[:top]
+    if not ranked:
+        return []
+    pipes = any(x.evaluation.pipe is not None for x in ranked)
+    why = (("busiest", 10), ("held up by", 25)) if pipes else ()
+    table = folding(("#", 2), (">us", 7), (">UB KiB", 6), *why, ("tiling", 0))
+    for k, x in enumerate(ranked):
+        peak = f"{(x.evaluation.ub_peak_bytes or 0) / 1024:.4g}"
+        because = (_busiest(x), _waits(x)) if pipes else ()
+        differs = {n: v for n, v in x.point.items() if k == 0 or v != ranked[0].point.get(n)}
+        cells = (str(k + 1), words.micros(x.time_us), peak, *because)
+        table.add_row(*map(Text, (*cells, tiling_words(differs) or "as 1")))
+    return [Text(f"\nbest {len(ranked)} (tiling: what differs from 1)", style="bold"), table]
+
+
+def _busiest(x: Found) -> str:
+    if x.evaluation.pipe is None:
+        return "-"
+    return f"{x.evaluation.pipe.split('.')[-1]} {words.percent(x.evaluation.waits.get('busy', 0.0))}"
+
+
+def _waits(x: Found) -> str:
+    """The two largest waits of that pipe; why it is not busy all the time."""
+    if not x.evaluation.waits:
+        return "-"
+    waits = {n: s for n, s in x.evaluation.waits.items() if n not in ("busy", "bandwidth") and s >= 0.01}
+    largest = sorted(waits, key=lambda n: -waits[n])[:2]
+    return ", ".join(f"{n} {words.percent(waits[n])}" for n in largest) or "nothing"
+
+
+def _sensitivity(e: Exploration) -> list[RenderableType]:
+    if not e.whole:
+        return [
+            fact(
+                "matters", f"not known: the other {e.evaluated - len(e.found):,} tilings are not in this file"
+            )
+        ]
+    found = [f"{n} +{words.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
+    unknown = [n for n, values in e.axes.items() if len(values) > 1 and n not in e.sensitivity()]
+    rest = (
+        [f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone: not known"]
+        if unknown
+        else []
+    )
+    known = [f"worst over best value: {', '.join(found)}"] if found else []
+    return [fact("matters", "; ".join([*known, *rest]))] if e.ranked and (known or rest) else []
+
+
+def _front(e: Exploration) -> list[RenderableType]:
+    """Points that none beats in time, error and UB; of use only if there are several."""
+    front = e.pareto
+    if len(front) < 2:
+        return []
+    shown = [
+        f"{words.micros(x.time_us)} us"
+        + (f" error {_error(x)}" if x.evaluation.error is not None else "")
+        + f" {(x.evaluation.ub_peak_bytes or 0) / 1024:.4g} KiB"
+        for x in front[:6]
+    ]
+    more = f" and {len(front) - 6} more" if len(front) > 6 else ""
+    return [fact("front", f"not beaten in time, error and UB: {'; '.join(shown)}{more}")]
+
+
+def folding(*columns: tuple[str, int]) -> Table:
+    """Columns of (title, width) whose cells fold; '>' is flushed right, width 0 is what the page has left."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    taken = sum(width + 1 for _, width in columns)
+    for title, width in columns:
+        side: Any = "right" if title.startswith(">") else "left"
+        room = width or PAGE_WIDTH - taken
+        table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
+    return table
+
+
+def exploration_text(e: Exploration) -> str:
+    """The page as plain text, for `print(exploration)`."""
+    return as_text(exploration_page(e))
+
+
+def as_text(page: RenderableType) -> str:
+    """A page without styles; no line ends in spaces."""
+    from ascendtile.reports.cli.console import make_console
+
+    out = io.StringIO()
+    make_console(out).print(page)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

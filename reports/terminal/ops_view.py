@@ -1,0 +1,105 @@
+"""Views of operators: the list of all, the page of one.
+
+op                      on                            what
+RmsNormGrad             ascend910b1, ascend910b2 ...  gradient of RMS normalisation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ascendtile.kernels.operator.operator import Case, Operator
+from ascendtile.kernels.operator.parameter import Parameter
+from ascendtile.reports.facts.words import clean
+
+
+def ops_json(operators: Iterable[Operator]) -> dict[str, Any]:
+    """Operators as plain data, by name."""
+    return {"ops": {op.name: _plain(op) for op in operators}}
+
+
+def ops_table(operators: Iterable[Operator]) -> RenderableType:
+    """All operators, a row each."""
+    table = _table(("op", 26), ("cases", 5), ("data types", 14), ("what it computes", 32))
+    for op in operators:
+        types = " ".join(op.dtypes)
+        table.add_row(Text(op.name, style="bold"), str(len(op.cases)), Text(types), Text(clean(op.summary)))
+    return Group(table, Text("\n`ascendtile ops OP` shows the cases and knobs of one.", style="dim"))
+
+
+def op_page(op: Operator) -> RenderableType:
+    """One operator: inputs, outputs, cases, sizes, knobs, options."""
+    inputs = ", ".join([*op.required, *(f"[{name}]" for name in op.optional)])
+    first = next(iter(op.cases), None)
+    return Group(
+        Text.assemble((op.name, "bold"), f"  {clean(op.summary)}"),
+        Text(f"\ninputs   {inputs}\noutputs  {', '.join(op.outputs)}\ndtypes   {', '.join(op.dtypes)}"),
+        *_cases(op.cases.values()),
+        *_pairs("sizes (--size NAME=VALUE)", op.sizes.items()),
+        *_pairs("tiling (--tiling NAME=VALUE)", ((p.name, _knob(p)) for p in op.parameters)),
+        *_pairs("options (--option NAME=VALUE)", ((p.name, _knob(p)) for p in op.options)),
+        Text(f"\nascendtile run {op.name}" + (f" --case {first}" if first else ""), style="dim"),
+    )
+
+
+def _plain(op: Operator) -> dict[str, Any]:
+    return {
+        "summary": op.summary,
+        "dtypes": list(op.dtypes),
+        "inputs": {"required": list(op.required), "optional": list(op.optional)},
+        "outputs": list(op.outputs),
+        "sizes": dict(op.sizes),
+        "parameters": {p.name: _plain_parameter(p) for p in op.parameters},
+        "options": {p.name: _plain_parameter(p) for p in op.options},
+        "cases": {name: _plain_case(case) for name, case in op.cases.items()},
+    }
+
+
+def _plain_parameter(p: Parameter) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(p).items() if k != "name"}
+
+
+def _plain_case(case: Case) -> dict[str, Any]:
+    sizes = {n: list(x) if isinstance(x, tuple) else x for n, x in case.sizes.items()}
+    return {"title": case.title, "sizes": sizes, "source": case.source, "options": dict(case.options)}
+
+
+def _cases(cases: Iterable[Case]) -> list[RenderableType]:
+    table = _table(("\ncases (--case NAME)", 22), ("\nsizes", 26), ("\nwhat it is", 30))
+    for case in cases:
+        sizes = " ".join(f"{n}={_size(x)}" for n, x in case.sizes.items())
+        table.add_row(Text(case.name, style="bold"), Text(sizes), Text(clean(case.title)))
+    return [table] if table.row_count else []
+
+
+def _size(x: int | tuple[int, ...]) -> str:
+    return str(x) if isinstance(x, int) else "x".join(map(str, x))
+
+
+def _knob(p: Parameter) -> str:
+    if p.choices is not None:
+        values = " | ".join(p.choices)
+    else:
+        values = f"{'' if p.low is None else p.low}..{'' if p.high is None else p.high}"
+        values += " for each axis" if p.kind == "ints" else ""
+    return f"{p.help} ({values}; {'chosen by the op' if p.default is None else p.default} unless given)"
+
+
+def _pairs(title: str, pairs: Iterable[tuple[str, str]]) -> list[RenderableType]:
+    table = _table((f"\n{title}", 30), ("", 49))
+    for name, words in pairs:
+        table.add_row(Text(f"  {name}"), Text(clean(words)))
+    return [table] if table.row_count else []
+
+
+def _table(*columns: tuple[str, int]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for title, width in columns:
+        table.add_column(Text(title), width=width, overflow="fold")
+    return table

@@ -1,0 +1,264 @@
+"""A precision study as a page and as plain data.
+
+matmul  1024  ascend910b3
+data    normal, seed 0
+
+                                  speed  bits  bits             (a)/(b) (a)/(b)
+mode            in    as        us   -up exact round  over   NaN   exact rounded
+KEEP_DTYPE      fp32  fp32    45.5     1  21.9  21.9     0     0  no/yes  no/yes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ascendtile.kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
+from ascendtile.reports.facts.words import clean, figure, micros
+from ascendtile.reports.terminal.sections import numerics_lines
+from ascendtile.simulator.precision.formats import get_format
+from ascendtile.simulator.precision.metrics import ErrorReport, json_value
+
+RULES = ("single-benchmark", "mixed-tolerance")
+GOLDEN_WORDS = {
+    EXACT: "against float64 of the exact inputs: what the mode loses",
+    ROUNDED: "against float64 of the inputs as multiplied: what the kernel adds",
+}
+_LEGEND = (
+    "in: data type; as: what is multiplied; over: too large for the type; NaN: on one side only; an element may be both. "
+    "{} Effective bits and the acceptance rules (a) single-benchmark and (b) mixed-tolerance are against float64 of the "
+    "exact inputs (exact: what the mode loses) and of the inputs as multiplied (rounded: what the kernel adds; the rules "
+    "are meant for this one). Times include the casts that a mode needs: USE_FP16 with float32 inputs pays for them."
+)
+LEGEND = _LEGEND.format("Speed-up: over float32 KEEP_DTYPE.")
+SWEEP_LEGEND = _LEGEND.format(
+    "Modes that compute the same are one row; rows of the same types have their modes below."
+)
+
+# ---- plain data ----
+
+
+def study_json(study: Study) -> dict[str, Any]:
+    """One study; figures that are not finite are words."""
+    return {
+        "op": study.op,
+        "product": study.product,
+        "case": study.case,
+        "data": dict(study.data),
+        "sample": study.sample,
+        "numerics": dict(study.numerics),
+        "notes": list(study.notes),
+        "rows": [_row_json(row) for row in study.rows],
+    }
+
+
+def sweep_json(parameter: str, studies: Sequence[Study]) -> dict[str, Any]:
+    """A study for each point."""
+    first = study_json(studies[0])
+    points = [{"value": s.value, "case": s.case, "rows": study_json(s)["rows"]} for s in studies]
+    head = {key: first[key] for key in ("op", "product", "data", "sample", "numerics", "notes")}
+    return {**head, "sweep": {"parameter": parameter, "points": points}}
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    errors = {n: {g: e.to_dict() for g, e in by.items()} for n, by in row.errors.items()}
+    verdicts = {n: {g: [v.to_dict() for v in vs] for g, vs in by.items()} for n, by in row.verdicts.items()}
+    plain: dict[str, Any] = json_value(
+        {
+            "cube_math_type": row.cube_math_type,
+            "dtype": row.dtype,
+            "compute_dtype": row.compute_dtype,
+            "output_dtypes": dict(row.output_dtypes),
+            "status": row.status,
+            "time_us": row.time_us,
+            "speedup": row.speedup,
+            "errors": errors,
+            "verdicts": verdicts,
+            "reason": row.reason,
+        }
+    )
+    return plain
+
+
+# ---- pages ----
+
+
+def study_page(study: Study) -> RenderableType:
+    """Time, bits and verdicts of every row, then all error figures, then what was refused and why."""
+    outputs = list(dict.fromkeys(n for row in study.rows for n in row.errors))
+    parts: list[RenderableType] = [_heading(study)]
+    for name in outputs:
+        parts += [Text(), _summary(study.rows, name, len(outputs) > 1)]
+    parts += [Text(), Text(LEGEND, style="dim")] if outputs else []
+    for name in outputs:
+        for golden in GOLDENS:
+            parts += [Text(f"\n{clean(name)} {GOLDEN_WORDS[golden]}"), _figures(study.rows, name, golden)]
+    return Group(*parts, *_refused(study.rows), *_remarks(study))
+
+
+def sweep_page(parameter: str, studies: Sequence[Study]) -> RenderableType:
+    """A table for each output with the computations of every point; `--json` has all modes and figures."""
+    parts: list[RenderableType] = [_heading(studies[0], parameter)]
+    outputs = list(dict.fromkeys(n for study in studies for row in study.rows for n in row.errors))
+    for name in outputs:
+        parts += [Text(f"\n{clean(name)}"), _sweep_table(parameter, studies, name)]
+    return Group(
+        *parts, Text(f"\n{SWEEP_LEGEND}", style="dim"), *_refused(studies[0].rows), *_remarks(studies[0])
+    )
+
+
+def _remarks(study: Study) -> list[RenderableType]:
+    """Notes, then the choices that the values were computed with."""
+    notes = [Text(f"\nnote: {clean(note, 300)}") for note in study.notes]
+    return [*notes, *numerics_lines(study.numerics)]
+
+
+def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
+    table = _table((parameter, 12, "left"), ("in   as   out", 14, "left"), ("us", 8, "right"), *_JUDGED)
+    for study in studies:
+        for k, (row, modes) in enumerate(_modes(study.rows, name)):
+            point = str(study.value) if k == 0 else ""
+            table.add_row(*(Text(w) for w in (point, modes, _time(row), *_judged(row, name))))
+    return table
+
+
+def _modes(rows: Iterable[Row], name: str) -> list[tuple[Row, str]]:
+    """One row for each computation with its types; where another has the same types, with its modes below them."""
+    rows = list(rows)
+    different = _different(rows, name)
+    types = [_types(r, name) for r in different]
+    return [
+        (
+            r,
+            t
+            if types.count(t) == 1
+            else "\n".join([t, *(clean(x.cube_math_type, 40) for x in rows if x.errors is r.errors)]),
+        )
+        for r, t in zip(different, types, strict=True)
+    ]
+
+
+def _heading(study: Study, sweep: str | None = None) -> RenderableType:
+    data = dict(study.data)
+    if sweep == "distribution":
+        data["distribution"] = "every distribution"
+    words = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
+    lines = [f"  {clean(study.case or 'given inputs', 40)}  {study.product}\ndata    {words}"]
+    lines += [f"\nsample  {clean(study.sample)}"] if study.sample else []
+    return Text.assemble((study.op, "bold"), *lines)
+
+
+_JUDGED = (
+    ("bits exact", 5, "right"),
+    ("bits round", 5, "right"),
+    ("over", 5, "right"),
+    ("NaN", 5, "right"),
+    ("(a)/(b) exact", 7, "right"),
+    ("(a)/(b) rounded", 7, "right"),
+)
+
+
+def _summary(rows: Iterable[Row], name: str, named: bool) -> Table:
+    title = f"{clean(name)}\nmode" if named else "mode"
+    naming = ((title, 15, "left"), ("in", 5, "left"), ("as", 4, "left"))
+    table = _table(*naming, ("us", 7, "right"), ("speed -up", 5, "right"), *_JUDGED)
+    for row in rows:
+        if name in row.errors:
+            speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
+            mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
+            words = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
+            table.add_row(*(Text(w) for w in (*words, *_judged(row, name))))
+    return table
+
+
+def _inputs(dtype: str) -> list[str]:
+    """Short names of the inputs' data types, one for all or one for each."""
+    return [get_format(kind).name for kind in dtype.split("+")]
+
+
+def _time(row: Row) -> str:
+    return "-" if row.time_us is None else micros(row.time_us)
+
+
+def _types(row: Row, name: str) -> str:
+    """Data type, compute type, type of the output."""
+    first, *others = _inputs(row.dtype)
+    kinds = (first, row.compute_dtype or "-", row.output_dtypes[name])
+    return "\n+".join([" ".join(f"{kind:4}" for kind in kinds), *others])
+
+
+def _judged(row: Row, name: str) -> list[str]:
+    errors = row.errors[name]
+    bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
+    return [
+        *bits,
+        _short(errors[EXACT].overflow),
+        _short(errors[EXACT].nan_mismatch),
+        *(_verdicts(row, name, golden) for golden in GOLDENS),
+    ]
+
+
+def _verdicts(row: Row, name: str, golden: str) -> str:
+    if not row.errors[name][golden].compared:
+        return "-"
+    found = {v.rule: {True: "yes", False: "no", None: "-"}[v.passed] for v in row.verdicts[name][golden]}
+    return "/".join(found.get(rule, "-") for rule in RULES)
+
+
+def _short(n: int) -> str:
+    return str(n) if n < 100_000 else f"{n:.0e}"
+
+
+# Heading, what it shows of an error report.
+FIGURES: tuple[tuple[str, Callable[[ErrorReport], str]], ...] = (
+    ("max abs", lambda e: f"{e.max_abs:.1e}"),
+    ("MARE", lambda e: f"{e.max_rel:.1e}"),
+    ("MERE", lambda e: f"{e.mean_rel:.1e}"),
+    ("RMSE", lambda e: f"{e.rmse:.1e}"),
+    ("balance", lambda e: f"{e.error_balance:.0e}"),
+    ("1 - cos", lambda e: f"{1 - e.cosine:.1e}"),
+    ("max ulp", lambda e: f"{e.max_ulp:.2g}"),
+    ("99.9 %", lambda e: f"{e.p999_ulp:.2g}"),
+)
+
+
+def _figures(rows: Iterable[Row], name: str, golden: str) -> Table:
+    """Every error figure; modes that compute the same are one line."""
+    table = _table(("in   as   out", 14, "left"), *((head, 7, "right") for head, _ in FIGURES))
+    for row in _different(rows, name):
+        report = row.errors[name][golden]
+        table.add_row(Text(_types(row, name)), *(Text(show(report)) for _, show in FIGURES))
+    return table
+
+
+def _different(rows: Iterable[Row], name: str) -> list[Row]:
+    """One row for each computation."""
+    found: dict[int, Row] = {}
+    for row in rows:
+        if name in row.errors:
+            found.setdefault(id(row.errors), row)
+    return list(found.values())
+
+
+def _refused(rows: Iterable[Row]) -> list[RenderableType]:
+    """Refusals and warnings, the modes of one reason together."""
+    groups: dict[tuple[str, int, str], list[str]] = {}
+    for row in rows:
+        if row.reason:
+            groups.setdefault((row.dtype, row.status, row.reason), []).append(row.cube_math_type)
+    out: list[RenderableType] = []
+    for (dtype, status, reason), modes in groups.items():
+        word = f"refused with status {status}" if status else "note"
+        out.append(Text(f"\n{word}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
+    return out
+
+
+def _table(*columns: tuple[str, int, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for title, width, side in columns:
+        table.add_column(Text(title), width=width, justify=side, overflow="fold")
+    return table

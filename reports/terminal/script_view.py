@@ -1,0 +1,157 @@
+"""What the launches of a script took. A sample:
+
+    launches of bench.py on ascend910b3
+    kernel                       grid  count       us share bound       UB   L1   L0
+    _rms_norm_backward_ke..         1      4    1,351  71 % AIV.V     35 %
+    liger_cross_entropy_k..       512      4      170   9 % launch    17 %
+    _swiglu_backward_kernel       512      4      142   7 % launch    21 %
+    _swiglu_forward_kernel        512      4      117   6 % launch    15 %
+    _rms_norm_forward_ker..       512      4      115   6 % launch    12 %
+    20 launches of 5 kernels take 1,895 us (3,270,030 cycles)
+
+`us` and `share` are of all launches of the row; `bound` and the use of the buffers are those of its dearest launch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ascendtile.reports.facts import facts, json_view, words
+from ascendtile.reports.facts.words import clean
+from ascendtile.reports.terminal import sections
+from ascendtile.simulator.record.run import Run
+from ascendtile.simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
+
+if TYPE_CHECKING:
+    from ascendtile.simulator.triton_shim.scripts.script import Outcome
+
+MOST_ROWS = 24
+COLUMNS = (
+    ("kernel", 23),
+    (">grid", 9),
+    (">count", 6),
+    (">us", 8),
+    (">share", 5),
+    ("bound", 8),
+    (">UB", 5),
+    (">L1", 4),
+    (">L0", 4),
+)
+NOTHING = "no kernel was launched"
+
+
+def script_page(script: str, found: Collector) -> RenderableType:
+    """The table of launches and the sums."""
+    title = Text(f"launches of {clean(script, 50)}", style="bold")
+    if not found.count:
+        return Group(Text(), title, Text(NOTHING))
+    dearest = found.dearest
+    title.append(f" on {facts.product_name(dearest)}" if dearest else "", style="not bold")
+    table = sections.make_table(*COLUMNS)
+    groups = found.by_time
+    for group in groups[:MOST_ROWS]:
+        sections.add_row(table, *_cells(group, found.time_us))
+    rest = groups[MOST_ROWS:]
+    more = [
+        Text(f"  and {len(rest)} more rows, {words.micros(sum(g.time_us for g in rest))} us", style="dim")
+    ]
+    return Group(Text(), title, table, *(more if rest else []), *_sums(found))
+
+
+def _sums(found: Collector) -> list[RenderableType]:
+    kernels = len({g.kernel for g in found.groups.values()})
+    many = f"{words.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
+    if not found.timed:
+        return [Text(f"{many}; time was not asked for"), *_processes(found)]
+    took = f"{words.micros(found.time_us)} us ({words.count(found.cycles)} cycles)"
+    return [
+        Text(f"{many} take{'s' * (found.count == 1)} {took}", style="bold"),
+        Text("host code and torch take no simulated time", style="dim"),
+        *_processes(found),
+    ]
+
+
+def _processes(found: Collector) -> list[RenderableType]:
+    """Of the processes that the script started."""
+    if not found.processes:
+        return []
+    many = f"{found.processes} process{'es' * (found.processes > 1)} that the script started"
+    out = [Text(f"the launches of {many} are among them", style="dim")]
+    if found.unread_processes:
+        out.append(Text(f"{found.unread_processes} ended while a launch was written down: it is lacking"))
+    return list(out)
+
+
+def _cells(group: LaunchGroup, total_us: float) -> tuple[str, ...]:
+    run = group.dearest
+    bound = facts.binding(run)
+    fills = buffer_shares(run)
+    return (
+        group.kernel,
+        "various" if group.various else grid_words(group.grid),
+        words.count(group.count),
+        words.micros(group.time_us) if run.launches else "",
+        words.percent(facts.share(group.time_us, total_us)) if run.launches else "",
+        bound.name if bound else "",
+        *(words.percent(fills[n]) if fills.get(n) else "" for n in ("UB", "L1", "L0")),
+    )
+
+
+def grid_words(grid: tuple[int, int, int] | None) -> str:
+    """512, 64x8: axes of one program at the end are left out."""
+    if grid is None:
+        return ""
+    x, y, z = grid
+    return f"{x}x{y}x{z}" if z > 1 else f"{x}x{y}" if y > 1 else str(x)
+
+
+def buffer_shares(run: Run) -> dict[str, float]:
+    """How full UB, L1 and the fullest of the L0 buffers were."""
+    out: dict[str, float] = {}
+    for name, buffer in run.buffers.items():
+        kind = "L0" if name.startswith("L0") else name
+        out[kind] = max(out.get(kind, 0.0), facts.share(buffer.peak_bytes, buffer.capacity_bytes))
+    return out
+
+
+def script_json(script: str, outcome: Outcome, found: Collector, record: str | None) -> dict[str, Any]:
+    """All of it as plain data; `dearest` is the launch that took longest, as `run_json` has it.
+
+    error: what ended the script early, else None; the launches are those before it. processes: how many that the script
+    started have launches among them.
+    """
+    dearest, timed = found.dearest, found.timed
+    return {
+        "script": script,
+        "status": outcome.status,
+        "error": outcome.error,
+        "processes": found.processes,
+        "unread_processes": found.unread_processes,
+        "product": facts.product_name(dearest) if dearest else None,
+        "launches": found.count,
+        "time_us": found.time_us if timed else None,
+        "cycles": found.cycles if timed else None,
+        "kernels": [_row(g) for g in found.by_time],
+        "dearest": json_view.run_json(dearest, record) if dearest else None,
+    }
+
+
+def _row(group: LaunchGroup) -> dict[str, Any]:
+    run = group.dearest
+    bound = facts.binding(run)
+    return {
+        "kernel": group.kernel,
+        "grid": list(group.grid) if group.grid else None,
+        "constants": {
+            n: x if x is None or isinstance(x, bool | int | str) else str(x) for n, x in run.tiling.items()
+        },
+        "count": group.count,
+        "time_us": group.time_us if run.launches else None,
+        "cycles": group.cycles if run.launches else None,
+        "bound": bound.name if bound else None,
+        "buffer_shares": buffer_shares(run),
+        "warnings": list(run.warnings),
+    }

@@ -1,0 +1,352 @@
+"""The sections of the page of one run, each a function from Run to renderables; a section without facts is empty.
+
+Every line is at most 80 columns wide. `terminal.py` puts the sections together and shows a sample.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ascendtile.reports.cli.console import PAGE_WIDTH
+from ascendtile.reports.facts import facts, words
+from ascendtile.reports.facts.occupancy import alive_at_peak
+from ascendtile.reports.facts.words import Bar, clean
+from ascendtile.simulator.numerics import FIXED, SWITCHES
+from ascendtile.simulator.precision.metrics import ErrorReport
+from ascendtile.simulator.record.run import Buffer, LiveValue, Run
+
+Block = list[RenderableType]
+
+PLACE_WIDTH = 25
+MOST_BOUNDS = 6
+MOST_LIMITS = 3
+MOST_VALUES = 5
+MOST_LINES = 3
+MOST_LAUNCHES = 10
+MOST_REMARKS = 8
+SMALLEST_SHARE = facts.SMALLEST_SHARE
+MENTIONED_SHARE = 0.01
+LONGEST_TEXT = 8 * PAGE_WIDTH  # of one remark; records may hold anything
+
+
+def title_line(run: Run) -> Text:
+    """Operator, case, data type."""
+    text = Text(clean(run.op or run.name, 38), style="bold")
+    for word in (run.case, run.dtype):
+        text.append(f"  {clean(word, 18)}" if word else "", style="not bold")
+    return text
+
+
+def heading(run: Run) -> Block:
+    """Who ran what, on what."""
+    device = facts.product_figure(run, "product.name") or "?"
+    rows: Block = [title_line(run), fact("device", f"{device} ({facts.product_name(run)}){_changed(run)}")]
+    tiling = "  ".join(f"{k}={v}" for k, v in run.tiling.items())
+    if tiling:
+        rows.append(fact("tiling", tiling))
+    if any("M" in name.split(".") for name in run.pipes):
+        rows.append(fact("cube", f"cubeMathType {run.cube_math_type}"))
+    return rows
+
+
+def _changed(run: Run) -> str:
+    changed = ", ".join(f"{k} = {v}" for k, v in facts.overrides(run).items())
+    return f", changed: {changed}" if changed else ""
+
+
+def time(run: Run) -> Block:
+    """Time, cycles, cores, and the bound that binds."""
+    if not facts.timed(run):
+        idle = not run.launches and run.time_seconds is not None
+        return [fact("time", "none: no kernel runs" if idle else "not asked for: this run has values only")]
+    mhz = facts.product_figure(run, "clock.aicore_mhz")
+    clock = f" at {mhz:g} MHz" if isinstance(mhz, int | float) else ""
+    overhead = sum(x.overhead_us for x in run.launches)
+    spent = f"{words.micros(run.time_us)} us{_interval(run)}: {words.count(run.cycles)} cycles{clock}"
+    rows: Block = [fact("time", f"{spent} + {words.micros(overhead)} us launch overhead", style="bold")]
+    bound = facts.binding(run)
+    if bound is not None:
+        rows.append(fact("bound", bound_words(bound)))
+    return [*rows, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
+
+
+def _interval(run: Run) -> str:
+    """[37.8 .. 48.7], what the ends of the published figures give."""
+    ends = run.interval_us
+    return f" [{words.micros(ends[0])} .. {words.micros(ends[1])}]" if ends else ""
+
+
+def _held_by(run: Run) -> Block:
+    """What would save most if it took no time, found by timing the run without it."""
+    saved = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.lifted.items()]
+    named = [(words.meaning(n), words.percent(x)) for n, x in saved if x >= MENTIONED_SHARE][:MOST_LIMITS]
+    if not run.lifted:
+        return []
+    if not named:
+        return [fact("held by", "nothing that lifting one limit alone would help")]
+    (first, most), *rest = named
+    text = f"{first}: {most} less time without it"
+    return [fact("held by", "; ".join([f"{text[:1].upper()}{text[1:]}", *(f"{n} {x}" for n, x in rest)]))]
+
+
+def _try(run: Run) -> Block:
+    """The change of one knob that helps most, of those that were timed."""
+    if not run.changes:
+        return []
+    gains = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()]
+    named = [f"{clean(n, 40)}: {words.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE][
+        :MOST_LIMITS
+    ]
+    none = f"no change of one knob is faster; {len(gains)} were timed"
+    return [fact("try", "; ".join(named) or none)]
+
+
+def _trust(run: Run) -> Block:
+    """Which share of the time rests on figures of which grade."""
+    shares = {g: facts.share(us, run.time_us) for g, us in sorted(run.grades.items())}
+    named = [
+        f"{words.percent(x)} {words.GRADES[g]}"
+        for g, x in shares.items()
+        if x >= SMALLEST_SHARE and g in words.GRADES
+    ]
+    return [fact("figures", ", ".join(named))] if named else []
+
+
+def bound_words(bound: facts.Bound) -> str:
+    """HBM bandwidth allows 28.8 us; the run reaches 74 % of it"""
+    name = words.meaning(bound.name)
+    allows = f"{name[:1].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
+    return f"{allows}; the run reaches {words.percent(bound.fraction)} of it"
+
+
+def _work(run: Run) -> str:
+    programs = sum(x.programs for x in run.launches)
+    instructions = words.count(sum(x.instructions for x in run.launches))
+    if len(run.launches) > 1:
+        return f"{programs} programs in {len(run.launches)} launches, {instructions} instructions"
+    launch = run.launches[0]
+    return f"{programs} programs on {launch.cores_used} of {launch.cores} cores, {instructions} instructions"
+
+
+def launches(run: Run) -> Block:
+    """One row per launch, if there are several."""
+    if len(run.launches) < 2:
+        return []
+    table = make_table(("launches", 30), ("grid", 16), (">us", 9), (">cycles", 12), (">cores", 8))
+    for x in run.launches[:MOST_LAUNCHES]:
+        cells = (x.kernel, str(x.grid), words.micros(x.time_us), words.count(x.cycles), str(x.cores_used))
+        add_row(table, *cells)
+    return [Text(), table, *_more(len(run.launches) - MOST_LAUNCHES, "launches")]
+
+
+def bounds(run: Run) -> Block:
+    """The lower bounds, tightest first, as shares of the run's time."""
+    ordered = sorted(run.bounds.items(), key=lambda item: -item[1])
+    if not ordered:
+        return []
+    table = make_table(("lower bounds", 35), (">us", 9), (">of run", 8), ("", 20))
+    for name, us in ordered[:MOST_BOUNDS]:
+        part = facts.share(us, run.time_us)
+        add_row(table, words.meaning(name), words.micros(us), words.percent(part), Bar(part, style="cyan"))
+    rest = ordered[MOST_BOUNDS:]
+    below = [f"  {len(rest)} more, none above {words.micros(us)} us" for _, us in rest[:1]]
+    return [Text(), table, *(Text(text, style="dim") for text in below)]
+
+
+def pipes(run: Run) -> Block:
+    """How long each pipe was busy, and what it waited for most."""
+    if not run.pipes:
+        return []
+    table = make_table(("pipes", 12), (">busy cycles", 13), (">share", 6), ("", 20), ("waits most for", 25))
+    idle = []
+    for name, pipe in sorted(run.pipes.items(), key=lambda item: -item[1].busy_cycles):
+        if pipe.busy_cycles <= 0:
+            idle.append(clean(name, 12))
+            continue
+        cells = (name, words.count(pipe.busy_cycles), words.percent(pipe.share))
+        add_row(table, *cells, Bar(pipe.share, style="green"), facts.main_stall_words(pipe, run.cycles))
+        part = facts.share(pipe.shared_cycles, run.cycles)
+        if part >= SMALLEST_SHARE:
+            shared = (
+                "  of which",
+                words.count(pipe.shared_cycles),
+                words.percent(part),
+                "for shared bandwidth",
+            )
+            add_row(table, *shared, "", style="dim")
+    last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
+    return [Text(), table, *last]
+
+
+def buffers(run: Run) -> Block:
+    """Peak against capacity, and who is alive there."""
+    used = {n: b for n, b in run.buffers.items() if b.peak_bytes}
+    if not used:
+        return []
+    table = make_table(("buffers at their peak", 35), (">KiB", 9), (">of", 8), ("", PLACE_WIDTH))
+    for name, buffer in sorted(used.items(), key=lambda item: -_fill(item[1])):
+        fill = _fill(buffer)
+        cells = (
+            f"{name}  {words.percent(fill)}",
+            words.kib(buffer.peak_bytes),
+            words.kib(buffer.capacity_bytes),
+        )
+        add_row(table, *cells, Bar(fill, style="red" if fill > 1 else "magenta"))
+        found = alive_at_peak(buffer)
+        for n, value in found[:MOST_VALUES]:
+            add_row(table, *_alive(n, value), words.place(value.file, value.line, PLACE_WIDTH), style="dim")
+        if len(found) > MOST_VALUES:
+            add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
+    return [Text(), table]
+
+
+def _fill(buffer: Buffer) -> float:
+    return facts.share(buffer.peak_bytes, buffer.capacity_bytes)
+
+
+def _alive(n: int, value: LiveValue) -> tuple[str, str, str]:
+    """Of n alike."""
+    copies = f"{value.copies} copies" if value.copies > 1 else ""
+    dims = "x".join(map(str, value.shape)) or "scalar"
+    name = f"{f'{n} x ' if n > 1 else ''}{clean(value.name, 20)}"
+    return f"  {name}  {dims} {value.dtype}", words.kib(n * value.bytes * value.copies), copies
+
+
+def errors(run: Run) -> Block:
+    """Errors of every output against float64."""
+    if not run.errors:
+        return []
+    figures = ((n, 9) for n in (">max abs", ">max rel", ">mean rel", ">rmse"))
+    table = make_table(("error against float64", 22), *figures, (">max ulp", 9), (">bits", 6))
+    for name, e in run.errors.items():
+        sizes = (words.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
+        add_row(table, name, *sizes, words.figure(e.max_ulp), words.figure(e.effective_bits))
+    return [Text(), table, *(loss for name, e in run.errors.items() for loss in _losses(name, e))]
+
+
+def _losses(name: str, e: ErrorReport) -> Block:
+    """What the figures do not say: elements that are NaN, infinite, zero or subnormal and should not be."""
+    elements = math.prod(e.shape)
+    counts = {
+        "NaN on one side only": e.nan_mismatch,
+        "infinite on one side only": e.inf_mismatch,
+        "too large for the type": e.overflow,
+        "lost to zero": e.underflow,
+        "subnormal": e.subnormal if facts.share(e.subnormal, elements) >= MENTIONED_SHARE else 0,
+    }
+    found = ", ".join(f"{words.count(n)} {what}" for what, n in counts.items() if n)
+    text = f"{clean(name, 30)}: {found}, of {words.count(elements)} elements"
+    return [_hanging(text, "yellow")] if found else []
+
+
+def numerics(run: Run) -> Block:
+    """The choices that the values were computed with, if any were computed."""
+    chosen = {
+        n: str(x) for n, x in run.options.items() if n in (*SWITCHES, *FIXED, "accumulate", "atomic_order")
+    }
+    return numerics_lines(chosen) if run.errors else []
+
+
+def numerics_lines(chosen: Mapping[str, str]) -> Block:
+    """One paragraph: choices with a source, those of the user, and those that nobody published."""
+    groups: dict[str, list[str]] = {"": [], "chosen": [], "assumed": []}
+    for name, text in chosen.items():
+        kind = next((k for k in ("chosen", "assumed") if f"({k}" in text), "")
+        groups[kind].append(f"{name}={text.partition(' (')[0]}")
+    heads = {"": "numerics", "chosen": "chosen", "assumed": "assumed, nobody published them"}
+    return [
+        Text(f"\n{heads[k]}: {clean(', '.join(found), 600)}", style="dim")
+        for k, found in groups.items()
+        if found
+    ]
+
+
+def lines(run: Run) -> Block:
+    """The source lines that cost most: share and cycles, place, text."""
+    dear = facts.dear_lines(run)
+    if not dear:
+        return []
+    out: Block = [Text(), Text("the lines that cost most", style="bold")]
+    for cost in dear[:MOST_LINES]:
+        part = words.percent(facts.share(cost.cycles, run.cycles))
+        where = words.place(cost.file, cost.line, 44)
+        out.append(Text.assemble(f"{part:>6}  {words.count(cost.cycles):>9} cycles  ", (where, "bold")))
+        out.append(Text(f"        {clean(cost.source.strip(), PAGE_WIDTH - 8)}"))
+    return out
+
+
+def remarks(run: Run) -> Block:
+    """Warnings and notes, wrapped."""
+    out: Block = []
+    for title, texts, style in (("warnings", run.warnings, "yellow"), ("notes", run.notes, "dim")):
+        if texts:
+            out += [Text(), Text(title, style="bold")]
+            out += [_hanging(text, style) for text in texts[:MOST_REMARKS]]
+            out += _more(len(texts) - MOST_REMARKS, title)
+    return out
+
+
+def opening(record: str | None) -> Block:
+    """How to look at this run again: a command that can be copied, on one line where it fits."""
+    if record is None:
+        return [Text('keep    run.save("x.run") or --save x.run; then: ascendtile report x.run', style="dim")]
+    file = clean(shlex.quote(record))
+    command = f"ascendtile report {file}"
+    if cell_len(command) <= PAGE_WIDTH - 8:
+        return [fact("open", command)]
+    if cell_len(command) <= PAGE_WIDTH:
+        return [Text(command)]
+    return [Text("ascendtile report \\"), Text(file, overflow="fold")]
+
+
+# ---- shapes of lines ----
+
+
+def fact(name: str, text: str, style: str = "") -> Table:
+    """One line of the page, such as "bound   HBM bandwidth allows ..."."""
+    table = Table.grid()
+    table.add_column(width=8)
+    table.add_column(width=PAGE_WIDTH - 8, overflow="fold")
+    table.add_row(Text(name, style="dim"), Text(clean(text, LONGEST_TEXT), style=style))
+    return table
+
+
+def make_table(*columns: tuple[str, int]) -> Table:
+    """Columns of (title, width); a title that begins with '>' is flushed right, and so is its column."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="")
+    for title, width in columns:
+        right = title.startswith(">")
+        header = Text(title.removeprefix(">"), style="dim" if right else "bold")
+        table.add_column(
+            header, width=width, justify="right" if right else "left", no_wrap=True, overflow="crop"
+        )
+    return table
+
+
+def add_row(table: Table, *cells: str | Bar, style: str = "") -> None:
+    """Add cells, each cut to the width of its column."""
+    widths = [column.width or PAGE_WIDTH for column in table.columns]
+    texts = (
+        cell if isinstance(cell, Bar) else Text(clean(cell, width))
+        for cell, width in zip(cells, widths, strict=True)
+    )
+    table.add_row(*texts, style=style)
+
+
+def _hanging(text: str, style: str) -> Table:
+    table = Table.grid()
+    table.add_column(width=2)
+    table.add_column(width=PAGE_WIDTH - 2, overflow="fold")
+    table.add_row(Text("- "), Text(clean(text, LONGEST_TEXT), style=style))
+    return table
+
+
+def _more(hidden: int, what: str) -> Block:
+    return [Text(f"  and {hidden} more {what}", style="dim")] if hidden > 0 else []

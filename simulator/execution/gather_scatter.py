@@ -1,0 +1,113 @@
+"""Accesses to single elements: gathers, scatters, atomics. Validation and allocation around the loops of `_discrete.pyx`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..interpreter.tensors import Tensor
+from . import _discrete
+
+# Numbers of the operations of `combined` in _discrete.pyx.
+ATOMICS = {"add": 0, "max": 1, "min": 2, "and": 3, "or": 4, "xor": 5, "xchg": 6, "cas": 7}
+_EVERY = np.empty(0, np.uint8)
+
+
+class Addresses:
+    """Where a discrete access goes: window indices and, or empty for all, which of them are meant; flat and in order."""
+
+    __slots__ = ("at", "chosen", "shape")
+
+    def __init__(self, at: np.ndarray, chosen: np.ndarray | None) -> None:
+        if chosen is not None and chosen.shape != at.shape:
+            at, chosen = np.broadcast_arrays(at, chosen)
+        self.shape = at.shape
+        self.at = np.ascontiguousarray(at, np.int64).reshape(-1)
+        self.chosen = (
+            _EVERY if chosen is None else np.ascontiguousarray(chosen, bool).reshape(-1).view(np.uint8)
+        )
+
+    def outside(self, tensor: Tensor) -> int:
+        """Position of the first address outside of the tensor's window, or -1."""
+        return _discrete.first_outside(self.at, self.chosen, tensor.elements)
+
+    def masked_far(self, tensor: Tensor) -> int:
+        """Position of the first address outside of the window that is not chosen, or -1."""
+        if not len(self.chosen):
+            return -1
+        return _discrete.first_outside(self.at, 1 - self.chosen, tensor.elements)
+
+    @property
+    def count(self) -> int:
+        """Elements that are really accessed."""
+        return int(np.count_nonzero(self.chosen)) if len(self.chosen) else len(self.at)
+
+
+def _half(tensor: Tensor) -> bool:
+    return tensor.dtype.name in ("fp16", "bf16")
+
+
+def _memory(tensor: Tensor) -> np.ndarray:
+    """The window in a form that the loops take: halves as their bits, booleans as bytes."""
+    window = tensor.window
+    assert window is not None
+    if _half(tensor):
+        return window.view(np.uint16)
+    return window.view(np.uint8) if tensor.dtype.is_bool() else window
+
+
+def _bits(x: np.ndarray) -> np.ndarray:
+    """The same bytes as unsigned numbers, for loops that only move elements."""
+    return x.view(f"u{x.itemsize}")
+
+
+def _held(tensor: Tensor, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Elements of a tile, flat, in the form that the loops take."""
+    flat = np.ascontiguousarray(np.broadcast_to(x, shape), tensor.dtype.held).reshape(-1)
+    return flat.view(np.uint8) if tensor.dtype.is_bool() else flat
+
+
+def gather(tensor: Tensor, where: Addresses, fill: Any) -> np.ndarray:
+    """Tile of `where.shape` in held form; `fill` (0 if None) where nothing is chosen. Addresses lie inside."""
+    out = np.empty(where.shape, tensor.dtype.held)
+    if len(where.chosen):
+        out[...] = 0 if fill is None else fill
+    if not out.size or not tensor.elements:
+        return out
+    flat = out.reshape(-1)
+    if _half(tensor):
+        _discrete.gather_half(_memory(tensor), where.at, where.chosen, flat, tensor.dtype.name == "bf16")
+    else:
+        _discrete.gather_plain(_bits(_memory(tensor)), where.at, where.chosen, _bits(flat))
+    return out
+
+
+def scatter(tensor: Tensor, where: Addresses, tile: np.ndarray) -> None:
+    """Write a tile of `where.shape` in order: of equal addresses the last one stays."""
+    if not len(where.at) or not tensor.elements:
+        return
+    flat = _held(tensor, tile, where.shape)
+    if _half(tensor):
+        _discrete.scatter_half(_memory(tensor), where.at, where.chosen, flat, tensor.dtype.name == "bf16")
+    else:
+        _discrete.scatter_plain(_bits(_memory(tensor)), where.at, where.chosen, _bits(flat))
+
+
+def atomic(
+    tensor: Tensor, name: str, where: Addresses, tile: np.ndarray, expected: np.ndarray | None
+) -> np.ndarray:
+    """Combine one element after another; gives what memory held before each (0 where nothing is chosen)."""
+    old = np.zeros(where.shape, tensor.dtype.held)
+    if not len(where.at) or not tensor.elements:
+        return old
+    values = _held(tensor, tile, where.shape)
+    wanted = values if expected is None else _held(tensor, expected, where.shape)
+    flat = old.reshape(-1)
+    rest = (_memory(tensor), where.at, where.chosen, values, wanted)
+    if _half(tensor):
+        _discrete.atomic_half(ATOMICS[name], *rest, flat, tensor.dtype.name == "bf16")
+    else:
+        flat = flat.view(np.uint8) if tensor.dtype.is_bool() else flat
+        _discrete.atomic_plain(ATOMICS[name], *rest, flat)
+    return old

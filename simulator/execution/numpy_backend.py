@@ -1,0 +1,321 @@
+"""`ValueRun`: the tile program over values, for one chunk of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import DeviceAssertionError
+from ..interpreter.faults import Site
+from ..interpreter.flat_pointers import Anywhere
+from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Walker
+from ..interpreter.tensors import Tensor
+from ..interpreter.values import Affine, Box, Pointers, take
+from ..ir.program import Op, Program, Value
+from ..ir.types import DType
+from ..units import vector
+from ..units._elementwise import has_subnormals
+from ..units.cube import mmad
+from ..units.cube_rules import operand_format
+from . import copies as copy
+from . import gather_scatter as discrete
+from .masked import MaskedLanes
+from .printing import print_values
+from .races import StoreWatch
+from .rearranging import Rearranging
+from .waiting_adds import WaitingAdds
+
+ARITHMETIC = ("binary", "unary", "compare", "reduce", "fma", "scan")
+
+
+class ValueRun(Rearranging, Walker):
+    """Computes the elements of every tile; reads and writes the tensors it is given."""
+
+    def __init__(
+        self,
+        program: Program,
+        grid: tuple[int, int, int],
+        numerics: vector.Numerics,
+        step_limit: int = DEFAULT_STEP_LIMIT,
+        waiting: frozenset[int] = frozenset(),
+    ) -> None:
+        """waiting: atomics (by id) whose additions are made when all programs have been walked."""
+        super().__init__(program, grid, step_limit)
+        self.waiting = waiting
+        self.adds = WaitingAdds()
+        self.numerics = numerics
+        self.turned = turned_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
+        self.subnormals_seen = False
+        self.masked = MaskedLanes()
+        self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
+        self.printed: dict[int, int] = {}
+
+    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        super().walk(numbers, arguments)
+        self.adds.make(numbers)
+
+    # -- elements ----------------------------------------------------------------------------------------------------
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        if op.kind == "select" and isinstance(args[0], Box) and copy.covers(args[0]):
+            return self.element_array(args[1], op.args[1])  # type: ignore[arg-type]
+        real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
+        if self.subnormals_seen and op.kind in ARITHMETIC:
+            real = [
+                self.flushed(x, v) for x, v in zip(real, (v for v in op.args if v is not None), strict=True)
+            ]
+        return getattr(self, f"dense_{op.kind}")(op, *real)
+
+    def flushed(self, x: np.ndarray, v: Value) -> np.ndarray:
+        return vector.flushed(x, v.dtype, self.numerics) if isinstance(v.dtype, DType) else x
+
+    def noticed(self, x: np.ndarray, dtype: DType) -> np.ndarray:
+        """Look for subnormal values among what comes from memory: results never are, so operands need a look only then."""
+        if not self.subnormals_seen and self.numerics.flushes(dtype) and x.dtype == np.float32:
+            self.subnormals_seen = has_subnormals(np.ascontiguousarray(x).reshape(-1))
+        return x
+
+    def element_array(self, x: Any, v: Value) -> np.ndarray:
+        """Any runtime value as an array (P or 1, *shape) in held form."""
+        if isinstance(x, Affine | Box):
+            return np.asarray(self.real(x, v))
+        if isinstance(x, np.ndarray) and (v.shape or x.dtype == v.dtype.held):  # type: ignore[union-attr]
+            return x
+        return np.atleast_1d(np.asarray(x)).astype(v.dtype.held)  # type: ignore[union-attr]
+
+    def dense_binary(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        dtype = _dtype(op)
+        if op.name in ("floordiv", "mod") and dtype.is_int() and not b.all():
+            raise self.divided_by_zero(op, b)
+        return vector.binary(op.name, a, b, dtype, self.numerics)
+
+    def dense_compare(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return vector.compare(op.name, a, b)
+
+    def dense_unary(self, op: Op, x: np.ndarray) -> np.ndarray:
+        return vector.unary(op.name, x, _dtype(op), self.numerics)
+
+    def dense_fma(self, op: Op, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        return vector.fma(a, b, c, _dtype(op), self.numerics)
+
+    def dense_cast(self, op: Op, x: np.ndarray) -> np.ndarray:
+        source = op.args[0].dtype  # type: ignore[union-attr]
+        assert isinstance(source, DType)
+        rule = (op.attrs.get("rounding", "RINT"), op.attrs.get("overflow", ""))
+        return vector.cast(x, source, _dtype(op), self.numerics, *rule)
+
+    def dense_select(self, op: Op, c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return vector.select(c, a, b)
+
+    def dense_reduce(self, op: Op, x: np.ndarray) -> np.ndarray:
+        return vector.reduce(op.name, x, op.attrs["axis"], _dtype(op), self.numerics)
+
+    def dense_dot(self, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | None = None) -> np.ndarray:
+        stored = op.args[0].dtype.name  # type: ignore[union-attr]
+        operand = operand_format(stored, op.attrs["precision"], self.numerics.hf32)
+        if acc is not None:
+            acc = np.broadcast_to(acc, (max(x.shape[0] for x in (a, b, acc)), *acc.shape[1:]))
+        rules = self.numerics.cube
+        if operand != "fp16":  # an FP16 accumulator is for FP16 products only
+            rules = rules.with_switches({"accumulator": None})
+        return mmad(a, b, acc, rules=rules, operand=operand, on_grid=operand == stored)
+
+    def dense_permute(self, op: Op, x: np.ndarray) -> np.ndarray:
+        seen = x.transpose(0, *(k + 1 for k in op.attrs["order"]))
+        return seen if op.id in self.turned else np.ascontiguousarray(seen)
+
+    def check_assert(self, op: Op, condition: Any) -> None:
+        v = op.args[0]
+        assert v is not None
+        truth = self.element_array(condition, v)
+        if not truth.all():
+            where = np.argwhere(~truth)[0]
+            site = self.site(op)
+            program = site.program(self.programs[where[0] if truth.shape[0] > 1 else 0])
+            element = f", element {[int(k) for k in where[1:]]}" if v.shape else ""
+            wrong = f" ({int((~truth[where[0]]).sum())} of {v.numel} elements fail)" if v.shape else ""
+            raise site.error(
+                f"assertion failed in {program}{element}: {op.attrs['text']}{wrong}", DeviceAssertionError
+            )
+
+    def show(self, op: Op, values: list[Any]) -> None:
+        tiles = [self.element_array(x, v) for x, v in zip(values, op.args, strict=True) if v is not None]
+        print_values(op, tiles, self.programs, self.grid, self.printed)
+
+    # -- memory ------------------------------------------------------------------------------------------------------
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> np.ndarray:
+        if isinstance(pointer.tensor, Anywhere):
+            return np.asarray(self.load_anywhere(op, pointer, mask, other))
+        r = op.results[0]
+        fill = None if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
+            isinstance(mask, np.ndarray) and r.shape
+        ):
+            return self.noticed(self.gather(op, pointer, mask, fill), _dtype(op))
+        count = self.programs_of(pointer.offsets, mask, fill)
+        region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
+        site = self.site(op)
+        copy.check(pointer.tensor, region, self.programs, "load", site)
+        if mask is not None:
+            self.masked.box(op, pointer.tensor, pointer.offsets, mask, region, self.programs, site)
+        return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), _dtype(op))
+
+    def programs_of(self, *values: Any) -> int:
+        """1 if an access is the same for all programs, else their number."""
+        return 1 if all(_uniform(x) for x in values) else len(self.active)
+
+    def pieces(
+        self, op: Op, pointer: Pointers, mask: Any, what: str
+    ) -> Iterator[tuple[np.ndarray, Pointers, Any]]:
+        """An access through addresses, tensor by tensor; `self.active` holds the programs of each piece meanwhile."""
+        before = self.active
+        for index, p, m in self.known.pieces(pointer, mask, before, what, self.site(op)):
+            index = np.arange(len(before)) if index is None else index
+            self.active = before[index]
+            try:
+                yield index, p, m
+            finally:
+                self.active = before
+
+    def load_anywhere(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        shape, held = op.results[0].shape, _dtype(op).held
+        out = np.zeros((len(self.active), *shape), held)
+        if other is not None:
+            out[...] = self.element_array(other, op.args[2])  # type: ignore[arg-type]
+        for index, p, m in self.pieces(op, pointer, mask, "load"):
+            got = ValueRun.load(self, op, p, m, take(other, index))
+            if not isinstance(m, np.ndarray):
+                out[index] = got
+            else:
+                chosen = np.broadcast_to(m.reshape(m.shape + (1,) * (out.ndim - m.ndim)), out[index].shape)
+                out[index] = np.where(chosen, got, out[index])
+        return out
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        if isinstance(pointer.tensor, Anywhere):
+            for index, p, m in self.pieces(op, pointer, mask, "store"):
+                ValueRun.store(self, op, p, take(value, index), m)
+            return
+        self.write(op, pointer, value, mask, "store", adding=False)
+
+    def write(self, op: Op, pointer: Pointers, value: Any, mask: Any, what: str, adding: bool) -> None:
+        tensor = pointer.tensor
+        self.check_writable(op, tensor, what)
+        v = op.args[1]
+        assert v is not None
+        tile = self.element_array(value, v)
+        if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
+            where = self.addresses(op, pointer, mask, what)
+            self.watch.elements(op, tensor, where, self.programs)
+            discrete.scatter(tensor, where, tile)
+            return
+        region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
+        copy.check(tensor, region, self.programs, what, self.site(op))
+        if not adding:
+            self.watch.box(op, tensor, pointer.offsets, mask, self.programs, region)
+        if op.id in self.waiting:
+            self.adds.keep(tensor, region, tile, self.programs)
+        else:
+            copy.write(tensor, region, tile, adding)
+
+    def check_writable(self, op: Op, tensor: Tensor, what: str) -> None:
+        if not tensor.writable:
+            raise self.site(op).error(
+                f"{what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
+            )
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        """Old values if anybody uses them. Boxes that only add take the road of stores."""
+        if isinstance(pointer.tensor, Anywhere):
+            return self.atomic_anywhere(op, pointer, value, mask, expected)
+        tensor, what, v = pointer.tensor, f"atomic_{op.name}", op.args[1]
+        assert v is not None
+        boxes = not v.shape or not (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray))
+        if op.name == "add" and boxes and not op.attrs.get("result_used", True) and copy.can_add(tensor):
+            self.write(op, pointer, value, mask, what, adding=True)
+            return None
+        self.check_writable(op, tensor, what)
+        where = self.addresses(op, pointer, mask, what)
+        want = None if expected is None else self.element_array(expected, op.args[3])  # type: ignore[arg-type]
+        old = discrete.atomic(tensor, op.name, where, self.element_array(value, v), want)
+        return self.scalar_result(op, old)
+
+    def atomic_anywhere(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        r = op.results[0]
+        out = np.zeros((len(self.active), *r.shape), _dtype(op).held)
+        for index, p, m in self.pieces(op, pointer, mask, f"atomic_{op.name}"):
+            old = ValueRun.atomic(self, op, p, take(value, index), m, take(expected, index))
+            if old is not None:  # elements of other pieces are 0
+                out[index] = out[index] + old if r.shape else old
+        return self.scalar_result(op, out)
+
+    # -- discrete access ---------------------------------------------------------------------------------------------
+
+    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> discrete.Addresses:
+        """Window indices (P or 1, *shape) of a discrete access, checked; for a write P of them."""
+        tensor = pointer.tensor
+        v = op.args[0]
+        assert v is not None
+        offsets = pointer.offsets
+        if not isinstance(offsets, Affine) and not v.shape:
+            offsets = np.atleast_1d(np.asarray(offsets))
+        at = np.asarray(self.real(offsets, None)) + tensor.origin
+        chosen = None if mask is None else self.element_array(mask, op.args[1 if what == "load" else 2])  # type: ignore[arg-type]
+        if what != "load":
+            at = np.broadcast_to(at, (len(self.active), *v.shape))
+        where = discrete.Addresses(at, chosen)
+        if what in ("load", "store") and isinstance(mask, np.ndarray):
+            self.masked.elements(op, tensor, where, what, self.programs, self.site(op))
+        bad = where.outside(tensor)
+        if bad >= 0:
+            self.report_outside(tensor, where, bad, what, self.site(op))
+        return where
+
+    def found(self) -> tuple[str, ...]:
+        """What the values showed, in words."""
+        return (*self.watch.found(), *self.masked.found.values())
+
+    def report_outside(
+        self, tensor: Tensor, where: discrete.Addresses, bad: int, what: str, site: Site
+    ) -> None:
+        size = max(1, len(where.at) // where.shape[0])
+        row, inner = divmod(bad, size)
+        element = tuple(int(k) for k in np.unravel_index(inner, where.shape[1:]))
+        at, chosen = (x[row * size : (row + 1) * size] for x in (where.at, where.chosen))
+        outside = (at < 0) | (at >= tensor.elements)
+        count = int((outside & chosen.view(bool)).sum() if len(chosen) else outside.sum())
+        index = int(where.at[bad]) - tensor.origin
+        number = int(self.programs[row if where.shape[0] > 1 else 0])
+        raise copy.out_of_bounds(tensor, index, number, what, site, element, count)
+
+    def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
+        return discrete.gather(pointer.tensor, self.addresses(op, pointer, mask, "load"), fill)
+
+
+def turned_operands(program: Program) -> frozenset[int]:
+    """Permutations (by id) whose tiles are operands of products and nothing else."""
+    uses: dict[int, set[bool]] = {}
+    yields = {v.id for op in program.walk() for r in op.regions for v in r.yields}
+    for op in program.walk():
+        for i, v in enumerate(op.args):
+            if v is not None:
+                uses.setdefault(v.id, set()).add(op.kind == "dot" and i < 2)
+    tiles = [(op.id, op.results[0].id) for op in program.walk() if op.kind == "permute"]
+    return frozenset(number for number, v in tiles if uses.get(v) == {True} and v not in yields)
+
+
+def _dtype(op: Op) -> DType:
+    t = op.results[0].dtype
+    assert isinstance(t, DType)
+    return t
+
+
+def _uniform(x: Any) -> bool:
+    if isinstance(x, Affine):
+        return isinstance(x.base, int) and all(isinstance(s, int) for s in x.strides)
+    if isinstance(x, Box):
+        return all(isinstance(b, int) for b in (*x.lows, *x.highs))
+    return not isinstance(x, np.ndarray) or x.shape[0] == 1

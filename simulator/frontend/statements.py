@@ -1,0 +1,589 @@
+"""Control flow: `if`, `for`, `while`, the ternary, and the values that they carry.
+
+A name assigned in a loop body and known before the loop is carried: it becomes an argument of the body and a result of the
+loop, and must keep its type and shape. A name assigned in a branch is a result of the `if` when both sides know it.
+An `if` that may return takes the rest of the function into both of its branches.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import CompileError
+from ..ir import types as ty
+from ..ir.building import buffers
+from ..ir.building.aggregate import children, flatten, rebuild, same_structure, stays, unflatten
+from ..ir.building.promotion import KernelError, describe, is_number
+from ..ir.building.registry import unwrap
+from ..ir.program import Region, Value
+from ..ir.undefined import Undefined
+from .expressions import Expressions
+
+if TYPE_CHECKING:
+    from .compiler import Return
+
+MAX_STATIC_TURNS = 100_000
+
+
+class Control(Expressions):
+    """The part of a scope that compiles control flow."""
+
+    # -- if ----------------------------------------------------------------------------------------------------------
+
+    def if_statement(self, s: ast.If, rest: list[ast.stmt]) -> Return | None:
+        """Compile an `if`; where it may return, `rest` goes into its branches and the `Return` of all of it is given."""
+        condition = self.condition(s.test)
+        taken_has_return = _returns(s.body) or _returns(s.orelse)
+        if not isinstance(condition, Value):
+            return self.constant_if(s.body if condition else s.orelse, rest, taken_has_return)
+        if not taken_has_return:
+            self.dynamic_if(condition, s)
+            return None
+        return self.returning_if(condition, s, rest)
+
+    def constant_if(self, taken: list[ast.stmt], rest: list[ast.stmt], may_return: bool) -> Return | None:
+        if not may_return:
+            self.block(taken)
+            return None
+        return self._ended(self.block([*taken, *rest]))
+
+    def _ended(self, ended: Return | None) -> Return:
+        from .compiler import Return
+
+        return ended or Return(None)
+
+    def dynamic_if(self, condition: Value, s: ast.If) -> None:
+        before = dict(self.env)
+        then, then_env, _ = self.branch(s.body, before)
+        other, other_env, _ = self.branch(s.orelse, before)
+        undefined = _undefined(then_env, other_env, self.source.loc(s).line)
+        body = [*s.body, *s.orelse]
+        assigned = (*_assigned(body), *_loop_variables(body), *buffers.contents(before))
+        names = [n for n in assigned if n in then_env and n not in undefined]
+        merged, results = self.merge(names, then, then_env, other, other_env, s)
+        self.emit_if(condition, then, other, results, s)
+        self.env = {**before, **merged, **undefined}
+
+    def branch(
+        self, body: list[ast.stmt], env: dict[str, Any]
+    ) -> tuple[Region, dict[str, Any], Return | None]:
+        """Compile statements into a region of their own; gives the names as they are at its end."""
+        outer, self.b.region = self.b.region, Region()
+        self.env = dict(env)
+        ended = self.block(body)
+        region, self.b.region = self.b.region, outer
+        return region, self.env, ended
+
+    def merge(
+        self,
+        names: list[str],
+        then: Region,
+        then_env: dict[str, Any],
+        other: Region,
+        other_env: dict[str, Any],
+        node: ast.AST,
+    ) -> tuple[dict[str, Any], list[Value]]:
+        """Results of an `if`: names whose value differs between the branches."""
+        out: dict[str, Any] = {}
+        results: list[Value] = []
+        for n in names:
+            a, c = then_env[n], other_env[n]
+            if a is c or (not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c)):
+                out[n] = a
+                continue
+            out[n] = self.merge_one(n, a, c, then, other, results, node)
+        return out, results
+
+    def merge_one(
+        self, name: str, a: Any, c: Any, then: Region, other: Region, results: list[Value], node: ast.AST
+    ) -> Any:
+        a, c = unwrap(a), unwrap(c)
+        if a is c:
+            return a
+        mine, others = children(a), children(c)
+        if mine is not None and others is not None and same_structure(a, c):
+            pairs = zip(mine, others, strict=True)
+            return rebuild(a, tuple(self.merge_one(name, x, y, then, other, results, node) for x, y in pairs))
+        if not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c):
+            return a
+        for x in (a, c):
+            if not isinstance(x, Value) and not is_number(x):
+                if _same_constant(a, c):
+                    return a
+                raise self.error(
+                    f"{name!r} is {describe(a)} in one branch and {describe(c)} in the other", node
+                )
+        dtype = a.dtype if isinstance(a, Value) else c.dtype if isinstance(c, Value) else None
+        va, vc = self.in_region(then, a, dtype), self.in_region(other, c, dtype)
+        if va.dtype != vc.dtype or va.shape != vc.shape:
+            raise self.error(
+                f"{name!r} has two types after the `if`: {describe(va)} in one branch, {describe(vc)} in the other; "
+                "cast or reshape so that both agree",
+                node,
+            )
+        then.yields.append(va)
+        other.yields.append(vc)
+        results.append(self.b.value(va.dtype, va.shape, name))
+        return results[-1]
+
+    def in_region(self, region: Region, x: Any, dtype: ty.AnyType | None = None) -> Value:
+        """`x` as a value of the program, its constant (if it is one) placed at the end of that region."""
+        if isinstance(x, Value):
+            return x
+        outer, self.b.region = self.b.region, region
+        value = self.b.const(x, dtype if isinstance(dtype, ty.DType) and _takes(dtype, x) else None)
+        self.b.region = outer
+        return value
+
+    def emit_if(
+        self, condition: Value, then: Region, other: Region, results: list[Value], node: ast.AST
+    ) -> None:
+        self.at(node)
+        self.b.emit("if", (condition,), results, regions=(then, other))
+
+    def returning_if(self, condition: Value, s: ast.If, rest: list[ast.stmt]) -> Return:
+        from .compiler import Return
+
+        if self.loops:
+            raise self.error(
+                "`return` inside a loop is not supported; use a flag, or an `if` around the work", s
+            )
+        before = dict(self.env)
+        then, then_env, ended_then = self.branch([*s.body, *rest], before)
+        other, other_env, ended_other = self.branch([*s.orelse, *rest], before)
+        a, c = self._ended(ended_then).value, self._ended(ended_other).value
+        results: list[Value] = []
+        if (a is None) != (c is None):
+            raise self.error("one path of the function returns a value and another does not", s)
+        value = None if a is None else self.merge_one("return value", a, c, then, other, results, s)
+        held, more = self.merge(list(buffers.contents(before)), then, then_env, other, other_env, s)
+        self.emit_if(condition, then, other, [*results, *more], s)
+        self.env = {**before, **held}
+        return Return(value)
+
+    def ternary(self, node: ast.IfExp) -> Any:
+        condition = self.condition(node.test)
+        if not isinstance(condition, Value):
+            return self.expr(node.body if condition else node.orelse)
+        outer = self.b.region
+        sides = []
+        for e in (node.body, node.orelse):
+            self.b.region, before = Region(), buffers.contents(self.env)
+            sides.append((self.expr(e), self.b.region))
+            if buffers.contents(self.env) != before:
+                raise self.error("a conditional expression cannot write a buffer; use an `if` statement", e)
+        self.b.region = outer
+        (a, then), (c, other) = sides
+        results: list[Value] = []
+        if _same_constant(a, c):
+            if then.ops or other.ops:  # a call for its effect, such as a store
+                self.emit_if(condition, then, other, results, node)
+            return a
+        out = self.merge_one("the conditional expression", a, c, then, other, results, node)
+        self.emit_if(condition, then, other, results, node)
+        return out
+
+    def condition(self, node: ast.expr) -> Any:
+        """A condition of control flow: a compile-time truth value or a boolean scalar of the program."""
+        c = unwrap(self.expr(node))
+        if not isinstance(c, Value):
+            return bool(c)
+        if c.shape:
+            raise self.error(
+                f"a condition must be one truth value per program, got {describe(c)}; use tl.where for elements",
+                node,
+            )
+        if c.is_pointer:
+            return True  # a pointer that is not None
+        return self.b.to_bool(c)
+
+    # -- loops -------------------------------------------------------------------------------------------------------
+
+    def do_For(self, s: ast.For) -> None:
+        self.for_statement(s, [])
+
+    def for_statement(self, s: ast.For, rest: list[ast.stmt]) -> Return | None:
+        """Compile a `for`; one that is unrolled and may return takes `rest` with it and gives the `Return` of all."""
+        if s.orelse:
+            raise self.error(
+                "`for ... else` is not supported in a kernel; put what follows behind the loop", s
+            )
+        turns = self.expr(s.iter)
+        if isinstance(turns, DynamicRange):
+            self.dynamic_for(s, turns)
+            return None
+        values = self.unrolled_values(turns, s.iter)
+        if not _returns(s.body):
+            self.unrolled(s, values)
+            return None
+        turn_by_turn = [t for x in values for t in (Bind(s.target, x, s), *s.body)]
+        return self._ended(self.block([*turn_by_turn, *rest]))
+
+    def unrolled_values(self, turns: Any, node: ast.AST) -> Any:
+        if isinstance(turns, DynamicRange):
+            raise self.error(
+                "a comprehension is unrolled at compile time: take tl.static_range or a tuple, not a range of the program",
+                node,
+            )
+        if not isinstance(turns, StaticRange | range | tuple | list):
+            raise self.error(
+                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}", node
+            )
+        values = turns.values if isinstance(turns, StaticRange) else turns
+        if len(values) > MAX_STATIC_TURNS:
+            raise self.error(
+                f"{len(values)} unrolled turns; the limit is {MAX_STATIC_TURNS}. Use range instead", node
+            )
+        return values
+
+    def unrolled(self, s: ast.For, values: Any) -> None:
+        for x in values:
+            self.assign(s.target, x)
+            self.block(s.body)
+
+    def do_Bind(self, s: Bind) -> None:
+        self.assign(s.target, s.value)
+
+    def dynamic_for(self, s: ast.For, turns: DynamicRange) -> None:
+        if not isinstance(s.target, ast.Name):
+            raise self.error("a `for` over a range needs one plain name", s.target)
+        target = s.target.id
+        bounds = [self.bound(x, s.iter) for x in (turns.start, turns.stop, turns.step)]
+        wide = any(b.dtype in (ty.int64, ty.uint64, ty.uint32) for b in bounds)
+        dtype = ty.int64 if wide else ty.int32
+        bounds = [self.b.cast(x, dtype) for x in bounds]
+
+        def compile_turn(carried: Carried) -> list[Region]:
+            region = Region()
+            region.args = [self.b.value(dtype, (), target)]
+            self.loop_body(region, carried, s.body, s, {target: region.args[0]})
+            return [region]
+
+        carried, regions = self.carry(s.body, {target}, s, compile_turn)
+        self.finish_loop("for", [*bounds, *carried.initial], regions, carried, s, {"hints": turns.hints})
+        self.forget([target], s)
+
+    def bound(self, x: Any, node: ast.AST) -> Value:
+        v = self.b.to_value(unwrap(x)) if isinstance(unwrap(x), Value | int) else None
+        if v is None or v.shape or not v.dtype.is_int():
+            raise self.error(f"a bound of a range must be an integer scalar, got {describe(x)}", node)
+        return v
+
+    def do_While(self, s: ast.While) -> None:
+        if s.orelse:
+            raise self.error(
+                "`while ... else` is not supported in a kernel; put what follows behind the loop", s
+            )
+
+        def compile_turn(carried: Carried) -> list[Region]:
+            condition, body = Region(), Region()
+            before = dict(self.env)
+            self.loop_body(condition, carried, [], s, {}, test=s.test)
+            self.env = before
+            self.loop_body(body, carried, s.body, s, {})
+            return [condition, body]
+
+        carried, regions = self.carry([*s.body, ast.Expr(s.test)], set(), s, compile_turn)
+        self.finish_loop("while", carried.initial, regions, carried, s, {})
+
+    def carry(
+        self,
+        body: list[ast.stmt],
+        targets: set[str],
+        node: ast.AST,
+        compile_turn: Callable[[Carried], list[Region]],
+    ) -> tuple[Carried, list[Region]]:
+        """What a loop carries, with its compiled regions.
+
+        Names the body assigns that are known before it are carried, in parts. Parts of block pointers and the like that
+        stay the same are found by trying: a body that changes one is compiled again with that part carried; a number
+        that no turn changed is compiled again as the constant it is.
+        """
+        written = (*_assigned(body), *buffers.contents(self.env))
+        names = [n for n in written if n in self.env and n not in targets]
+        names = [n for n in names if not isinstance(self.env[n], Undefined)]
+        carried = Carried({n: unwrap(self.env[n]) for n in names})
+        env = self.env
+        while True:
+            self.env = dict(env)
+            carried.initial = [self.b.to_value(x) for x in carried.moving()]
+            regions = self.tried_turn(carried, compile_turn)
+            if regions is not None and not carried.changed:
+                return carried, regions
+            carried.settle()
+
+    def tried_turn(
+        self, carried: Carried, compile_turn: Callable[[Carried], list[Region]]
+    ) -> list[Region] | None:
+        """The compiled regions; None where a number that may be a constant has to be tried as one first."""
+        region, loops = self.b.region, self.loops
+        try:
+            return compile_turn(carried)
+        except CompileError:
+            carried.changed = carried.untried_numbers()
+            if not carried.changed:
+                raise
+            self.b.region, self.loops = region, loops
+            return None
+
+    def loop_body(
+        self,
+        region: Region,
+        carried: Carried,
+        body: list[ast.stmt],
+        node: ast.AST,
+        extra: dict[str, Value],
+        test: ast.expr | None = None,
+    ) -> None:
+        """Compile a body into `region`, with carried names as its arguments, and check what it hands back."""
+        args = [
+            self.b.value(v.dtype, v.shape, n) for n, v in zip(carried.owners(), carried.initial, strict=True)
+        ]
+        region.args.extend(args)
+        outer, self.b.region = self.b.region, region
+        before = self.env
+        self.env = {**before, **carried.names_with(args), **extra}
+        self.loops += 1
+        if test is not None:
+            condition = self.condition(test)
+            region.yields = [self.b.to_value(condition)]
+        else:
+            self.block(body)
+            region.yields = self.turn_results(carried, args, node)
+        self.loops -= 1
+        self.b.region = outer
+        new_names = set(self.env) - set(before)
+        self.env = {**before, **{n: Undefined(f"{n!r} is assigned inside a loop only") for n in new_names}}
+        self.forget([n for n in _loop_variables(body) if n not in carried.trees], node)
+
+    def turn_results(self, carried: Carried, args: list[Value], node: ast.AST) -> list[Value]:
+        """What a turn hands to the next one, for every carried part in order."""
+        out: list[Value] = []
+        position = iter(zip(args, carried.initial, strict=True))
+        for name, tree in carried.trees.items():
+            after = unwrap(self.env[name])
+            if isinstance(after, Undefined):
+                raise self.error(f"{after.why}, but the next turn of the loop needs it", node)
+            if not same_structure(tree, after):
+                raise self.error(
+                    f"{name!r} changes its type in the loop: {describe(tree)} before it, {describe(after)} after a turn; "
+                    "give it its final type and shape before the loop",
+                    node,
+                )
+            for k, (old, new) in enumerate(zip(flatten(tree), flatten(after), strict=True)):
+                if (name, k) in carried.fixed:
+                    self._check_fixed(carried, name, k, old, new, node)
+                    continue
+                arg, initial = next(position)
+                if new is arg and is_number(old) and (name, k) not in carried.tried:
+                    carried.changed.append((name, k))
+                out.append(self.handed_back(name, initial, new, node))
+        return out
+
+    def _check_fixed(self, carried: Carried, name: str, k: int, old: Any, new: Any, node: ast.AST) -> None:
+        if old is new or (not isinstance(old, Value) and _same_constant(old, new)):
+            return
+        if not isinstance(old, Value) and not is_number(old):
+            raise self.error(
+                f"{name!r} is {describe(old)} and is assigned in a loop, which makes it {describe(new)}; only tiles, "
+                "scalars and numbers can change in a loop",
+                node,
+            )
+        carried.changed.append((name, k))
+
+    def forget(self, names: list[str], node: ast.AST) -> None:
+        """Names that a loop used as its variable have no value after it."""
+        line = self.source.loc(node).line
+        for n in names:
+            self.env[n] = Undefined(
+                f"{n!r} is a variable of the loop at line {line} and has no value after it"
+            )
+
+    def handed_back(self, name: str, initial: Value, x: Any, node: ast.AST) -> Value:
+        if (
+            not isinstance(x, Value)
+            and is_number(x)
+            and isinstance(initial.dtype, ty.DType)
+            and not initial.shape
+        ):
+            x = self.b.const(x, initial.dtype if _takes(initial.dtype, x) else None)
+        if not isinstance(x, Value) or x.dtype != initial.dtype or x.shape != initial.shape:
+            raise self.error(
+                f"{name!r} changes its type in the loop: {describe(initial)} before it, {describe(x)} after a turn; "
+                "give it its final type and shape before the loop, or cast",
+                node,
+            )
+        return x
+
+    def finish_loop(
+        self,
+        kind: str,
+        args: list[Value],
+        regions: list[Region],
+        carried: Carried,
+        node: ast.AST,
+        attrs: dict[str, Any],
+    ) -> None:
+        self.at(node)
+        owners = carried.owners()
+        results = [self.b.value(v.dtype, v.shape, n) for n, v in zip(owners, carried.initial, strict=True)]
+        self.b.emit(kind, args, results, regions=regions, **attrs)
+        self.env.update(carried.names_with(results))
+
+
+class Carried:
+    """Names that a loop carries. `fixed` are the parts, as (name, number of the leaf), taken to stay the same."""
+
+    def __init__(self, trees: dict[str, Any]) -> None:
+        self.trees = trees
+        self.fixed = {(n, k) for n, x in trees.items() for k, f in enumerate(stays(x)) if f}
+        self.changed: list[tuple[str, int]] = []
+        self.initial: list[Value] = []
+        self.tried: set[tuple[str, int]] = set()
+
+    def owners(self) -> list[str]:
+        """For each carried part the name it belongs to."""
+        return [
+            n for n, x in self.trees.items() for k, _ in enumerate(flatten(x)) if (n, k) not in self.fixed
+        ]
+
+    def moving(self) -> list[Any]:
+        """The parts that are carried, as they are before the loop."""
+        return [
+            leaf
+            for n, x in self.trees.items()
+            for k, leaf in enumerate(flatten(x))
+            if (n, k) not in self.fixed
+        ]
+
+    def untried_numbers(self) -> list[tuple[str, int]]:
+        """Numbers that are carried and were never taken as constants."""
+        parts = [(n, k, leaf) for n, x in self.trees.items() for k, leaf in enumerate(flatten(x))]
+        return [
+            (n, k)
+            for n, k, x in parts
+            if is_number(x) and (n, k) not in self.fixed and (n, k) not in self.tried
+        ]
+
+    def names_with(self, values: list[Value]) -> dict[str, Any]:
+        """The names with `values` as their carried parts."""
+        position = iter(values)
+        out = {}
+        for n, x in self.trees.items():
+            leaves = [leaf if (n, k) in self.fixed else next(position) for k, leaf in enumerate(flatten(x))]
+            out[n] = unflatten(x, iter(leaves))
+        return out
+
+    def settle(self) -> None:
+        """Carry what was found to change, fix what was found to stay; what was fixed by trial is then carried for good."""
+        for part in self.changed:
+            if part in self.fixed:
+                self.fixed.discard(part)
+            else:
+                self.fixed.add(part)
+            self.tried.add(part)
+        self.changed = []
+
+
+class Bind(ast.stmt):
+    """Gives a value to the variable of an unrolled loop, between two copies of its body."""
+
+    def __init__(self, target: ast.expr, value: Any, at: ast.AST) -> None:
+        super().__init__()
+        self.target, self.value = target, value
+        ast.copy_location(self, at)
+
+
+class StaticRange:
+    """tl.static_range: a loop that is unrolled at compile time."""
+
+    def __init__(self, *bounds: int) -> None:
+        for x in bounds:
+            if isinstance(x, bool) or not isinstance(x, int):
+                raise KernelError(f"static_range needs compile-time integers, got {describe(x)}; use range")
+        self.values = range(*bounds)
+
+
+class DynamicRange:
+    """range or tl.range inside a kernel."""
+
+    def __init__(self, *bounds: Any, **hints: Any) -> None:
+        if not 1 <= len(bounds) <= 3:
+            raise KernelError(f"range takes one to three bounds, got {len(bounds)}")
+        self.start, self.stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+        self.step = bounds[2] if len(bounds) == 3 else 1
+        self.hints = {k: unwrap(v) for k, v in hints.items() if v is not None}
+        if not isinstance(unwrap(self.step), Value) and unwrap(self.step) == 0:
+            raise KernelError("the step of a range must not be zero")
+
+
+def _takes(dtype: ty.DType, x: Any) -> bool:
+    """Whether a Python number may stand where values of that type are expected."""
+    return dtype.is_floating() or (dtype.is_bool() == isinstance(x, bool) and not isinstance(x, float))
+
+
+def _same_constant(a: Any, c: Any) -> bool:
+    if isinstance(a, Value) or isinstance(c, Value):
+        return a is c
+    try:
+        return type(a) is type(c) and bool(a == c)
+    except ValueError:
+        return False
+
+
+class _Below(NamedTuple):
+    """What is in a statement: whether it may return, names that it assigns, variables of its loops."""
+
+    returns: bool
+    assigned: tuple[str, ...]
+    variables: tuple[str, ...]
+
+
+def _below(s: ast.stmt) -> _Below:
+    """Kept with the statement: every compilation of a kernel asks again."""
+    found: _Below | None = s.__dict__.get("below")
+    if found is None:
+        found = s.__dict__["below"] = _look_below(s)
+    return found
+
+
+def _look_below(s: ast.stmt) -> _Below:
+    nodes = list(ast.walk(s))
+    loops = [n.target for n in nodes if isinstance(n, ast.For)]
+    ids = {id(t) for t in loops}
+    names = [
+        n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in ids
+    ]
+    return _Below(
+        any(isinstance(n, ast.Return) for n in nodes),
+        tuple(dict.fromkeys(names)),
+        tuple(t.id for t in loops if isinstance(t, ast.Name)),
+    )
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    return any(_below(s).returns for s in body)
+
+
+def _assigned(body: list[ast.stmt]) -> list[str]:
+    """Names that statements assign, in order of first appearance."""
+    return list(dict.fromkeys(n for s in body for n in _below(s).assigned))
+
+
+def _loop_variables(body: list[ast.stmt]) -> list[str]:
+    """Names that are variables of loops inside of the statements."""
+    return [n for s in body for n in _below(s).variables]
+
+
+def _undefined(then_env: dict[str, Any], other_env: dict[str, Any], line: int) -> dict[str, Undefined]:
+    """Names that an `if` leaves without a value on one side at least."""
+    out: dict[str, Undefined] = {}
+    for n in {**then_env, **other_env}:
+        sides = [env[n] for env in (then_env, other_env) if n in env]
+        known = [x for x in sides if isinstance(x, Undefined)]
+        if known or len(sides) == 1:
+            why = f"{n!r} is assigned in one branch of the `if` at line {line} only"
+            out[n] = known[0] if known and len(known) == len(sides) else Undefined(why)
+    return out

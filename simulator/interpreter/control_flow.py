@@ -1,0 +1,195 @@
+"""Branches and loops. Where programs part ways the walk goes on with the group that takes the way, and merges afterwards.
+
+`self.active` holds the numbers of the programs being walked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir.program import Op, Region
+from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, Reading, place
+from .values import Opaque, merge, take
+
+# Turns of a `for` that one of a `while` counts for, under a limit that nobody chose to be lower: what never ends is a
+# `while`, and a user waits for the answer.
+WHILE_WEIGHT = 10
+
+
+class Flow(Reading):
+    """The part of a walk that follows control flow."""
+
+    def truth(self, op: Op, x: Any) -> bool | np.ndarray:
+        if isinstance(x, Opaque):
+            raise DataDependentError(
+                f"{place(op)}: the `{op.kind}` depends on loaded data, which a run without values does not have"
+            )
+        if not isinstance(x, np.ndarray):
+            return bool(x)
+        if x.all():
+            return True
+        return x if x.any() else False
+
+    def op_if(self, op: Op, frame: Frame) -> None:
+        v = op.args[0]
+        assert v is not None
+        x = self.truth(op, frame.get(v))
+        then, other = op.regions
+        if not isinstance(x, np.ndarray):
+            taken = then if x else other
+            inner = Frame(frame)  # its tiles are freed with it
+            self.region(taken, inner)
+            self.branch_ends(op, taken)
+            for r, y in zip(op.results, taken.yields, strict=True):
+                frame.values[r.id] = inner.get(y)
+            return
+        parts = [(np.flatnonzero(x), then), (np.flatnonzero(~x), other)]
+        results = [(index, self.subset(op, region, frame, index)) for index, region in parts]
+        for k, r in enumerate(op.results):
+            frame.values[r.id] = merge([(i, y[k]) for i, y in results], len(self.active))
+
+    def subset(self, op: Op, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
+        """Walk a branch for the programs at `index` of the active ones; gives what it yields."""
+        before, self.active = self.active, self.active[index]
+        inner = Frame(frame, index)
+        self.region(region, inner)
+        self.branch_ends(op, region)
+        self.active = before
+        return [inner.get(y) for y in region.yields]
+
+    def step(self, op: Op, weight: int = 1) -> None:
+        self.steps_left -= weight
+        if self.steps_left < 0:
+            site, others = self.site(op), len(self.programs) - 1
+            raise site.error(
+                f"more than {self.step_limit // weight} loop turns; the loop may never end "
+                f"({site.program(self.programs[0])}{f' and {others} others' if others else ''} still in it). "
+                "Raise it with sim.device(step_limit=...) if it is meant to"
+            )
+
+    def op_for(self, op: Op, frame: Frame) -> None:
+        lower, upper, step = (frame.get(v) for v in op.args[:3] if v is not None)
+        if any(isinstance(x, Opaque) for x in (lower, upper, step)):
+            raise DataDependentError(
+                f"{place(op)}: a loop bound depends on loaded data, which this run does not have"
+            )
+        if np.any(np.asarray(step) == 0):
+            site = self.site(op)
+            raise site.error(f"the step of the range is zero in {site.program(self.first_program(step, 0))}")
+        trips = _trips(lower, upper, step)
+        carried = [frame.get(v) for v in op.args[3:] if v is not None]
+        self.loop_begins(op)
+        if isinstance(trips, int):
+            carried = self.turns(op, frame, lower, step, 0, trips, carried)
+        else:
+            carried = self.uneven(op, frame, lower, step, trips, carried)
+        self.loop_done(op)
+        for r, x in zip(op.results, carried, strict=True):
+            frame.values[r.id] = x
+
+    def turns(
+        self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
+    ) -> list[Any]:
+        body = op.regions[0]
+        for k in range(first, last):
+            self.step(op)
+            self.turn(op, k)
+            inner = Frame(frame)
+            inner.values[body.args[0].id] = lower + k * step
+            for a, x in zip(body.args[1:], carried, strict=True):
+                inner.values[a.id] = x
+            self.region(body, inner)
+            carried = [inner.get(y) for y in body.yields]
+            self.turn_ends(op)
+        return carried
+
+    def uneven(
+        self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
+    ) -> list[Any]:
+        """Programs with different trip counts: all go on together, each leaves after its own last turn."""
+        count = len(self.active)
+        finished: list[tuple[np.ndarray, list[Any]]] = []
+        index = np.arange(count)
+        done = 0
+        for stop in np.unique(trips):
+            stop = int(stop)
+            if stop > done:
+                carried = self.group_turns(op, frame, index, lower, step, done, stop, carried, count)
+                done = stop
+            leaving = trips[index] == stop
+            finished.append((index[leaving], [take(x, np.flatnonzero(leaving)) for x in carried]))
+            stay = np.flatnonzero(~leaving)
+            carried = [take(x, stay) for x in carried]
+            index = index[stay]
+        return [merge([(i, xs[k]) for i, xs in finished], count) for k in range(len(carried))]
+
+    def group_turns(
+        self,
+        op: Op,
+        frame: Frame,
+        index: np.ndarray,
+        lower: Any,
+        step: Any,
+        first: int,
+        last: int,
+        carried: list[Any],
+        count: int,
+    ) -> list[Any]:
+        if len(index) == count:
+            return self.turns(op, frame, lower, step, first, last, carried)
+        before, self.active = self.active, self.active[index]
+        out = self.turns(op, Frame(frame, index), take(lower, index), take(step, index), first, last, carried)
+        self.active = before
+        return out
+
+    def op_while(self, op: Op, frame: Frame) -> None:
+        carried = [frame.get(v) for v in op.args if v is not None]
+        self.loop_begins(op)
+        count = len(self.active)
+        index = np.arange(count)
+        finished: list[tuple[np.ndarray, list[Any]]] = []
+        all_active = self.active
+        turn = 0
+        while len(index):
+            self.step(op, WHILE_WEIGHT if self.step_limit >= DEFAULT_STEP_LIMIT else 1)
+            self.turn(op, turn)
+            turn += 1
+            self.active = all_active[index]
+            inner = frame if len(index) == count else Frame(frame, index)
+            truth, _ = self.while_part(op, 0, inner, carried)
+            going = self.truth(op, truth[0])
+            if isinstance(going, np.ndarray) or not going:
+                stop = ~going if isinstance(going, np.ndarray) else np.ones(len(index), bool)
+                finished.append((index[stop], [take(x, np.flatnonzero(stop)) for x in carried]))
+                stay = np.flatnonzero(~stop)
+                carried = [take(x, stay) for x in carried]
+                index = index[stay]
+                if not len(index):
+                    break
+                self.active = all_active[index]
+                inner = Frame(frame, index)
+            carried, _ = self.while_part(op, 1, inner, carried)
+            self.turn_ends(op)
+        self.active = all_active
+        self.loop_done(op)
+        for k, r in enumerate(op.results):
+            frame.values[r.id] = merge([(i, xs[k]) for i, xs in finished], count)
+
+    def while_part(self, op: Op, which: int, frame: Frame, carried: list[Any]) -> tuple[list[Any], Frame]:
+        region = op.regions[which]
+        inner = Frame(frame)
+        for a, x in zip(region.args, carried, strict=True):
+            inner.values[a.id] = x
+        self.region(region, inner)
+        return [inner.get(y) for y in region.yields], inner
+
+
+def _trips(lower: Any, upper: Any, step: Any) -> Any:
+    """Number of turns: an int if it is the same in all programs."""
+    if all(isinstance(x, int) for x in (lower, upper, step)):
+        return len(range(lower, upper, step))
+    span = np.asarray(upper - lower)
+    trips = np.maximum(0, -(-span // step))
+    return int(trips[0]) if trips.ndim and (trips == trips[0]).all() else trips

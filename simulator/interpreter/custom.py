@@ -1,0 +1,73 @@
+"""Operations of the user over values: their callback is called for one program after another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir.building.custom import filled
+from ..ir.program import Op, Value
+from ..ir.types import DType
+from .faults import Site
+from .reading import Frame, Reading, scalar_from_dense
+from .values import Opaque
+
+
+class Custom(Reading):
+    """The part of a walk that knows operations of the user."""
+
+    def op_custom(self, op: Op, frame: Frame) -> None:
+        args = [frame.get(v) for v in op.args if v is not None]
+        self.before_use(op, args)
+        made = self.dense(op, args)
+        for k, r in enumerate(op.results):
+            x = made if isinstance(made, Opaque) else made[k]
+            if not r.shape and r.dtype.is_int() and isinstance(x, np.ndarray):
+                x = scalar_from_dense(x, r.dtype.is_bool())
+            frame.values[r.id] = x
+
+    def dense_custom(self, op: Op, *args: np.ndarray) -> list[np.ndarray]:
+        """Results of all programs, (P or 1, *shape) each, as they are held."""
+        count = max(x.shape[0] for x in args)
+        rows = [self._one(op, args, p) for p in range(count)]
+        return [np.stack([row[k] for row in rows]) for k in range(len(op.results))]
+
+    def _one(self, op: Op, args: tuple[np.ndarray, ...], p: int) -> list[np.ndarray]:
+        given = [_stored(x[p if x.shape[0] > 1 else 0], v) for x, v in zip(args, op.args, strict=True)]
+        positional, keywords = filled(op.attrs["arguments"], given)
+        site, program = self.site(op), int(self.programs[p if p < len(self.active) else 0])
+        try:
+            made = op.attrs["callback"](*positional, **keywords)
+        except Exception as e:
+            raise site.error(
+                f"custom op {op.name!r} in {site.program(program)}: {type(e).__name__}: {e}"
+            ) from None
+        made = keywords["out"] if made is None else made
+        made = made if isinstance(made, tuple | list) else (made,)
+        return [_held(op, x, r, site, program) for x, r in _pairs(op, made, site)]
+
+
+def _pairs(op: Op, made: Any, site: Site) -> Any:
+    if len(made) != len(op.results):
+        raise site.error(f"custom op {op.name!r} gave {len(made)} results, but `out` has {len(op.results)}")
+    return zip(made, op.results, strict=True)
+
+
+def _stored(x: np.ndarray, v: Value | None) -> Any:
+    """A copy for the callback in the type that memory would hold; a scalar as a numpy scalar."""
+    assert v is not None
+    assert isinstance(v.dtype, DType)
+    out = np.array(x, dtype=v.dtype.storage)
+    return out if v.shape else out[()]
+
+
+def _held(op: Op, x: Any, r: Value, site: Site, program: int) -> np.ndarray:
+    assert isinstance(r.dtype, DType)
+    out = np.asarray(x)
+    if out.shape != r.shape:
+        raise site.error(
+            f"custom op {op.name!r} gave shape {list(out.shape)} in {site.program(program)}, but `out` has "
+            f"{list(r.shape)}"
+        )
+    return out.astype(r.dtype.storage).astype(r.dtype.held)

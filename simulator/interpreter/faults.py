@@ -1,0 +1,36 @@
+"""Where a kernel fails at run time: its line with a caret, and the program by number and by its place in the grid."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import RunError
+from ..ir.located_errors import at_line
+from ..ir.program import Loc
+
+Grid = tuple[int, int, int]
+
+
+class Site(NamedTuple):
+    """An operation in a launch."""
+
+    loc: Loc
+    grid: Grid
+
+    def error(self, message: str, kind: type[RunError] = RunError) -> RunError:
+        """The error to raise: the message with file, line, column, source line and caret."""
+        return kind(at_line(self.loc, message))
+
+    def program(self, number: int) -> str:
+        """How a message names a program."""
+        return program_name(number, self.grid)
+
+
+def program_name(number: int, grid: Grid) -> str:
+    """`program 5`, and where the grid has more axes than one also what `tl.program_id` gives there."""
+    x, y, z = grid
+    number = int(number)
+    if y == z == 1:
+        return f"program {number}"
+    ids = (number % x, number // x % y, number // (x * y))
+    return f"program {number} (program_id {', '.join(map(str, ids[: 3 if z > 1 else 2]))})"

@@ -1,0 +1,140 @@
+"""Flags between the cores of a program: whether the source's order is one in which the device can run, or cores must wait.
+
+The Cube's part and the Vector part of a program run at the same time on the device. If every wait comes after the set
+that ends it when the source is read from top to bottom, that reading is an order the device may take, and all programs
+are walked in it together. Otherwise the parts are walked as they run, each until it has to wait (`roles.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import RunError
+from ..execution.run import chunk_size, runtime_arguments
+from ..execution.waiting_adds import programs_at_once
+from ..ir.passes.split_cores import EVENTS
+from ..ir.program import Op, Program, walk
+from .deadlock import check_left_over
+from .interpreter import Walker
+from .lanes import lanes
+from .program_order.order import find_order
+from .reading import DataDependentError, Frame
+from .values import OPAQUE, Pointers
+
+
+@dataclass(frozen=True)
+class FlagOrder:
+    """in_order: no wait comes before its set in the source's order. even: all programs pass each flag together.
+
+    barrier: programs wait for each other, so all of them are walked at once.
+    """
+
+    in_order: bool
+    even: bool
+    barrier: bool
+
+
+def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> FlagOrder | None:
+    """How the parts of a program may be walked; None for one without flags.
+
+    Raises `RunError` for a barrier that some programs do not reach.
+    """
+    names = {op.name for op in program.walk() if op.kind == "sync"}
+    if not names:
+        return None
+    walk = _Order(program, grid)
+    try:
+        walk.walk(lanes(program, grid, np.arange(walk.total)), runtime_arguments(program, arguments))
+    except DataDependentError:
+        return FlagOrder(in_order=False, even=False, barrier="all" in names)
+    walk.check_left_over()
+    return FlagOrder(walk.in_order, walk.even, "all" in names)
+
+
+@dataclass(frozen=True)
+class Way:
+    """Whether the parts of both cores are walked apart, how many programs at once, and which additions wait meanwhile."""
+
+    apart: bool
+    size: int
+    waiting: frozenset[int] = frozenset()
+
+
+def way(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Way:
+    """How a launch is walked over values."""
+    flags, total = flag_order(program, grid, arguments), grid[0] * grid[1] * grid[2]
+    if flags is not None and flags.barrier:
+        if not flags.even:
+            raise RunError(
+                f"{program.name}: sync_block_all beside flags that not all programs pass together, or whose number comes "
+                "from data, is not supported"
+            )
+        return Way(not flags.in_order, total)
+    apart = flags is not None and not flags.in_order
+    if flags is not None and apart and not flags.even:
+        return Way(apart, 1)
+    order = find_order(program, grid, arguments)
+    if order.depends and order.waiting and not apart:
+        size = programs_at_once(chunk_size(program), order.waiting_bytes)
+        return Way(apart, size, order.waiting if size > 1 else frozenset())
+    return Way(apart, 1 if order.depends else chunk_size(program))
+
+
+class _Order(Walker):
+    """Walks all programs in the source's order without values and counts flags."""
+
+    def __init__(self, program: Program, grid: tuple[int, int, int]) -> None:
+        super().__init__(program, grid)
+        self.in_order = True
+        self.even = True
+        self.counts: dict[str, np.ndarray] = {}
+        self.last_set: dict[tuple[str, int], Op] = {}
+
+    def op_for(self, op: Op, frame: Frame) -> None:
+        """A loop that passes no flag and hands nothing on tells nothing."""
+        if op.results or any(o.kind == "sync" for o in walk(op.regions[0])):
+            super().op_for(op, frame)
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        return OPAQUE
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        return OPAQUE
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        """Nothing is written."""
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        return OPAQUE
+
+    def synced(self, op: Op, event: Any) -> None:
+        lanes_here = self.total * self.subs
+        together = len(self.active) == lanes_here and isinstance(event, int)
+        self.even &= together
+        if op.name == "all":
+            if not together:
+                here = len(np.unique(self.active % self.total))
+                raise self.site(op).error(missing_words(op, here, self.total))
+            return
+        counts = self.counts.setdefault(op.attrs["sender"], np.zeros((EVENTS, lanes_here), np.int32))
+        counts[event, self.active] += 1 if op.name == "set" else -1
+        self.in_order &= bool((counts[event, self.active] >= 0).all())
+        if op.name == "set":
+            for e in np.unique(event):
+                self.last_set[op.attrs["sender"], int(e)] = op
+
+    def check_left_over(self) -> None:
+        """Raise `RunError` for flags that stay set beyond what their counters hold."""
+        for (sender, event), op in self.last_set.items():
+            check_left_over(op, event, int(self.counts[sender][event].max()))
+
+
+def missing_words(op: Op, here: int, total: int) -> str:
+    """A barrier that only some programs reach."""
+    return (
+        f"hang: {here} of {total} programs reach sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) "
+        "and wait there for the others; put it where every program passes"
+    )

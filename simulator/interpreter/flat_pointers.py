@@ -1,0 +1,268 @@
+"""Pointers that are known as addresses only: from tables of addresses, or into several tensors under one name.
+
+Such a pointer counts elements from address 0 (`Anywhere`). An access through it is cut into one access for each tensor
+that it really touches; an address that lies in no tensor of the process is an error, nothing is ever read through it.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import OutOfBoundsError, RunError
+from ..ir.types import DType
+from .faults import Site
+from .tensors import Tensor, as_array, tensor_argument
+from .values import Affine, Box, Pointers, take
+
+_UNKNOWN = -1
+
+
+class Anywhere(Tensor):
+    """All of memory, as elements of one type. It has no window: accesses are cut by `Known.pieces`."""
+
+    __slots__ = ()
+
+    def __init__(self, dtype: DType) -> None:
+        super().__init__("memory", dtype, (), None, 0, (1 << 63) // dtype.itemsize, True, 0)
+
+
+def absolute(p: Pointers) -> Any:
+    """Offsets of a pointer counted from address 0, in its own elements."""
+    if isinstance(p.tensor, Anywhere):
+        return p.offsets
+    tensor = p.tensor
+    first, odd = divmod(tensor.address, tensor.dtype.itemsize)
+    if odd:
+        raise RunError(
+            f"{tensor.name!r} lies at address {tensor.address:#x}, no multiple of its element size"
+        )
+    return _shifted(p.offsets, first + tensor.origin)
+
+
+def _shifted(x: Any, by: int) -> Any:
+    return Affine(x.base + by, x.strides, x.shape) if isinstance(x, Affine) else x + by
+
+
+def as_anywhere(p: Pointers) -> Pointers:
+    """The same pointer as an address."""
+    return p if isinstance(p.tensor, Anywhere) else Pointers(Anywhere(p.tensor.dtype), absolute(p))
+
+
+def addresses(p: Pointers) -> Any:
+    """Byte addresses of a pointer: what it is as an integer."""
+    size, at = p.tensor.dtype.itemsize, absolute(p)
+    if isinstance(at, Affine):
+        return Affine(at.base * size, tuple(s * size for s in at.strides), at.shape)
+    return at * size
+
+
+def from_addresses(x: Any, dtype: DType, site: Site) -> Pointers:
+    """Pointers from byte addresses: a scalar, an index tile or elements."""
+    size = dtype.itemsize
+    parts = [x.base, *x.strides] if isinstance(x, Affine) else [x]
+    odd = [
+        int(a)
+        for part in parts
+        for a in np.asarray(part).reshape(-1)[np.asarray(part).reshape(-1) % size != 0]
+    ]
+    if odd:
+        raise site.error(f"{odd[0]:#x} is no address of {dtype}: it is no multiple of {size} bytes")
+    if isinstance(x, Affine):
+        return Pointers(Anywhere(dtype), Affine(x.base // size, tuple(s // size for s in x.strides), x.shape))
+    return Pointers(Anywhere(dtype), x // size)
+
+
+def viewed(p: Pointers, dtype: DType, site: Site) -> Pointers:
+    """The same addresses as pointers to another type."""
+    old, new = p.tensor.dtype.itemsize, dtype.itemsize
+    if isinstance(p.tensor, Anywhere) or old != new:
+        if old % new == 0 and not isinstance(p.tensor, Anywhere):
+            k = old // new
+            x = p.offsets
+            scaled = (
+                Affine(x.base * k, tuple(s * k for s in x.strides), x.shape)
+                if isinstance(x, Affine)
+                else x * k
+            )
+            return Pointers(p.tensor.viewed(dtype), scaled)
+        return from_addresses(addresses(p), dtype, site)
+    return Pointers(p.tensor.viewed(dtype), p.offsets)
+
+
+class Known:
+    """Tensors of the process that a pointer may reach: the launch's own, and live arrays once an address needs them."""
+
+    def __init__(self, tensors: Iterable[Tensor]) -> None:
+        self.given = list(tensors)
+        self.tensors = sorted(self.given, key=_bytes)
+        self.searched = False
+
+    def home(self, low: Any, high: Any) -> np.ndarray:
+        """For runs of bytes [low, high): the smallest known tensor that holds all of each, as a number; -1 for none."""
+        low, high = np.atleast_1d(low), np.atleast_1d(high)
+        found = self._look(low, high)
+        if (found == _UNKNOWN).any() and not self.searched:
+            self.searched = True
+            self.tensors = sorted([*self.tensors, *_live_tensors()], key=_bytes)
+            found = self._look(low, high)
+        return found
+
+    def _look(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        found = np.full(low.shape, _UNKNOWN, np.int64)
+        for k, t in enumerate(self.tensors):
+            inside = (found == _UNKNOWN) & (low >= t.address) & (high <= t.address + _bytes(t))
+            found[inside] = k
+        return found
+
+    def resolved(self, p: Pointers) -> Pointers:
+        """A pointer scalar into the one tensor that it points to in all programs, if there is one."""
+        if not isinstance(p.tensor, Anywhere) or isinstance(p.offsets, Affine):
+            return p
+        size = p.tensor.dtype.itemsize
+        at = np.atleast_1d(np.asarray(p.offsets)) * size
+        home = self.home(at, at + size)
+        if (home != home[0]).any() or home[0] == _UNKNOWN:
+            return p
+        tensor = self.tensors[home[0]]
+        rivals = sum(
+            t.address < int(at.max()) + size and t.address + _bytes(t) > int(at.min()) for t in self.tensors
+        )
+        if rivals > 1 or (tensor.address - int(at[0])) % size:
+            return p
+        return _inside(p, tensor)
+
+    def pieces(
+        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, site: Site
+    ) -> Iterator[tuple[np.ndarray | None, Pointers, Any]]:
+        """(programs as positions in `numbers`, or None for all; pointers into one tensor; mask) of an access."""
+        if isinstance(p.offsets, np.ndarray) and p.offsets.ndim > 1:
+            yield from self._scattered(p, mask, numbers, what, site)
+            return
+        if isinstance(mask, np.ndarray) and mask.ndim > 1 and isinstance(p.offsets, Affine):
+            dense = Pointers(p.tensor, p.offsets.elements())
+            yield from self._scattered(dense, mask, numbers, what, site)
+            return
+        low, high, some = _extents(p.offsets, mask, len(numbers))
+        size = p.tensor.dtype.itemsize
+        home = self.home(low * size, high * size)
+        self._check(home, some, low * size, numbers, what, site)
+        home = np.where(some, home, home[np.argmax(some)] if some.any() else 0)
+        for k in np.unique(home):
+            if k == _UNKNOWN or not self.tensors:
+                continue
+            index = np.flatnonzero(home == k)
+            whole = len(index) == len(home)
+            mine = p if whole else p.take(index)
+            yield (
+                (None if whole else index),
+                _inside(mine, self.tensors[k]),
+                mask if whole else take(mask, index),
+            )
+
+    def _scattered(
+        self, p: Pointers, mask: Any, numbers: np.ndarray, what: str, site: Site
+    ) -> Iterator[tuple[np.ndarray | None, Pointers, Any]]:
+        size = p.tensor.dtype.itemsize
+        chosen: Any = True if mask is None else mask.dense() if isinstance(mask, Box) else np.asarray(mask)
+        if isinstance(chosen, np.ndarray) and chosen.ndim == 1:
+            chosen = chosen.reshape(-1, *(1,) * (p.offsets.ndim - 1))
+        at, chosen = np.broadcast_arrays(p.offsets, chosen)
+        home = self.home(at.reshape(-1) * size, (at.reshape(-1) + 1) * size).reshape(at.shape)
+        row = np.broadcast_to(np.arange(at.shape[0]).reshape(-1, *(1,) * (at.ndim - 1)), at.shape)
+        flat = numbers[row.reshape(-1)] if at.shape[0] > 1 else np.full(at.size, numbers[0])
+        self._check(home.reshape(-1), chosen.reshape(-1), at.reshape(-1) * size, flat, what, site)
+        for k in np.unique(home[chosen]):
+            yield None, _inside(Pointers(p.tensor, at), self.tensors[k]), chosen & (home == k)
+
+    def _check(
+        self, home: np.ndarray, some: np.ndarray, at: np.ndarray, numbers: np.ndarray, what: str, site: Site
+    ) -> None:
+        bad = (home == _UNKNOWN) & some
+        if not bad.any():
+            return
+        i = int(np.argmax(bad))
+        address, program = int(at[i]), int(numbers[i if len(home) > 1 else 0])
+        near = [t for t in self.tensors if t.address <= address < t.address + _bytes(t)]
+        last = (
+            f"; {near[-1].name!r} ends {near[-1].address + _bytes(near[-1]) - address} bytes later"
+            if near
+            else ""
+        )
+        raise site.error(
+            f"{what} at address {address:#x} in {site.program(program)} leaves every tensor that is known{last}. "
+            "Addresses in a table must come from data_ptr() of tensors or arrays that are still alive",
+            OutOfBoundsError,
+        )
+
+
+def _extents(offsets: Any, mask: Any, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """First and behind-last element that each program touches, and whether it touches any."""
+    affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
+    low = np.broadcast_to(np.asarray(affine.base, np.int64), count).copy()
+    high, some = low.copy(), np.ones(count, bool)
+    for k, (s, n) in enumerate(zip(affine.strides, affine.shape, strict=True)):
+        first: Any = 0 if not isinstance(mask, Box) else np.maximum(mask.lows[k], 0)
+        last: Any = (n if not isinstance(mask, Box) else np.minimum(mask.highs[k], n)) - 1
+        some &= np.asarray(last >= first)
+        low += np.minimum(s * first, s * last)
+        high += np.maximum(s * first, s * last)
+    if mask is not None and not isinstance(mask, Box):
+        some &= np.asarray(mask, bool)
+    return low, high + 1, some
+
+
+def _inside(p: Pointers, tensor: Tensor) -> Pointers:
+    """A pointer from address 0 as one into `tensor`, seen as elements of the pointer's type."""
+    view = tensor.viewed(p.tensor.dtype)
+    return Pointers(view, _shifted(p.offsets, -(view.address // view.dtype.itemsize) - view.origin))
+
+
+def _bytes(t: Tensor) -> int:
+    return t.elements * t.dtype.itemsize
+
+
+def _live_tensors() -> list[Tensor]:
+    """Arrays and torch CPU tensors that the program holds: in running functions, modules, containers and objects."""
+    out: dict[tuple[int, int], Tensor] = {}
+    for x in _objects():
+        try:
+            array = as_array("a live tensor", x)
+            tensor = None if array is None or not array.size else tensor_argument("a live tensor", array)
+        except Exception:  # whatever cannot be read as a tensor is none that a kernel could reach
+            continue
+        if tensor is not None:
+            out.setdefault((tensor.address, _bytes(tensor)), tensor)
+    return list(out.values())
+
+
+def _objects() -> Iterator[Any]:
+    """Candidates. numpy arrays are not tracked by the collector: they are found through whatever holds them.
+
+    Types are asked by `type`: `isinstance` may run code of the objects it looks at.
+    """
+    torch = sys.modules.get("torch")
+    kinds = (np.ndarray, *((torch.Tensor,) if torch is not None and hasattr(torch, "Tensor") else ()))
+    for x in gc.get_objects():
+        kind = type(x)
+        if kind in (list, tuple, set, dict):
+            yield from _held(list(x.values()) if kind is dict else list(x), kinds)
+        elif issubclass(kind, kinds):
+            yield x
+    frame = sys._getframe()
+    while frame is not None:
+        yield from _held(list(frame.f_locals.values()), kinds)
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def _held(values: Iterable[Any], kinds: tuple[type, ...]) -> Iterator[Any]:
+    """Arrays among the values, also in tuples: the collector forgets a tuple that holds nothing it tracks."""
+    for y in values:
+        if type(y) is tuple:
+            yield from _held(y, kinds)
+        elif issubclass(type(y), kinds):
+            yield y

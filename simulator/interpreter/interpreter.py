@@ -1,0 +1,104 @@
+"""Walks a tile program for many programs of its grid at once, exactly for each of them.
+
+`Indexing` computes scalars, index tiles and masks; `Flow` follows branches and loops; a reading (see reading.py) says what
+operations on elements and accesses to memory mean.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir.passes.split_cores import EVENTS
+from ..ir.program import Op
+from .control_flow import Flow
+from .custom import Custom
+from .faults import Site
+from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, place
+from .scalars import Indexing
+from .slicing import Slicing
+from .values import Opaque, take
+
+
+class Walker(Indexing, Slicing, Custom, Flow):
+    """One walk over a program; readings derive from it."""
+
+    def op_load(self, op: Op, frame: Frame) -> None:
+        p, m, o = (None if v is None else frame.get(v) for v in op.args)
+        assert p is not None
+        frame.values[op.results[0].id] = self.scalar_result(op, self.load(op, p, m, o))
+
+    def op_store(self, op: Op, frame: Frame) -> None:
+        p, x, m = (None if v is None else frame.get(v) for v in op.args)
+        assert p is not None
+        if op.id in self.cube_once:
+            self.once(op, frame)
+        else:
+            self.store(op, p, x, m)
+
+    def once(self, op: Op, frame: Frame) -> None:
+        """A store or atomic of the Cube's core: by the lanes of the first Vector core only."""
+        index = np.flatnonzero(self.active < self.total)
+        if not len(index):
+            return
+        p, x, m, *_ = (None if v is None else take(frame.get(v), index) for v in op.args)
+        assert p is not None
+        before, self.active = self.active, self.active[index]
+        if op.kind == "store":
+            self.store(op, p, x, m)
+        else:
+            self.atomic(op, p, x, m, None)
+        self.active = before
+
+    def op_atomic(self, op: Op, frame: Frame) -> None:
+        if op.id in self.cube_once:
+            self.once(op, frame)
+            return
+        p, x, m, *rest = (None if v is None else frame.get(v) for v in op.args)
+        assert p is not None
+        frame.values[op.results[0].id] = self.atomic(op, p, x, m, rest[0] if rest else None)
+
+    def op_sync(self, op: Op, frame: Frame) -> None:
+        v = op.args[0]
+        event = op.attrs["event"] if v is None else _checked_event(op, frame.get(v), self.site(op))
+        if self.exchange is not None:
+            self.exchange.sync(self.core, op, event)
+        self.synced(op, event)
+
+    def op_send(self, op: Op, frame: Frame) -> None:
+        assert self.exchange is not None
+        for v in op.args:
+            assert v is not None
+            self.exchange.send(self.core, op, v.id, (frame.get(v), len(self.active)))
+
+    def op_receive(self, op: Op, frame: Frame) -> None:
+        assert self.exchange is not None
+        for r in op.results:
+            frame.values[r.id] = self.exchange.receive(self.core, op, r.id, len(self.active))
+
+    def op_print(self, op: Op, frame: Frame) -> None:
+        self.show(op, [frame.get(v) for v in op.args if v is not None])
+
+    def op_assert(self, op: Op, frame: Frame) -> None:
+        v = op.args[0]
+        assert v is not None
+        self.check_assert(op, frame.get(v))
+
+
+def _checked_event(op: Op, event: Any, site: Site) -> Any:
+    """The number of a flag that is a value of the program."""
+    if isinstance(event, Opaque):
+        raise DataDependentError(
+            f"{place(op)}: the event id depends on loaded data, which a run without values does not have"
+        )
+    numbers = np.asarray(event)
+    bad = numbers[(numbers < 0) | (numbers >= EVENTS)]
+    if bad.size:
+        raise site.error(
+            f"sync_block_{op.name}: event_id is {int(bad.flat[0])}, it must be 0 to {EVENTS - 1}"
+        )
+    return event
+
+
+__all__ = ["DEFAULT_STEP_LIMIT", "DataDependentError", "Frame", "Walker", "place"]

@@ -1,0 +1,321 @@
+"""Whether programs of a grid may run together, or must run one after another because they see each other's writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...execution.copies import can_add
+from ...execution.run import runtime_arguments
+from ...ir.program import Op, Program, Region, Value
+from ...ir.types import DType
+from ..flat_pointers import Anywhere
+from ..interpreter import DataDependentError, Frame, Walker
+from ..lanes import lanes
+from ..tensors import Tensor
+from ..values import OPAQUE, Affine, Box, Opaque, Pointers
+from .address_walk import without_addresses
+from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
+
+# Atomics whose effect does not depend on the order in which programs come.
+COMMUTATIVE = ("and", "or", "xor", "max", "min")
+
+
+@dataclass(frozen=True)
+class Order:
+    """Whether the result depends on the order of the programs, and if nothing but additions makes it do so, which ones.
+
+    waiting: atomics (by id) that only add, to tensors of which the kernel makes no other use: programs may run together if
+    these additions wait, and are made program by program when all have run. waiting_bytes: of the tiles that one program
+    adds, on average. Without `waiting` programs must run one by one where `depends`.
+    """
+
+    depends: bool
+    waiting: frozenset[int] = frozenset()
+    waiting_bytes: int = 0
+
+
+def must_run_one_by_one(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> bool:
+    """True if the result depends on the order of the programs."""
+    return find_order(program, grid, arguments).depends
+
+
+def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Order:
+    """What a result owes to the order of the programs.
+
+    One atomic whose result is used, outside of loops and the only access to its tensor, does not need it: the elements of
+    all programs are combined in the order of the programs.
+    Programs that read and write the same memory, each in a part of its own (an update in place), may run together: the
+    parts are found by a walk without values.
+    """
+    if grid == (1, 1, 1):
+        return Order(False)
+    if _reach_anything(program):
+        return Order(True)
+    shared = _shared(program, arguments)
+    if not shared:
+        return Order(False)
+    adding = _only_added_to(program, arguments, shared)
+    touched = _Touched(program, grid, shared, _apart_from(program, arguments, shared), adding)
+    total = grid[0] * grid[1] * grid[2]
+    try:
+        numbers = lanes(program, grid, np.arange(total))
+        touched.walk(numbers, runtime_arguments(program, arguments))
+    except DataDependentError:
+        return Order(True)
+    if touched.unknown or touched.meet():
+        return Order(True)
+    if not touched.sums_meet():
+        return Order(False)
+    return (
+        Order(True, frozenset(touched.sums), -(-touched.sum_bytes // total)) if touched.boxes else Order(True)
+    )
+
+
+def _only_added_to(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
+    """Shared tensors (by id) of floats that the kernel only adds to, with atomics whose result nobody uses."""
+    uses = _uses(program)
+    tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor) and id(t) in shared}
+
+    def only_adds(x: Tensor) -> bool:
+        return all(set(uses[n]) == {"add"} for n, t in tensors.items() if t is x or _overlap(t, x))
+
+    return {id(t) for t in tensors.values() if t.dtype.is_floating() and can_add(t) and only_adds(t)}
+
+
+def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
+    """Operations that say nothing of where the shared tensors are accessed."""
+    names = {n for n, t in arguments.items() if isinstance(t, Tensor) and id(t) in shared}
+    roots = _roots(program)
+
+    def matters(op: Op) -> bool:
+        pointer = op.args[0]
+        assert pointer is not None
+        found = roots.get(pointer.id)
+        return not found or not names.isdisjoint(found)
+
+    return without_addresses(program, matters)
+
+
+def _reach_anything(program: Program) -> bool:
+    """Whether pointers made of numbers are written through, or read while others are written."""
+    roots = _roots(program)
+    rootless = [_what(op) for op, _ in _accesses(program.body, 1) if not roots.get(op.args[0].id)]  # type: ignore[union-attr]
+    if not rootless:
+        return False
+    return any(op.kind in ("store", "atomic") for op in program.walk())
+
+
+def directions(program: Program) -> dict[str, str]:
+    """Tensor argument -> "in", "out" or "in out". An atomic whose result nobody uses is "out"."""
+    out = {}
+    for name, uses in _uses(program).items():
+        read, written = bool({"load", "both"} & uses.keys()), bool(uses.keys() - {"load"})
+        out[name] = " ".join([*(["in"] if read else []), *(["out"] if written else [])])
+    return out
+
+
+def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:
+    """Tensors (by id) in which programs could see each other: read and written, or written more than once.
+
+    Arguments that overlap count as one tensor.
+    """
+    uses = _uses(program)
+    tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor)}
+    out: set[int] = set()
+    for x in tensors.values():
+        together: dict[str, int] = {}
+        for b, y in tensors.items():
+            if x is y or _overlap(x, y):
+                for what, times in uses[b].items():
+                    together[what] = together.get(what, 0) + times
+        if _may_see(together, x.dtype):
+            out.add(id(x))
+    return out
+
+
+def _may_see(uses: dict[str, int], dtype: DType) -> bool:
+    reads, writes, adds = (uses.get(x, 0) for x in ("load", "store", "add"))
+    commuting, both = uses.get("commutative", 0), uses.get("both", 0)
+    if both:
+        return both > 1 or len(uses) > 1
+    atomics = adds + commuting
+    return bool(
+        (reads and (writes or atomics))
+        or (writes and atomics)
+        or writes > 1
+        or commuting > 1
+        or (commuting and adds)
+        or (adds > 1 and dtype.is_floating())
+    )
+
+
+def _uses(program: Program) -> dict[str, dict[str, int]]:
+    """How often each parameter is loaded from, stored to, added to, or "both"; twice for what happens in a loop."""
+    roots = _roots(program)
+    out: dict[str, dict[str, int]] = {}
+    for op, times in _accesses(program.body, 1):
+        assert op.args[0] is not None
+        for name in roots.get(op.args[0].id, set()):
+            uses = out.setdefault(name, {})
+            uses[_what(op)] = uses.get(_what(op), 0) + times
+    return out
+
+
+def _accesses(region: Region, times: int) -> Iterator[tuple[Op, int]]:
+    for op in region.ops:
+        if op.kind in ("load", "store", "atomic"):
+            yield op, times
+        for inner in op.regions:
+            yield from _accesses(inner, 2 if op.kind in ("for", "while") else times)
+
+
+def _what(op: Op) -> str:
+    if op.kind != "atomic":
+        return op.kind
+    if op.attrs["result_used"]:
+        return "both"
+    return "add" if op.name == "add" else "commutative" if op.name in COMMUTATIVE else "store"
+
+
+def _overlap(a: Tensor, b: Tensor) -> bool:
+    return (
+        a.address < b.address + b.elements * b.dtype.itemsize
+        and b.address < a.address + a.elements * a.dtype.itemsize
+    )
+
+
+def _roots(program: Program) -> dict[int, set[str]]:
+    """For each pointer value, the parameters it may come from."""
+    out: dict[int, set[str]] = {v.id: {n} for n, v in program.params.items() if v.is_pointer}
+
+    def flow(target: Value, sources: list[Value | None]) -> None:
+        if target.is_pointer:
+            out.setdefault(target.id, set()).update(*(out.get(s.id, set()) for s in sources if s is not None))
+
+    known = -1
+    while known != (known := sum(map(len, out.values()))):  # loops hand pointers back: until nothing is added
+        for op in program.walk():
+            _flow_op(op, flow)
+    return out
+
+
+def _flow_op(op: Op, flow: Any) -> None:
+    first = 3 if op.kind == "for" else 0
+    for k, r in enumerate(op.results):
+        inner_values: list[Value | None] = [i.yields[k] for i in op.regions if k < len(i.yields)]
+        flow(r, inner_values or list(op.args))
+    if op.kind in ("for", "while"):
+        for inner in op.regions:
+            args = inner.args[1:] if op.kind == "for" else inner.args
+            for k, a in enumerate(args):
+                flow(a, [op.args[first + k], op.regions[-1].yields[k]])
+
+
+class _Touched(Walker):
+    """Walks without values and keeps what memory each program reads, stores to and adds to, in the shared tensors."""
+
+    def __init__(
+        self,
+        program: Program,
+        grid: tuple[int, int, int],
+        shared: set[int],
+        skipped: set[int],
+        adding: set[int],
+    ) -> None:
+        super().__init__(program, grid)
+        self.skipped = skipped
+        self.shared = shared
+        self.adding = adding
+        self.sums: set[int] = set()  # atomics (by id) that add to tensors of `adding`
+        self.sum_spans = Spans()
+        self.sum_bytes = 0
+        self.boxes = self.subs == 1  # whether all of them are boxes of memory
+        self.unknown = False
+        self.spans = {what: Spans() for what in ("load", "store", "add", "commutative")}
+        self.floating = False
+        self.atomics: set[str] = set()
+
+    def region(self, region: Region, frame: Frame) -> None:
+        for op in region.ops:
+            if op.id in self.skipped:
+                frame.values.update((r.id, OPAQUE) for r in op.results)
+            else:
+                self.handlers[op.kind](op, frame)
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        return OPAQUE
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        self.note(op, pointer, mask)
+        return OPAQUE
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.note(op, pointer, mask)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        self.note(op, pointer, mask)
+        return OPAQUE
+
+    def note(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        tensor, offsets = pointer.tensor, pointer.offsets
+        if isinstance(tensor, Anywhere):
+            self.unknown = True
+            return
+        if id(tensor.whole) not in self.shared or self.unknown:
+            return
+        scalar = not op.args[0].shape  # type: ignore[union-attr]
+        if isinstance(offsets, Opaque) or not (scalar or isinstance(offsets, Affine)):
+            self.unknown = True
+            return
+        affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
+        if scalar and isinstance(mask, np.ndarray) and len(mask) == len(self.active):
+            affine, programs, mask = affine.take(np.flatnonzero(mask)), self.programs[mask], True
+        else:
+            programs = self.programs
+        if id(tensor.whole) in self.adding:
+            self._add_sum(op, tensor, affine, mask, programs)
+            return
+        if op.kind == "atomic":
+            self.atomics.add(op.name)
+        what = "store" if _what(op) == "both" else _what(op)
+        self._add(self.spans[what], tensor, runs_of(affine, mask, programs))
+        self.floating |= what == "add" and tensor.dtype.is_floating()
+
+    def _add_sum(self, op: Op, tensor: Tensor, affine: Affine, mask: Any, programs: np.ndarray) -> None:
+        self.sums.add(op.id)
+        self.sum_bytes += len(programs) * math.prod(affine.shape) * tensor.dtype.held.itemsize
+        plain = not affine.shape or mask is None or isinstance(mask, bool | Box)
+        self.boxes &= plain and tensor is tensor.whole
+        if self.sum_spans.count <= MAX_RUNS:
+            self._add(self.sum_spans, tensor, runs_of(affine, mask, programs))
+
+    def _add(self, spans: Spans, tensor: Tensor, runs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        program, low, high = runs
+        size = tensor.dtype.itemsize
+        start = tensor.address + tensor.origin * size
+        spans.add(program, start + low * size, start + high * size)
+        self.unknown |= sum(s.count for s in self.spans.values()) > MAX_RUNS
+
+    def sums_meet(self) -> bool:
+        """Whether two programs add floats to one address, where rounding makes the order matter; too many to tell may."""
+        return self.sum_spans.count > MAX_RUNS or meet_each_other(self.sum_spans)
+
+    def meet(self) -> bool:
+        """Whether a program touches what another writes, in a way that depends on their order."""
+        load, store, add, commutative = (self.spans[x] for x in ("load", "store", "add", "commutative"))
+        atomic = Spans()
+        atomic.batches = [*add.batches, *commutative.batches]
+        everything = Spans()
+        everything.batches = [*load.batches, *atomic.batches]
+        if meet_each_other(store) or meet_others(everything, store):
+            return True
+        if len(self.atomics) > 1 or (self.floating and meet_each_other(add)):
+            return True  # rounding makes the order of additions matter
+        return bool(atomic.batches and load.batches) and (
+            meet_each_other(atomic) or meet_others(load, atomic)
+        )

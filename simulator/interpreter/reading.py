@@ -1,0 +1,222 @@
+"""What every walk over a tile program has: the values it knows, and what a reading of the program must define.
+
+Two readings exist: `ValueRun` (dense.py) computes elements; timing's lowering records instructions.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import progress as at_work
+from ..errors import AscendtileError, RunError
+from ..ir import types as ty
+from ..ir.liveness import last_uses
+from ..ir.passes.split_cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vectors
+from ..ir.program import Op, Program, Region, Value
+from ..ir.types import DType
+from .faults import Site
+from .flat_pointers import Known
+from .values import Affine, Box, Pointers, take
+
+if TYPE_CHECKING:
+    from .coscheduling import Exchange
+
+DEFAULT_STEP_LIMIT = 1_000_000
+
+
+class DataDependentError(AscendtileError):
+    """Control flow or an address depends on data that this run does not have."""
+
+
+class Frame:
+    """Values by number; a frame for a subset of the programs finds outer values through its parent."""
+
+    __slots__ = ("index", "parent", "values")
+
+    def __init__(self, parent: Frame | None = None, index: np.ndarray | None = None) -> None:
+        self.values: dict[int, Any] = {}
+        self.parent = parent
+        self.index = index
+
+    def get(self, v: Value) -> Any:
+        x = self.values.get(v.id, _MISSING)
+        if x is _MISSING:
+            assert self.parent is not None, v
+            x = self.parent.get(v)
+            x = x if self.index is None else take(x, self.index)
+            self.values[v.id] = x
+        return x
+
+
+_MISSING = object()
+
+
+def place(op: Op) -> str:
+    """`file:line` of an operation."""
+    return f"{op.loc.file}:{op.loc.line}"
+
+
+@functools.cache
+def _handlers(reading: type) -> tuple[str, ...]:
+    """Names of the methods that carry out operations."""
+    return tuple(name for name in dir(reading) if name.startswith("op_"))
+
+
+class Reading(ABC):
+    """State of a walk for some programs of a grid, and the methods that a reading overrides."""
+
+    frees = True  # whether values are given back after their last use
+
+    def __init__(
+        self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
+    ) -> None:
+        self.program = program
+        self.grid = grid
+        self.last_uses = last_uses(program) if self.frees else {}
+        self.total = grid[0] * grid[1] * grid[2]
+        self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
+        self.cube_once = _written_once(program) if self.subs > 1 else frozenset()
+        self.exchange: Exchange | None = None  # with the walk of the other core's part (together.py)
+        self.core = ""  # whose part is walked, if the parts are walked apart
+        self.active = np.empty(0, np.int64)
+        self.known = Known(())
+        self.steps_left = step_limit
+        self.step_limit = step_limit
+        self.handlers: dict[str, Callable[[Op, Frame], None]] = {
+            name[3:]: getattr(self, name) for name in _handlers(type(self))
+        }
+
+    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        """Run the programs `numbers` with the runtime values of the parameters."""
+        self.active = numbers
+        self.steps_left = self.step_limit
+        at_work.walking(self)
+        given = [p.tensor for p in arguments.values() if isinstance(p, Pointers)]
+        if given != self.known.given:
+            self.known = Known(given)
+        frame = Frame()
+        for name, v in self.program.params.items():
+            frame.values[v.id] = arguments[name]
+        self.region(self.program.body, frame)
+
+    @property
+    def programs(self) -> np.ndarray:
+        """Numbers of the programs being walked, one for each lane (see `run.lanes`)."""
+        return self.active if self.subs == 1 else self.active % self.total
+
+    def site(self, op: Op) -> Site:
+        """Where an operation stands, for errors."""
+        return Site(op.loc, self.grid)
+
+    def first_program(self, x: Any, value: int) -> int:
+        """Number of the first program in which an element of `x` is `value`."""
+        hit = np.atleast_1d(np.asarray(x) == value)
+        row = int(np.argmax(hit.reshape(hit.shape[0], -1).any(axis=1)))
+        return int(self.programs[row])
+
+    def divided_by_zero(self, op: Op, b: Any) -> RunError:
+        """The error of an integer division whose right side `b`, (P or 1, *shape), has a zero."""
+        site, v = self.site(op), op.args[1]
+        assert v is not None
+        zeros = np.atleast_1d(np.asarray(b) == 0)
+        row = zeros[int(np.argmax(zeros.reshape(len(zeros), -1).any(axis=1)))]
+        element = f", element {[int(k) for k in np.argwhere(row)[0]]}" if row.ndim else ""
+        element += f" ({int(row.sum())} of {row.size} are 0)" if row.ndim else ""
+        name = f" ({v.name} is 0)" if v.name and not v.shape else ""
+        return site.error(
+            f"integer division by zero in {site.program(self.first_program(b, 0))}{element}{name}; "
+            "give masked-out elements another value (other=1, or tl.where)"
+        )
+
+    def region(self, region: Region, frame: Frame) -> None:
+        values = frame.values
+        for op in region.ops:
+            self.handlers[op.kind](op, frame)
+            for vid in self.last_uses.get(op.id, ()):
+                values.pop(vid, None)
+
+    # -- what a reading defines --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        """Result of an operation on elements."""
+
+    @abstractmethod
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
+
+    @abstractmethod
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
+
+    @abstractmethod
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        """An access to global memory, as above; `expected` is what a compare-and-swap wants to find."""
+
+    def symbolic_done(self, op: Op) -> None:
+        """An operation on scalars or index tiles was done."""
+
+    def before_use(self, op: Op, args: list[Any]) -> None:
+        """Called before a dense operation; a reading may charge for making symbolic operands real."""
+
+    def synced(self, op: Op, event: Any) -> None:
+        """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
+
+    def turn(self, op: Op, number: int) -> None:
+        """A turn of a loop begins."""
+
+    def turn_ends(self, op: Op) -> None:
+        """A turn of a loop ends."""
+
+    def branch_ends(self, op: Op, region: Region) -> None:
+        """A branch of an `if` was walked."""
+
+    def loop_done(self, op: Op) -> None:
+        """A loop is left by all programs that entered it."""
+
+    def loop_begins(self, op: Op) -> None:
+        """A loop is entered."""
+
+    def check_assert(self, op: Op, condition: Any) -> None:
+        """An assertion is reached."""
+
+    def show(self, op: Op, values: list[Any]) -> None:
+        """A print is reached."""
+
+    def dense_op(self, op: Op, frame: Frame) -> None:
+        args = [None if v is None else frame.get(v) for v in op.args]
+        self.before_use(op, args)
+        frame.values[op.results[0].id] = self.scalar_result(op, self.dense(op, args))
+
+    def scalar_result(self, op: Op, out: Any) -> Any:
+        """Elements of an integer or boolean scalar as the walk holds scalars; anything else as it is."""
+        r = op.results[0]
+        if not r.shape and r.dtype.is_int() and isinstance(out, np.ndarray):
+            return scalar_from_dense(out, r.dtype.is_bool())
+        return out
+
+    def real(self, x: Any, v: Value | None) -> Any:
+        """Elements of a symbolic tile; scalars and dense tiles as they are."""
+        if isinstance(x, Affine):
+            return x.dense(v.dtype if v is not None and isinstance(v.dtype, DType) else ty.int64)
+        return x.dense() if isinstance(x, Box) else x
+
+
+def _written_once(program: Program) -> frozenset[int]:
+    """Stores and atomics (by id) of the Cube's core, which both Vector cores' lanes walk but which happen once."""
+    cores = Cores(program)
+    return frozenset(
+        op.id for op in program.walk() if op.kind in ("store", "atomic") and cores.of(op) == CUBE
+    )
+
+
+def scalar_from_dense(x: np.ndarray, boolean: bool) -> Any:
+    """An integer or boolean scalar from elements of shape (P,) or (1,)."""
+    if x.shape == (1,):
+        return bool(x[0]) if boolean else int(x.astype(np.int64)[0])
+    return x if boolean else x.astype(np.int64)

@@ -1,0 +1,127 @@
+"""Slices of tiles with a place on each axis: bounds are checked by every walk that knows the offsets; see `units/slices.py`.
+
+A slice of an index tile is an index tile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import types as ty
+from ..ir.program import Op
+from ..units import slices
+from .reading import Frame, Reading
+from .values import Affine, Opaque
+
+
+class Slicing(Reading):
+    """The part of a walk that knows slices."""
+
+    def op_extract_slice(self, op: Op, frame: Frame) -> None:
+        offsets = self.checked_offsets(op, frame, 1)
+        x, r = frame.get(op.args[0]), op.results[0]  # type: ignore[arg-type]
+        known = not any(isinstance(o, Opaque) for o in offsets)
+        if isinstance(x, Affine) and r.static.kind == "affine" and known:
+            frame.values[r.id] = _slice_of_index(x, offsets, op)
+            self.symbolic_done(op)
+        elif r.static.kind == "uniform":  # one number for each program, wherever the slice lies
+            frame.values[r.id] = x if isinstance(x, Opaque) else x[_corner(r.shape)]
+        else:
+            self.dense_op(op, frame)
+
+    def op_insert_slice(self, op: Op, frame: Frame) -> None:
+        self.checked_offsets(op, frame, 2)
+        self.dense_op(op, frame)
+
+    def op_subview(self, op: Op, frame: Frame) -> None:
+        """A view: the elements stay where they are, and it takes no instruction."""
+        self.checked_offsets(op, frame, 1)
+        x = frame.get(op.args[0])  # type: ignore[arg-type]
+        if not isinstance(x, Opaque):
+            moving = [np.atleast_1d(np.asarray(frame.get(v))) for v in op.args[1:] if v is not None]
+            x = slices.extract(self.real(x, op.args[0]), _places(op, tuple(moving)))
+        frame.values[op.results[0].id] = x
+
+    def op_move(self, op: Op, frame: Frame) -> None:
+        if op.attrs["offsets"] is not None:
+            self.checked_offsets(op, frame, 2)
+        self.dense_op(op, frame)
+
+    def op_alloc(self, op: Op, frame: Frame) -> None:
+        self.dense_op(op, frame)
+
+    op_from_l1 = op_alloc
+
+    def op_get_element(self, op: Op, frame: Frame) -> None:
+        self.checked_offsets(op, frame, 1)
+        self.dense_op(op, frame)
+
+    def checked_offsets(self, op: Op, frame: Frame, tiles: int) -> list[Any]:
+        """The offset on each axis. `RunError` where a slice of one program leaves its tile."""
+        moving = iter([frame.get(v) for v in op.args[tiles:] if v is not None])
+        offsets = [next(moving) if x is None else x for x in op.attrs["offsets"]]
+        for axis, (constant, at) in enumerate(zip(op.attrs["offsets"], offsets, strict=True)):
+            if constant is None and not isinstance(at, Opaque):
+                self.check_axis(op, axis, np.atleast_1d(np.asarray(at)))
+        return offsets
+
+    def check_axis(self, op: Op, axis: int, at: np.ndarray) -> None:
+        n = op.args[0].shape[axis]  # type: ignore[union-attr]
+        reach = (op.attrs["sizes"][axis] - 1) * op.attrs["strides"][axis]
+        bad = np.flatnonzero((at < 0) | (at > n - 1 - reach))
+        if len(bad):
+            first = int(at[bad[0]])
+            site = self.site(op)
+            program = site.program(self.programs[bad[0] if len(at) > 1 else 0])
+            raise site.error(
+                f"{op.kind}: axis {axis} has {n} elements, but offset {first}, size "
+                f"{op.attrs['sizes'][axis]} and stride {op.attrs['strides'][axis]} reach from {first} to {first + reach} "
+                f"in {program}"
+            )
+
+    def dense_extract_slice(self, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+        if not moving:
+            return slices.extract_fixed(x, op.attrs["offsets"], op.attrs["sizes"], op.attrs["strides"])
+        return slices.extract(x, _places(op, moving))
+
+    def dense_insert_slice(
+        self, op: Op, full: np.ndarray, sub: np.ndarray, *moving: np.ndarray
+    ) -> np.ndarray:
+        return slices.insert(full, sub, _places(op, moving))
+
+    def dense_alloc(self, op: Op) -> np.ndarray:
+        """What nobody wrote: NaN, or the smallest integer."""
+        r = op.results[0]
+        held = r.dtype.held  # type: ignore[union-attr]
+        what = ty.limits(r.dtype)[0] if r.dtype.is_int() else np.nan  # type: ignore[arg-type]
+        return np.full((1, *r.shape), what, held)
+
+    def dense_move(self, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+        return x if op.attrs["offsets"] is None else self.dense_insert_slice(op, x, *rest)
+
+    def dense_from_l1(self, op: Op, x: np.ndarray) -> np.ndarray:
+        return x
+
+    def dense_get_element(self, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+        out = slices.extract(x, _places(op, moving))
+        return out.reshape(out.shape[0])
+
+
+def _corner(shape: tuple[int, ...]) -> tuple[slice, ...]:
+    return (slice(None), *(slice(n) for n in shape))
+
+
+def _places(op: Op, moving: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    rest = iter(moving)
+    offsets = [next(rest) if x is None else np.array([x]) for x in op.attrs["offsets"]]
+    return slices.places(offsets, op.attrs["sizes"], op.attrs["strides"])
+
+
+def _slice_of_index(x: Affine, offsets: list[Any], op: Op) -> Affine:
+    base = x.base
+    for stride, at in zip(x.strides, offsets, strict=True):
+        base = base + stride * at
+    steps = tuple(s * k for s, k in zip(x.strides, op.attrs["strides"], strict=True))
+    return Affine(base, steps, op.results[0].shape)

@@ -1,0 +1,1 @@
+"""The tile program: types, operations, loops, what is derived from it."""

@@ -1,0 +1,1 @@
+"""How operations of the tile program are made: rules of promotion and shape, family by family."""

@@ -1,0 +1,102 @@
+"""What explicit buffers may be: their places, types, sizes, and rows that the hardware can reach."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..program import Value
+from ..types import DType
+from .promotion import KernelError, describe
+from .registry import unwrap
+
+if TYPE_CHECKING:
+    from .buffers import Buffer
+
+BLOCK_BYTES = 32
+L0 = ("L0A", "L0B", "L0C")
+
+
+class AddressSpace(enum.Enum):
+    """Where a buffer lies: UB of the Vector unit, or L1, L0A, L0B, L0C of the Cube."""
+
+    UB = "UB"
+    L1 = "L1"
+    L0A = "L0A"
+    L0B = "L0B"
+    L0C = "L0C"
+
+
+def check_rows(dst: Buffer, ways: Mapping[str, Any]) -> None:
+    """Rows that the fixpipe can write (Triton-Ascend, al.fixpipe): a multiple of elements on the last axis."""
+    if len(dst.shape) != 2:
+        return
+    wide = dst.dtype.bits == 32
+    least = 8 if wide else 16
+    if wide and ways["dma_mode"] != "NZ2ND":
+        least = 16
+    if wide and ways["dual_dst_mode"] == "COLUMN_SPLIT":
+        least = 32
+    if dst.shape[1] % least:
+        raise KernelError(
+            f"fixpipe: the last axis of {dst} must be a multiple of {least} elements ({ways['dma_mode']}, "
+            f"{ways['dual_dst_mode']})"
+        )
+    first = 8 if wide else 16
+    if ways["dma_mode"] == "NZ2DN" and dst.shape[0] % first:
+        raise KernelError(f"fixpipe: NZ2DN needs a first axis of {dst} that is a multiple of {first}")
+
+
+def check_aligned(
+    whole: Buffer, at: list[Any], size: tuple[int, ...], step: tuple[int, ...], pitch: tuple[int, ...]
+) -> None:
+    if any(s != 1 for s in step):
+        raise KernelError(
+            f"subview: all strides must be 1, got {list(step)}; take every other element of a tensor with extract_slice"
+        )
+    if not all(isinstance(x, int) for x in at):
+        return  # where it begins is known to the program only
+    bits = whole.dtype.bits
+    first = sum(x * p for x, p in zip(at, pitch, strict=True)) * bits // 8
+    rows = [p * bits // 8 for p, n in zip(pitch[:-1], size, strict=False) if n > 1]
+    for name, found in (("it begins at byte", first), *(("its rows are apart by bytes", r) for r in rows)):
+        if found % BLOCK_BYTES:
+            raise KernelError(
+                f"subview of {whole}: {name} {found}, which must be a multiple of {BLOCK_BYTES}; take offsets and a last "
+                f"axis that are multiples of {BLOCK_BYTES * 8 // bits} elements, or extract_slice of the tensor"
+            )
+
+
+def listed(x: Any) -> tuple[Any, ...]:
+    x = unwrap(x)
+    return tuple(x) if isinstance(x, tuple | list) else (x,)
+
+
+def integers(what: str, name: str, x: Any, rank: int) -> tuple[int, ...]:
+    numbers = tuple(unwrap(n) for n in listed(x))
+    if len(numbers) != rank or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+        raise KernelError(f"{what}: {name}s must be {rank} compile-time integers, got {describe(x)}")
+    return numbers
+
+
+def checked_space(what: str, x: Any) -> AddressSpace | None:
+    x = unwrap(x)
+    if x is not None and not isinstance(x, AddressSpace):
+        raise KernelError(
+            f"{what}: the address space must be one of al.ascend_address_space, got {describe(x)}"
+        )
+    return x
+
+
+def element_type(x: Any) -> DType:
+    x = unwrap(x)
+    if not isinstance(x, DType) or x.is_bool():
+        raise KernelError(f"alloc: the element type must be a number's, got {describe(x)}; take tl.int8")
+    return x
+
+
+def tile(what: str, x: Any) -> Value:
+    if not isinstance(x, Value) or not x.shape or x.is_pointer:
+        raise KernelError(f"{what} needs a tile, got {describe(x)}")
+    return x

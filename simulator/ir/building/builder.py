@@ -1,0 +1,524 @@
+"""Builds the tile program: one method per operation, with its type and shape rule.
+
+The words of the language (`language/`) call these methods; a method takes `Value`s or Python numbers and returns a
+`Value` (or a Python number, where all operands are compile-time constants). Rules are Triton's.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from .. import types as ty
+from ..program import Loc, Op, Region, Value
+from ..types import DType, PointerType
+from .promotion import (
+    BITWISE,
+    COMPARISON,
+    DOT_TYPES,
+    MODULO_2,
+    KernelError,
+    Number,
+    Operand,
+    axis_of,
+    broadcast_shape,
+    check_broadcast,
+    check_constant,
+    check_shape,
+    check_signs,
+    describe,
+    element_of,
+    float_constant,
+    fold,
+    grid_axis,
+    integer_constant,
+    is_number,
+    is_pointer,
+    pointee,
+    types_of,
+)
+
+
+class Builder:
+    """Appends operations to the current region of one program."""
+
+    def __init__(self) -> None:
+        self.region = Region()
+        self.loc = Loc("<kernel>", 0)
+        self.core = ""  # of the scope that is being compiled: cube, vector, or none
+        self.split_words: dict[str, Loc] = {}
+        self._values = 0
+        self._ops = 0
+        self.contents: dict[
+            str, Any
+        ] = {}  # names of the scope being compiled; buffers.py keeps what buffers hold there
+        self.buffer_names: dict[str, str] = {}  # a buffer's key -> its name in the kernel
+        self.only_elsewhere: dict[str, Loc] = {}  # words that no product here can carry out
+        self._buffers = 0
+        self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
+        self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.warnings: dict[str, None] = {}
+
+    # -- values and operations ---------------------------------------------------------------------------------------
+
+    def value(self, dtype: ty.AnyType, shape: Sequence[int] = (), name: str = "") -> Value:
+        self._values += 1
+        return Value(self._values - 1, dtype, tuple(shape), self.loc, name)
+
+    @property
+    def value_count(self) -> int:
+        return self._values
+
+    @property
+    def op_count(self) -> int:
+        return self._ops
+
+    @property
+    def has_buffers(self) -> bool:
+        """Whether the kernel makes buffers of its own."""
+        return self._buffers > 0
+
+    def new_buffer(self, prefix: str) -> str:
+        """A key that no other buffer of the program has."""
+        self._buffers += 1
+        return f"{prefix}{self._buffers}"
+
+    def note_split_word(self, name: str) -> None:
+        """Remember a word that only products with split cores have, and where it was first said."""
+        self.split_words.setdefault(name, self.loc)
+
+    def capture(self, owner: Any, name: str, x: Any) -> bool:
+        """Remember a constant read from outside of the kernel: `owner.lookup(name)` says later whether it still is `x`.
+
+        Gives whether it is the first time.
+        """
+        key = (id(owner), name)
+        new = key not in self.captured
+        self.captured[key] = (owner, name, x)
+        return new
+
+    def warn(self, text: str) -> None:
+        """Remember a warning about the current line."""
+        self.warnings[f"{self.loc.file}:{self.loc.line}: {text}"] = None
+
+    def emit(
+        self,
+        kind: str,
+        args: Sequence[Value | None],
+        results: Sequence[Value],
+        name: str = "",
+        regions: Sequence[Region] = (),
+        **attrs: Any,
+    ) -> Op:
+        if self.core:
+            attrs.setdefault("core", self.core)
+        op = Op(self._ops, kind, name, tuple(args), tuple(results), attrs, self.loc, tuple(regions))
+        self._ops += 1
+        self.region.ops.append(op)
+        return op
+
+    def _one(
+        self, kind: str, args: Sequence[Value | None], dtype: ty.AnyType, shape: Sequence[int], **kw: Any
+    ) -> Value:
+        out = self.value(dtype, shape)
+        self.emit(kind, args, (out,), **kw)
+        return out
+
+    def const(self, value: Number, dtype: DType | None = None) -> Value:
+        """A scalar constant of the program; its type is Triton's for that Python number unless given."""
+        if not is_number(value):
+            raise KernelError(f"expected a tile, a scalar or a number here, got {describe(value)}")
+        try:
+            dtype = dtype or ty.of_constant(value)
+            held: Number = (
+                float_constant(float(value), dtype) if dtype.is_floating() else integer_constant(value, dtype)
+            )
+        except OverflowError as e:
+            raise KernelError(str(e)) from None
+        return self._one("const", (), dtype, (), value=held)
+
+    def to_value(self, x: Operand, like: DType | None = None) -> Value:
+        if isinstance(x, Value):
+            return x
+        if not is_number(x):
+            raise KernelError(f"expected a tile, a scalar or a number here, got {describe(x)}")
+        return self.const(x, like)
+
+    # -- programs and creation ---------------------------------------------------------------------------------------
+
+    def program_id(self, axis: int) -> Value:
+        return self._one("program_id", (), ty.int32, (), axis=grid_axis(axis))
+
+    def num_programs(self, axis: int) -> Value:
+        return self._one("num_programs", (), ty.int32, (), axis=grid_axis(axis))
+
+    def arange(self, start: int, end: int) -> Value:
+        for what, x in (("start", start), ("end", end)):
+            if isinstance(x, bool) or not isinstance(x, int):
+                way = (
+                    "; a tile cannot take its size from data: take a tl.constexpr size and mask the rest"
+                    if isinstance(x, Value)
+                    else ""
+                )
+                raise KernelError(f"arange: {what} must be a compile-time integer, got {describe(x)}{way}")
+        if end <= start:
+            raise KernelError(f"arange: end must be above start, got start {start} and end {end}")
+        return self._one("arange", (), ty.int32, (end - start,), start=start, end=end)
+
+    def full(self, shape: Sequence[int], value: Operand, dtype: DType) -> Value:
+        if isinstance(value, Value) and value.shape:
+            raise KernelError(f"full needs a scalar to fill with, got {describe(value)}")
+        return self.splat(self.cast(value, dtype), check_shape(shape))
+
+    def splat(self, x: Value, shape: Sequence[int]) -> Value:
+        return x if tuple(shape) == x.shape else self._one("splat", (x,), x.dtype, shape)
+
+    # -- shapes ------------------------------------------------------------------------------------------------------
+
+    def broadcast_to(self, x: Operand, shape: Sequence[int]) -> Value:
+        v = self.to_value(x)
+        if v.shape == shape:
+            return v
+        shape = check_shape(shape)
+        if v.shape == shape:
+            return v
+        if v.shape == ():
+            return self.splat(v, shape)
+        if len(v.shape) != len(shape):
+            raise KernelError(
+                f"cannot broadcast a tile of rank {len(v.shape)} {list(v.shape)} to rank {len(shape)} {list(shape)}; "
+                "add axes with x[:, None] or tl.expand_dims"
+            )
+        check_broadcast(v.shape, shape)
+        return self._one("broadcast", (v,), v.dtype, shape)
+
+    def expand_dims(self, x: Value, axis: int) -> Value:
+        rank = len(x.shape) + 1
+        axis = axis_of(axis, rank)
+        shape = (*x.shape[:axis], 1, *x.shape[axis:])
+        return self._one("expand_dims", (x,), x.dtype, shape, axis=axis)
+
+    def reshape(self, x: Value, shape: Sequence[int]) -> Value:
+        shape = check_shape(shape)
+        n = 1
+        for s in shape:
+            n *= s
+        if n != x.numel:
+            raise KernelError(
+                f"reshape: {list(x.shape)} has {x.numel} elements but {list(shape)} needs {n}; "
+                "the two products must be equal"
+            )
+        return x if shape == x.shape else self._one("reshape", (x,), x.dtype, shape)
+
+    def permute(self, x: Value, order: Sequence[int]) -> Value:
+        order = tuple(axis_of(a, len(x.shape)) for a in order)
+        if sorted(order) != list(range(len(x.shape))):
+            raise KernelError(f"permute: {list(order)} is no permutation of the axes of {list(x.shape)}")
+        return self._one("permute", (x,), x.dtype, [x.shape[a] for a in order], order=order)
+
+    # -- arithmetic --------------------------------------------------------------------------------------------------
+
+    def cast(self, x: Operand, dtype: DType | PointerType) -> Value:
+        if not isinstance(x, Value):
+            if isinstance(dtype, PointerType):
+                raise KernelError("a number cannot become a pointer")
+            return self.const(x, dtype)
+        if x.dtype is dtype or x.dtype == dtype:
+            return x
+        if x.is_pointer or isinstance(dtype, PointerType):
+            return self._pointer_cast(x, dtype)
+        return self._one("cast", (x,), dtype, x.shape)
+
+    def _pointer_cast(self, x: Value, dtype: DType | PointerType) -> Value:
+        """Between pointers, and between pointers and integers of 64 bits: the address is kept."""
+        if x.is_pointer and isinstance(dtype, DType):
+            if not dtype.is_int() or dtype.bits != 64:
+                raise KernelError(
+                    f"a pointer can be cast to a pointer or an integer of 64 bits, not to {dtype}"
+                )
+        elif not x.is_pointer and not (x.dtype.is_int() and not x.dtype.is_bool()):
+            raise KernelError(f"cannot cast {x.dtype} to {dtype}: an address is an integer")
+        elif not x.is_pointer and x.dtype.bits != 64:  # type: ignore[union-attr]
+            x = self.cast(x, ty.int64)
+        return self._one("cast", (x,), dtype, x.shape)
+
+    def cast_with(self, x: Operand, dtype: DType, rounding: str, overflow: str) -> Value:
+        """A cast with a rounding mode (TRUNC or none) or a rule for integers that do not fit (saturate, wrap)."""
+        v = self.to_value(x)
+        if v.is_pointer:
+            raise KernelError(f"cannot cast {v.dtype} to {dtype}")
+        return self._one("cast", (v,), dtype, v.shape, rounding=rounding or "RINT", overflow=overflow)
+
+    def bitcast(self, x: Operand, dtype: DType) -> Value:
+        """The same bits read as another type of the same width."""
+        v = self.to_value(x)
+        source = element_of(v) if not v.is_pointer else None
+        if source is None or source.bits != dtype.bits:
+            raise KernelError(f"a bitcast keeps the width: {describe(v)} cannot be read as {dtype}")
+        if source == dtype or (source.is_int() and dtype.is_int()):
+            return self.cast(v, dtype)
+        return self._one("bitcast", (v,), dtype, v.shape)
+
+    def binary(self, name: str, a: Operand, b: Operand) -> Operand:
+        """`a op b` with Triton's promotion and broadcasting; folded where both are Python numbers."""
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            folded: Number = fold(name, a, b)
+            return folded
+        if is_pointer(a) or is_pointer(b):
+            return self._pointer_arithmetic(name, a, b)
+        dtype = self._common_type(a, b, name)
+        if dtype.kind == "float" and (name in BITWISE or name == "floordiv"):
+            what = "integers or booleans" if name != "floordiv" else "integers; divide with / and round down"
+            raise KernelError(f"'{name}' needs {what}, got {types_of(a, b)}")
+        if dtype.kind == "bool":
+            name = self._boolean(name)
+        a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
+        return self._one("binary", (a, b), dtype, a.shape, name=name)
+
+    def _boolean(self, name: str) -> str:
+        """The logical operation that arithmetic modulo 2 on booleans is."""
+        if name not in MODULO_2:
+            raise KernelError(f"'{name}' of booleans has no meaning; cast with .to(tl.int32)")
+        return MODULO_2[name]
+
+    def invert(self, x: Value) -> Operand:
+        """Every bit turned round."""
+        if not isinstance(x.dtype, DType) or x.dtype.is_floating():
+            raise KernelError(f"`~` needs integers or booleans, got {describe(x)}")
+        return self.binary("xor", x, self.const(-1, x.dtype))
+
+    def compare(self, name: str, a: Operand, b: Operand) -> Operand:
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            return COMPARISON[name](a, b)
+        if is_pointer(a) or is_pointer(b):
+            a, b = (self.cast(x, ty.int64) if isinstance(x, Value) else x for x in (a, b))
+        dtype = self._common_type(a, b, name)
+        a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
+        return self._one("compare", (a, b), ty.int1, a.shape, name=name)
+
+    def unary(self, name: str, x: Operand, dtype: DType | None = None) -> Value:
+        v = self.to_value(x)
+        if v.is_pointer:
+            raise KernelError(f"'{name}' of a pointer has no meaning")
+        if name == "abs" and v.dtype.is_int() and not v.dtype.is_int_signed():  # type: ignore[union-attr]
+            return v
+        if name == "neg" and v.dtype.is_bool():
+            raise KernelError("the sign of a boolean has no meaning; cast with .to(tl.int32), or use `not`")
+        return self._one("unary", (v,), dtype or v.dtype, v.shape, name=name)
+
+    def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
+        """x * y + z with one rounding, in the common type of the three."""
+        given = (x, y, z)
+        types = [element_of(v) for v in given if isinstance(v, Value) and not v.is_pointer]
+        if not types or any(is_pointer(v) for v in given):
+            raise KernelError(
+                f"fma needs a tile or scalar of the program, got {', '.join(map(describe, given))}"
+            )
+        dtype = functools.reduce(ty.promote, types)
+        shape = functools.reduce(broadcast_shape, (v.shape for v in given if isinstance(v, Value)))
+        return self._one("fma", [self._stretch(self._operand(v, dtype), shape) for v in given], dtype, shape)
+
+    def select(self, condition: Operand, a: Operand, b: Operand) -> Value:
+        c = self.to_value(condition)
+        c = c if c.dtype == ty.int1 else self.to_bool(c)
+        if is_pointer(a) or is_pointer(b):
+            return self._select_pointers(c, a, b)
+        dtype = self._common_type(self.to_value(a) if not isinstance(b, Value) else a, b, "where")
+        va, vb = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
+        if c.shape != va.shape:
+            c, va = self.same_shape(c, va)
+            c, vb = self.same_shape(c, vb)
+        return self._one("select", (c, va, vb), dtype, va.shape)
+
+    def _select_pointers(self, c: Value, a: Operand, b: Operand) -> Value:
+        if not isinstance(a, Value) or not isinstance(b, Value) or a.dtype != b.dtype:
+            raise KernelError(
+                f"where: both sides must be pointers to one type, got {types_of(a, b)}; cast one"
+            )
+        a, b = self.same_shape(a, b)
+        c, a = self.same_shape(c, a)
+        c, b = self.same_shape(c, b)
+        return self._one("select", (c, a, b), a.dtype, a.shape)
+
+    def to_bool(self, x: Operand) -> Value:
+        v = self.to_value(x)
+        if v.dtype == ty.int1:
+            return v
+        out = self.compare("ne", v, 0)
+        assert isinstance(out, Value)
+        return out
+
+    def _pointer_arithmetic(self, name: str, a: Operand, b: Operand) -> Value:
+        if is_pointer(b) and name == "add":
+            a, b = b, a
+        if not is_pointer(a) or is_pointer(b) or name not in ("add", "sub"):
+            raise KernelError(f"a pointer takes + or - with integers only, got {types_of(a, b)}")
+        offset = self.to_value(b)
+        if not offset.dtype.is_int() or offset.dtype.is_bool():
+            raise KernelError(f"a pointer offset must be an integer (elements), got {offset.dtype}")
+        if name == "sub":
+            negative = self.binary("sub", 0, offset)
+            assert isinstance(negative, Value)
+            offset = negative
+        pointer = self.to_value(a)
+        pointer, offset = self.same_shape(pointer, offset)
+        return self._one("addptr", (pointer, offset), pointer.dtype, pointer.shape)
+
+    def _common_type(self, a: Operand, b: Operand, name: str) -> DType:
+        if is_pointer(a) or is_pointer(b):
+            raise KernelError(f"'{name}' of pointers has no meaning, got {types_of(a, b)}")
+        division = name in ("div", "mod", "floordiv")
+        if isinstance(a, Value) and isinstance(b, Value):
+            out = ty.promote(element_of(a), element_of(b), division)
+            check_signs(element_of(a), element_of(b), out, division)
+        else:
+            v, n = (a, b) if isinstance(a, Value) else (b, a)
+            assert isinstance(v, Value)
+            if not is_number(n):
+                raise KernelError(f"'{name}' needs tiles or numbers, got {describe(n)}")
+            assert not isinstance(n, Value)
+            out = ty.promote_with_constant(element_of(v), n, division)
+            check_constant(n, out)
+        if name == "div" and out.is_int():
+            return ty.float32
+        return out
+
+    def _operand(self, x: Operand, dtype: DType) -> Value:
+        return self.cast(x, dtype) if isinstance(x, Value) else self.const(x, dtype)
+
+    def same_shape(self, a: Value, b: Value) -> tuple[Value, Value]:
+        if a.shape == b.shape:
+            return a, b
+        shape = broadcast_shape(a.shape, b.shape)
+        return self._stretch(a, shape), self._stretch(b, shape)
+
+    def _stretch(self, x: Value, shape: tuple[int, ...]) -> Value:
+        while x.shape and len(x.shape) < len(shape):
+            x = self.expand_dims(x, 0)
+        return self.broadcast_to(x, shape)
+
+    # -- memory ------------------------------------------------------------------------------------------------------
+
+    def load(self, pointer: Value, mask: Operand | None, other: Operand | None, cache: str = "") -> Value:
+        element = pointee(pointer, "load")
+        if isinstance(element, PointerType):  # a table of pointers holds addresses
+            return self.cast(self.load(self.cast(pointer, PointerType(ty.int64)), mask, other), element)
+        pointer, m = self._with_mask(pointer, mask, "load")
+        if other is not None and mask is None:
+            raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
+        o = None if other is None else self.broadcast_to(self.cast(other, element), pointer.shape)
+        hints = {"cache": cache} if cache else {}
+        return self._one("load", (pointer, m, o), element, pointer.shape, **hints)
+
+    def store(self, pointer: Value, value: Operand, mask: Operand | None) -> None:
+        element = pointee(pointer, "store")
+        if isinstance(element, PointerType):
+            pointer, value, element = (
+                self.cast(pointer, PointerType(ty.int64)),
+                self.cast(value, ty.int64),
+                ty.int64,
+            )
+        v = self.cast(value, element)
+        if v.shape != pointer.shape:
+            if v.shape and not pointer.shape:
+                raise KernelError(
+                    f"store: the pointer is a scalar but the value has shape {list(v.shape)}; "
+                    "add an offset tile to the pointer"
+                )
+            pointer, v = self.same_shape(pointer, v)
+        pointer, m = self._with_mask(pointer, mask, "store")
+        if v.shape != pointer.shape:
+            v = self.broadcast_to(v, pointer.shape)
+        self.emit("store", (pointer, v, m), ())
+
+    def atomic(self, name: str, pointer: Value, value: Operand, mask: Operand | None) -> Value:
+        element = self._atomic_type(name, pointer)
+        v = self.cast(value, element)
+        pointer, v = self.same_shape(pointer, v)
+        pointer, m = self._with_mask(pointer, mask, f"atomic_{name}")
+        if v.shape != pointer.shape:
+            v = self.broadcast_to(v, pointer.shape)
+        return self._one("atomic", (pointer, v, m), element, pointer.shape, name=name)
+
+    def compare_and_swap(self, pointer: Value, expected: Operand, value: Operand) -> Value:
+        """Atomic with a fourth operand: what memory must hold for `value` to be put there."""
+        element = self._atomic_type("cas", pointer)
+        shape = pointer.shape
+        for x in (expected, value):
+            shape = broadcast_shape(shape, x.shape) if isinstance(x, Value) else shape
+        pointer = self._stretch(pointer, shape)
+        e, v = (self._stretch(self.cast(x, element), shape) for x in (expected, value))
+        return self._one("atomic", (pointer, v, None, e), element, shape, name="cas")
+
+    def _atomic_type(self, name: str, pointer: Value) -> DType:
+        element = pointee(pointer, f"atomic_{name}")
+        if name in ("and", "or", "xor") and element.is_floating():
+            raise KernelError(f"atomic_{name} needs a pointer to integers or booleans, got {pointer.dtype}")
+        if name == "add" and element.is_bool():
+            raise KernelError("atomic_add to booleans has no meaning; use atomic_or or atomic_xor")
+        return element
+
+    def _with_mask(self, pointer: Value, mask: Operand | None, what: str) -> tuple[Value, Value | None]:
+        if mask is None or mask is True:
+            return pointer, None
+        m = self.to_bool(mask)
+        if m.shape != pointer.shape:
+            if m.shape and not pointer.shape:
+                raise KernelError(f"{what}: the mask has shape {list(m.shape)} but the pointer is a scalar")
+            pointer, m = self.same_shape(pointer, m)
+        return pointer, m
+
+    # -- matrix products ---------------------------------------------------------------------------------------------
+
+    def dot(self, a: Value, b: Value, acc: Value | None, precision: str, asked: Sequence[str] = ()) -> Value:
+        """(M, K) x (K, N) [+ acc], or each of B such products of (B, M, K) and (B, K, N).
+
+        precision: ieee, hf32 or device. asked: what the kernel said of precision beyond that, for the Run.
+        """
+        for what, v in (("first", a), ("second", b)):
+            if not isinstance(v, Value) or len(v.shape) not in (2, 3) or v.is_pointer:
+                raise KernelError(
+                    f"dot: the {what} operand must be a tile with two axes, or three for a batch, got {describe(v)}"
+                )
+        if a.dtype != b.dtype or a.dtype.name not in DOT_TYPES:
+            raise KernelError(
+                f"dot: both operands must have one of the types {', '.join(DOT_TYPES)}, got {types_of(a, b)}; "
+                "cast one of them"
+            )
+        if len(a.shape) != len(b.shape) or a.shape[:-2] != b.shape[:-2]:
+            raise KernelError(
+                f"dot: {list(a.shape)} and {list(b.shape)} must have the same batch axis, or both none"
+            )
+        if a.shape[-1] != b.shape[-2]:
+            raise KernelError(
+                f"dot: the inner sizes differ: {list(a.shape)} has {a.shape[-1]} columns, "
+                f"{list(b.shape)} has {b.shape[-2]} rows"
+            )
+        dtype = ty.int32 if a.dtype.is_int() else ty.float32
+        shape = (*a.shape[:-1], b.shape[-1])
+        if acc is not None and (acc.dtype != dtype or acc.shape != shape):
+            raise KernelError(
+                f"dot: the accumulator must be a {dtype} tile of shape {list(shape)}, got {describe(acc)}"
+            )
+        return self._one("dot", (a, b, acc), dtype, shape, precision=precision, asked=tuple(asked))
+
+    # -- reductions --------------------------------------------------------------------------------------------------
+
+    def reduce(self, name: str, x: Operand, axis: int | None, keep_dims: bool) -> Value:
+        v = self.to_value(x)
+        if v.shape == ():
+            return v
+        if v.is_pointer:
+            raise KernelError(f"'{name}' of pointers has no meaning")
+        if axis is None:
+            flat = self.reshape(v, (v.numel,))
+            out = self._one("reduce", (flat,), v.dtype, (), name=name, axis=0)
+            return self.splat(out, (1,) * len(v.shape)) if keep_dims else out
+        axis = axis_of(axis, len(v.shape))
+        out = self._one(
+            "reduce", (v,), v.dtype, [s for i, s in enumerate(v.shape) if i != axis], name=name, axis=axis
+        )
+        if not keep_dims:
+            return out
+        return self.expand_dims(out, axis) if out.shape else self.splat(out, (1,))

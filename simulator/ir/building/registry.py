@@ -1,0 +1,179 @@
+"""What a word of the language is: a documented Python function whose body builds operations.
+
+    @word
+    def exp(b: Builder, x):
+        "Exponential of each element ..."
+        return b.unary("exp", x)
+
+Inside a kernel the compiler calls `exp.build(builder, ...)`; called from ordinary Python a word raises, as in Triton.
+`@word(method=True)` also makes the word a method of tiles: `x.exp()`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, overload
+
+from ...errors import UsageError
+from .builder import Builder
+from .promotion import KernelError
+
+METHODS: dict[str, Word] = {}
+# Python functions that are words inside of a kernel, as in Triton; filled by the language.
+OF_PYTHON: dict[Any, Word] = {}
+
+
+class Kernel:
+    """Base of `JitFunction`, for those that jit.py needs itself."""
+
+
+class Word:
+    """One name of the kernel language."""
+
+    def __init__(self, build: Callable[..., Any], name: str) -> None:
+        functools.update_wrapper(self, build)
+        self.build = build
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<word {self.name}>"
+
+    @functools.cached_property
+    def signature(self) -> inspect.Signature:
+        """What a kernel writes between the parentheses: the builder left out, types left to the docstring."""
+        _, *taken = inspect.signature(self.build).parameters.values()
+        return inspect.Signature([p.replace(annotation=p.empty) for p in taken])
+
+    @functools.cached_property
+    def _plain(self) -> tuple[tuple[str, ...], int] | None:
+        """(names, how many of them must be given) if all may be given by place or by name; else None."""
+        taken = self.signature.parameters.values()
+        if any(p.kind != p.POSITIONAL_OR_KEYWORD for p in taken):
+            return None
+        return tuple(p.name for p in taken), sum(p.default is p.empty for p in taken)
+
+    def _fits(self, count: int, named: Collection[str]) -> bool:
+        """Whether so many arguments by place and those by name are right; where in doubt `bind` is asked."""
+        if self._plain is None:
+            return False
+        names, least = self._plain
+        by_name = names[count:]
+        return (
+            count <= len(names)
+            and all(n in by_name for n in named)
+            and all(n in named for n in names[count:least])
+        )
+
+    def check(self, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Raise `KernelError` if the arguments do not fit the signature."""
+        if self._fits(len(args), kwargs):
+            return
+        try:
+            self.signature.bind(*args, **kwargs)
+        except TypeError as e:
+            raise KernelError(f"{self.name}{self.signature}: {e}") from None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise UsageError(
+            f"{self.name} is a word of the kernel language: it can only be called inside a @jit function"
+        )
+
+
+@dataclass(frozen=True)
+class BoundWord:
+    """`x.sum` before it is called."""
+
+    word: Word
+    value: Any
+
+
+@overload
+def word(build: Callable[..., Any]) -> Word: ...
+@overload
+def word(*, method: bool = False, name: str | None = None) -> Callable[[Callable[..., Any]], Word]: ...
+
+
+def word(build: Callable[..., Any] | None = None, *, method: bool = False, name: str | None = None) -> Any:
+    """Make a word of a function `(builder, ...)`."""
+
+    def make(f: Callable[..., Any]) -> Word:
+        w = Word(f, name or f.__name__)
+        if method:
+            METHODS[w.name] = w
+        return w
+
+    return make if build is None else make(build)
+
+
+class constexpr:
+    """Marks a kernel parameter or a local as known at compile time; `constexpr(3).value == 3`.
+
+    Arithmetic, comparisons, indexing and calls of a `constexpr` are those of its value, and give a `constexpr` again.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value: Any = value.value if isinstance(value, constexpr) else value
+
+    def __repr__(self) -> str:
+        return f"constexpr[{self.value!r}]"
+
+    def __index__(self) -> int:
+        return int(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.value == unwrap(other))
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __getitem__(self, index: Any) -> Any:
+        return constexpr(self.value[unwrap(index)])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return constexpr(self.value(*map(unwrap, args), **{k: unwrap(x) for k, x in kwargs.items()}))
+
+
+def _of_values(operation: Callable[..., Any], turned: bool = False) -> Callable[..., Any]:
+    """A method of `constexpr` that works on the values and wraps the result."""
+
+    def method(self: constexpr, *others: Any) -> constexpr:
+        values = (self.value, *map(unwrap, others))
+        return constexpr(operation(*(values[::-1] if turned else values)))
+
+    return method
+
+
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and_",
+    "or_",
+    "xor",
+    "lshift",
+    "rshift",
+):
+    _operation = getattr(operator, _name)
+    setattr(constexpr, f"__{_name.strip('_')}__", _of_values(_operation))
+    setattr(constexpr, f"__r{_name.strip('_')}__", _of_values(_operation, turned=True))
+for _name in ("lt", "le", "gt", "ge", "neg", "pos", "invert"):
+    setattr(constexpr, f"__{_name}__", _of_values(getattr(operator, _name)))
+
+
+def unwrap(x: Any) -> Any:
+    """The Python value behind a `constexpr`."""
+    return x.value if isinstance(x, constexpr) else x
+
+
+__all__ = ["METHODS", "OF_PYTHON", "BoundWord", "Builder", "Word", "constexpr", "unwrap", "word"]

@@ -1,0 +1,124 @@
+"""Builds slices of tiles with an offset, a size and a stride on each axis, and single elements of tiles.
+
+Sizes and strides are compile-time integers; an offset is one too, or an integer scalar of the program, which may differ
+between programs. A slice outside of its tile is an error: here for constant offsets, while it runs for all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..program import Value
+from .builder import Builder
+from .promotion import KernelError, describe
+from .rearrange import tile
+
+
+def extract_slice(b: Builder, full: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
+    """The elements offset + stride * i (0 <= i < size) of every axis: a tile of shape `sizes`."""
+    what = "extract_slice"
+    v = tile(b, what, full)
+    where = _region(what, v, offsets, sizes, strides)
+    if where.sizes == v.shape and all(x == 0 for x in where.offsets):
+        return v
+    out = b.value(v.dtype, where.sizes)
+    b.emit(what, (v, *where.moving), (out,), **where.attrs)
+    return out
+
+
+def insert_slice(b: Builder, full: Value, sub: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
+    """`full` with `sub` in place of the elements that `extract_slice` would take."""
+    what = "insert_slice"
+    v, s = tile(b, what, full), tile(b, what, sub)
+    where = _region(what, v, offsets, sizes, strides)
+    if s.shape != where.sizes:
+        raise KernelError(
+            f"insert_slice: sizes are {list(where.sizes)} but the tile to insert is {describe(s)}"
+        )
+    if s.dtype != v.dtype:
+        raise KernelError(f"insert_slice: {describe(s)} cannot go into {describe(v)}; cast one of them")
+    out = b.value(v.dtype, v.shape)
+    b.emit(what, (v, s, *where.moving), (out,), **where.attrs)
+    return out
+
+
+def get_element(b: Builder, src: Value, indices: Any) -> Value:
+    """The scalar at one index per axis."""
+    what = "get_element"
+    v = tile(b, what, src)
+    ones = (1,) * len(v.shape)
+    where = _region(what, v, indices, ones, ones)
+    out = b.value(v.dtype, ())
+    b.emit(what, (v, *where.moving), (out,), **where.attrs)
+    return out
+
+
+class _Where:
+    """offsets: one for each axis, None where it is a value of the program; those are `moving`, in order."""
+
+    def __init__(
+        self, offsets: tuple[int | None, ...], moving: list[Value], sizes: tuple[int, ...], strides: tuple[int, ...]
+    ) -> None:  # fmt: skip
+        self.offsets, self.moving, self.sizes, self.strides = offsets, moving, sizes, strides
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        return {"offsets": self.offsets, "sizes": self.sizes, "strides": self.strides}
+
+
+def _region(what: str, v: Value, offsets: Any, sizes: Any, strides: Any) -> _Where:
+    """Checked offsets, sizes and strides of a slice of `v`."""
+    given = [
+        _listed(what, name, x, v) for name, x in (("offset", offsets), ("size", sizes), ("stride", strides))
+    ]
+    places = [_offset(what, x) for x in given[0]]
+    constant = [x if isinstance(x, int) else None for x in places]
+    size, stride = (
+        [_constant(what, name, x) for x in xs] for name, xs in zip(("size", "stride"), given[1:], strict=True)
+    )
+    for axis, (n, at, count, step) in enumerate(zip(v.shape, constant, size, stride, strict=True)):
+        check_axis(what, axis, n, at, count, step)
+    moving = [x for x in places if isinstance(x, Value)]
+    return _Where(tuple(constant), moving, tuple(size), tuple(stride))
+
+
+def check_axis(what: str, axis: int, n: int, offset: int | None, count: int, step: int) -> None:
+    """Refuse a slice that leaves an axis of `n` elements, wherever an unknown offset (None) may begin."""
+    if count < 1 or step < 0 or (step == 0 and count > 1):
+        raise KernelError(f"{what}: axis {axis} has size {count} and stride {step}; both must be at least 1")
+    first = offset or 0
+    last = first + (count - 1) * step
+    if first < 0 or last >= n:
+        raise KernelError(
+            f"{what}: axis {axis} has {n} elements, but offset {first}, size {count} and stride {step} reach from "
+            f"{first} to {last}"
+        )
+
+
+def _listed(what: str, name: str, x: Any, v: Value) -> Sequence[Any]:
+    if not isinstance(x, tuple | list):
+        raise KernelError(f"{what}: {name}s must be a tuple with one {name} for each axis, got {describe(x)}")
+    if len(x) != len(v.shape):
+        raise KernelError(f"{what}: {describe(v)} has {len(v.shape)} axes, but {len(x)} {name}s are given")
+    return x
+
+
+def _offset(what: str, x: Any) -> int | Value:
+    integer = isinstance(x, int) and not isinstance(x, bool)
+    scalar = (
+        isinstance(x, Value)
+        and not x.shape
+        and not x.is_pointer
+        and x.dtype.is_int()
+        and not x.dtype.is_bool()
+    )
+    if not integer and not scalar:
+        raise KernelError(f"{what}: an offset must be an integer scalar, got {describe(x)}")
+    return x  # type: ignore[no-any-return]
+
+
+def _constant(what: str, name: str, x: Any) -> int:
+    if isinstance(x, bool) or not isinstance(x, int):
+        raise KernelError(f"{what}: a {name} must be a compile-time integer, got {describe(x)}")
+    return x

@@ -1,0 +1,79 @@
+"""Moves symbolic operations that do not change from turn to turn out of their loops, as a compiler does.
+
+Only operations that cost nothing in a buffer are moved (constants, index arithmetic, masks, views of scalars); dense ones
+stay where the kernel's author put them, since moving them would change what is alive in UB.
+"""
+
+from __future__ import annotations
+
+from ..program import Op, Program, Region
+
+MOVABLE = (
+    "const",
+    "program_id",
+    "num_programs",
+    "arange",
+    "splat",
+    "broadcast",
+    "expand_dims",
+    "permute",
+    "addptr",
+)
+ARITHMETIC = ("binary", "compare", "cast")
+_ANY = frozenset((*MOVABLE, *ARITHMETIC))
+MAY_FAIL = ("floordiv", "mod", "pow", "shl", "shr")
+
+
+def hoist(program: Program) -> None:
+    """Move what can be moved, innermost loops first."""
+    _region(program.body)
+
+
+def _region(region: Region) -> None:
+    ops: list[Op] = []
+    for op in region.ops:
+        for inner in op.regions:
+            _region(inner)
+        if op.kind in ("for", "while"):
+            ops.extend(_taken_out(op))
+        ops.append(op)
+    region.ops = ops
+
+
+def _taken_out(loop: Op) -> list[Op]:
+    """Operations of the loop's bodies that depend on nothing inside; they are removed from there."""
+    inside = {v for r in loop.regions for v in _defined(r)}
+    moved: list[Op] = []
+    for region in loop.regions:
+        kept = []
+        for op in region.ops:
+            if op.kind in _ANY and not _reads(op, inside) and _movable(op):
+                moved.append(op)
+                inside.difference_update(r.id for r in op.results)
+            else:
+                kept.append(op)
+        region.ops = kept
+    return moved
+
+
+def _reads(op: Op, values: set[int]) -> bool:
+    return any([v is not None and v.id in values for v in op.args])
+
+
+def _defined(region: Region) -> list[int]:
+    """Values (by id) defined in a region, those of inner regions included."""
+    out = [v.id for v in region.args]
+    for op in region.ops:
+        out += [v.id for v in op.results]
+        for inner in op.regions:
+            out.extend(_defined(inner))
+    return out
+
+
+def _movable(op: Op) -> bool:
+    if op.kind in MOVABLE:
+        return all(r.static.kind != "dense" for r in op.results)
+    if op.kind not in ARITHMETIC or op.name in MAY_FAIL:
+        return False
+    integer = all(v is None or not v.dtype.is_floating() for v in op.args)
+    return integer and all(r.static.kind in ("scalar", "affine", "box") for r in op.results)

@@ -1,0 +1,49 @@
+"""Who is told of launches: a script's summary, a benchmark that adds up simulated time, an event on a stream.
+
+A launch that only tries something out (a tuner's candidate) is made inside `quietly()` and not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .record.run import Run
+
+# Of the process, not of a context: autograd and a script's own threads launch kernels, too.
+_watchers: list[Callable[[Run], None]] = []
+_quiet: list[None] = []
+
+
+@contextmanager
+def watch(tell: Callable[[Run], None]) -> Iterator[None]:
+    """Call `tell(run)` after every launch inside of the block."""
+    _watchers.append(tell)
+    try:
+        yield
+    finally:
+        _watchers.remove(tell)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Launches inside of the block are told to nobody."""
+    _quiet.append(None)
+    try:
+        yield
+    finally:
+        _quiet.pop()
+
+
+def is_quiet() -> bool:
+    """Whether launches are told to nobody."""
+    return bool(_quiet)
+
+
+def announce(run: Run) -> None:
+    """Tell the watchers of a launch that is done."""
+    if not is_quiet():
+        for tell in tuple(_watchers):
+            tell(run)

@@ -1,0 +1,1 @@
+"""The record of a run: what it holds, how it is saved, loaded and checked."""

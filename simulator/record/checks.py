@@ -1,0 +1,213 @@
+"""Whether the figures of a record can be those of a run: a file may satisfy every type and still say what nothing does.
+
+    check_figures(run)  # UsageError: launches.0.cycles is -5.0; it must be 0 or more and finite
+
+Checked is what no kernel on any product gives: figures that are negative or no number, times that run backwards or beyond
+the launch, counts beyond what they count, cores beyond the product's, lines of another file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import UsageError
+from ..precision.metrics import ErrorReport, histogram_labels
+from .run import Buffer, Launch, Pipe, Run, Timeline
+
+ROUNDING = 1e-6  # of a launch's cycles: sums of many figures
+FREE = ("constants", "timeline")  # fields of a launch without figures of their own, or checked elsewhere
+POSSIBLE = "it must be 0 or more and finite"
+
+
+def check_figures(run: Run) -> None:
+    """`UsageError` names the first field that cannot be true."""
+    for k, launch in enumerate(run.launches):
+        _launch(launch, f"launches.{k}", run)
+    for name, report in run.errors.items():
+        _errors(report, f"errors.{name[:40]}")
+    for where, x in (*_figures(run.changes, "changes"), *_seconds(run)):
+        _expect(0 <= x < math.inf, where, x, POSSIBLE)
+
+
+def _seconds(run: Run) -> Iterator[tuple[str, float]]:
+    for name in ("values_seconds", "time_seconds"):
+        yield from _figures(getattr(run, name), name)
+
+
+def _expect(true: bool, where: str, x: Any, rule: str) -> None:
+    if not true:
+        raise UsageError(f"is damaged: {where} is {x}; {rule}")
+
+
+def _figures(value: Any, where: str) -> Iterator[tuple[str, float]]:
+    """Every number inside, with the path of its field."""
+    if isinstance(value, bool | str) or value is None:
+        return
+    if isinstance(value, int | float):
+        yield where, value
+    elif isinstance(value, tuple):
+        for k, x in enumerate(value):
+            yield from _figures(x, f"{where}.{k}")
+    elif isinstance(value, dict):
+        for key, x in value.items():
+            yield from _figures(x, f"{where}.{key[:40]}")
+    elif is_dataclass(value):
+        for f in fields(value):
+            yield from _figures(getattr(value, f.name), f"{where}.{f.name}")
+
+
+def _launch(launch: Launch, where: str, run: Run) -> None:
+    least = (
+        -ROUNDING * launch.cycles if 0 < launch.cycles < math.inf else 0.0
+    )  # of what is left of a difference
+    for f in fields(launch):
+        if f.name not in FREE:
+            for name, x in _figures(getattr(launch, f.name), f"{where}.{f.name}"):
+                _expect(least <= x < math.inf, name, x, POSSIBLE)
+    _expect(
+        launch.overhead_us <= launch.time_us * (1 + ROUNDING),
+        f"{where}.overhead_us",
+        launch.overhead_us,
+        f"the whole launch takes {launch.time_us} us",
+    )
+    most = launch.cycles * launch.cores * max(1, len(launch.pipes)) + 1
+    rule = f"{len(launch.pipes)} pipes of {launch.cores} cores take no more than {most:.4g} in that time"
+    _expect(launch.instructions <= most, f"{where}.instructions", launch.instructions, rule)
+    _cores(launch, where, run)
+    spent = sum(x.cycles for x in launch.lines) + launch.other_cycles
+    _expect(
+        abs(spent - launch.cycles) <= ROUNDING * max(1.0, launch.cycles),
+        f"{where}.lines and other_cycles together",
+        spent,
+        f"they must add up to the launch's {launch.cycles} cycles",
+    )
+    for n, pipe in launch.pipes.items():
+        _pipe(pipe, launch, f"{where}.pipes.{n[:40]}")
+    for n, b in launch.buffers.items():
+        _buffer(b, launch.cycles, f"{where}.buffers.{n[:40]}")
+    if launch.timeline is not None:
+        _timeline(launch.timeline, launch, f"{where}.timeline")
+
+
+def _cores(launch: Launch, where: str, run: Run) -> None:
+    most = _cores_of(run.product)
+    if most is not None:
+        _expect(launch.cores <= most, f"{where}.cores", launch.cores, f"the run's product has {most} at most")
+    used = f"{where}.cores_used"
+    _expect(launch.cores_used <= launch.cores, used, launch.cores_used, f"there are {launch.cores} cores")
+    _expect(
+        launch.cores_used <= launch.programs, used, launch.cores_used, f"there are {launch.programs} programs"
+    )
+    count = len(launch.core_cycles)
+    _expect(
+        count in (0, launch.cores),
+        f"the length of {where}.core_cycles",
+        count,
+        f"there are {launch.cores} cores",
+    )
+    for n, each in launch.core_bytes.items():
+        name = f"the length of {where}.core_bytes.{n[:40]}"
+        _expect(len(each) in (0, launch.cores), name, len(each), f"there are {launch.cores} cores")
+    longest = max(launch.core_cycles, default=0.0)
+    _within(longest, launch.cycles, f"{where}.core_cycles at most")
+
+
+def _cores_of(product: dict[str, Any]) -> int | None:
+    """The cores of the product that a record holds; None where it does not say."""
+    figures = product.get("figures")
+    found = [figures.get(f"cores.{n}_cores") for n in ("cube", "vector")] if isinstance(figures, dict) else []
+    counts = [f.get("value") for f in found if isinstance(f, dict)]
+    whole = [x for x in counts if isinstance(x, int) and not isinstance(x, bool)]
+    return max(whole, default=None)
+
+
+def _within(cycles: float, whole: float, where: str) -> None:
+    _expect(
+        cycles <= whole * (1 + ROUNDING) + ROUNDING, where, cycles, f"the launch takes {whole} cycles in all"
+    )
+
+
+def _pipe(pipe: Pipe, launch: Launch, where: str) -> None:
+    _within(pipe.busy_cycles, launch.cycles, f"{where}.busy_cycles")
+    _expect(pipe.share <= 1 + ROUNDING, f"{where}.share", pipe.share, "no more than all of the time can be")
+    for name, each in (
+        ("core_busy", pipe.core_busy),
+        ("core_waits", pipe.core_waits),
+        *pipe.core_conflicts.items(),
+    ):
+        _expect(
+            len(each) in (0, launch.cores),
+            f"the length of {where}.{name[:40]}",
+            len(each),
+            f"there are {launch.cores} cores",
+        )
+        _within(max(each, default=0.0), launch.cycles, f"{where}.{name[:40]} at most")
+
+
+def _buffer(b: Buffer, cycles: float, where: str) -> None:
+    for name in ("peak_bytes", "placed_bytes"):
+        size = getattr(b, name)
+        _expect(
+            size <= b.capacity_bytes,
+            f"{where}.{name}",
+            size,
+            f"the buffer has {b.capacity_bytes} bytes, and what does not fit does not run",
+        )
+    _within(max((c for c, _ in b.held), default=0.0), cycles, f"{where}.held at most, the cycle of which,")
+
+
+def _timeline(t: Timeline, launch: Launch, where: str) -> None:
+    """Arrays of one length, which `record/saving.py` has looked at."""
+    for name in ("start", "end", "done", "gap", "bandwidth", "bytes"):
+        values = getattr(t, name)
+        if values is not None and len(values):
+            bad = ~((values >= 0) & (values < math.inf))
+            _expect(not bad.any(), f"{where}.{name}", _first(values, bad), POSSIBLE)
+    for name in ("end", "done"):
+        early = getattr(t, name) < t.start
+        if early.any():
+            begun = f"that instruction starts at cycle {_first(t.start, early)}"
+            raise UsageError(f"is damaged: {where}.{name} is {_first(getattr(t, name), early)}; {begun}")
+    _expect(0 <= t.until < math.inf, f"{where}.until", t.until, POSSIBLE)
+    _within(float(t.end.max(initial=0.0)), launch.cycles, f"{where}.end at most")
+    limits = {
+        "core": (0, launch.cores),
+        "program": (0, launch.programs),
+        "line": (-1, len(launch.lines)),
+        "record": (0, 2**62),
+    }
+    for name, (low, count) in limits.items():
+        values = getattr(t, name)
+        bad = (values < low) | (values >= count)
+        _expect(not bad.any(), f"{where}.{name}", _first(values, bad), f"it must be {low} to {count - 1}")
+
+
+def _first(values: np.ndarray, chosen: np.ndarray) -> Any:
+    return values[chosen][0].item() if chosen.any() else None
+
+
+def _errors(report: ErrorReport, where: str) -> None:
+    """Sizes may be NaN or infinite; counts are of elements."""
+    count = math.prod(report.shape)
+    for name in (
+        "compared",
+        "exact",
+        "overflow",
+        "nan",
+        "underflow",
+        "subnormal",
+        "nan_mismatch",
+        "inf_mismatch",
+        "small_errors",
+    ):
+        x = getattr(report, name)
+        _expect(0 <= x <= count, f"{where}.{name}", x, f"there are {count} elements")
+    bins, labels = report.ulp_histogram, len(histogram_labels())
+    _expect(len(bins) == labels, f"the length of {where}.ulp_histogram", len(bins), f"it has {labels} bins")
+    _expect(min(bins) >= 0, f"{where}.ulp_histogram", min(bins), "counts are 0 or more")
+    _expect(sum(bins) <= count, f"the sum of {where}.ulp_histogram", sum(bins), f"there are {count} elements")

@@ -1,0 +1,404 @@
+"""The Run record: what one run of a kernel (or of an operator of several kernels) found out.
+
+A `Run` holds one `Launch` per kernel launch, in order, and what is known about the whole. Reports only read it. It is plain
+data: numbers, strings, lists, and numpy arrays for the timeline; `record/saving.py` saves and loads it as JSON + npz.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .no_assembly import NoAssembly
+
+if TYPE_CHECKING:
+    from ..precision.metrics import ErrorReport
+
+ASSUMED_FIGURES = (
+    "nobody published these figures, they are assumed (grade D): "  # begins a launch's note; keys follow
+)
+
+
+@dataclass(frozen=True)
+class LineCost:
+    """Cycles of one source line.
+
+    cycles: the line's part of a core's elapsed time (mean over the cores that worked): busy pipes share the time evenly,
+    while none is busy the last one that was is charged. All lines and `other_cycles` of the launch (dispatch, idle at
+    the end) add up to the launch's cycles.
+    busy: pipe -> cycles that the line kept the pipe busy (mean over the cores that worked).
+    stalls: pipe -> reason -> cycles that the pipe was free before instructions of the line, by what they waited for (mean,
+    likewise); "bandwidth" is part of busy. Summed over all lines they are `Pipe.stalls`, but for tail, dispatch and idle.
+    """
+
+    file: str
+    line: int
+    source: str
+    cycles: float
+    busy: dict[str, float]
+    stalls: dict[str, dict[str, float]] = field(default_factory=dict)
+
+
+SHARED = "bandwidth"  # the reason that is part of busy
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """busy_cycles: mean over the cores that worked. share: of the launch's cycles. stalls: reason -> cycles, likewise.
+
+    Reasons are those of `Timeline`; "tail": the pipe has nothing more to do in its program; "dispatch": the core takes its
+    next program; "idle": the core is done and others are not. These and busy_cycles add up to the launch's cycles.
+    "bandwidth" is part of busy_cycles: what transfers took longer because they shared it. `waits` has the others alone.
+    core_busy, core_waits: core by core the busy cycles, and those of data, buffer, flag and issue together; empty where no
+    timeline was asked for.
+    core_conflicts: of Vector units, core by core the busy cycles that bank conflicts of UB added: "bank group", where the
+    sources of an instruction share a group of banks, and "bank", where its result goes to a bank that is being read.
+    """
+
+    busy_cycles: float
+    share: float
+    stalls: dict[str, float] = field(default_factory=dict)
+    core_busy: tuple[float, ...] = ()
+    core_waits: tuple[float, ...] = ()
+
+    @property
+    def waits(self) -> dict[str, float]:
+        """Cycles in which the pipe was free, by reason: with `busy_cycles` they add up to the launch's cycles."""
+        return {reason: cycles for reason, cycles in self.stalls.items() if reason != SHARED}
+
+    @property
+    def shared_cycles(self) -> float:
+        """Of `busy_cycles`, what transfers took longer because they shared bandwidth."""
+        return self.stalls.get(SHARED, 0.0)
+
+    core_conflicts: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LiveValue:
+    """One value that is alive at a buffer's peak: bytes are for one copy."""
+
+    name: str
+    file: str
+    line: int
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    copies: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """peak_bytes: highest address used when the values are packed, which is what has to fit. peak: the values alive there,
+    largest first. steps: bytes alive after each step of the program, as (line, bytes). held: (cycle, bytes that hold a
+    value from then on), on the core with most instructions in the timeline and as far as that goes; empty where there is
+    none, and of L0A and L0B. placed_bytes: highest address used in fact, as values share no bytes where there is room; 0
+    where nobody says.
+    """
+
+    peak_bytes: int
+    capacity_bytes: int
+    peak: tuple[LiveValue, ...] = ()
+    steps: tuple[tuple[int, int], ...] = ()
+    held: tuple[tuple[float, int], ...] = ()
+    placed_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The first instructions of a launch, in the order in which they were computed: parallel arrays, one entry for each.
+
+    pipe indexes `pipes`, line indexes `Launch.lines`, name indexes `names` (the operation, or the way a transfer takes).
+    start, end: cycles between which the pipe is taken; done: when the result can be used. bytes: of a transfer, else 0.
+    program, record: which program of the launch, and which of its instructions.
+
+    gap: cycles for which the pipe had been free before `start`, since its instruction before of the same program (the
+    program's start, if there is none). reason indexes `reasons` and says what the gap waited for, -1 where there is no gap:
+
+        data       another instruction's result
+        buffer     another instruction that still used the buffer
+        flag       a flag, a barrier, or a pipe that has to be done before a flag is set
+        issue      the scalar unit, which issues instructions in order into queues of limited length
+
+    waited: the instruction that the gap waited for, as an index of these arrays (so `line[waited[i]]` is its source line and
+    `end[waited[i]]` when it was over); -1 if there is no gap, no such instruction, or it is not in the timeline. Of an issue
+    it is what the scalar unit had waited for last. bandwidth: cycles at the end of a transfer (part of start to end) that
+    sharing bandwidth with others added.
+
+    complete: whether these are all instructions of the launch. until: every instruction that starts before that cycle is
+    here. The arrays from gap on are None in records that an earlier version wrote.
+    """
+
+    pipes: tuple[str, ...]
+    core: np.ndarray
+    pipe: np.ndarray
+    program: np.ndarray
+    record: np.ndarray
+    line: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    done: np.ndarray
+    complete: bool
+    gap: np.ndarray | None = None
+    reason: np.ndarray | None = None
+    waited: np.ndarray | None = None
+    bandwidth: np.ndarray | None = None
+    bytes: np.ndarray | None = None
+    name: np.ndarray | None = None
+    reasons: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    until: float = 0.0
+
+    def select(self, core: int, pipe: int) -> np.ndarray:
+        """Indexes of the instructions of one pipe of one core, in the order of time."""
+        found = np.flatnonzero((self.core == core) & (self.pipe == pipe))
+        return found[np.lexsort((self.record[found], self.program[found], self.start[found]))]
+
+
+@dataclass(frozen=True)
+class Roof:
+    """What a launch asks of a unit or of a way of memory. amount: in `unit` ("operations" or "bytes"), all cores together.
+    per_us: the most that all cores get there in one us."""
+
+    amount: float
+    unit: str
+    per_us: float
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The text of a function, from its first line in the file on."""
+
+    file: str
+    first_line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch. cycles are of the AI Core clock, without the launch overhead; time_us is with it.
+
+    bounds: name -> least time in us that this limit alone would allow. lines: dearest first.
+    resources: "HBM", "L2" -> bytes that passed. warnings: words for the user. notes: cost figures that had to be taken
+    from the nearest documented row, and choices of the model that matter for this launch.
+    grades: grade of the figures (A document, B measurement, C third party, D assumed) -> us of `time_us` that rest on it.
+    low_us, high_us: time with every figure at the fast and at the slow end of what was published; None where not asked for.
+    lifted: limit ("HBM", "L2", a pipe, "buffers", "flags", "dispatch", "launch") -> time in us without it and all else the
+    same; empty where not asked for.
+    roofs: "Vector fp32", "Cube fp16", "HBM", "L2", "GM to UB" ... -> what was asked of it and what it gives at most.
+    sources: the functions whose lines were charged; core_cycles: core by core when its last program was done, 0 for a core
+    without any. core_bytes: unit and way ("AIV.GM to UB") -> core by core the bytes that it moved. directions: tensor
+    argument -> "in", "out" or "in out", what the kernel does with it. All four are empty where no timeline was asked for.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    constants: dict[str, Any]
+    arguments: dict[str, str]
+    cycles: float
+    time_us: float
+    overhead_us: float
+    cores_used: int
+    cores: int
+    programs: int
+    instructions: int
+    pipes: dict[str, Pipe]
+    buffers: dict[str, Buffer]
+    lines: tuple[LineCost, ...]
+    other_cycles: float
+    bounds: dict[str, float]
+    resources: dict[str, float]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    timeline: Timeline | None = None
+    grades: dict[str, float] = field(default_factory=dict)
+    low_us: float | None = None
+    high_us: float | None = None
+    lifted: dict[str, float] = field(default_factory=dict)
+    roofs: dict[str, Roof] = field(default_factory=dict)
+    sources: tuple[SourceText, ...] = ()
+    core_cycles: tuple[float, ...] = ()
+    core_bytes: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    directions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def working_us(self) -> float:
+        """Time without the launch overhead, in us: that of `cycles`."""
+        return self.time_us - self.overhead_us
+
+    @property
+    def us_per_cycle(self) -> float:
+        """Of the AI Core clock; NaN for a launch of 0 cycles."""
+        return self.working_us / self.cycles if self.cycles else math.nan
+
+    @property
+    def bound(self) -> tuple[str, float]:
+        """The largest bound and its time in us."""
+        name = max(self.bounds, key=lambda n: self.bounds[n])
+        return name, self.bounds[name]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. `launches` is empty when only values were asked for; `errors` when only time was.
+
+    product: the product's data (`Product.to_dict()`); options: every choice that the numbers depend on.
+    changes: change of one knob of an operator ("rows 1 -> 2") -> time in us with it, best first; empty unless asked for.
+    outputs are not saved.
+    """
+
+    name: str
+    product: dict[str, Any]
+    options: dict[str, Any]
+    launches: tuple[Launch, ...]
+    errors: dict[str, ErrorReport] = field(default_factory=dict)
+    changes: dict[str, float] = field(default_factory=dict)
+    op: str | None = None
+    case: str | None = None
+    dtype: str | None = None
+    cube_math_type: str = "KEEP_DTYPE"
+    tiling: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    values_seconds: float | None = None
+    time_seconds: float | None = None
+    value_warnings: tuple[
+        str, ...
+    ] = ()  # what the values showed, such as two programs storing to one address
+
+    @property
+    def cycles(self) -> float:
+        """Cycles of all launches."""
+        return sum(x.cycles for x in self.launches)
+
+    @property
+    def time_us(self) -> float:
+        """Time of all launches with their overheads, in us."""
+        return sum(x.time_us for x in self.launches)
+
+    @property
+    def grades(self) -> dict[str, float]:
+        """Grade of the figures -> us of the time of all launches that rest on it."""
+        return add_up(x.grades for x in self.launches)
+
+    @property
+    def interval_us(self) -> tuple[float, float] | None:
+        """Time of all launches with every figure at its fast and at its slow end; None unless all of them have both."""
+        ends = [(x.low_us, x.high_us) for x in self.launches]
+        low, high = [a for a, _ in ends if a is not None], [b for _, b in ends if b is not None]
+        return (sum(low), sum(high)) if ends and len(low) == len(high) == len(ends) else None
+
+    @property
+    def lifted(self) -> dict[str, float]:
+        """Limit -> time of all launches in us without it, least first; empty unless all launches know."""
+        if not all(x.lifted for x in self.launches):
+            return {}
+        names = dict.fromkeys(n for x in self.launches for n in x.lifted)
+        times = {n: sum(x.lifted.get(n, x.time_us) for x in self.launches) for n in names}
+        return dict(sorted(times.items(), key=lambda item: item[1]))
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Bound by bound, the sum over the launches in us."""
+        return add_up(x.bounds for x in self.launches)
+
+    @property
+    def bound(self) -> tuple[str, float]:
+        """The largest bound and its time in us."""
+        bounds = self.bounds
+        name = max(bounds, key=lambda n: bounds[n])
+        return name, bounds[name]
+
+    @property
+    def pipes(self) -> dict[str, Pipe]:
+        """Pipe by pipe, cycles summed over the launches; shares are of `cycles`."""
+        busy = add_up({n: p.busy_cycles for n, p in x.pipes.items()} for x in self.launches)
+        total = self.cycles or 1.0
+        stalls = {n: add_up(x.pipes[n].stalls for x in self.launches if n in x.pipes) for n in busy}
+        return {n: Pipe(b, b / total, stalls[n]) for n, b in busy.items()}
+
+    @property
+    def buffers(self) -> dict[str, Buffer]:
+        """Each buffer at the launch where its peak is highest."""
+        out: dict[str, Buffer] = {}
+        for x in self.launches:
+            for n, b in x.buffers.items():
+                if n not in out or b.peak_bytes > out[n].peak_bytes:
+                    out[n] = b
+        return out
+
+    @property
+    def lines(self) -> tuple[LineCost, ...]:
+        """Source lines of all launches, dearest first."""
+        return tuple(sorted((y for x in self.launches for y in x.lines), key=lambda y: -y.cycles))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*(w for x in self.launches for w in x.warnings), *self.value_warnings)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the launches note, each once; the assumed figures of all of them in one note."""
+        every = dict.fromkeys(w for x in self.launches for w in x.notes)
+        assumed = [w for w in every if w.startswith(ASSUMED_FIGURES)]
+        keys = dict.fromkeys(k for w in assumed for k in w.removeprefix(ASSUMED_FIGURES).split(", "))
+        together = (f"{ASSUMED_FIGURES}{', '.join(keys)}",) if keys else ()
+        return (*(w for w in every if w not in assumed), *together)
+
+    def trace(self, path: str | Path, style: str = "perfetto", **choice: Any) -> None:
+        """Write the timeline to `path` as JSON for a trace viewer.
+
+        Args:
+            style: "perfetto" (ui.perfetto.dev, chrome://tracing) or "insight" (MindStudio Insight).
+            choice: `window_us` (from, to): only what runs then; `limit`: at most so many instructions.
+        """
+        from .lazy_views import write
+
+        write("trace", self, path, style, **choice)
+
+    @property
+    def asm(self) -> NoAssembly:
+        """Empty, where Triton has the stages of compilation; asking for one says what to use instead."""
+        return NoAssembly(self.name)
+
+    def save(self, path: str | Path) -> None:
+        """Write the record to `path` (see `record/saving.py`); an existing file is replaced only once the new one is whole."""
+        from .saving import save_run
+
+        save_run(self, path)
+
+    def html(self, path: str | Path) -> None:
+        """Write the report to `path`: one HTML file that opens offline. What is there is replaced once it is whole."""
+        from .lazy_views import write
+
+        write("html", self, path)
+
+    def _repr_html_(self) -> str:
+        from .lazy_views import show
+
+        return show("notebook", self)
+
+    def __repr__(self) -> str:
+        """One line; `print(run)` shows the whole."""
+        words = (self.op or self.name, self.case, self.dtype, f"on {self.product.get('name')}")
+        took = f": {self.time_us:.4g} us" if self.launches else ""
+        return f"<Run {' '.join(w for w in words if w)}{took}>"
+
+    def __str__(self) -> str:
+        from .lazy_views import show
+
+        return show("text", self)
+
+
+def add_up(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Name by name, the sum of the parts that have it; names in the order in which they are met."""
+    out: dict[str, float] = {}
+    for part in parts:
+        for n, x in part.items():
+            out[n] = out.get(n, 0.0) + x
+    return out

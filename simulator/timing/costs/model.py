@@ -1,0 +1,236 @@
+"""What an instruction costs on a product: cycles its pipe is taken, cycles until the result may be used.
+
+A vector instruction of r repeats takes r * per_repeat cycles (never less than the minimum), and its result may be used
+`fixed_cycles` later: independent instructions in a row pay the first part only, dependent ones both. Every figure comes
+from the product file; where the table has no row for a case, the nearest documented row is taken and named in `notes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...products import Product
+from .provenance import BEST, WORST, grade_of
+
+SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
+CONFLICT = "per_repeat_conflict"
+WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
+
+# Rows of the product table that stand in for operations it does not list.
+NEAREST = {
+    "neg": "muls",
+    "xor": "or",
+    "shl": "shift",
+    "shr": "shift",
+    "log": "ln",
+    "floor": "cast_f32_s32",
+    "ceil": "cast_f32_s32",
+    "mod": "div",
+    "pow": "exp",
+    "floordiv": "div",
+    "index": "adds",
+}
+EXACT_ALIASES = {"log", "shl", "shr", "neg"}
+CASTS = {
+    ("fp16", "fp32"): "cast_f16_f32",
+    ("fp32", "fp16"): "cast_f32_f16",
+    ("bf16", "fp32"): "cast_bf16_f32",
+    ("fp32", "bf16"): "cast_f32_bf16",
+    ("fp32", "int32"): "cast_f32_s32",
+    ("int32", "fp32"): "cast_s32_f32",
+    ("int8", "fp16"): "cast_s8_f16",
+    ("fp32", "int64"): "cast_f32_s64",
+    **dict.fromkeys(
+        (
+            *(("fp16", t) for t in ("int8", "uint8", "int16", "int32")),
+            *(("int16", t) for t in ("fp16", "fp32")),
+            ("uint8", "fp16"),
+            ("int64", "fp32"),
+        ),
+        "cast_other",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """occupancy: cycles the pipe is taken. latency: cycles after that until the result may be used.
+
+    group_conflict, bank_conflict: of the occupancy, what sources in one group of UB's banks cost, and what writing to a bank
+    that is read does.
+    """
+
+    occupancy: float
+    latency: float
+    instructions: int = 1
+    group_conflict: float = 0.0
+    bank_conflict: float = 0.0
+
+    def then(self, other: Cost) -> Cost:
+        """This and, dependent on it, another, as one record."""
+        return Cost(
+            self.occupancy + self.latency + other.occupancy,
+            other.latency,
+            self.instructions + other.instructions,
+            self.group_conflict + other.group_conflict,
+            self.bank_conflict + other.bank_conflict,
+        )
+
+    def held_up(self, cycles: float) -> Cost:
+        """This with so many cycles more, for writes to banks that are read."""
+        return replace(self, occupancy=self.occupancy + cycles, bank_conflict=self.bank_conflict + cycles)
+
+
+class CostModel:
+    """Costs on one product; remembers which rows had to stand in for others."""
+
+    def __init__(self, product: Product) -> None:
+        self.product = product
+        self.notes: dict[str, None] = {}
+        self.assumed: dict[str, None] = {}
+        self.minimum = product.number("vector.min_instruction_cycles")
+        self.partial_mask = product.number("vector.partial_mask_penalty_cycles")
+        self.repeat_bytes = product.integer("vector.bytes_per_repeat")
+        self.repeat_max = product.integer("vector.repeat_times_max")
+        self.scalar_cycles = product.number("scalar.simple_op_cycles")
+        self.scalar_element_cycles = product.number(SCALAR_LOOP)
+        self.known_rows: dict[tuple[str, str], tuple[float, float]] = {}
+        self._specials: dict[tuple[str, str], str | None] = {}
+        self._grades: dict[tuple[str, str], int] = {}
+        self._worst = BEST
+
+    def row(self, op: str, dtype: str) -> tuple[float, float]:
+        """(cycles per repeat, fixed cycles) of a vector operation on a dtype."""
+        key = (op, dtype)
+        found = self.known_rows.get(key)
+        if found is None:
+            before, self._worst = self._worst, BEST
+            found = self.known_rows[key] = self._look_up(op, dtype)
+            self._grades[key], self._worst = self._worst, before
+        self._worst = max(self._worst, self._grades[key])
+        return found
+
+    def take_grade(self) -> int:
+        """The worst grade among the rows that costs were made of since this was asked last (`provenance.GRADES`)."""
+        found, self._worst = self._worst, BEST
+        return found
+
+    def give_back(self, grade: int) -> None:
+        """Undo `take_grade`."""
+        self._worst = max(self._worst, grade)
+
+    def stood_in(self, words: str) -> None:
+        """A figure that stands in for one that nobody published is assumed, however well its own is known."""
+        self.notes[words] = None
+        self._worst = WORST
+
+    def _look_up(self, op: str, dtype: str) -> tuple[float, float]:
+        p = self.product
+        name = op
+        if not p.has(f"vector.op.{name}.fixed_cycles"):
+            name = NEAREST.get(op, "adds")
+            if op not in EXACT_ALIASES:
+                self.stood_in(f"{op}: no figure is published; costed as the nearest documented row, {name}")
+        prefix = f"vector.op.{name}.per_repeat."
+        rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
+        self._note_assumed(f"vector.op.{name}.fixed_cycles")
+        self._worst = max(
+            self._worst, grade_of(p, (f"vector.op.{name}.fixed_cycles", f"{prefix}{dtype}", f"{prefix}any"))
+        )
+        if dtype in rows or "any" in rows:
+            return rows.get(dtype, rows.get("any", 0.0)), p.number(f"vector.op.{name}.fixed_cycles")
+        nearest = _nearest_dtype(dtype, tuple(rows))
+        self.stood_in(f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}")
+        return rows[nearest], p.number(f"vector.op.{name}.fixed_cycles")
+
+    def _special(self, op: str, table: str, dtype: str, other: float) -> float:
+        """A figure that some operations have beside their row; `other` where this one has none."""
+        key = (f"{op}.{table}", dtype)
+        if key not in self._specials:
+            name = op if self.product.has(f"vector.op.{op}.fixed_cycles") else NEAREST.get(op, "adds")
+            prefix = f"vector.op.{name}.{table}."
+            near = (*_SIMILAR.get(dtype, ()), "any") if table == CONFLICT else ("any",)
+            keys = (f"{prefix}{t}" for t in (dtype, *near))
+            self._specials[key] = next((k for k in keys if self.product.has(k)), None)
+        found = self._specials[key]
+        if found is None:
+            return other
+        self._worst = max(self._worst, grade_of(self.product, (found,)))
+        return self.product.number(found)
+
+    def _note_assumed(self, key: str) -> None:
+        if self.product.has(key) and self.product.figure(key).assumed:
+            self.assumed[key] = None
+
+    def repeats(self, elements: int, bits: int) -> int:
+        return max(1, -(-elements * bits // (8 * self.repeat_bytes)))
+
+    def vector(
+        self,
+        op: str,
+        dtype: str,
+        elements: int,
+        bits: int,
+        groups: int = 1,
+        conflict: bool = False,
+    ) -> Cost:
+        """`elements` passed over in instructions of at most 255 repeats, or `groups` instructions of one row each.
+
+        conflict: its sources lie in the same group of UB's banks. Elements that do not fill the last repeat are masked
+        out, by a mask that is set once.
+        """
+        alone, fixed = self.row(op, dtype)
+        per_repeat = self._special(op, CONFLICT, dtype, alone) if conflict else alone
+        repeats = self.repeats(elements, bits)
+        count = max(groups, -(-repeats // self.repeat_max))
+        issue = count * self._special(op, "issue_cycles", dtype, 0.0)
+        busy, free = (max(issue + repeats * x, count * self.minimum) for x in (per_repeat, alone))
+        return Cost(busy + self.masking(elements, bits), fixed, count, busy - free)
+
+    def held_up(self, repeats: int) -> float:
+        """Cycles of that many repeats that write to a bank which is read at the same moment."""
+        if not repeats:
+            return 0.0
+        self._note_assumed(WRITE_MEETS_READ)
+        self._worst = max(self._worst, grade_of(self.product, (WRITE_MEETS_READ,)))
+        return repeats * self.product.number(WRITE_MEETS_READ)
+
+    def masking(self, elements: int, bits: int) -> float:
+        """Cycles for the mask of a last repeat that elements do not fill (counter mode)."""
+        return self.partial_mask if elements * bits % (8 * self.repeat_bytes) else 0.0
+
+    def cast(self, source: str, target: str, elements: int, bits: int) -> Cost:
+        """A conversion, counted in the wider type; through FP32 where there is no direct one."""
+        direct = CASTS.get((source, target))
+        if direct is not None:
+            return self.vector(direct, "any", elements, bits)
+        first, second = CASTS.get((source, "fp32")), CASTS.get(("fp32", target))
+        if first and second:
+            return self.vector(first, "any", elements, 32).then(self.vector(second, "any", elements, 32))
+        nearest = first or second or "cast_f32_f16"
+        self.stood_in(f"cast {source} to {target}: no figure is published; costed as {nearest}")
+        return self.vector(nearest, "any", elements, max(bits, 32))
+
+    def scalar_loop(self, elements: int) -> Cost:
+        """Elements one by one on the scalar unit."""
+        self._worst = max(self._worst, grade_of(self.product, (SCALAR_LOOP,)))
+        return Cost(elements * self.scalar_element_cycles, 0.0, elements)
+
+
+def _nearest_dtype(dtype: str, have: tuple[str, ...]) -> str:
+    for other in (*_SIMILAR.get(dtype, ()), "fp32", "fp16", "int16", "b16"):
+        if other in have:
+            return other
+    return have[0]
+
+
+_SIMILAR: dict[str, tuple[str, ...]] = {
+    "int32": ("fp32", "int16"),
+    "uint32": ("int32", "fp32", "int16"),
+    "int16": ("fp16", "b16"),
+    "uint16": ("int16", "fp16"),
+    "int8": ("int16", "fp16"),
+    "uint8": ("int16", "fp16"),
+    "int1": ("int16", "fp16"),
+    "fp64": ("fp32",),
+}

@@ -1,0 +1,36 @@
+"""Max-min fair sharing of bandwidth, in the fluid model.
+
+Every transfer that streams now is a flow of one channel. A flow is limited by its channel's port and by the
+shared resources that the channel uses; all flows of a channel have the same rate, so the state is per
+channel:
+
+    work(now) = work + rate * (now - since)     bytes that any one flow streamed since the channel was last
+    empty finish of a flow = work(when it joined) + its bytes
+
+and the flow with the least finish ends first. Rates change only when the set of flows changes.
+"""
+
+from ascendtile.simulator.timing.engine._heap cimport Heap
+
+cdef enum:
+    MAX_CHANNELS = 16
+    MAX_RESOURCES = 8
+
+cdef struct Channel:
+    double port  # bytes per cycle that one flow can take at most
+    unsigned int uses  # bit j: flows of this channel draw on resource j
+    Heap flows  # keyed by finish; the item is the caller's number of the flow
+    double work, since, rate
+    double end  # when the first flow ends if no rate changes; infinity when none is due
+    int settled  # number of flows at which `rate` was found
+
+cdef struct Sharing:
+    int channels, resources
+    Channel channel[MAX_CHANNELS]
+    double capacity[MAX_RESOURCES]  # bytes per cycle, all flows together
+
+cdef void fair_rates(Sharing* sharing, double* rates) noexcept nogil
+cdef void join(Sharing* sharing, int channel, double now, double amount, int flow) noexcept nogil
+cdef int leave(Sharing* sharing, int channel) noexcept nogil
+cdef void settle(Sharing* sharing, double now) noexcept nogil
+cdef int earliest(const Sharing* sharing) noexcept nogil

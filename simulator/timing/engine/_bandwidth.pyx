@@ -1,0 +1,104 @@
+"""Max-min fair sharing of bandwidth; the model is described in _bandwidth.pxd."""
+
+from libc.math cimport INFINITY
+
+from ascendtile.simulator.timing.engine._heap cimport pop, push
+
+
+cdef void fair_rates(Sharing* sharing, double* rates) noexcept nogil:
+    """Progressive filling: all flows rise together; a port or a resource that is full stops the flows it
+    carries."""
+    cdef double left[MAX_RESOURCES]
+    cdef double share[MAX_RESOURCES]
+    cdef int users[MAX_RESOURCES]
+    cdef unsigned int rising = 0, full
+    cdef double level
+    cdef int c, j, flows
+    for j in range(sharing.resources):
+        left[j] = sharing.capacity[j]
+        users[j] = 0
+    for c in range(sharing.channels):
+        flows = sharing.channel[c].flows.size
+        rates[c] = 0.0
+        if flows:
+            rising |= 1u << c
+            for j in range(sharing.resources):
+                if sharing.channel[c].uses >> j & 1:
+                    users[j] += flows
+    while rising:
+        level = INFINITY
+        for c in range(sharing.channels):
+            if rising >> c & 1 and sharing.channel[c].port < level:
+                level = sharing.channel[c].port
+        for j in range(sharing.resources):
+            share[j] = left[j] / users[j] if users[j] else INFINITY
+            if share[j] < level:
+                level = share[j]
+        full = 0
+        for j in range(sharing.resources):
+            if share[j] <= level:
+                full |= 1u << j
+        for c in range(sharing.channels):
+            if rising >> c & 1 and (sharing.channel[c].port <= level or sharing.channel[c].uses & full):
+                rising ^= 1u << c
+                rates[c] = level
+                flows = sharing.channel[c].flows.size
+                for j in range(sharing.resources):
+                    if sharing.channel[c].uses >> j & 1:
+                        left[j] -= level * flows
+                        users[j] -= flows
+
+
+cdef inline void find_end(Channel* channel) noexcept nogil:
+    if channel.flows.size and channel.rate > 0:
+        channel.end = channel.since + (channel.flows.entries[0].key - channel.work) / channel.rate
+    else:
+        channel.end = INFINITY
+
+
+cdef void join(Sharing* sharing, int channel, double now, double amount, int flow) noexcept nogil:
+    """A flow of `amount` bytes starts; `settle` must be called before time moves on."""
+    cdef Channel* one = &sharing.channel[channel]
+    if one.flows.size == 0:  # start the count of bytes afresh: it stays small, hence exact, over a long run
+        one.work = 0.0
+        one.since = now
+    push(&one.flows, one.work + one.rate * (now - one.since) + amount, flow)
+    find_end(one)
+
+
+cdef int leave(Sharing* sharing, int channel) noexcept nogil:
+    """The first flow of the channel has ended; `settle` must be called before time moves on."""
+    cdef int flow = pop(&sharing.channel[channel].flows)
+    find_end(&sharing.channel[channel])
+    return flow
+
+
+cdef void settle(Sharing* sharing, double now) noexcept nogil:
+    """Give every channel the rate that its present flows deserve. A flow replaced by another changes no
+    rate."""
+    cdef double rates[MAX_CHANNELS]
+    cdef Channel* one
+    cdef bint changed = False
+    cdef int c
+    for c in range(sharing.channels):
+        changed |= sharing.channel[c].flows.size != sharing.channel[c].settled
+    if not changed:
+        return
+    fair_rates(sharing, rates)
+    for c in range(sharing.channels):
+        one = &sharing.channel[c]
+        one.settled = one.flows.size
+        if rates[c] != one.rate:
+            one.work += one.rate * (now - one.since)
+            one.since = now
+            one.rate = rates[c]
+            find_end(one)
+
+
+cdef int earliest(const Sharing* sharing) noexcept nogil:
+    """The channel whose first flow ends first (the lowest number when several do)."""
+    cdef int c, best = 0
+    for c in range(1, sharing.channels):
+        if sharing.channel[c].end < sharing.channel[best].end:
+            best = c
+    return best

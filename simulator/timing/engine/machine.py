@@ -1,0 +1,160 @@
+"""The cores of a product as the engine sees them: pipes, shared bandwidth, ways to global memory.
+
+A kernel without matrix products runs on Vector cores. One with them runs on Cube cores; where Cube and Vector are apart
+(AIC and AIV), each Cube core brings its Vector cores along, and what passes between them goes through global memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ...products import Product
+from .engine import Channel, Machine, PipeSpec, Resource
+
+HBM, L2 = 0, 1
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """An engine machine, and which of its pipes and channels plays which part (-1: it has none)."""
+
+    machine: Machine
+    scalar: int
+    vector: int
+    mte2: int
+    mte3: int
+    cube_scalar: int
+    cube_mte2: int
+    mte1: int
+    mmad: int
+    fixp: int
+    read: tuple[int, int]  # GM to UB: from HBM, from L2
+    write: tuple[int, int]  # UB to GM: as fast as memory takes it, and into L2
+    cube_read: tuple[int, int]  # GM to L1
+    cube_write: tuple[int, int]  # L0C to GM
+
+    def pipe_name(self, pipe: int) -> str:
+        """ "AIV.V" and the like."""
+        spec = self.machine.pipes[pipe]
+        return f"{spec.unit}.{spec.name}"
+
+
+@lru_cache(maxsize=128)
+def wire(product: Product, has_dot: bool, has_vector: bool, both: bool = False) -> Wiring:
+    """The machine for a kernel that has matrix products or not, and vector work or not.
+
+    both: the kernel tells the Vector cores beside a Cube core apart; then a core of the machine has both of them, and the
+    wiring names the pipes of the first.
+    """
+    split = product.core_model == "split"
+    units = _units(split, has_dot, has_vector)
+    if both:
+        units = (*units, ("AIV1", units[-1][1]))
+    pipes = _pipes(product, units)
+    index = {(p.unit, p.name): i for i, p in enumerate(pipes)}
+    vector_unit, cube_unit = ("AIV", "AIC") if split else ("AICORE", "AICORE")
+
+    def pipe(unit: str, name: str) -> int:
+        return index.get((unit, name), -1)
+
+    machine = Machine(
+        pipes=pipes,
+        cores=product.cube_cores if has_dot else product.vector_cores // (product.aiv_per_aic if both else 1),
+        channels=_channels(product),
+        resources=(
+            Resource(name="HBM", bytes_per_cycle=product.hbm_bytes_per_cycle),
+            Resource(name="L2", bytes_per_cycle=product.l2_bytes_per_cycle),
+        ),
+        dispatch_cycles=product.number("launch.dispatch_cycles_per_program"),
+        cross_pipe_cycles=product.number("sync.set_flag_cycles") + product.number("sync.wait_flag_cycles"),
+        issue_cycles=product.number("scalar.issue_cycles_per_instruction"),
+    )
+    return Wiring(
+        machine=machine,
+        scalar=pipe(vector_unit, "S"),
+        vector=pipe(vector_unit, "V"),
+        mte2=pipe(vector_unit, "MTE2"),
+        mte3=pipe(vector_unit, "MTE3"),
+        cube_scalar=pipe(cube_unit, "S"),
+        cube_mte2=pipe(cube_unit, "MTE2"),
+        mte1=pipe(cube_unit, "MTE1"),
+        mmad=pipe(cube_unit, "M"),
+        fixp=pipe(cube_unit, "FIXP"),
+        read=(0, 1),
+        write=(2, 6),
+        cube_read=(3, 4),
+        cube_write=(5, 7),
+    )
+
+
+def _units(split: bool, has_dot: bool, has_vector: bool) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    vector = ("S", "V", "MTE2", "MTE3")
+    cube = ("S", "MTE2", "MTE1", "M", "FIXP")
+    if not split:
+        return (("AICORE", ("S", "V", "MTE2", "MTE3", *(("MTE1", "M") if has_dot else ()))),)
+    if not has_dot:
+        return (("AIV", vector),)
+    return (("AIC", cube), ("AIV", vector)) if has_vector else (("AIC", cube),)
+
+
+def _pipes(product: Product, units: tuple[tuple[str, tuple[str, ...]], ...]) -> tuple[PipeSpec, ...]:
+    depth = product.integer("sync.pipe_queue_depth")
+    return tuple(
+        PipeSpec(name=n, unit=unit, queue_depth=depth, scalar=n == "S")
+        for unit, names in units
+        for n in names
+    )
+
+
+def _channels(product: Product) -> tuple[Channel, ...]:
+    """Ways between global memory and the core: each has a port rate and the shared resources it draws on."""
+    to_l1 = "gm_to_l1_nd2nz"
+    return (
+        _channel("GM to UB from HBM", _rate(product, "gm_to_ub", hit=False), (HBM, L2)),
+        _channel("GM to UB from L2", _rate(product, "gm_to_ub", hit=True), (L2,)),
+        _channel("UB to GM", _rate(product, "ub_to_gm", hit=False), (HBM, L2)),
+        _channel("GM to L1 from HBM", _rate(product, to_l1, hit=False), (HBM, L2)),
+        _channel("GM to L1 from L2", _rate(product, to_l1, hit=True), (L2,)),
+        _channel("L0C to GM", _out_rate(product), (HBM, L2)),
+        _channel("UB to L2", _rate(product, "ub_to_gm", hit=True), (L2,)),
+        _channel("L0C to L2", _out_rate(product, hit=True), (L2,)),
+    )
+
+
+def _channel(name: str, rate: float, resources: tuple[int, ...]) -> Channel:
+    return Channel(name=name, port_bytes_per_cycle=rate, resources=resources)
+
+
+def _rate(product: Product, path: str, hit: bool) -> float:
+    fast = f"path.{path}.l2_hit_bytes_per_cycle"
+    return product.number(fast if hit and product.has(fast) else f"path.{path}.bytes_per_cycle")
+
+
+def _out_rate(product: Product, hit: bool = False) -> float:
+    nd = "path.l0c_to_gm.nz2nd_bytes_per_cycle"
+    return product.number(nd) if product.has(nd) else _rate(product, "l0c_to_gm", hit)
+
+
+def with_memory_rate(machine: Machine, product: Product, write_share: float) -> Machine:
+    """The machine with the rate that memory reaches for a launch of which this part of its traffic is writes.
+
+    Reads or writes alone reach one part of the peak, reads and writes in turn less: the bus has to turn around. Between
+    alone and one write (or read) in five the part falls evenly.
+    """
+    alone, mixed = (product.number(f"memory.{n}_efficiency") for n in ("read", "mixed"))
+    turns = min(1.0, 5.0 * min(write_share, 1.0 - write_share))
+    reached = product.hbm_bytes_per_cycle * (alone + (mixed - alone) * turns)
+    hbm = replace(machine.resources[HBM], bytes_per_cycle=reached)
+    return replace(machine, resources=(hbm, *machine.resources[HBM + 1 :]))
+
+
+def launch_overhead_us(product: Product, cores: int, most_cores: int) -> float:
+    """Launch cost outside of the cores, published for one core and for all, linear in between; and the kernel's head."""
+    one, most = (
+        product.number("launch.single_core_overhead_us"),
+        product.number("launch.all_cores_overhead_us"),
+    )
+    span = most_cores - 1
+    head = product.number("launch.kernel_head_us")
+    return head + (one if span <= 0 else one + (most - one) * (cores - 1) / span)

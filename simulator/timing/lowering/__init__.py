@@ -1,0 +1,1 @@
+"""From operations of a tile program to instructions of pipes."""

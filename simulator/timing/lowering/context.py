@@ -1,0 +1,360 @@
+"""What all walks of a launch share: costs, buffers, source lines, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...ir.program import Loc, Op, Program, Region, Value, walk
+from ...products import Product
+from ...record.run import ASSUMED_FIGURES
+from ...units.cube_rules import operand_format
+from ..costs.cube import ITEM_BYTES, CubeCosts, L0Tile
+from ..costs.model import CostModel
+from ..costs.provenance import BEST, channel_grades, pipe_grades
+from ..costs.transfers import LINE_BYTES
+from ..costs.vector import VectorCosts
+from ..engine.machine import Wiring
+from ..placement.allocate import Placement
+from ..placement.banks import Banks
+from ..placement.layouts import align
+from ..placement.memory_spaces import Homes
+from ..placement.slots import Slot
+from .line_warnings import LineWarnings, dot_words
+
+CROSS_CORE = "sync.cross_core_model_cycles"
+DISPATCH = "launch.dispatch_cycles_per_program"
+FLAGS = ("flag", "arrived", "drain")  # first words of the keys of such slots
+ALWAYS_USED = (
+    "path.gm_to_ub.bytes_per_cycle",
+    "path.gm_to_ub.fixed_cycles",
+    "path.ub_to_gm.bytes_per_cycle",
+    "path.ub_to_gm.fixed_cycles",
+    "memory.bandwidth_tb_per_s",
+    "l2.bandwidth_tb_per_s",
+    "sync.set_flag_cycles",
+    "sync.wait_flag_cycles",
+    "sync.pipe_queue_depth",
+    "scalar.issue_cycles_per_instruction",
+    "launch.all_cores_overhead_us",
+)
+
+
+class Template(NamedTuple):
+    """The fixed part of a dense operation's record."""
+
+    pipe: int
+    line: int
+    occupancy: float
+    latency: float
+    instructions: int
+    roots: tuple[tuple[int, int], ...]
+    scratch: tuple[int, ...]
+    scalars: tuple[Value, ...]
+
+
+class Part(NamedTuple):
+    """One L0 tile of a product: cycles of its loads to L0A and L0B and of its Mmad."""
+
+    a_cycles: float
+    b_cycles: float
+    m_cycles: float
+
+
+class Way(NamedTuple):
+    """What a transfer takes at least: cycles between two instructions, for each row of one, and for each line of memory.
+
+    A core has so many requests to memory on the way, each for a line of 512 bytes or for a part of one, that whole lines
+    come at the rate of the path: a part takes as long as a line.
+    """
+
+    interval: float
+    row: float
+    line: float
+
+    @classmethod
+    def of(cls, product: Product, name: str) -> Way:
+        row = f"path.{name}.row_cycles"
+        return cls(
+            product.number(f"path.{name}.issue_interval_cycles"),
+            product.number(row) if product.has(row) else 0.0,
+            LINE_BYTES / product.number(f"path.{name}.bytes_per_cycle"),
+        )
+
+    def past_l2(self) -> Way:
+        """For loads that L2 does not keep: every row asks for its lines itself.
+
+        EX data_copy turns L2 off where all cores read the same: rows of 128 bytes take 7.9 cycles on AIC and 11.6 on AIV;
+        lines at 65 and 45.9 bytes a cycle take 7.9 and 11.2.
+        """
+        return self._replace(row=max(self.row, self.line))
+
+    def from_memory(self, bursts: Any, amount: Any) -> Way | None:
+        """For rows shorter than a line that L2 keeps: the first of a line waits for memory, the others find it in L2, so
+        that each has its part of what the line takes. None where rows are longer.
+
+        EX data_copy: rows of 128 bytes from memory take 8.3 cycles on AIV and 5.3 on AIC (8.8 and 4.6 here).
+        """
+        part = np.divide(amount, np.maximum(bursts, 1)) / LINE_BYTES
+        if self.line <= self.row or np.all(part >= 1):
+            return None
+        return self._replace(row=self.row + (self.line - self.row) * np.minimum(part, 1.0))
+
+
+class Plan:
+    """Static side of lowering one program for one product.
+
+    hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
+    shares_turns: two Vector cores share the turns of a loop.
+    workspace_copies: of a tile that passes between Cube and Vector cores through global memory.
+    unit_flag: whether the Cube may write into L0C where the fixpipe has read.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        product: Product,
+        homes: Homes,
+        placement: Placement,
+        wiring: Wiring,
+        hf32: bool = False,
+        l0_tile: tuple[int, int, int] | None = None,
+        shares_turns: bool = False,
+        unit_flag: bool = False,
+        workspace_copies: int = 1,
+    ) -> None:
+        self.workspace_copies = workspace_copies
+        self._workspace: dict[int, Slot] = {}
+        self.unit_flag = unit_flag
+        self.program = program
+        self.shares_turns = shares_turns
+        self.product = product
+        self.homes = homes
+        self.definitions = homes.definitions
+        self.placement = placement
+        self.wiring = wiring
+        self.hf32 = hf32
+        self.l0_tile = l0_tile
+        self.costs = VectorCosts(CostModel(product), self.definitions)
+        self.costs.banks = Banks(product, self.definitions, placement)
+        self.lines: dict[tuple[str, int, int, str], int] = {}
+        self.pipe_grade = pipe_grades(product, wiring)
+        self.channel_grade = channel_grades(product)
+        self.warnings = LineWarnings()
+        self.templates: dict[int, Template] = {}
+        # Line number and occupancy of a record -> the cycles of it that bank conflicts take (see `conflicts.KINDS`).
+        self.conflicts: dict[tuple[int, float], tuple[float, float]] = {}
+        self.scratch: dict[
+            tuple[int, float], Slot
+        ] = {}  # likewise: the slot of what the operation needs while it runs
+        self.executed: dict[int, int] = {}  # operation -> how often programs execute it, all together
+        self.extra_slots: dict[Any, int] = {}
+        self._extra_keys: dict[int, Any] = {}
+        self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
+        self.read_interval = product.number("path.gm_to_ub.issue_interval_cycles")
+        self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
+        self.write_interval = product.number("path.ub_to_gm.issue_interval_cycles")
+        self.read_way, self.write_way = Way.of(product, "gm_to_ub"), Way.of(product, "ub_to_gm")
+        self.same_address = product.number("l2.same_address_bytes_per_cycle")
+        self.same_row = product.number("l2.same_address_row_cycles")
+        self.scalar_read_cycles = product.number("l2.read_latency_cycles")
+        if homes.has_dot:
+            self._cube_side(product)
+        self.drains = self._drains()
+
+    def _cube_side(self, product: Product) -> None:
+        self.cube = CubeCosts(product)
+        late = "path.gm_to_l1_nd2nz.latency_cycles"
+        self.l1_latency = product.number(late if product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles")
+        self.l1_interval = product.number("path.gm_to_l1_nd2nz.issue_interval_cycles")
+        self.l1_way = Way.of(product, "gm_to_l1_nd2nz")
+        nd = "path.l0c_to_gm.nz2nd_fixed_cycles"
+        self.fixp_latency = product.number(nd if product.has(nd) else "path.l0c_to_gm.fixed_cycles")
+        least = "path.l0c_to_gm.min_cycles"
+        self.fixp_min = product.number(
+            least if product.has(least) else "path.l0c_to_gm.issue_interval_cycles"
+        )
+        self.cross_core_cycles = product.number(CROSS_CORE)
+        self.ub_to_l1 = _way(product, "ub_to_l1")
+        self.l0c_to_ub = _way(product, "l0c_to_ub")
+        self.l1_to_ub = _way(product, "l1_to_ub")
+        first = self.placement.engine_slots
+        self.l0_slots = ((first, first + 1), (first + 2, first + 3))
+        self._parts: dict[int, list[Part]] = {}
+        self.tiles: dict[int, tuple[Op, L0Tile]] = {}  # of each product, by operation
+        self._after = dict(_neighbours(self.program.body))
+
+    @property
+    def slots(self) -> int:
+        """Engine slots in all."""
+        return self._buffer_slots + len(self.extra_slots)
+
+    @property
+    def _buffer_slots(self) -> int:
+        return self.placement.engine_slots + (4 if self.homes.has_dot else 0)
+
+    def extra_slot(self, key: Any) -> int:
+        """Engine slot of something that takes no buffer, such as a flag."""
+        slot = self.extra_slots.get(key)
+        if slot is None:
+            slot = self.extra_slots[key] = self._buffer_slots + len(self.extra_slots)
+            self._extra_keys[slot] = key
+        return slot
+
+    def workspace(self, op: Op) -> Slot:
+        """Where tiles of an operation lie in global memory on their way to the other core."""
+        found = self._workspace.get(op.id)
+        if found is None:
+            numbers = [self.extra_slot(("workspace", op.id, k)) for k in range(self.workspace_copies)]
+            loop = self._loop_around().get(op.id, -1) if self.workspace_copies > 1 else -1
+            found = Slot([], 0, 0, 0, copies=len(numbers), loop=loop, targets=[((n,), ()) for n in numbers])
+            self._workspace[op.id] = found
+        return found
+
+    def _loop_around(self) -> dict[int, int]:
+        """The innermost loop of each operation, by their numbers; the inner ones come last."""
+        loops = [op for op in self.program.walk() if op.kind in ("for", "while")]
+        return {op.id: loop.id for loop in loops for region in loop.regions for op in walk(region)}
+
+    def key_of(self, slot: int) -> Any:
+        """What an extra slot stands for; None for a slot of a buffer."""
+        return self._extra_keys.get(slot)
+
+    @property
+    def flag_slots(self) -> list[int]:
+        """Slots of flags, barriers and of what a pipe has to have done before it sets a flag."""
+        return [s for s in self._extra_keys if self._is_flag(s)]
+
+    def _is_flag(self, slot: int) -> bool:
+        key = self.key_of(slot)
+        return key is not None and (key[0] in FLAGS or (key[0] == "second" and self._is_flag(key[1])))
+
+    def _drains(self) -> dict[int, int]:
+        """Slot of each pipe whose earlier work something waits for, by pipe."""
+        from .flags import drained_pipes
+
+        syncs = [op for op in self.program.walk() if op.kind == "sync"]
+        pipes = sorted({p for op in syncs for p in drained_pipes(self.wiring, op)})
+        return {p: self.extra_slot(("drain", p)) for p in pipes}
+
+    def cross_core(self) -> float:
+        """Cycles that a flag takes from one core to another."""
+        if self.product.figure(CROSS_CORE).assumed and CROSS_CORE not in self.costs.model.assumed:
+            self.costs.model.assumed[CROSS_CORE] = None
+        return self.product.number(CROSS_CORE)
+
+    @property
+    def scalar(self) -> int:
+        """Pipe of scalar work that belongs to no unit in particular."""
+        return self.wiring.scalar if self.wiring.scalar >= 0 else self.wiring.cube_scalar
+
+    def operand(self, op: Op) -> str:
+        """Type in which the Cube reads the operands of a product."""
+        a = op.args[0]
+        assert a is not None
+        return operand_format(a.dtype.name, op.attrs["precision"], self.hf32)
+
+    def product_parts(self, op: Op) -> list[Part]:
+        """L0 tiles of a product, k innermost."""
+        found = self._parts.get(op.id)
+        if found is None:
+            found = self._parts[op.id] = self._cut(op)
+        return found
+
+    def kept_operand(self, op: Op) -> int:
+        """0 or 1 if that operand of a product is still in L0 from the product right before it, else -1.
+
+        Both take one L0 tile, so that nothing else has come to that half of L0A or L0B in between.
+        """
+        before = self._after.get(op.id)
+        if before is None or len(self.product_parts(op)) > 1 or len(self.product_parts(before)) > 1:
+            return -1
+        if self.operand(op) != self.operand(before):
+            return -1
+        return next((k for k in (0, 1) if op.args[k] is before.args[k]), -1)
+
+    def _cut(self, op: Op) -> list[Part]:
+        a, b = op.args[0], op.args[1]
+        assert a is not None
+        assert b is not None
+        (m, k), n = a.shape[-2:], b.shape[-1]
+        operand = self.operand(op)
+        tile = self.cube.l0_tile(m, n, k, operand, self.l0_tile)
+        self.tiles[op.id] = (op, tile)
+        batch = a.numel // (m * k)
+        windows = self.homes.gathers(a), self.homes.gathers(b)
+        return batch * [
+            self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand, windows)
+            for i in range(0, m, tile.m)
+            for j in range(0, n, tile.n)
+            for q in range(0, k, tile.k)
+        ]
+
+    def _part(self, m: int, n: int, k: int, operand: str, windows: tuple[bool, bool]) -> Part:
+        cube, depth = self.cube, align(k * ITEM_BYTES[operand], 32)
+        cycles = cube.startup + cube.switch + cube.mmad_cycles(m, n, k, operand) + cube.barrier_cycles(m, n)
+        a_cycles = cube.load_cycles(cube.to_l0a, m, depth, windows[0])
+        return Part(a_cycles, cube.load_cycles(cube.to_l0b, n, depth, windows[1]), cycles)
+
+    def least_cycles(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> Any:
+        """Cycles that a transfer takes however fast the memory is, for each of its programs or all alike.
+
+        The pipe starts one row after the other, and the part of L2 that holds an address serves one core after the other.
+        """
+        if isinstance(sharers, float) and isinstance(bursts, int) and isinstance(way.row, int | float):
+            return float(max(way.interval, bursts * way.row))
+        cycles = np.maximum(way.interval, np.multiply(bursts, way.row))
+        if isinstance(sharers, float):
+            return float(cycles) if cycles.ndim == 0 else cycles
+        served = np.multiply(bursts, self.same_row) + np.divide(amount, self.same_address)
+        return np.where(sharers > 1, np.maximum(cycles, served * sharers), cycles)
+
+    def line(self, loc: Loc, pipe: int, channel: int = -1, grade: int = BEST, name: str = "") -> int:
+        """Number in the trace of a source line together with the grade of the figures of a record: that of its costs (taken
+        from the cost model), of its pipe, of its channel, and `grade`. name: of the operation, if it has one of its own."""
+        grade = max(grade, self.costs.model.take_grade(), self.pipe_grade[pipe])
+        if channel >= 0:
+            grade = max(grade, self.channel_grade[channel])
+        return self.lines.setdefault((loc.file, loc.line, grade, name), len(self.lines))
+
+    def warn(self, op: Op, text: str, **numbers: float) -> None:
+        """See `LineWarnings.add`."""
+        self.warnings.add(op, text, **numbers)
+
+    def notes(self, waves: int) -> tuple[str, ...]:
+        """Rows that stood in for others, and the figures of this launch that nobody published (grade D)."""
+        product = self.product
+        keys = [k for k in ALWAYS_USED if product.has(k) and product.figure(k).assumed]
+        if waves > 1 and product.figure(DISPATCH).assumed:
+            keys.insert(0, DISPATCH)
+        keys = [*(k for k in self.costs.model.assumed if k == CROSS_CORE), *keys]
+        keys += sorted(k for k in self.costs.model.assumed if k != CROSS_CORE)  # however turns were walked
+        words = f"{ASSUMED_FIGURES}{', '.join(keys)}"
+        return (
+            *dot_words(self.program, self.hf32),
+            *self.placement.notes,
+            *sorted(self.costs.model.notes),
+            *((words,) if keys else ()),
+        )
+
+
+def _neighbours(region: Region) -> Iterator[tuple[int, Op]]:
+    """(number of a product, the product before it) of those that follow each other in one turn, with no loop in between."""
+    last: Op | None = None
+    for op in region.ops:
+        for inner in op.regions:
+            yield from _neighbours(inner)
+            last = None
+        if op.kind == "dot":
+            if last is not None:
+                yield op.id, last
+            last = op
+
+
+def _way(product: Product, name: str) -> tuple[float, float]:
+    """(fixed cycles, bytes per cycle) of a way that only coupled cores have."""
+    if not product.has(f"path.{name}.bytes_per_cycle"):
+        return 0.0, 1.0
+    return product.number(f"path.{name}.fixed_cycles"), product.number(f"path.{name}.bytes_per_cycle")

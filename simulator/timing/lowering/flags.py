@@ -1,0 +1,153 @@
+"""Records of flags and barriers between the cores of a program.
+
+A set waits until its pipe has done everything before it: all records of a pipe that some set names read the pipe's drain
+slot, and a record in front of the set writes it. The set then writes the flag's slot, with the time a flag takes to the
+other core as its latency; a wait reads that slot on the receiver's pipe, which executes in order and so is blocked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import RunError
+from ...interpreter.deadlock import MOST_AHEAD
+from ...ir.located_errors import at_line
+from ...ir.passes.split_cores import CUBE, barrier_cores
+from ...ir.program import Op, Program
+from ..costs.provenance import CROSSING, grade_of
+from ..engine.inputs import MEETING
+from ..engine.machine import Wiring
+from .cube_core import CubeLowering
+
+KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of meetings of all programs, by the mode of a barrier
+
+
+class Crossing(CubeLowering):
+    """The part of lowering that knows the flags."""
+
+    flags: dict[tuple[str, str, int], int]
+
+    def begin_flags(self) -> None:
+        """Called before each walk."""
+        self.flags = {}
+        self.recorder.drains = self.plan.drains
+        self.recorder.flag_slots = lambda: self.plan.flag_slots
+
+    def synced(self, op: Op, event: Any) -> None:
+        if op.name == "all":
+            self._barrier(op)
+            return
+        assert isinstance(event, int)
+        core = op.attrs["core"]
+        self.flush(cube=core == CUBE)  # type: ignore[attr-defined]
+        key = (op.name, op.attrs["sender"], event)
+        turn = self.flags[key] = self.flags.get(key, -1) + 1
+        slot = self.plan.extra_slot(("flag", op.attrs["sender"], event, turn))
+        if op.name == "wait":
+            self._cross(op, self._pipe_of(core, op.attrs["receiver_pipe"]), reads=(slot,))
+            return
+        self._set(op, core, slot)
+        if turn - self.flags.get(("wait", *key[1:]), -1) > MOST_AHEAD:
+            self.plan.warn(
+                op,
+                f"sync_block_set: the {core} core may be more than {MOST_AHEAD} sets of event {event} ahead of the waits, "
+                f"and the counter holds {MOST_AHEAD}; let it wait for the other core now and then",
+            )
+
+    def _set(self, op: Op, core: str, slot: int) -> None:
+        pipe = self._pipe_of(core, op.attrs["sender_pipe"])
+        drained = tuple(self.plan.drains[p] for p in drained_pipes(self.plan.wiring, op))
+        self._cross(op, pipe, instructions=0, writes=drained)
+        self._cross(op, pipe, latency=self.plan.cross_core(), writes=(slot,))
+
+    def _barrier(self, op: Op) -> None:
+        """Each core stops all its pipes, tells the others, and goes on when it has heard of all of them, in all programs."""
+        self.flush()  # type: ignore[attr-defined]
+        plan = self.plan
+        cores = [c for c in barrier_cores(op.attrs["mode"]) if self._pipe_of(c, "S") >= 0]
+        if not cores:
+            plan.warn(
+                op,
+                f"sync_block_all({op.attrs['mode']!r}): the kernel has no work for such cores; nobody waits",
+            )
+            return
+        arrived = {c: plan.extra_slot(("arrived", c)) for c in cores}
+        for c in cores:
+            drained = tuple(plan.drains[p] for p in pipes_of(plan.wiring, c))
+            self._cross(op, self._pipe_of(c, "S"), instructions=0, writes=drained)
+            self._cross(op, self._pipe_of(c, "S"), latency=plan.cross_core(), writes=(arrived[c],))
+        kind = KINDS.get(op.attrs["mode"])  # None: only the two Vector cores of a program
+        channel = -1 if kind is None else MEETING - kind
+        for c in cores:
+            self._cross(op, self._pipe_of(c, "S"), channel=channel, reads=tuple(arrived.values()))
+
+    def _crossing_grade(self) -> int:
+        return grade_of(self.plan.product, (CROSSING,))
+
+    def _pipe_of(self, core: str, name: str) -> int:
+        return named_pipe(self.plan.wiring, core, name)
+
+    def _cross(self, op: Op, pipe: int, latency: float = 0.0, instructions: int = 1, **slots: Any) -> None:
+        self._add(  # type: ignore[attr-defined]
+            pipe,
+            op.loc,
+            occupancy=0.0,
+            latency=latency,
+            instructions=instructions,
+            grade=self._crossing_grade() if latency else 0,
+            **slots,
+        )
+
+
+def named_pipe(wiring: Wiring, core: str, name: str) -> int:
+    """A core's pipe; the scalar unit for all of them. MTE3 of a Cube core is its way out, the fixpipe."""
+    if core == CUBE:
+        table = {
+            "S": wiring.cube_scalar,
+            "ALL": wiring.cube_scalar,
+            "M": wiring.mmad,
+            "MTE1": wiring.mte1,
+            "MTE2": wiring.cube_mte2,
+            "MTE3": wiring.fixp,
+            "FIX": wiring.fixp,
+        }
+    else:
+        table = {
+            "S": wiring.scalar,
+            "ALL": wiring.scalar,
+            "V": wiring.vector,
+            "MTE2": wiring.mte2,
+            "MTE3": wiring.mte3,
+        }
+    return table[name]
+
+
+def pipes_of(wiring: Wiring, core: str) -> tuple[int, ...]:
+    """All pipes of a core."""
+    names = ("S", "MTE2", "MTE1", "M", "FIX") if core == CUBE else ("S", "V", "MTE2", "MTE3")
+    return tuple(p for n in names if (p := named_pipe(wiring, core, n)) >= 0)
+
+
+def drained_pipes(wiring: Wiring, op: Op) -> tuple[int, ...]:
+    """Pipes whose earlier work a set or a barrier waits for."""
+    if op.name == "wait":
+        return ()
+    if op.name == "all":
+        return tuple(p for c in barrier_cores(op.attrs["mode"]) for p in pipes_of(wiring, c))
+    core = op.attrs["sender"]
+    if op.attrs["sender_pipe"] == "ALL":
+        return pipes_of(wiring, core)
+    return (named_pipe(wiring, core, op.attrs["sender_pipe"]),)
+
+
+def check_barrier(program: Program, product: str, programs: int, cores: int) -> None:
+    """Raise `RunError` if programs would wait in a barrier for programs that have no core yet."""
+    if programs <= cores:
+        return
+    for op in program.walk():
+        if op.kind == "sync" and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
+            words = (
+                f"hang: sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) waits for "
+                f"all {programs} programs, but {product} runs {cores} at once; start at most {cores} and loop in them"
+            )
+            raise RunError(at_line(op.loc, words))

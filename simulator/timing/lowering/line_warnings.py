@@ -1,0 +1,81 @@
+"""Warnings about source lines: what several operations of a line have in common is said once, with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...interpreter.reading import place
+from ...ir.program import Op, Program
+from ...units.cube_rules import operand_format
+
+
+class LineWarnings:
+    """Warnings of a launch in the order in which they came up."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, int, str], dict[int, dict[str, float]]] = {}
+
+    def add(self, op: Op, text: str, **numbers: float) -> None:
+        """Note `text` for an operation; `{name}` in it stands for the sum of that number over the operations of the line."""
+        self._found.setdefault((op.loc.file, op.loc.line, text), {})[op.id] = numbers
+
+    def __len__(self) -> int:
+        """Different warnings so far."""
+        return len(self._found)
+
+    def saved(self) -> dict[Any, Any]:
+        """The warnings so far, for `restore`."""
+        return {key: dict(ops) for key, ops in self._found.items()}
+
+    def restore(self, saved: dict[Any, Any]) -> None:
+        """Forget what came up since `saved`."""
+        self._found = saved
+
+    def words(self) -> tuple[str, ...]:
+        """`file:line: text` for each, `; n operations of this line` behind what n operations of the line share."""
+        return tuple(self._sentence(*key, ops) for key, ops in self._found.items())
+
+    @staticmethod
+    def _sentence(file: str, line: int, text: str, ops: dict[int, dict[str, float]]) -> str:
+        every = list(ops.values())
+        if every[0]:
+            text = text.format(**{n: sum(x[n] for x in every) for n in every[0]})
+        return f"{file}:{line}: {text}{f'; {len(ops)} operations of this line' if len(ops) > 1 else ''}"
+
+
+WITHOUT_EFFECT = ("allow_tf32", "max_num_imprecise_acc")
+
+
+def dot_words(program: Program, hf32: bool) -> tuple[str, ...]:
+    """One note for each product of float32, and for each with a keyword that does not do what it says elsewhere."""
+    found = (
+        f"{place(op)}: {words}" for op in program.walk() if op.kind == "dot" for words in _words(op, hf32)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _words(op: Op, hf32: bool) -> Iterator[str]:
+    stored = op.args[0].dtype.name  # type: ignore[union-attr]
+    asked = dict(x.split("=", 1) for x in op.attrs["asked"])
+    wanted = asked.get("input_precision", "").lower()
+    used = operand_format(stored, op.attrs["precision"], hf32)
+    used = "ieee" if used == "fp32" else used
+    idle = [f"{name} has no effect on Ascend" for name in WITHOUT_EFFECT if name in asked]
+    if stored != "fp32":
+        if wanted and wanted != "ieee":
+            idle.insert(0, f"{wanted} is ignored: operands are {stored}")
+        if idle:
+            yield f"dot of {stored}: {'; '.join(idle)}"
+        return
+    yield f"dot of fp32 runs in {used} precision{_reason(wanted, used, idle)}"
+
+
+def _reason(wanted: str, used: str, idle: list[str]) -> str:
+    if wanted.startswith("tf32"):
+        idle.insert(0, f"{wanted} means hf32 here")
+    if wanted not in ("", "ieee") and used == "ieee":
+        idle.append("hf32 is ignored: the result is not float32")
+    if not wanted:
+        idle.append("cube_math_type decides, where the kernel says nothing")
+    return f" ({'; '.join(idle)})" if idle else ""

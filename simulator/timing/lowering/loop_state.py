@@ -1,0 +1,117 @@
+"""What a walk of many turns of a loop keeps aside: so that it can be taken back, and what it found on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...ir.program import Op, walk
+from ..trace.series import Series, Unrolled
+from .ragged_loops import Stretches
+from .scalar_evolution import NotAlikeError
+
+if TYPE_CHECKING:
+    from .loops import Turns
+
+PRODUCTS = ("products of L0A", "products of L0B")  # the counts by which halves of L0 alternate
+
+
+class LeftOver:
+    """Values that a turn reads before it makes them: where the last turn left them, which the first one does not know."""
+
+    def __init__(self, before: dict[int, int]) -> None:
+        self.before = before
+        self.read: set[int] = set()
+
+    def note(self, roots: tuple[tuple[int, int], ...], now: dict[int, int]) -> None:
+        for i, _ in roots:
+            if now.get(i) == self.before.get(i):
+                self.read.add(i)
+
+    def inside(self, inner: LeftOver) -> None:
+        """What a walk of a loop inside found."""
+        self.read |= {i for i in inner.read if inner.before.get(i) == self.before.get(i)}
+
+    def check(self, now: dict[int, int]) -> None:
+        if any(now.get(i) != self.before.get(i) for i in self.read):
+            raise NotAlikeError
+
+
+class Flush(NamedTuple):
+    """The first record of scalar work in a walk of many turns: where it went, and the operations it stands for."""
+
+    series: Series
+    number: int
+    pending: int
+
+
+class State:
+    """What a walk changes besides values, so that it can be taken back."""
+
+    def __init__(self, turns: Turns) -> None:
+        plan, model = turns.plan, turns.plan.costs.model
+        self.dicts: list[dict[Any, Any]] = [
+            plan.lines,
+            plan.templates,
+            plan.executed,
+            model.notes,
+            model.assumed,
+            model.known_rows,  # a row makes its notes when it is looked up
+        ]
+        self.copies = [d.copy() for d in self.dicts]
+        self.warnings, self.grade = plan.warnings.saved(), _grade(turns)
+        self.current, self.turn_counts = dict(turns.current), dict(turns.turn_counts)
+        self.products, self.steps_left = turns.products, turns.steps_left
+        self.pending, self.pending_loc = turns.pending, turns.pending_loc
+        self.read_lines = turns.touch.read_lines
+        self.pending_bias = dict(turns.pending_bias)
+
+    def restore(self, turns: Turns) -> None:
+        for d, copy in zip(self.dicts, self.copies, strict=True):
+            d.clear()
+            d.update(copy)
+        turns.plan.warnings.restore(self.warnings)
+        turns.plan.costs.model.take_grade()
+        turns.plan.costs.model.give_back(self.grade)
+        turns.current, turns.turn_counts = self.current, self.turn_counts
+        turns.products, turns.steps_left = self.products, self.steps_left
+        turns.pending, turns.pending_loc = self.pending, self.pending_loc
+        turns.touch.read_lines = self.read_lines
+        turns.pending_bias = self.pending_bias
+
+    def check(self, after: Turns, op: Op, fresh: bool) -> None:
+        """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew.
+
+        fresh: scalar work that has no record yet may differ; see `Turns._charge_later_turns`.
+        """
+        moved = {v for v, slot in after.current.items() if self.current.get(v) != slot}
+        waiting = (after.pending, after.pending_loc) != (self.pending, self.pending_loc)
+        if (waiting and not fresh) or _grade(after) != self.grade:
+            raise NotAlikeError
+        if moved and not moved <= {r.id for inner in walk(op.regions[0]) for r in inner.results}:
+            raise NotAlikeError
+
+    def repeat(self, turns: Turns, series: Series, stretches: Stretches, last: bool) -> list[Unrolled]:
+        """Go on as after all turns instead of one; gives the records of each stretch."""
+        times = stretches.turns
+        gains: dict[Any, int] = {
+            k: count - self.turn_counts.get(k, -1) for k, count in turns.turn_counts.items()
+        }
+        more = [after - before for before, after in zip(self.products, turns.products, strict=True)]
+        gains.update(zip(PRODUCTS, more, strict=True))
+        found = series.unrolled(stretches, turns.rotation, gains, last)
+        for v, slot in turns.current.items():
+            if slot < 0:
+                turns.current[v] = turns.rotation.after((slot,), gains, times - 1, last)[0]
+        a, b = (count + times * by for count, by in zip(self.products, more, strict=True))
+        turns.products = (a, b)
+        for k in turns.turn_counts:
+            turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
+        return found
+
+
+def _grade(walk: Turns) -> int:
+    """That of figures which no record has taken yet."""
+    model = walk.plan.costs.model
+    grade = model.take_grade()
+    model.give_back(grade)
+    return grade

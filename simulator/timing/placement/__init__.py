@@ -1,0 +1,1 @@
+"""Where tiles lie: memory spaces, layouts, slots of buffers."""

@@ -1,0 +1,334 @@
+"""In which buffer each value lives, by what makes it and what uses it.
+
+    UB     everything the Vector unit touches
+    L1     a tile that is loaded only to be an operand of a matrix product (ND to NZ on the way)
+    L0C    a matrix product, and an accumulator that a loop carries for it
+    BT     the row that an accumulator starts from (starts.py)
+    VIEW   a transpose of an L1 tile, which the way to L0 does for nothing; a window of it (LoadData3D, see `is_window`)
+    (what an explicit buffer holds lives where the buffer does)
+    FIXP   a cast of an L0C value on its way out: the fixpipe does it, no buffer is needed
+
+A value of L0C that the Vector unit (or a coupled core's store) needs gets a copy in UB as well: `copied_to_ub`. A value of
+UB that becomes an operand of a product gets a place in L1: `staged`.
+"""
+
+from __future__ import annotations
+
+from ...ir.building.buffers import moved
+from ...ir.passes.split_cores import VECTOR
+from ...ir.program import Op, Program, Region, Value
+from .accumulator_inits import BIAS, BT, OTHER, ZERO, bias_load, start_of
+from .buffer_spaces import made_in_place
+from .layouts import BLOCK_BYTES, TILE, VIEWS, Definitions, element_bits
+
+UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
+OUT_CASTS = ("fp16", "bf16", "fp32")
+
+
+def looks_through(op: Op) -> bool:
+    """Whether the Cube reads the operand of an operation in place of its result: views, and matrices transposed."""
+    order = op.attrs["order"] if op.kind == "permute" else ()
+    return op.kind in (*VIEWS, "from_l1") or (
+        op.kind == "permute" and (order[:-2] == tuple(range(len(order) - 2)) or is_fractal(op))
+    )
+
+
+def stretches(op: Op) -> bool:
+    """Whether a view has more elements than what it looks at: as an operand of a product it has to be written out."""
+    inner = op.args[0] if op.kind in ("splat", "broadcast") else None
+    return inner is not None and inner.numel != op.results[0].numel
+
+
+def is_fractal(op: Op) -> bool:
+    """Whether a permutation says that columns of 32 bytes are the blocks of a row: (..., blocks, rows, C0) as (..., rows,
+    blocks, C0). L1 keeps matrices that way (NZ), so that a tile that comes so (NC1HWC0, FRACTAL_Z) is one already. Of three
+    axes the first counts matrices of a batch, which have no common blocks.
+    """
+    order, r = op.attrs["order"], op.results[0]
+    if len(order) < 4 or r.is_pointer or r.shape[-1] * element_bits(r) != 8 * BLOCK_BYTES:
+        return False
+    others = (*order[:-2], order[-1])
+    return order[-1] == len(order) - 1 and others == tuple(sorted(others))
+
+
+def is_window(op: Op) -> bool:
+    """Whether LoadData3D can take a slice: at constant places, and of whole rows of channels (the last axis)."""
+    if op.kind != "extract_slice" or len(op.args) != 1 or len(op.results[0].shape) < 3:
+        return False
+    full = op.args[0]
+    assert full is not None
+    return bool(op.attrs["sizes"][-1] == full.shape[-1])
+
+
+def is_gathered(op: Op) -> bool:
+    """Whether the rows of a slice lie apart in L1, so that it takes LoadData3D; else it is a part of the tile."""
+    full, sizes = op.args[0], op.attrs["sizes"]
+    assert full is not None
+    inner = next((k for k, n in enumerate(sizes) if n > 1), len(sizes))
+    even = op.attrs["strides"][inner : inner + 1] in ((), (1,), [1])
+    return not even or tuple(sizes[inner + 1 :]) != tuple(full.shape[inner + 1 :])
+
+
+class Homes:
+    """Homes of all values of a program.
+
+    fixpipe: False on coupled cores, where L0C leaves through the Vector unit. bias_table: whether there is one.
+    added: sums that the Vector unit adds their start to, when they have left L0C, and that start.
+    """
+
+    def __init__(
+        self, program: Program, definitions: Definitions, fixpipe: bool, bias_table: bool = False
+    ) -> None:
+        self.definitions = definitions
+        self.fixpipe = fixpipe
+        # What passes between the parts of both cores is cut out of their programs: there a row stays with the Vector core.
+        self.bias_table = bias_table and not program.split_words
+        self.added: dict[int, Value] = {}
+        self.has_dot = any(op.kind == "dot" or _flag(op) or _of_cube(op) for op in program.walk())
+        self.of_value = {v: str(op.attrs["space"]) for v, op in program.buffers.items()}
+        self.made_for = made_in_place(
+            program, definitions
+        )  # moves that have nothing to do, if the homes agree
+        self.in_place = {m for m in self.made_for if not self.has_dot}
+        self.copied_to_ub: set[int] = set()
+        self.staged: set[int] = set()
+        self.users: dict[int, list[tuple[Op, int]]] = {}
+        self.windows: set[int] = set()
+        self.written_out: set[int] = set()  # operations that stretch an operand of a product
+        if self.has_dot:
+            self._find_stretched(program)
+            self._collect(program.body)
+            self._find_windows(program)
+            self._accumulators(program.body)
+            for op in program.walk():
+                self._classify(op)
+            self.in_place = {op.id for op in program.walk() if op.id in self.made_for and self._at_home(op)}
+        definitions.settle()
+
+    def home(self, v: Value) -> str:
+        return self.of_value.get(v.id, UB)
+
+    def sees_through(self, op: Op) -> bool:
+        """`looks_through`, or a window that the way to L0 takes."""
+        if op.id in self.written_out:
+            return False
+        return looks_through(op) or (op.kind == "extract_slice" and op.results[0].id in self.windows)
+
+    def made_real(self, v: Value) -> Value | None:
+        """What the Vector unit has to write for an operand of a product, before the tile can go to L1."""
+        found = self.source(v)
+        definitions = self.definitions
+        real = definitions.root(found) is not None and definitions.form(found) == TILE
+        return None if real or found.id not in self.staged else found
+
+    def _find_stretched(self, program: Program) -> None:
+        """Tiles that exist only as a scalar or a row, and that products read."""
+        for v in (v for op in program.walk() if op.kind == "dot" for v in op.args[:2]):
+            made = None if v is None else self.definitions.of(v)
+            while made is not None and looks_through(made) and not stretches(made):
+                made = None if made.args[0] is None else self.definitions.of(made.args[0])
+            if made is not None and stretches(made):
+                self.written_out.add(made.id)
+
+    def gathers(self, v: Value) -> bool:
+        """Whether an operand of a product goes to L0 through LoadData3D."""
+        op = self.definitions.of(v)
+        while op is not None and self.sees_through(op):
+            if op.kind == "extract_slice" and is_gathered(op):
+                return True
+            assert op.args[0] is not None
+            op = self.definitions.of(op.args[0])
+        return False
+
+    def _find_windows(self, program: Program) -> None:
+        """Slices of tiles that were loaded for nothing but products; one that turns out not to be may undo others."""
+        slices = {op.results[0].id: op.results[0] for op in program.walk() if is_window(op)}
+        self.windows = set(slices)
+        while True:
+            bad = {i for i in self.windows if not self._loaded_for_products(self.source(slices[i]))}
+            if not bad:
+                return
+            self.windows -= bad
+
+    def _loaded_for_products(self, v: Value) -> bool:
+        made = self.definitions.of(v)
+        if made is None or made.kind != "load" or _on_vector(made):
+            return False
+        readers = self.readers(v)
+        return bool(readers) and all(self._reads_l1(o, i, made) for o, i in readers)
+
+    def _collect(self, region: Region) -> None:
+        """Who reads each value, views looked through."""
+        for op in region.ops:
+            for i, v in enumerate(op.args):
+                if v is not None:
+                    self.users.setdefault(v.id, []).append((op, i))
+            for inner in op.regions:
+                self._collect(inner)
+
+    def readers(self, v: Value) -> list[tuple[Op, int]]:
+        """Operations that read a value, seen through views, and which of their arguments it is."""
+        out: list[tuple[Op, int]] = []
+        for op, i in self.users.get(v.id, []):
+            if self.sees_through(op) and not op.results[0].is_pointer:
+                out.extend(self.readers(op.results[0]))
+            else:
+                out.append((op, i))
+        return out
+
+    def _accumulators(self, region: Region) -> None:
+        """A carried value whose next value is a product added to it stays in L0C through the loop."""
+        for op in region.ops:
+            if op.kind == "for":
+                for k in range(len(op.results)):
+                    self._accumulator(op, k)
+            for inner in op.regions:
+                self._accumulators(inner)
+
+    def _accumulator(self, op: Op, k: int) -> None:
+        body, r, start = op.regions[0], op.results[k], op.args[3 + k]
+        arg = body.args[1 + k]
+        if start is None or not self.products_from(body.yields[k], arg):
+            return
+        how = start_of(self, start)
+        self.of_value[arg.id] = self.of_value[r.id] = L0C
+        self._leave_l0c(arg, carried=True)
+        self._starts(how, start, r)
+
+    def _starts(self, how: str, start: Value, r: Value) -> None:
+        """Where a sum goes, and the row that it starts from, by what it starts from."""
+        if how == OTHER:
+            self.added[r.id] = start
+            self.copied_to_ub.add(r.id)
+            return
+        if how == BIAS:
+            self._to_bias_table(start)
+        self._leave_l0c(r, carried=False)
+
+    def _to_bias_table(self, start: Value) -> None:
+        """The row goes there when it is loaded; a cast of it happens on the way."""
+        load = bias_load(self, start)
+        if load is None:
+            return  # it does already
+        row, root = load.results[0], self.definitions.root(start)
+        assert root is not None
+        self.of_value[row.id] = BT
+        if root is not row:
+            self.of_value[root.id] = VIEW
+            self.definitions.folded.add(root.id)
+
+    def products_from(self, v: Value, start: Value) -> list[Value]:
+        """The products that make `v` out of `start`, each added to the one before, last first; empty if it is no such.
+
+        Loops that carry the sum on may lie between.
+        """
+        chain: list[Value] = []
+        made = self.definitions.of(v)
+        while made is not None:
+            if made.kind == "dot":
+                chain.append(made.results[0])
+                before = made.args[2]
+            else:
+                inner, before = self._summed_in(made, v)
+                if not inner:
+                    return []
+                chain += inner
+            if before is None:
+                return []
+            if before is start:
+                return chain
+            v, made = before, self.definitions.of(before)
+        return []
+
+    def _summed_in(self, loop: Op, v: Value) -> tuple[list[Value], Value | None]:
+        """The products of a loop that one of its results is a sum of, and what that started from."""
+        if loop.kind != "for":
+            return [], None
+        k = next(i for i, r in enumerate(loop.results) if r is v)
+        body = loop.regions[0]
+        return self.products_from(body.yields[k], body.args[1 + k]), loop.args[3 + k]
+
+    def _classify(self, op: Op) -> None:
+        if op.kind == "dot":
+            r = op.results[0]
+            self.of_value[r.id] = L0C
+            start = op.args[2]
+            self._starts(ZERO if start is None else start_of(self, start), start or r, r)
+            for v in op.args[:2]:
+                assert v is not None
+                self._operand(v)
+        elif op.kind == "load" and self._loaded_for_products(op.results[0]):
+            self.of_value[op.results[0].id] = L1
+            self._fold_transposes(op.results[0])
+        elif op.kind == "from_l1":
+            readers = self.readers(op.results[0])
+            if all(o.kind == "dot" and i < 2 for o, i in readers):
+                self.of_value[op.results[0].id] = VIEW
+                self.definitions.folded.add(op.results[0].id)
+                self._fold_transposes(op.results[0])
+
+    def _reads_l1(self, reader: Op, i: int, load: Op) -> bool:
+        """A product, or a buffer in L1 that the load goes to."""
+        into = reader.kind == "move" and reader.attrs["space"] == L1 and self.made_for.get(reader.id) is load
+        return into or (reader.kind == "dot" and i < 2)
+
+    def _at_home(self, move: Op) -> bool:
+        """Whether a tile that is made for a buffer lives where the buffer does."""
+        return self.home(moved(move)) == str(move.attrs["space"])
+
+    def _fold_transposes(self, v: Value) -> None:
+        for op, _ in self.users.get(v.id, []):
+            if op.kind in ("permute", "extract_slice") and self.sees_through(op):
+                self.of_value[op.results[0].id] = VIEW
+                self.definitions.folded.add(op.results[0].id)
+            if self.sees_through(op) and not op.results[0].is_pointer:
+                self._fold_transposes(op.results[0])
+
+    def _operand(self, v: Value) -> None:
+        source = self.source(v)
+        if self.home(source) == L1:
+            return  # a buffer, or loaded for products only
+        if not self._loaded_for_products(source):
+            self.staged.add(source.id)
+
+    def source(self, v: Value) -> Value:
+        """The value behind views and transposes (the Cube reads either way)."""
+        op = self.definitions.of(v)
+        while op is not None and self.sees_through(op):
+            assert op.args[0] is not None
+            v = op.args[0]
+            op = self.definitions.of(v)
+        return v
+
+    def _leave_l0c(self, v: Value, carried: bool) -> None:
+        """Follow an L0C value to its uses: fixpipe casts and stores need no UB, everything else does."""
+        for op, i in self.readers(v):
+            if op.kind == "dot" and i == 2:
+                continue
+            if op.kind in ("store", "atomic") and i == 1 and self.fixpipe and not _on_vector(op):
+                continue
+            if op.kind == "cast" and self.fixpipe and self._cast_on_the_way_out(op):
+                self.of_value[op.results[0].id] = FIXP
+                self.definitions.folded.add(op.results[0].id)
+                continue
+            self.copied_to_ub.add(v.id)
+
+    def _cast_on_the_way_out(self, op: Op) -> bool:
+        readers = self.readers(op.results[0])
+        stores = all(o.kind in ("store", "atomic") and i == 1 and not _on_vector(o) for o, i in readers)
+        return bool(readers) and stores and op.results[0].dtype.name in OUT_CASTS
+
+
+def _on_vector(op: Op) -> bool:
+    """Whether a scope puts it on the Vector core."""
+    return op.attrs.get("core") == VECTOR
+
+
+def _of_cube(op: Op) -> bool:
+    """An explicit buffer of the Cube."""
+    return op.kind == "alloc" and op.attrs["space"] != UB
+
+
+def _flag(op: Op) -> bool:
+    """A flag from one core to the other: both are there."""
+    return op.kind == "sync" and op.name != "all"

@@ -1,0 +1,64 @@
+"""Closed-form lower bounds of a launch: no schedule can be faster than any of them.
+
+Each pipe: the work of all programs spread evenly over the cores, and the work of the dearest program. Each shared
+resource: bytes over rate. Issue, dispatch and launch: their own sums. The simulated time stands beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..engine.engine import Group, Machine
+from ..engine.machine import Wiring
+
+
+def pipe_work(machine: Machine, group: Group) -> np.ndarray:
+    """[pipes, programs] cycles that each program needs of each pipe when nobody else uses the memory."""
+    trace = group.trace
+    programs = len(group.programs)
+    ports = np.array([c.port_bytes_per_cycle for c in machine.channels] or [1.0])
+    transfer = trace.channel >= 0
+    rate = np.where(transfer, ports[np.maximum(trace.channel, 0)], 1.0)
+    constant = np.where(transfer, np.maximum(trace.occupancy, trace.amount / rate), trace.occupancy)
+    if trace.counts is not None:
+        constant *= trace.counts
+    assert trace.column is not None
+    out = np.zeros((len(machine.pipes), programs))
+    fixed = trace.column < 0
+    for p in range(len(machine.pipes)):
+        out[p] += constant[fixed & (trace.pipe == p)].sum()
+    varying = np.flatnonzero(~fixed)
+    if not len(varying):
+        return out
+    rows = trace.table[trace.column[varying]]
+    least = np.where(transfer[varying], trace.occupancy[varying], 0.0)[:, None]
+    cycles = np.where(rows < 0, 0.0, np.maximum(least, rows / rate[varying, None]))
+    if trace.counts is not None:
+        cycles *= trace.counts[varying, None]
+    for p in range(len(machine.pipes)):
+        out[p] += cycles[trace.pipe[varying] == p].sum(axis=0)
+    return out
+
+
+def bounds_us(
+    wiring: Wiring,
+    groups: Sequence[Group],
+    resource_bytes: np.ndarray,
+    overhead_us: float,
+    cycles_per_us: float,
+) -> dict[str, float]:
+    """Name -> least time in us."""
+    machine = wiring.machine
+    work = np.concatenate([pipe_work(machine, g) for g in groups], axis=1)
+    programs = work.shape[1]
+    out: dict[str, float] = {}
+    for p in range(len(machine.pipes)):
+        cycles = max(work[p].sum() / machine.cores, work[p].max(initial=0.0))
+        out[wiring.pipe_name(p)] = float(cycles) / cycles_per_us
+    for resource, moved in zip(machine.resources, resource_bytes, strict=True):
+        out[resource.name] = float(moved) / resource.bytes_per_cycle / cycles_per_us
+    waves = -(-programs // machine.cores)
+    out["launch"] = overhead_us + (waves - 1) * machine.dispatch_cycles / cycles_per_us
+    return out

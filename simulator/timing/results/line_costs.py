@@ -1,0 +1,92 @@
+"""Cycles charged to source lines, and those that conflicts of UB banks added."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...record.run import LineCost
+from ..costs.provenance import DISPATCH, GRADES, OVERHEAD, grade_of
+from ..engine.engine import REASONS, EngineResult, Group
+from ..lowering.context import Plan
+
+# Vector instructions whose sources lie in one group of banks; whose results go to a bank that is read at that moment.
+KINDS = ("bank group", "bank")
+
+
+def core_conflicts(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> np.ndarray:
+    """[cores, pipes, KINDS] cycles, part of what the pipes are busy."""
+    out = np.zeros((*result.busy.shape, len(KINDS)))
+    for g in groups:
+        cores = result.programs["core"][g.programs]
+        for kind, cycles in _lost(plan, g):
+            ran = _ran(g, kind)
+            per_core = np.bincount(cores, ran, minlength=len(out))
+            out[:, g.trace.pipe[kind]] += per_core[:, None] * np.array(cycles)
+    return out
+
+
+def _lost(plan: Plan, group: Group) -> list[tuple[int, tuple[float, float]]]:
+    """(number in the trace's arrays, cycles of each sort that one of it loses), of records with conflicts."""
+    trace = group.trace
+    lines = np.array([line for line, _ in plan.conflicts], np.int32)
+    found = np.flatnonzero(np.isin(trace.line, lines))
+    keys = ((k, (int(trace.line[k]), float(trace.occupancy[k]))) for k in found.tolist())
+    return [(k, plan.conflicts[key]) for k, key in keys if key in plan.conflicts]
+
+
+def _ran(group: Group, kind: int) -> np.ndarray:
+    """How often each program of the group ran the records of one kind."""
+    trace = group.trace
+    assert trace.column is not None
+    times = 1 if trace.counts is None else int(trace.counts[kind])
+    column = int(trace.column[kind])
+    ran = np.ones(len(group.programs)) if column < 0 else trace.table[column] >= 0
+    return np.multiply(ran, float(times))
+
+
+def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineCost, ...], np.ndarray]:
+    """Lines, dearest first, and the place there of each line number of the trace."""
+    numbers: dict[tuple[str, int], list[int]] = {}
+    for (file, line, *_), k in sorted(plan.lines.items()):  # sums do not depend on the order of the walk
+        numbers.setdefault((file, line), []).append(k)
+    found = [_cost(plan, result, used, *where, ks) for where, ks in numbers.items()]
+    order = sorted(range(len(found)), key=lambda i: -found[i].cycles)
+    groups, rank = list(numbers.values()), np.empty(len(plan.lines), np.int32)
+    for place, i in enumerate(order):
+        rank[groups[i]] = place
+    return tuple(found[i] for i in order), rank
+
+
+def _cost(plan: Plan, result: EngineResult, used: int, file: str, line: int, numbers: list[int]) -> LineCost:
+    charged = [k for k in numbers if k < len(result.line_exposed)]  # the last ones may have no record
+    wiring = plan.wiring
+    busy_cycles = result.line_busy[charged].sum(axis=0)
+    busy = {wiring.pipe_name(p): float(busy_cycles[p]) / used for p in np.flatnonzero(busy_cycles).tolist()}
+    cycles = sum(float(result.line_exposed[k]) for k in charged) / used
+    stalls = result.line_stalls[charged].sum(axis=0) / used
+    waits = {
+        wiring.pipe_name(p): {r: float(x) for r, x in zip(REASONS, stalls[p], strict=True) if x}
+        for p in np.flatnonzero(stalls.any(axis=1)).tolist()
+    }
+    return LineCost(file, line, linecache.getline(file, line).strip(), cycles, busy, waits)
+
+
+def grade_shares(
+    plan: Plan, result: EngineResult, used: int, overhead_us: float, per_us: float
+) -> dict[str, float]:
+    """Grade -> us of the launch's time whose length comes from figures of that grade; adds up to its time.
+
+    Time outside of all lines is dispatch and cores that are done early (as good as the dispatch figure) and the overhead of
+    the launch.
+    """
+    cycles = [0.0] * len(GRADES)
+    for (_, _, grade, _), k in sorted(plan.lines.items()):
+        if k < len(result.line_exposed):
+            cycles[grade] += float(result.line_exposed[k]) / used
+    cycles[grade_of(plan.product, (DISPATCH,))] += result.cycles - sum(cycles)
+    us = [c / per_us for c in cycles]
+    us[grade_of(plan.product, OVERHEAD)] += overhead_us
+    return {GRADES[g]: x for g, x in enumerate(us) if x}

@@ -1,0 +1,151 @@
+"""What a launch asks of each unit and of each memory level, and the most that these give: the points of a roofline.
+
+Operations are those of the tile program, counted as it is walked: one for each element of a result (of the operand, for
+reductions and scans), two for each product of a `dot`. Moves, loads and index arithmetic are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...ir.program import Op
+from ...ir.types import DType
+from ...record.run import Roof
+from ..costs.cube import ITEM_BYTES
+from ..engine.engine import EngineResult, Group, Machine, Trace
+from ..lowering.context import Plan
+from ..placement.layouts import align
+
+OF_RESULT = ("unary", "binary", "compare", "select", "cast")
+OF_OPERAND = ("reduce", "arg_reduce", "scan", "sort", "histogram")
+# Way between global memory and a core -> the numbers of its channels (`machine._channels`).
+PORTS = {"GM to UB": (0, 1), "UB to GM": (2, 6), "GM to L1": (3, 4), "L0C to GM": (5, 7)}
+L0 = {
+    "L1 to L0A": ("L0A", "path.l1_to_l0a.bytes_per_cycle"),
+    "L1 to L0B": ("L0B", "path.l1_to_l0b.bytes_per_cycle"),
+}
+
+
+def roofs(plan: Plan, machine: Machine, result: EngineResult, per_us: float) -> dict[str, Roof]:
+    """Name -> amount and rate of all cores: "Vector fp32", "Cube fp16" (operations); "HBM", "L2", ways (bytes)."""
+    found = {**_units(plan, per_us), **_shared(machine, result, per_us), **_ports(plan, result, per_us)}
+    return {n: r for n, r in found.items() if r.amount > 0}
+
+
+def operations(op: Op) -> int:
+    """Operations of one execution on the Vector unit; 0 for what computes nothing there."""
+    tile = op.results[0] if op.kind in (*OF_RESULT, "fma") else op.args[0] if op.kind in OF_OPERAND else None
+    if tile is None or not tile.shape or tile.is_pointer:
+        return 0
+    return tile.numel * (2 if op.kind == "fma" else 1)
+
+
+def _executed(plan: Plan) -> Iterator[tuple[Op, int]]:
+    for op in plan.program.walk():
+        count = plan.executed.get(op.id, 0)
+        if count:
+            yield op, count
+
+
+def _units(plan: Plan, per_us: float) -> dict[str, Roof]:
+    amounts: dict[tuple[str, str], float] = {}
+    for op, count in _executed(plan):
+        if op.kind == "dot":
+            key, work = ("Cube", plan.operand(op)), _products(op)
+        else:
+            key, work = ("Vector", _lane_type(op)), operations(op)
+        amounts[key] = amounts.get(key, 0.0) + work * count
+    return {
+        f"{unit} {kind}": Roof(x, "operations", _peak(plan, unit, kind) * per_us)
+        for (unit, kind), x in amounts.items()
+        if x
+    }
+
+
+def _products(op: Op) -> int:
+    a, b = op.args[0], op.args[1]
+    assert a is not None
+    assert b is not None
+    return 2 * a.numel * b.shape[-1]
+
+
+def _lane_type(op: Op) -> str:
+    """The width of lanes that the operation takes: that of its widest element."""
+    kinds = [v.dtype for v in (*op.args, *op.results) if v is not None and isinstance(v.dtype, DType)]
+    return "fp16" if kinds and all(k.itemsize <= 2 for k in kinds) else "fp32"
+
+
+def _peak(plan: Plan, unit: str, kind: str) -> float:
+    """Operations per cycle of all cores."""
+    product = plan.product
+    if unit == "Vector":
+        return product.number(f"vector.lanes.{kind}") * product.vector_cores
+    rows, columns = product.integer("cube.m"), product.integer("cube.n")
+    return 2.0 * rows * columns * product.number(f"cube.k_per_cycle.{kind}") * product.cube_cores
+
+
+def _shared(machine: Machine, result: EngineResult, per_us: float) -> dict[str, Roof]:
+    return {
+        r.name: Roof(float(moved), "bytes", r.bytes_per_cycle * per_us)
+        for r, moved in zip(machine.resources, result.resource_bytes, strict=True)
+    }
+
+
+def _ports(plan: Plan, result: EngineResult, per_us: float) -> dict[str, Roof]:
+    """Ways into and out of the cores at the faster rate of their channels, and the loads of L0."""
+    out, channels = {}, plan.wiring.machine.channels
+    for name, numbers in PORTS.items():
+        cores = plan.product.vector_cores if "UB" in name else plan.product.cube_cores
+        rate = max(channels[n].port_bytes_per_cycle for n in numbers) * cores
+        out[name] = Roof(sum(float(result.channel_bytes[n]) for n in numbers), "bytes", rate * per_us)
+    for k, (name, (_, key)) in enumerate(L0.items() if plan.homes.has_dot else ()):
+        moved = sum(_operand_bytes(plan, op)[k] * n for op, n in _executed(plan) if op.kind == "dot")
+        out[name] = Roof(moved, "bytes", plan.product.number(key) * plan.product.cube_cores * per_us)
+    return out
+
+
+def _operand_bytes(plan: Plan, op: Op) -> tuple[float, float]:
+    """Bytes that one product brings to L0A and to L0B: each L0 tile of one operand once for each of the other."""
+    a, b = op.args[0], op.args[1]
+    assert a is not None
+    assert b is not None
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    kind = plan.operand(op)
+    tile = plan.cube.l0_tile(m, n, k, kind, plan.l0_tile)
+    batch, depth = a.numel // (m * k), align(k * ITEM_BYTES[kind], 32)
+    of_a = align(m, 16) * depth * math.ceil(n / tile.n)
+    return float(batch * of_a), float(batch * align(n, 16) * depth * math.ceil(m / tile.m))
+
+
+def core_bytes(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str, tuple[float, ...]]:
+    """Ways without any byte are left out."""
+    machine, cores = plan.wiring.machine, len(result.core_cycles)
+    out: dict[str, np.ndarray] = {}
+    for g in groups:
+        mine = result.programs["core"][g.programs]
+        for way, channels in PORTS.items():
+            moving = np.isin(g.trace.channel, channels)
+            for unit in machine.units:
+                pipes = [k for k, p in enumerate(machine.pipes) if p.unit == unit]
+                chosen = np.flatnonzero(moving & np.isin(g.trace.pipe, pipes))
+                if len(chosen):
+                    amounts = _of_programs(g.trace, chosen, len(g.programs))
+                    name = f"{unit}.{way}"
+                    out[name] = out.get(name, np.zeros(cores)) + np.bincount(mine, amounts, minlength=cores)
+    return {n: tuple(map(float, x)) for n, x in out.items() if x.any()}
+
+
+def _of_programs(trace: Trace, chosen: np.ndarray, programs: int) -> np.ndarray:
+    """[programs] bytes of the chosen kinds of records."""
+    assert trace.column is not None
+    times = np.ones(len(chosen)) if trace.counts is None else trace.counts[chosen].astype(np.float64)
+    column = trace.column[chosen]
+    alike, own = column < 0, column >= 0
+    total = np.full(programs, float((trace.amount[chosen][alike] * times[alike]).sum()))
+    weights = np.bincount(column[own], times[own], minlength=len(trace.table))
+    for k in np.flatnonzero(weights).tolist():  # a negative entry: the program leaves the record out
+        total += weights[k] * np.maximum(trace.table[k], 0.0)
+    return total

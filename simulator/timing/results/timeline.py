@@ -1,0 +1,159 @@
+"""The timeline that a record keeps, and the text of the sources that its lines are in."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from tokenize import TokenError
+
+import numpy as np
+
+from ...ir.source import Source
+from ...record.run import LineCost, SourceText, Timeline
+from ..engine._engine import MAX_PIPES
+from ..engine.engine import REASONS, EngineResult, Group
+from ..lowering.context import Plan
+
+LONGEST_LINE = 400
+MOST_LINES = 3000  # of all functions of a launch
+HEAD = re.compile(r"[ \t]*(async[ \t]+)?def\b")
+
+
+def source_texts(kernel: Source, lines: Iterable[LineCost]) -> tuple[SourceText, ...]:
+    """The kernel, then helpers in the order of their cost; what would be more than 3000 lines is left out."""
+    found = [SourceText(kernel.file, kernel.first_line, _text(kernel.lines))]
+    left = MOST_LINES - len(kernel.lines)
+    for cost in lines:
+        if any(_holds(x, cost) for x in found):
+            continue
+        block = _function_at(cost.file, cost.line)
+        left -= 0 if block is None else block.text.count("\n") + 1
+        if block is not None and left >= 0:
+            found.append(block)
+    return tuple(found)
+
+
+def _holds(text: SourceText, cost: LineCost) -> bool:
+    last = text.first_line + text.text.count("\n")
+    return text.file == cost.file and text.first_line <= cost.line <= last
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "\n".join(line.rstrip("\r\n")[:LONGEST_LINE] for line in lines)
+
+
+def _function_at(file: str, line: int) -> SourceText | None:
+    """The function around a line: from the nearest `def` above that reaches it, decorators left out."""
+    return _found(file, line, tuple(linecache.getlines(file)))
+
+
+@lru_cache(maxsize=256)
+def _found(file: str, line: int, lines: tuple[str, ...]) -> SourceText | None:
+    for first in range(min(line, len(lines)) - 1, -1, -1):
+        if HEAD.match(lines[first]):
+            try:
+                block = inspect.getblock(list(lines[first:]))
+            except (SyntaxError, TokenError):
+                return None
+            if first + len(block) >= line:
+                return SourceText(file, first + 1, _text(block))
+    return None
+
+
+ISSUE = REASONS.index("issue")
+FIELDS = ("core", "pipe", "program", "record", "start", "end", "done", "gap")
+# What pipes do that have one sort of work each.
+WORK = {
+    "S": "scalar",
+    "V": "vector",
+    "M": "mmad",
+    "MTE1": "L1 to L0",
+    "MTE2": "wait",
+    "MTE3": "wait",
+    "FIXP": "wait",
+}
+
+
+def timeline_words(result: EngineResult, limit: int) -> tuple[str, ...]:
+    """What a launch says of a timeline that leaves out a part of it."""
+    if not limit or len(result.timeline) == result.records_run:
+        return ()
+    return (
+        f"timeline: the first {len(result.timeline):,} of {result.records_run:,} records of instructions, all that start "
+        f"in the first {result.timeline_until:,.0f} of {result.cycles:,.0f} cycles (device option timeline); "
+        "totals by pipe and line are of all of them",
+    )
+
+
+def launch_timeline(
+    plan: Plan, result: EngineResult, groups: Sequence[Group], rank: np.ndarray
+) -> Timeline | None:
+    """rank: place of each line number of the traces among the lines of the launch."""
+    t = result.timeline
+    if not len(t):
+        return None
+    number, channel, other = (np.full(len(t), -1, np.int32) for _ in range(3))
+    for g in groups:
+        mine = np.isin(t["program"], g.programs)
+        kinds = g.trace.kinds_of(t["record"][mine])
+        number[mine], channel[mine] = g.trace.line[kinds], g.trace.channel[kinds]
+        mine &= t["waited"] >= 0
+        other[mine] = g.trace.pipe[g.trace.kinds_of(t["waited"][mine])]
+    name, names = _names(plan, number, channel, t["pipe"])
+    complete = len(t) == result.records_run
+    return Timeline(
+        pipes=tuple(f"{s.unit}.{s.name}" for s in plan.wiring.machine.pipes),
+        line=rank[number],
+        complete=complete,
+        reason=t["reason"].astype(np.int8),
+        waited=_rows_of(t, other),
+        bandwidth=np.ascontiguousarray(t["beyond"]),
+        bytes=np.ascontiguousarray(t["amount"]),
+        name=name,
+        reasons=REASONS,
+        names=names,
+        until=result.cycles if complete else result.timeline_until,
+        **{n: np.ascontiguousarray(t[n]) for n in FIELDS},
+    )
+
+
+def _rows_of(t: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Per row the row of the record that its gap waited for, -1 for none. other: the pipe of that record.
+
+    A record that its program skips is done together with the one before it on its pipe. Whatever a kept record waited for is
+    kept, as it was computed earlier; but what held up its issue may be a transfer that had only started.
+    """
+    order = np.lexsort((t["record"], t["pipe"], t["program"]))
+    keys = _queue(t["program"], t["pipe"])[order] << 32 | t["record"][order]
+    queue = _queue(t["program"], other)
+    place = np.maximum(np.searchsorted(keys, queue << 32 | t["waited"], side="right") - 1, 0)
+    exact = t["record"][order[place]] == t["waited"]
+    found = (t["waited"] >= 0) & (keys[place] >> 32 == queue) & (exact | (t["reason"] != ISSUE))
+    return np.where(found, order[place], -1).astype(np.int32)
+
+
+def _queue(program: np.ndarray, pipe: np.ndarray) -> np.ndarray:
+    """One number for a program and a pipe."""
+    number: np.ndarray = program.astype(np.int64) * MAX_PIPES + pipe
+    return number
+
+
+def _names(
+    plan: Plan, number: np.ndarray, channel: np.ndarray, pipe: np.ndarray
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Per row the number of its name, and the names: a transfer's way, an operation's own name, or the pipe's work."""
+    machine, own = plan.wiring.machine, [name for *_, name in plan.lines]
+    pipes, ways = len(machine.pipes), len(machine.channels) + 1
+    code = (number.astype(np.int64) * ways + channel + 1) * pipes + pipe
+    kinds = np.flatnonzero(np.bincount(code, minlength=1))
+    words = [
+        machine.channels[c].name if c >= 0 else own[n] or WORK.get(machine.pipes[p].name, "")
+        for n, c, p in ((k // pipes // ways, k // pipes % ways - 1, k % pipes) for k in kinds.tolist())
+    ]
+    names = tuple(dict.fromkeys(words))
+    place = np.zeros(int(kinds[-1]) + 1, np.int32)
+    place[kinds] = [names.index(w) for w in words]
+    return place[code], names

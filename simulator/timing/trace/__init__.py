@@ -1,0 +1,1 @@
+"""Records of instructions, as lowering makes them and the engine reads them."""

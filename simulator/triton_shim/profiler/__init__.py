@@ -1,0 +1,1 @@
+"""The profiler of torch_npu: simulated times in the tables that it writes."""

@@ -1,0 +1,1 @@
+"""Running other people's scripts, and the processes that they start."""

@@ -1,0 +1,98 @@
+"""The launches of a script, added up as they come: what is kept does not grow with their number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ascendtile.simulator.record.run import Run
+
+MOST_GROUPS = 200
+
+
+@dataclass
+class LaunchGroup:
+    """Launches of one kernel that are alike: grid, compile-time values, kinds of arguments.
+
+    dearest: the one that took longest. various: whether unlike ones had to be put together.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int] | None
+    dearest: Run
+    count: int = 0
+    time_us: float = 0.0
+    cycles: float = 0.0
+    various: bool = False
+
+    def add(self, run: Run, time_us: float, cycles: float) -> None:
+        """One launch more; `run` is it, or one like it that took at least as long."""
+        self.count += 1
+        self.time_us += time_us
+        self.cycles += cycles
+        if run.time_us > self.dearest.time_us:
+            self.dearest = run
+
+
+@dataclass
+class Collector:
+    """All launches of a script, by group; `tell` is what `watch` is given.
+
+    processes: how many others than the script's own launched kernels; unread_processes: those that ended while they wrote a
+    launch down, which is lacking.
+    """
+
+    groups: dict[Any, LaunchGroup] = field(default_factory=dict)
+    processes: int = 0
+    unread_processes: int = 0
+
+    def tell(self, run: Run) -> Any:
+        """Add a launch; gives the key of its row."""
+        return self.add(key_of(run), run, run.time_us, run.cycles)
+
+    def add(self, key: Any, run: Run, time_us: float, cycles: float) -> Any:
+        """Add a launch that took `time_us` to the row `key`; `run` is it, or one like it that took at least as long."""
+        if key not in self.groups and len(self.groups) >= MOST_GROUPS:
+            key = ("various", run.name)
+        if key not in self.groups:
+            grid = run.launches[0].grid if run.launches and key[0] != "various" else None
+            self.groups[key] = LaunchGroup(run.name, grid, run, various=key[0] == "various")
+        self.groups[key].add(run, time_us, cycles)
+        return key
+
+    @property
+    def by_time(self) -> list[LaunchGroup]:
+        """Groups, dearest first."""
+        return sorted(self.groups.values(), key=lambda g: (-g.time_us, -g.count))
+
+    @property
+    def dearest(self) -> Run | None:
+        """The single launch that took longest."""
+        runs = [g.dearest for g in self.groups.values()]
+        return max(runs, key=lambda r: r.time_us) if runs else None
+
+    @property
+    def timed(self) -> bool:
+        """Whether time was asked for."""
+        return any(g.dearest.launches for g in self.groups.values())
+
+    @property
+    def count(self) -> int:
+        return sum(g.count for g in self.groups.values())
+
+    @property
+    def time_us(self) -> float:
+        return sum(g.time_us for g in self.groups.values())
+
+    @property
+    def cycles(self) -> float:
+        return sum(g.cycles for g in self.groups.values())
+
+
+def key_of(run: Run) -> tuple[Any, ...]:
+    """Launches with the same key are one row."""
+    launch = run.launches[0] if run.launches else None
+    grid = launch.grid if launch else None
+    constants = tuple((n, repr(x)) for n, x in run.tiling.items())
+    kinds = tuple((n, words.partition("[")[0]) for n, words in run.inputs.items() if words.endswith("]"))
+    return ("alike", run.name, grid, constants, kinds)

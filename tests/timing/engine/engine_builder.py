@@ -1,0 +1,141 @@
+"""Writes machines and traces in one line per pipe and record, and reads results by record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ascendtile.simulator.timing.engine.engine import (
+    BUFFER,
+    DATA,
+    Channel,
+    EngineResult,
+    Group,
+    Machine,
+    PipeSpec,
+    Resource,
+    Trace,
+    simulate,
+)
+from ascendtile.simulator.timing.engine.inputs import MEETING
+
+S, MTE2, V, MTE3 = range(4)
+LOAD, STORE = range(2)
+
+
+def machine(
+    *,
+    cores: int = 1,
+    depth: int = 1000,
+    port: float = 8,
+    hbm: float = 1e9,
+    dispatch: float = 0,
+    cross: float = 0,
+    issue: float = 0,
+) -> Machine:
+    """One vector unit per core: S, MTE2, V, MTE3; loads and stores share HBM."""
+    names = ("S", "MTE2", "V", "MTE3")
+    return Machine(
+        pipes=tuple(PipeSpec(name=n, unit="AIV", queue_depth=depth, scalar=n == "S") for n in names),
+        cores=cores,
+        channels=tuple(
+            Channel(name=n, port_bytes_per_cycle=port, resources=(0,)) for n in ("GM->UB", "UB->GM")
+        ),
+        resources=(Resource(name="HBM", bytes_per_cycle=hbm),),
+        dispatch_cycles=dispatch,
+        cross_pipe_cycles=cross,
+        issue_cycles=issue,
+    )
+
+
+@dataclass
+class Builder:
+    """Collects records; every method that adds one returns its number."""
+
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    deps: list[list[tuple[int, int]]] = field(default_factory=list)
+    table: list[Sequence[float]] = field(default_factory=list)
+
+    def fixed(
+        self,
+        pipe: int,
+        cost: float = 0,
+        *,
+        latency: float = 0,
+        data: Iterable[int] = (),
+        buffer: Iterable[int] = (),
+        line: int = 0,
+        instructions: int = 1,
+        programs: Sequence[float] | None = None,
+    ) -> int:
+        return self._add((pipe, cost, latency, -1, 0, instructions, line), data, buffer, programs)
+
+    def transfer(
+        self,
+        pipe: int,
+        amount: float = 0,
+        *,
+        channel: int | None = None,
+        least: float = 0,
+        latency: float = 0,
+        data: Iterable[int] = (),
+        buffer: Iterable[int] = (),
+        line: int = 0,
+        programs: Sequence[float] | None = None,
+    ) -> int:
+        channel = (LOAD if pipe == MTE2 else STORE) if channel is None else channel
+        return self._add((pipe, least, latency, channel, amount, 1, line), data, buffer, programs)
+
+    def meeting(self, pipe: int, *, kind: int = 0, latency: float = 0, data: Iterable[int] = ()) -> int:
+        return self._add((pipe, 0, latency, MEETING - kind, 0, 1, 0), data, (), None)
+
+    def _add(
+        self,
+        row: tuple[float, ...],
+        data: Iterable[int],
+        buffer: Iterable[int],
+        programs: Sequence[float] | None,
+    ) -> int:
+        column = -1
+        if programs is not None:
+            column = len(self.table)
+            self.table.append(programs)
+        self.rows.append((*row, column))
+        self.deps.append([(q, DATA) for q in data] + [(q, BUFFER) for q in buffer])
+        return len(self.rows) - 1
+
+    def trace(self) -> Trace:
+        names = ("pipe", "occupancy", "latency", "channel", "amount", "instructions", "line", "column")
+        columns = np.array(self.rows, float).reshape(-1, len(names)).T
+        whole = ("pipe", "channel", "instructions", "line", "column")
+        flat = np.array([d for found in self.deps for d in found], np.int32).reshape(-1, 2)
+        return Trace(
+            **{n: c.astype(np.int32) if n in whole else c for n, c in zip(names, columns, strict=True)},
+            table=np.array(self.table, float) if self.table else np.empty((0, 0)),
+            dep_start=np.cumsum([0, *(len(found) for found in self.deps)]),
+            dep=flat[:, 0],
+            dep_kind=flat[:, 1],
+        )
+
+    def group(self, programs: int | Sequence[int] = 1) -> Group:
+        numbers = np.arange(programs) if isinstance(programs, int) else np.asarray(programs)
+        return Group(trace=self.trace(), programs=numbers)
+
+    def run(self, on: Machine, programs: int = 1) -> EngineResult:
+        return simulate(on, [self.group(programs)], timeline_limit=1_000_000)
+
+
+class Times(NamedTuple):
+    start: float
+    end: float
+    done: float
+
+
+def times(result: EngineResult, record: int, program: int = 0) -> Times:
+    """When the record had its pipe, and when its result could be used."""
+    rows = result.timeline
+    (row,) = rows[(rows["record"] == record) & (rows["program"] == program)]
+    return Times(float(row["start"]), float(row["end"]), float(row["done"]))

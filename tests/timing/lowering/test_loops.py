@@ -1,0 +1,251 @@
+"""Turns of a loop walked together give the records of turns walked one by one, bit for bit."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ascendtile.simulator as sim
+from ascendtile.kernels import run_op
+from ascendtile.kernels.tutorials import (
+    attention,
+    matmul,
+    softmax,
+)
+from ascendtile.simulator.observers import watch
+from ascendtile.simulator.timing import estimate
+from ascendtile.simulator.timing.engine.engine import Group, Trace
+from ascendtile.simulator.timing.lowering import loops as turns
+from ascendtile.simulator.timing.lowering.loops import Turns
+
+_spec = importlib.util.spec_from_file_location("loop_kernels", Path(__file__).with_name("loop_kernels.py"))
+kernels = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(kernels)
+
+
+class Seen:
+    """Traces, launches and how many loops were walked with all turns at once."""
+
+    def __init__(self) -> None:
+        self.groups: list[Group] = []
+        self.lines: list[list[Any]] = []  # of each launch: what each line number of its traces stands for
+        self.launches: list[sim.Launch] = []
+        self.loops = 0
+        self.error = ""
+
+
+def observe(work: Callable[[], Any], together: bool) -> Seen:
+    seen = Seen()
+    simulate, take, finish = estimate.simulate, turns.take, estimate._finish
+
+    def simulated(machine: Any, groups: Any, *how: Any) -> Any:
+        seen.groups += groups
+        return simulate(machine, groups, *how)
+
+    def finished(call: Any, plan: Any, *args: Any) -> Any:
+        seen.lines.append(list(plan.lines))
+        return finish(call, plan, *args)
+
+    def taken(*args: Any) -> None:
+        seen.loops += 1
+        take(*args)
+
+    with (
+        mock.patch.object(Turns, "together", together),
+        mock.patch.object(estimate, "simulate", simulated),
+        mock.patch.object(estimate, "_finish", finished),
+        mock.patch.object(turns, "take", taken),
+        mock.patch("ascendtile.simulator.launch.recall", return_value=None),
+        watch(lambda run: seen.launches.extend(run.launches)),
+    ):
+        try:
+            seen.launches += getattr(work(), "launches", ())
+        except sim.RunError as e:
+            seen.error = str(e)
+    return seen
+
+
+def amounts(trace: Trace) -> np.ndarray:
+    """(records, programs or 1): what each program moves, or how long it takes a pipe."""
+    plain = np.where(trace.channel >= 0, trace.amount, trace.occupancy)[:, None]
+    if not trace.table.size:
+        return plain
+    return np.where(trace.column[:, None] >= 0, trace.table[trace.column], plain)
+
+
+def assert_same(a: Seen, b: Seen) -> None:
+    assert a.error == b.error
+    assert len(a.groups) == len(b.groups)
+    assert a.groups or a.error
+    for g, h in zip(a.groups, b.groups, strict=True):
+        for f in fields(Trace):
+            if f.name not in ("amount", "column", "table", "line", "uses"):
+                assert np.array_equal(getattr(g.trace, f.name), getattr(h.trace, f.name)), f.name
+        for one, other in zip(g.trace.uses or (), h.trace.uses or (), strict=True):
+            assert all(np.array_equal(x, y) for x, y in zip(one, other, strict=True))
+        x, y = amounts(g.trace), amounts(h.trace)
+        assert np.array_equal(*np.broadcast_arrays(x, y))
+        assert np.array_equal(g.programs, h.programs)
+    assert lines(a) == lines(b)
+    for x, y in zip(a.launches, b.launches, strict=True):
+        for f in fields(x):
+            if f.name != "timeline":
+                assert getattr(x, f.name) == getattr(y, f.name), f.name
+        assert_same_timeline(x.timeline, y.timeline)
+
+
+def lines(seen: Seen) -> list[Any]:
+    """Of each record: source line, grade and name. Their numbers are given as they come, which may differ."""
+    if len(seen.lines) != 1:
+        return []  # of more launches: those of the timeline, see below
+    return [seen.lines[0][k] for g in seen.groups for k in g.trace.line.tolist()]
+
+
+def assert_same_timeline(x: Any, y: Any) -> None:
+    if x is None:
+        assert y is None
+        return
+    for f in fields(x):
+        if f.name not in ("name", "names"):
+            assert np.array_equal(getattr(x, f.name), getattr(y, f.name)), f.name
+    assert [x.names[k] for k in x.name.tolist()] == [y.names[k] for k in y.name.tolist()]
+
+
+def check(work: Callable[[], Any]) -> int:
+    """Loops walked at once."""
+    one_by_one, together = observe(work, False), observe(work, True)
+    assert not one_by_one.loops
+    assert_same(one_by_one, together)
+    return together.loops
+
+
+def shapes(*sizes: Any, dtype: str = "float16") -> list[Any]:
+    return [sim.shape(n, dtype) for n in sizes]
+
+
+choices = st.fixed_dictionaries(
+    {
+        "MASK": st.sampled_from(["none", "end", "band"]),
+        "STORE": st.sampled_from(["no", "store", "atomic", "scalar"]),
+        "MOVE": st.sampled_from(
+            ["plain", "pointer", "product", "stride", "wide", "discrete", "odd", "own_start"]
+        ),
+        "BRANCH": st.sampled_from(["no", "turn", "program", "all"]),
+        "BLOCK": st.sampled_from([32, 100, 1024]),
+    }
+)
+
+
+@given(
+    choices,
+    st.integers(1, 7),
+    st.integers(0, 60),
+    st.sampled_from([0, 1, 256, 1000]),
+    st.integers(1, 70_000),
+    st.integers(1, 5),
+)
+def test_a_loop_of_any_kind(
+    flags: dict[str, Any], programs: int, count: int, stride: int, n: int, copies: int
+) -> None:
+    """Also where the walk of all turns finds that they differ and is thrown away."""
+
+    def work() -> None:
+        with sim.device("ascend910b3", values=False, multibuffer=copies):
+            kernels.one_loop[(programs,)](
+                *shapes(1 << 20), *shapes(1 << 20, dtype="float32"), n, count, stride, **flags
+            )
+
+    check(work)
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(0, 25),
+    st.integers(0, 25),
+    st.booleans(),
+    st.integers(1, 700),
+    st.integers(1, 9000),
+)
+def test_loops_in_loops(programs: int, rows: int, count: int, even: bool, m: int, n: int) -> None:
+    def work() -> None:
+        with sim.device("ascend910b3", values=False):
+            kernels.rows_and_columns[(programs,)](
+                *shapes(40 * 16 * 9000, 40 * 16), m, n, rows, count, EVEN=even, BM=16, BN=32
+            )
+
+    check(work)
+
+
+@given(
+    st.integers(1, 24),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 300),
+    st.integers(1, 300),
+    st.integers(1, 900),
+)
+def test_products(cores: int, even: bool, bias: bool, m: int, n: int, k: int) -> None:
+    if even:
+        m, n, k = (-(-x // 32) * 32 for x in (m, n, k))
+
+    def work() -> None:
+        with sim.device("ascend910b3", values=False):
+            kernels.product[(cores,)](
+                *shapes((m, k), (k, n), (m, n)), m, n, k, EVEN=even, BIAS=bias, BM=32, BN=32, BK=32
+            )
+
+    check(work)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_turns_that_go_backwards(back: bool) -> None:
+    def work() -> None:
+        with sim.device("ascend910b3", values=False):
+            kernels.in_place[(3,)](*shapes(1 << 16), 50, BLOCK=256, BACK=back)
+
+    assert check(work) == 1
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("name", "case", "tiling"),
+    [
+        ("matmul", {"m": 512, "n": 768, "k": 2048}, {"block_m": 64, "block_n": 128, "block_k": 64}),
+        ("matmul", {"m": 500, "n": 700, "k": 1030}, {"schedule": "per_tile", "block_k": 32}),
+        (
+            "matmul",
+            {"m": 2048, "n": 2048, "k": 256},
+            {"cores": 1, "block_m": 128, "block_n": 128, "block_k": 16},
+        ),
+        ("rms_norm_grad", "llama3-8b", {}),
+        ("bce_with_logits_backward", "yolo", {}),
+    ],
+)
+def test_operators(name: str, case: Any, tiling: dict[str, Any]) -> None:
+    assert check(lambda: run_op(name, case, tiling=tiling, values=False)) > 0
+
+
+TUTORIALS = {
+    "attention": lambda: attention.attention(*(np.zeros((2, 1100, 64), np.float16),) * 3, causal=False),
+    "causal attention": lambda: attention.attention(*(np.zeros((2, 1100, 64), np.float16),) * 3, causal=True),
+    "matmul": lambda: matmul.matmul(np.zeros((500, 2000), np.float16), np.zeros((2000, 300), np.float16)),
+    "softmax": lambda: softmax.softmax(np.zeros((1000, 700), np.float16)),
+}
+
+
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_tutorials(name: str) -> None:
+    def work() -> None:
+        with sim.device("ascend910b3", values=False):
+            TUTORIALS[name]()
+
+    check(work)

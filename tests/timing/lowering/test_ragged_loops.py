@@ -1,0 +1,136 @@
+"""Loops whose programs have different trip counts, or that differ from some turn on: one walk for what is alike."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+from ascendtile.simulator.timing.lowering.loops import Turns
+from ascendtile.simulator.timing.lowering.ragged_loops import Cut, Stretches, even, of_trips
+
+from .test_loops import check, kernels, shapes
+
+
+@sim.jit
+def tiles(x_ptr, out_ptr, count, deep, last, BLOCK: tl.constexpr, TAIL: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Sums of rows, taken in turn, by pointers that move; the last row of all is shorter."""
+    for row in range(tl.program_id(0), count, tl.num_programs(0)):
+        total = tl.zeros((BLOCK,), tl.float32)
+        at = x_ptr + row * deep * BLOCK + tl.arange(0, BLOCK)
+        turns = deep
+        if TAIL:
+            turns = last if row == count - 1 else deep
+        for _ in range(0, turns):
+            total += tl.load(at).to(tl.float32)
+            at += BLOCK
+        tl.store(out_ptr + row * BLOCK + tl.arange(0, BLOCK), total)
+
+
+@sim.jit
+def wider(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Steps that grow, so that no turn adds what the one before did."""
+    at = tl.program_id(0) * BLOCK
+    step = 1
+    for turn in range(0, turns):
+        x = tl.load(x_ptr + at + tl.arange(0, BLOCK))
+        tl.store(out_ptr + turn * BLOCK + tl.arange(0, BLOCK), x)
+        at += step
+        step += 2
+
+
+def walks(work: Any) -> int:
+    """How often a body is walked for many turns at once."""
+    bodies = 0
+    body = Turns._body
+
+    def counted(*args: Any) -> None:
+        nonlocal bodies
+        bodies += 1
+        body(*args)
+
+    with mock.patch.object(Turns, "_body", counted):
+        check(work)
+    return bodies
+
+
+def on_tiles(programs: int, count: int, deep: int, last: int, tail: bool) -> Any:
+    def work() -> None:
+        with sim.device("ascend910b3", values=False):
+            tiles[(programs,)](
+                *shapes(count * deep * 64), *shapes(count * 64, dtype="float32"), count, deep, last, BLOCK=64, TAIL=tail
+            )  # fmt: skip
+
+    return work
+
+
+def test_programs_with_one_turn_less_are_walked_with_the_others() -> None:
+    """20 programs take 5 or 6 rows: one walk of the outer body, one of the inner."""
+    assert walks(on_tiles(20, 117, 30, 0, False)) == 2
+
+
+def test_turns_before_the_one_that_differs_are_walked_at_once() -> None:
+    """Of the rows of one program the last has a shorter loop: the walk that finds it, that of the others, their inner
+    loops, and that of the last."""
+    assert walks(on_tiles(1, 12, 30, 9, True)) == 4
+
+
+@given(st.integers(1, 7), st.integers(1, 30), st.integers(1, 12), st.integers(0, 12), st.booleans())
+def test_rows_of_any_number(programs: int, count: int, deep: int, last: int, tail: bool) -> None:
+    check(on_tiles(programs, count, deep, min(last, deep), tail))
+
+
+@pytest.mark.parametrize("turns", [2, 9, 40])
+def test_what_does_not_grow_evenly_is_found_out(turns: int) -> None:
+    def work() -> None:
+        with sim.device("ascend910b3", values=False):
+            wider[(3,)](*shapes(1 << 14), *shapes(1 << 14), turns, BLOCK=64)
+
+    check(work)
+
+
+def test_uneven_products_are_walked_twice_at_most() -> None:
+    """Stretches of a loop around a loop with a sum in L0C and a pointer that moves."""
+
+    def work() -> None:
+        with sim.device("ascend910b3", values=False):
+            sizes = {"EVEN": True, "BIAS": False, "BM": 32, "BN": 32, "BK": 32}
+            kernels.product[(7,)](*shapes((320, 512), (512, 320), (320, 320)), 320, 320, 512, **sizes)
+
+    assert walks(work) == 2
+
+
+trip_counts = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any)
+
+
+@given(trip_counts)
+def test_every_program_has_a_lane_for_each_of_its_turns(trips: list[int]) -> None:
+    found = Stretches(of_trips(np.array(trips)))
+    lanes = sorted(zip(found.turn.tolist(), found.index.tolist(), strict=True))
+    assert lanes == sorted((t, p) for p, n in enumerate(trips) for t in range(n))
+    assert (np.diff(found.turn) >= 0).all()
+    assert found.turns == max(trips)
+
+
+@given(trip_counts, st.integers(1, 3))
+def test_a_stretch_takes_its_own_lanes_of_each_row(trips: list[int], rows: int) -> None:
+    found = Stretches(of_trips(np.array(trips)))
+    lanes, done = len(found.index), 0
+    numbers = np.arange(rows * lanes) + 100
+    for part in found.parts:
+        end = done + part.turns * len(part.programs)
+        cut = np.atleast_1d(Cut(lanes, done, end).numbers(numbers))
+        assert cut.tolist() == [100 + r * lanes + i for r in range(rows) for i in range(done, end)]
+        done = end
+
+
+def test_one_stretch_is_all_turns_of_all_programs() -> None:
+    found = even(3, 2)
+    assert found.index.tolist() == [0, 1, 2, 0, 1, 2]
+    assert found.turn.tolist() == [0, 0, 0, 1, 1, 1]

@@ -14,8 +14,9 @@ from ..ir.building.promotion import KernelError
 from ..ir.building.registry import Kernel, constexpr, unwrap
 from ..ir.located_errors import at_line
 from ..ir.program import Loc, Program
+from ..ir.source import Source
 from ..ir.types import AnyType
-from .compiler import Source, compile_kernel
+from .compiler import compile_kernel
 
 MAX_CACHED_PROGRAMS = 256
 Launch = Callable[["JitFunction", Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -52,10 +53,6 @@ class JitFunction(Kernel):
 
     def __repr__(self) -> str:
         return f"<jit {self.name}>"
-
-    @functools.cached_property
-    def source(self) -> Source:
-        return Source.of(self.fn)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(

@@ -10,6 +10,7 @@ from .. import types as ty
 from ..program import Region, Value
 from .builder import Builder
 from .promotion import KernelError, Operand, axis_of, describe
+from .registry import Kernel
 
 Values = tuple[Value, ...]
 Combine = Callable[[Values, Values], Values]
@@ -196,16 +197,11 @@ def running(b: Builder, parts: Values, axis: int, combine: Combine, reverse: boo
 
 def combiner(b: Builder, fn: Any, types: Sequence[ty.AnyType]) -> Combine:
     """A jit function of 2n values as a function of two n-tuples; its results must have the types of its operands."""
-    from ...frontend.compiler import Scope
-    from ...frontend.jit import JitFunction
-
-    if not isinstance(fn, JitFunction):
+    if not isinstance(fn, Kernel):
         raise KernelError(f"the combine function must be a @jit function, got {describe(fn)}")
 
     def combine(left: Values, right: Values) -> Values:
-        caller = b.loc
-        out = Scope(b, fn, fn.bind((*left, *right), {}), 1).run()
-        b.loc = caller
+        out = b.compile_helper(fn, (*left, *right))
         made = out if isinstance(out, tuple) else (out,)
         if len(made) != len(types):
             raise KernelError(
@@ -219,18 +215,12 @@ def combiner(b: Builder, fn: Any, types: Sequence[ty.AnyType]) -> Combine:
 
 def mapped(b: Builder, fn: Any, values: Sequence[Value]) -> Any:
     """A jit function on values that are broadcast together."""
-    from ...frontend.compiler import Scope
-    from ...frontend.jit import JitFunction
-
-    if not isinstance(fn, JitFunction):
+    if not isinstance(fn, Kernel):
         raise KernelError(f"map_elementwise takes a @jit function, got {describe(fn)}")
     for k in range(1, len(values)):
         values = [b.same_shape(v, values[k])[0] for v in values]
     shape = values[0].shape if values else ()
-    caller = b.loc
-    out = Scope(b, fn, fn.bind(tuple(b.broadcast_to(v, shape) for v in values), {}), 1).run()
-    b.loc = caller
-    return out
+    return b.compile_helper(fn, [b.broadcast_to(v, shape) for v in values])
 
 
 def _fitting(b: Builder, name: str, x: Any, wanted: ty.AnyType, shape: tuple[int, ...]) -> Value:

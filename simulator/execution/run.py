@@ -94,7 +94,7 @@ def run_values(
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings in words.
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` walks the parts of the
-    Cube and the Vector core side by side (see `together.py`). `seed`: see `Device.atomic_seed`. `waiting`: see `ValueRun`.
+    Cube and the Vector core side by side (see `coscheduling.py`). `seed`: see `Device.atomic_seed`. `waiting`: see `ValueRun`.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)

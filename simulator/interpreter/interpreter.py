@@ -14,8 +14,8 @@ from ..ir.passes.split_cores import EVENTS
 from ..ir.program import Op
 from .control_flow import Flow
 from .custom import Custom
-from .faults import Site
-from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, place
+from .faults import Site, place
+from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame
 from .scalars import Indexing
 from .slicing import Slicing
 from .values import Opaque, take
@@ -101,4 +101,4 @@ def _checked_event(op: Op, event: Any, site: Site) -> Any:
     return event
 
 
-__all__ = ["DEFAULT_STEP_LIMIT", "DataDependentError", "Frame", "Walker", "place"]
+__all__ = ["DEFAULT_STEP_LIMIT", "DataDependentError", "Frame", "Walker"]

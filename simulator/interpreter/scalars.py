@@ -15,8 +15,10 @@ from ..ir.types import DType, PointerType
 from ..units import vector
 from . import flat_pointers as anywhere
 from . import symbolic
-from .reading import DataDependentError, Frame, Reading, place, scalar_from_dense
-from .values import OPAQUE, Affine, Box, Opaque, Pointers, column, merge
+from .faults import place
+from .merging import merge
+from .reading import DataDependentError, Frame, Reading, scalar_from_dense
+from .values import OPAQUE, Affine, Box, Opaque, Pointers, column
 
 
 class Indexing(Reading):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..call import Call, describe_argument
 from ..errors import AscendtileError, BufferOverflowError
 from ..execution.run import program_order, runtime_arguments
 from ..interpreter.flags import flag_order, way
@@ -42,9 +43,6 @@ from .results.occupancy import Points, held
 from .results.rooflines import core_bytes, roofs
 from .results.sensitivity import lifted_cycles
 from .results.timeline import launch_timeline, source_texts, timeline_words
-
-if TYPE_CHECKING:
-    from ..launch import Call
 
 MAX_PLACEMENTS = 16  # kept for one program
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
@@ -316,8 +314,6 @@ def _lifted(
 
 
 def _argument_words(call: Call) -> dict[str, str]:
-    from ..launch import describe_argument
-
     return {n: describe_argument(x) for n, x in call.arguments.items()}
 
 

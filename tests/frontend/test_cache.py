@@ -114,7 +114,7 @@ def test_the_text_does_not_depend_on_the_order_of_hashes(tmp_path: Path) -> None
     lines = "\n".join("    " + line for line in BODY.strip().split("\n"))
     types = "{'k': ty.PointerType(ty.int32), 'n': ty.int32, 'm': ty.int32}"
     path.write_text(
-        f"{HEADER}from ascendtile.simulator.frontend import types as ty\n"
+        f"{HEADER}from ascendtile.simulator.ir import types as ty\n"
         f"@sim.jit\ndef kernel(k, n, m):\n{lines}\n\nprint(kernel.program({types}, {{}}).text())\n"
     )
     texts = {

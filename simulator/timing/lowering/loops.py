@@ -20,8 +20,9 @@ from ...errors import AscendtileError
 from ...execution.copies import Region as AccessRegion
 from ...interpreter import symbolic
 from ...interpreter.flat_pointers import Anywhere
+from ...interpreter.merging import merge
 from ...interpreter.reading import Frame
-from ...interpreter.values import Affine, Box, Pointers, merge
+from ...interpreter.values import Affine, Box, Pointers
 from ...interpreter.values import take as of_lanes
 from ...ir import types as ty
 from ...ir.program import Op, Region, Value, walk

@@ -12,8 +12,9 @@ import numpy as np
 
 from ...execution.copies import Region as AccessRegion
 from ...execution.copies import check
+from ...interpreter.faults import place
 from ...interpreter.flat_pointers import Anywhere
-from ...interpreter.reading import DataDependentError, place
+from ...interpreter.reading import DataDependentError
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Box, Opaque, Pointers
 from ...ir.program import Loc, Op, Region, Value

@@ -21,14 +21,15 @@ from .gc_paused import uncollected
 from .interpreter.flags import way
 from .interpreter.interpreter import DataDependentError
 from .interpreter.tensors import Tensor, tensor_argument
-from .ir import types as ty
 from .ir.building.composite import Parameter, Plan
 from .ir.passes.split_cores import SUB_VECTOR_CORES
-from .ir.types import DType, PointerType
+from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_words
 from .launch_cache import key_of, recall, remember
 from .numerics import block_round, choice, hf32_round, stated
 from .observers import announce, is_quiet
+from .precision import dtypes as ty
+from .precision.dtypes import DType
 from .precision.numeric_switches import OF_PRODUCT
 from .products.variants import fast_end, slow_end
 from .record.run import Launch, Run

@@ -12,7 +12,7 @@ from ..errors import OutOfBoundsError, RunError, UsageError
 from ..interpreter.faults import Site
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from ..units.blocks import new_tile
 from ._copy import find_outside, read_boxes, write_boxes
 

@@ -14,7 +14,7 @@ from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Walker
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
 from ..ir.program import Op, Program, Value
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from ..units import vector
 from ..units._elementwise import has_subnormals
 from ..units.cube import mmad

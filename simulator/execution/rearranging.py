@@ -6,7 +6,7 @@ import numpy as np
 
 from ..interpreter.reading import Reading
 from ..ir.program import Op
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from ..units import moving, scans, vector
 
 

@@ -13,9 +13,9 @@ from ..interpreter.lanes import lanes
 from ..interpreter.symbolic import wrap
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Pointers
-from ..ir import types as ty
 from ..ir.passes.split_cores import SUB_VECTOR_CORES, has_sub_vectors
 from ..ir.program import Program
+from ..precision import dtypes as ty
 from ..units.vector import Numerics
 from .numpy_backend import ValueRun
 
@@ -94,7 +94,8 @@ def run_values(
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings in words.
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` walks the parts of the
-    Cube and the Vector core side by side (see `coscheduling.py`). `seed`: see `Device.atomic_seed`. `waiting`: see `ValueRun`.
+    Cube and the Vector core side by side (see `interpreter/coscheduling.py`). `seed`: see `Device.atomic_seed`. `waiting`:
+    see `ValueRun`.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)

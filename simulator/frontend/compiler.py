@@ -23,7 +23,8 @@ from ..ir.located_errors import called_at, compile_error
 from ..ir.passes import fuse, hoist
 from ..ir.passes.split_cores import CoreScope, check
 from ..ir.program import Loc, Program, Value
-from ..ir.types import AnyType, DType
+from ..ir.types import AnyType
+from ..precision.dtypes import DType
 from . import syntax
 from .expressions import method_of
 from .host import describe_function, host_call

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..ir import types as ty
 from ..ir.building import buffers
 from ..ir.building.aggregate import Aggregate
 from ..ir.building.builder import Builder
 from ..ir.building.promotion import COMPARISON, KernelError, describe, fold
 from ..ir.building.registry import METHODS, OF_PYTHON, BoundWord, Kernel, Word, constexpr, unwrap
 from ..ir.program import Value
+from ..ir.types import BlockType
 from ..ir.undefined import Undefined
+from ..precision import dtypes as ty
 from . import syntax
 from .outside import capture_attribute, capture_global
 
@@ -168,7 +169,7 @@ class Expressions(ABC):
         if node.attr == "dtype":
             return v.dtype
         if node.attr == "type":
-            return ty.BlockType(v.dtype, v.shape) if v.shape else v.dtype
+            return BlockType(v.dtype, v.shape) if v.shape else v.dtype
         if node.attr == "shape":
             return v.shape
         if node.attr == "numel":

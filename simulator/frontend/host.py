@@ -12,7 +12,8 @@ from ..ir.building.promotion import KernelError, describe
 from ..ir.building.ranges import DynamicRange, StaticRange
 from ..ir.building.registry import INSTEAD_OF, constexpr, unwrap
 from ..ir.program import Value
-from ..ir.types import BlockType, DType, PointerType
+from ..ir.types import BlockType, PointerType
+from ..precision.dtypes import DType
 
 # Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
 HOST_FUNCTIONS: tuple[Any, ...] = (

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ..ir.building.registry import Kernel, constexpr
-from ..ir.types import DType
+from ..precision.dtypes import DType
 
 if TYPE_CHECKING:
     from ..ir.building.builder import Builder

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import CompileError
-from ..ir import types as ty
 from ..ir.building import buffers
 from ..ir.building.aggregate import children, flatten, rebuild, same_structure, stays, unflatten
 from ..ir.building.promotion import describe, is_number
 from ..ir.building.ranges import DynamicRange, StaticRange
 from ..ir.building.registry import unwrap
 from ..ir.program import Region, Value
+from ..ir.types import AnyType
 from ..ir.undefined import Undefined
+from ..precision import dtypes as ty
 from .expressions import Expressions
 
 MAX_STATIC_TURNS = 100_000
@@ -132,7 +133,7 @@ class Control(Expressions):
         results.append(self.b.value(va.dtype, va.shape, name))
         return results[-1]
 
-    def in_region(self, region: Region, x: Any, dtype: ty.AnyType | None = None) -> Value:
+    def in_region(self, region: Region, x: Any, dtype: AnyType | None = None) -> Value:
         """`x` as a value of the program, its constant (if it is one) placed at the end of that region."""
         if isinstance(x, Value):
             return x

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.building.custom import filled
 from ..ir.program import Op, Value
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from .faults import Site
 from .reading import Frame, Reading, scalar_from_dense
 from .values import Opaque

@@ -14,11 +14,11 @@ import numpy as np
 
 from .. import progress as at_work
 from ..errors import AscendtileError, RunError
-from ..ir import types as ty
 from ..ir.liveness import last_uses
 from ..ir.passes.split_cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vectors
 from ..ir.program import Op, Program, Region, Value
-from ..ir.types import DType
+from ..precision import dtypes as ty
+from ..precision.dtypes import DType
 from .exchange import Exchange
 from .faults import Site
 from .flat_pointers import Known

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import types as ty
 from ..ir.program import Op, Value
-from ..ir.types import DType, PointerType
+from ..ir.types import PointerType
+from ..precision import dtypes as ty
+from ..precision.dtypes import DType
 from ..units import vector
 from . import flat_pointers as anywhere
 from . import symbolic

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import types as ty
 from ..ir.program import Op
+from ..precision import dtypes as ty
 from ..units import slices
 from .reading import Frame, Reading
 from .values import Affine, Opaque

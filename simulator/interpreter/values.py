@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from .tensors import Tensor
 
 Int = Any  # Python int or int64 array (P,)

@@ -39,8 +39,8 @@ def loops(out, n, m, B: tl.constexpr, DEPTH: tl.constexpr):
 
 
 def program(fn: Any, depth: int) -> Any:
-    types = {"out": sim.ir.types.PointerType(sim.ir.types.float32)}
-    types.update(n=sim.ir.types.int32, m=sim.ir.types.int32)
+    types = {"out": sim.ir.types.PointerType(sim.precision.dtypes.float32)}
+    types.update(n=sim.precision.dtypes.int32, m=sim.precision.dtypes.int32)
     return fn.program(types, {"B": 8, "DEPTH": depth})
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...execution.copies import can_add
 from ...execution.run import runtime_arguments
 from ...ir.program import Op, Program, Region, Value
-from ...ir.types import DType
+from ...precision.dtypes import DType
 from ..flat_pointers import Anywhere
 from ..interpreter import DataDependentError, Frame, Walker
 from ..lanes import lanes

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...precision.dtypes import DType
 from ..program import Value
-from ..types import DType
 from .aggregate import Aggregate
 from .promotion import KernelError, describe
 from .registry import unwrap

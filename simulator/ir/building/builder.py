@@ -10,9 +10,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import types as ty
+from ...precision import dtypes as ty
+from ...precision.dtypes import DType
 from ..program import Loc, Op, Region, Value
-from ..types import DType, PointerType
+from ..types import AnyType, PointerType
 from .promotion import (
     BITWISE,
     COMPARISON,
@@ -74,7 +75,7 @@ class Builder:
 
     # -- values and operations ---------------------------------------------------------------------------------------
 
-    def value(self, dtype: ty.AnyType, shape: Sequence[int] = (), name: str = "") -> Value:
+    def value(self, dtype: AnyType, shape: Sequence[int] = (), name: str = "") -> Value:
         self._values += 1
         return Value(self._values - 1, dtype, tuple(shape), self.loc, name)
 
@@ -131,7 +132,7 @@ class Builder:
         return op
 
     def _one(
-        self, kind: str, args: Sequence[Value | None], dtype: ty.AnyType, shape: Sequence[int], **kw: Any
+        self, kind: str, args: Sequence[Value | None], dtype: AnyType, shape: Sequence[int], **kw: Any
     ) -> Value:
         out = self.value(dtype, shape)
         self.emit(kind, args, (out,), **kw)

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import types as ty
+from ...precision import dtypes as ty
 from ..program import Region, Value
+from ..types import AnyType
 from .builder import Builder
 from .promotion import KernelError, Operand, axis_of, describe
 from .registry import Kernel
@@ -145,7 +146,7 @@ def sort(b: Builder, v: Value, axis: int, descending: bool) -> Value:
 KNOWN = {"add": "sum", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
 
 
-def known_operation(b: Builder, combine: Combine, types: Sequence[ty.AnyType]) -> str | None:
+def known_operation(b: Builder, combine: Combine, types: Sequence[AnyType]) -> str | None:
     """Which built-in reduction a combine function is: it must be one operation on its two operands and nothing else."""
     if len(types) != 1:
         return None
@@ -195,7 +196,7 @@ def running(b: Builder, parts: Values, axis: int, combine: Combine, reverse: boo
     return tuple(flip(b, v, axis) for v in parts) if reverse else parts
 
 
-def combiner(b: Builder, fn: Any, types: Sequence[ty.AnyType]) -> Combine:
+def combiner(b: Builder, fn: Any, types: Sequence[AnyType]) -> Combine:
     """A jit function of 2n values as a function of two n-tuples; its results must have the types of its operands."""
     if not isinstance(fn, Kernel):
         raise KernelError(f"the combine function must be a @jit function, got {describe(fn)}")
@@ -223,7 +224,7 @@ def mapped(b: Builder, fn: Any, values: Sequence[Value]) -> Any:
     return b.compile_helper(fn, [b.broadcast_to(v, shape) for v in values])
 
 
-def _fitting(b: Builder, name: str, x: Any, wanted: ty.AnyType, shape: tuple[int, ...]) -> Value:
+def _fitting(b: Builder, name: str, x: Any, wanted: AnyType, shape: tuple[int, ...]) -> Value:
     v = b.to_value(x, wanted if isinstance(wanted, ty.DType) else None)
     if v.dtype != wanted:
         raise KernelError(

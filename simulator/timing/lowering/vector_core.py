@@ -18,7 +18,7 @@ from ...interpreter.reading import DataDependentError
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Box, Opaque, Pointers
 from ...ir.program import Loc, Op, Region, Value
-from ...ir.types import DType
+from ...precision.dtypes import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.transfers import averages, line_requests, sharers, traffic

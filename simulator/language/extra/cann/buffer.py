@@ -16,7 +16,7 @@ from ....ir.building.buffer_rules import AddressSpace as address_space
 from ....ir.building.buffer_rules import Buffer as buffer
 from ....ir.building.registry import Builder, word
 from ....ir.program import Value
-from ....ir.types import DType
+from ....precision.dtypes import DType
 
 buffer_type = buffer
 

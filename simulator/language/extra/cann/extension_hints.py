@@ -10,7 +10,7 @@ from ....ir.building.promotion import KernelError, Operand, describe
 from ....ir.building.ranges import DynamicRange
 from ....ir.building.registry import Builder, word
 from ....ir.program import Value
-from ....ir.types import DType
+from ....precision.dtypes import DType
 from ... import creation, shapes
 from ... import reduction as scans
 from ...iterators import range_word

@@ -18,9 +18,9 @@ from .errors import EmptyGridError, NeedsDataError, UsageError
 from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
-from .interpreter.flags import way
 from .interpreter.interpreter import DataDependentError
 from .interpreter.tensors import Tensor, tensor_argument
+from .interpreter.two_cores.flags import way
 from .ir.building.composite import Parameter, Plan
 from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.types import PointerType

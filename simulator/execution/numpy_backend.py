@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceAssertionError
+from ..interpreter import regions
 from ..interpreter.faults import Site
 from ..interpreter.flat_pointers import Anywhere
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Walker
@@ -59,7 +60,7 @@ class ValueRun(Rearranging, Walker):
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def dense(self, op: Op, args: list[Any]) -> Any:
-        if op.kind == "select" and isinstance(args[0], Box) and copy.covers(args[0]):
+        if op.kind == "select" and isinstance(args[0], Box) and regions.covers(args[0]):
             return self.element_array(args[1], op.args[1])  # type: ignore[arg-type]
         real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
         if self.subnormals_seen and op.kind in ARITHMETIC:
@@ -156,9 +157,9 @@ class ValueRun(Rearranging, Walker):
         ):
             return self.noticed(self.gather(op, pointer, mask, fill), _dtype(op))
         count = self.programs_of(pointer.offsets, mask, fill)
-        region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
+        region = regions.Region(pointer.tensor, pointer.offsets, mask, count)
         site = self.site(op)
-        copy.check(pointer.tensor, region, self.programs, "load", site)
+        regions.check(pointer.tensor, region, self.programs, "load", site)
         if mask is not None:
             self.masked.box(op, pointer.tensor, pointer.offsets, mask, region, self.programs, site)
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), _dtype(op))
@@ -212,8 +213,8 @@ class ValueRun(Rearranging, Walker):
             self.watch.elements(op, tensor, where, self.programs)
             discrete.scatter(tensor, where, tile)
             return
-        region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
-        copy.check(tensor, region, self.programs, what, self.site(op))
+        region = regions.Region(tensor, pointer.offsets, mask, len(self.active))
+        regions.check(tensor, region, self.programs, what, self.site(op))
         if not adding:
             self.watch.box(op, tensor, pointer.offsets, mask, self.programs, region)
         if op.id in self.waiting:
@@ -234,7 +235,7 @@ class ValueRun(Rearranging, Walker):
         tensor, what, v = pointer.tensor, f"atomic_{op.name}", op.args[1]
         assert v is not None
         boxes = not v.shape or not (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray))
-        if op.name == "add" and boxes and not op.attrs.get("result_used", True) and copy.can_add(tensor):
+        if op.name == "add" and boxes and not op.attrs.get("result_used", True) and regions.can_add(tensor):
             self.write(op, pointer, value, mask, what, adding=True)
             return None
         self.check_writable(op, tensor, what)
@@ -289,7 +290,7 @@ class ValueRun(Rearranging, Walker):
         count = int((outside & chosen.view(bool)).sum() if len(chosen) else outside.sum())
         index = int(where.at[bad]) - tensor.origin
         number = int(self.programs[row if where.shape[0] > 1 else 0])
-        raise copy.out_of_bounds(tensor, index, number, what, site, element, count)
+        raise regions.out_of_bounds(tensor, index, number, what, site, element, count)
 
     def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
         return discrete.gather(pointer.tensor, self.addresses(op, pointer, mask, "load"), fill)

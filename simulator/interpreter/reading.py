@@ -19,9 +19,9 @@ from ..ir.passes.split_cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vecto
 from ..ir.program import Op, Program, Region, Value
 from ..precision import dtypes as ty
 from ..precision.dtypes import DType
-from .exchange import Exchange
 from .faults import Site
 from .flat_pointers import Known
+from .two_cores.exchange import Exchange
 from .values import Affine, Box, Pointers, take
 
 DEFAULT_STEP_LIMIT = 1_000_000

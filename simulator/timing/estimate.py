@@ -11,10 +11,11 @@ import numpy as np
 
 from ..call import Call, describe_argument
 from ..errors import AscendtileError, BufferOverflowError
-from ..execution.run import program_order, runtime_arguments
-from ..interpreter.flags import flag_order, way
+from ..interpreter.arguments import runtime_arguments
+from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.tensors import Tensor
+from ..interpreter.two_cores.flags import flag_order, way
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
 from ..products import Product

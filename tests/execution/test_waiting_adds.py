@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.execution import waiting_adds
-from ascendtile.simulator.interpreter.flags import way
+from ascendtile.simulator.interpreter.two_cores.flags import way
 from ascendtile.simulator.launch import prepare
 
 from .runs import launch, run

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...execution.copies import can_add
-from ...execution.run import runtime_arguments
 from ...ir.program import Op, Program, Region, Value
 from ...precision.dtypes import DType
+from ..arguments import runtime_arguments
 from ..flat_pointers import Anywhere
 from ..interpreter import DataDependentError, Frame, Walker
 from ..lanes import lanes
+from ..regions import can_add
 from ..tensors import Tensor
 from ..values import OPAQUE, Affine, Box, Opaque, Pointers
 from .address_walk import without_addresses

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import AscendtileError
-from ...execution.copies import Region as AccessRegion
 from ...interpreter import symbolic
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.merging import merge
 from ...interpreter.reading import Frame
+from ...interpreter.regions import Region as AccessRegion
 from ...interpreter.values import Affine, Box, Pointers
 from ...interpreter.values import take as of_lanes
 from ...ir.program import Op, Region, Value, walk

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...call import Call
-from ...interpreter.coscheduling import Together
 from ...interpreter.lanes import lanes
+from ...interpreter.two_cores.coscheduling import Together
 from ...ir.passes.split_cores import CUBE, VECTOR
 from ...ir.program import Program
 from ..costs.l2_cache import FirstTouch

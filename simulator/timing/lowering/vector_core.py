@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ...execution.copies import Region as AccessRegion
-from ...execution.copies import check
 from ...interpreter.faults import place
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.reading import DataDependentError
+from ...interpreter.regions import Region as AccessRegion
+from ...interpreter.regions import check
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Box, Opaque, Pointers
 from ...ir.program import Loc, Op, Region, Value

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.simulator.execution.copies import Region
+from ascendtile.simulator.interpreter.regions import Region
 from ascendtile.simulator.interpreter.tensors import Tensor
 from ascendtile.simulator.interpreter.values import Affine, Box
 from ascendtile.simulator.precision import dtypes as ty

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.execution.copies import Region
+from ascendtile.simulator.interpreter.regions import Region
 from ascendtile.simulator.interpreter.tensors import Tensor
 from ascendtile.simulator.interpreter.values import Affine
 from ascendtile.simulator.precision import dtypes as ty

@@ -2,7 +2,7 @@
 
 The Cube's part and the Vector part of a program run at the same time on the device. If every wait comes after the set
 that ends it when the source is read from top to bottom, that reading is an order the device may take, and all programs
-are walked in it together. Otherwise the parts are walked as they run, each until it has to wait (`roles.py`).
+are walked in it together. Otherwise the parts are walked as they run, each until it has to wait (`coscheduling.py`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
-from ..execution.run import chunk_size, runtime_arguments
-from ..execution.waiting_adds import programs_at_once
-from ..ir.passes.split_cores import EVENTS
-from ..ir.program import Op, Program, walk
+from ...errors import RunError
+from ...ir.passes.split_cores import EVENTS
+from ...ir.program import Op, Program, walk
+from ..arguments import runtime_arguments
+from ..interpreter import Walker
+from ..lanes import chunk_size, lanes, programs_at_once
+from ..program_order.order import find_order
+from ..reading import DataDependentError, Frame
+from ..values import OPAQUE, Pointers
 from .deadlock import check_left_over
-from .interpreter import Walker
-from .lanes import lanes
-from .program_order.order import find_order
-from .reading import DataDependentError, Frame
-from .values import OPAQUE, Pointers
 
 
 @dataclass(frozen=True)

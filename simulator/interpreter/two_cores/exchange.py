@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
-from ..ir.passes.split_cores import CUBE, VECTOR, barrier_cores
-from ..ir.program import Op, Program
+from ...errors import RunError
+from ...ir.passes.split_cores import CUBE, VECTOR, barrier_cores
+from ...ir.program import Op, Program
+from ..values import take
 from .deadlock import check_left_over, hang
-from .values import take
 
 
 class _Abandoned(BaseException):

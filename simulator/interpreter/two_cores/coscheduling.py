@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.passes.core_parts import parts
-from ..ir.program import Program
+from ...ir.passes.core_parts import parts
+from ...ir.program import Program
+from ..interpreter import Walker
+from ..lanes import lanes
 from .exchange import Exchange
-from .interpreter import Walker
-from .lanes import lanes
 
 
 class Together:

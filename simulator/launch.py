@@ -15,6 +15,7 @@ from .call import Call, describe_argument
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, UsageError
+from .execution.numpy_backend import NumpyBackend
 from .execution.run import run_values
 from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
@@ -148,7 +149,8 @@ def timed(call: Call) -> tuple[Launch, bool]:
     except DataDependentError as e:
         if not call.device.values:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
-    return estimate_with_values(call, numerics(call.device)), True
+    how = numerics(call.device)
+    return estimate_with_values(call, lambda part: NumpyBackend(part, call.grid, how)), True
 
 
 def with_interval(call: Call, launch: Launch) -> Launch:

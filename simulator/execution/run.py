@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..interpreter.arguments import runtime_arguments
-from ..interpreter.interpreter import DEFAULT_STEP_LIMIT
+from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
 from ..interpreter.lanes import chunk_size, lanes, program_order
 from ..interpreter.two_cores.coscheduling import Together
 from ..ir.program import Program
 from ..units.vector import Numerics
-from .numpy_backend import ValueRun
+from .numpy_backend import NumpyBackend
 
 
 def run_values(
@@ -32,21 +32,22 @@ def run_values(
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` walks the parts of the
     Cube and the Vector core side by side (see `interpreter/two_cores`). `seed`: see `Device.atomic_seed`. `waiting`:
-    see `ValueRun`.
+    see `NumpyBackend`.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
     values = runtime_arguments(program, arguments)
-    run: Together | ValueRun
-    if apart:
-        run = Together(program, lambda part: ValueRun(part, grid, numerics, step_limit))
-    else:
-        run = ValueRun(program, grid, numerics, step_limit, waiting)
+
+    def interpreter(part: Program) -> Interpreter:
+        backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting)
+        return Interpreter(part, grid, backend, step_limit)
+
+    run = Together(program, interpreter) if apart else interpreter(program)
     order = program_order(program, total, seed)
     for first in range(0, total, size):
         numbers = order[first : first + size]
         run.walk(numbers if isinstance(run, Together) else lanes(program, grid, numbers), values)
         if progress is not None:
             progress(min(first + size, total), total)
-    walks = [run] if isinstance(run, ValueRun) else [w for w in run.walks.values() if isinstance(w, ValueRun)]
-    return tuple(words for w in walks for words in w.found())
+    walks = run.walks.values() if isinstance(run, Together) else (run,)
+    return tuple(words for w in walks for words in w.backend.found())

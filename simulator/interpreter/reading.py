@@ -1,6 +1,6 @@
 """What every walk over a tile program has: the values it knows, and what a reading of the program must define.
 
-Two readings exist: `ValueRun` (dense.py) computes elements; timing's lowering records instructions.
+`Interpreter` asks a backend what operations on elements and accesses mean; timing's lowering records instructions.
 """
 
 from __future__ import annotations

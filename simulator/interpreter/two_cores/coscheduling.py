@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from ..interpreter import Walker
 from ..lanes import lanes
 from .exchange import Exchange
 
+W = TypeVar("W", bound=Walker)
 
-class Together:
+
+class Together(Generic[W]):
     """The walks of both parts of a program. `make` makes the walk of a part."""
 
-    def __init__(self, program: Program, make: Callable[[Program], Walker]) -> None:
+    def __init__(self, program: Program, make: Callable[[Program], W]) -> None:
         self.program = program
         self.walks = {core: make(part) for core, part in parts(program).items()}
 

@@ -16,25 +16,25 @@ from .errors import AscendtileError, RefusedError, RunError, UsageError
 from .products import Product, load_product, product_names
 
 if TYPE_CHECKING:
-    from .frontend.jit import JitFunction, jit
     from .interpreter.tensors import Shape, shape
     from .ir.building.registry import constexpr
+    from .jit_function import JitFunction, jit
+    from .record.loading import load_run
     from .record.run import Launch, Run
-    from .record.saving import load_run
     from .spread import Spread, atomic_spread
 
 # Imported when first asked for: they bring numpy and the compiled modules, which cost more than half a second on a slow
 # machine, and nobody who lists products should wait for them. No name here may be that of a module of this folder.
 _LATER = {
-    "JitFunction": ".frontend.jit",
+    "JitFunction": ".jit_function",
     "Launch": ".record.run",
     "Run": ".record.run",
     "Shape": ".interpreter.tensors",
     "Spread": ".spread",
     "atomic_spread": ".spread",
     "constexpr": ".ir.building.registry",
-    "jit": ".frontend.jit",
-    "load_run": ".record.saving",
+    "jit": ".jit_function",
+    "load_run": ".record.loading",
     "shape": ".interpreter.tensors",
 }
 

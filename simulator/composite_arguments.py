@@ -8,7 +8,7 @@ from typing import Any
 from .errors import UsageError
 from .interpreter.tensors import Shape, as_array
 from .ir.building.composite import Constant, DescriptorPlan, Plan, TuplePlan
-from .ir.types import DType
+from .precision.dtypes import DType
 
 _FIELDS = ("base", "shape", "strides", "block_shape")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from .device_checks import check_options
 from .errors import UsageError
-from .numerics import check_numerics
+from .precision.numeric_switches import check_numerics
 from .products import Product, load_product
 
 DEFAULT_PRODUCT = "ascend910b3"
@@ -35,7 +35,7 @@ class Device:
     unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
     hf32_round: RINT (control register mode 0), ROUND (mode 1) or RNZ, for products in HF32.
-    numerics: choices that differ from the product's or the usual ones, see `simulator/numerics.py`.
+    numerics: choices that differ from the product's or the usual ones, see `simulator/precision/numeric_switches.py`.
     atomic_seed: draws the order in which programs reach global memory where it matters (floating-point atomics); None is the
     order of their numbers. The device defines none: `atomic_spread` tells what the choice is worth.
     explain: whether a launch is timed again and again to say how sure its time is and what holds it up: with every figure at

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from .errors import AscendtileError
 
 if TYPE_CHECKING:
+    from .call import Call
     from .device import Device
-    from .launch import Call
     from .record.run import Launch
 
 MOST_NAMED = 4  # sizes in the words of `untried_words`

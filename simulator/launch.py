@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import functools
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from . import launch_keywords
 from . import progress as at_work
+from .call import Call, describe_argument
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, UsageError
+from .execution.numpy_backend import NumpyBackend
 from .execution.run import run_values
-from .frontend.jit import JitFunction
+from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
-from .interpreter.flags import way
 from .interpreter.interpreter import DataDependentError
-from .interpreter.tensors import Shape, Tensor, tensor_argument
-from .ir import types as ty
+from .interpreter.tensors import Tensor, tensor_argument
+from .interpreter.two_cores.flags import way
 from .ir.building.composite import Parameter, Plan
 from .ir.passes.split_cores import SUB_VECTOR_CORES
-from .ir.program import Program
-from .ir.types import DType, PointerType
+from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_words
 from .launch_cache import key_of, recall, remember
-from .numerics import OF_PRODUCT, block_round, choice, hf32_round, stated
+from .numerics import block_round, choice, hf32_round, stated
 from .observers import announce, is_quiet
+from .precision import dtypes as ty
+from .precision.dtypes import DType
+from .precision.numeric_switches import OF_PRODUCT
 from .products.variants import fast_end, slow_end
 from .record.run import Launch, Run
 from .units.cube_rules import CubeRules
@@ -38,29 +40,7 @@ from .units.vector import Numerics
 MAX_PROGRAMS = 65_535 * 65_536
 
 
-@dataclass(frozen=True)
-class Call:
-    """One launch, checked: what is compiled, and with what it runs.
-
-    grid_asks: arguments that the grid is a function of. again: makes the launch with other arguments.
-    """
-
-    kernel: JitFunction
-    grid: tuple[int, int, int]
-    arguments: dict[str, Any]
-    constants: dict[str, Any]
-    types: dict[str, Any]
-    device: Device
-    warnings: tuple[str, ...]
-    grid_asks: tuple[str, ...] = ()
-    again: Callable[[dict[str, Any]], Call] | None = None
-
-    @functools.cached_property
-    def program(self) -> Program:
-        return self.kernel.program(self.types, self.constants)
-
-
-def launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+def launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Values (tensors are written in place) and time of one launch on the current device."""
     call = prepare(kernel, grid, args, kwargs)
     without = [n for n, x in call.arguments.items() if isinstance(x, Tensor) and x.window is None]
@@ -73,7 +53,7 @@ def launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[s
     return run
 
 
-def time_launch(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
+def time_launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Time of one launch; no tensor is read, written or allocated."""
     call = _with_mode_warning(prepare(kernel, grid, args, kwargs))
     return run_call(replace(call, device=replace(call.device, values=False, time=True)))
@@ -169,7 +149,8 @@ def timed(call: Call) -> tuple[Launch, bool]:
     except DataDependentError as e:
         if not call.device.values:
             raise NeedsDataError(f"{e}; launch it with data: {call.kernel.name}[grid](...)") from None
-    return estimate_with_values(call, numerics(call.device)), True
+    how = numerics(call.device)
+    return estimate_with_values(call, lambda part: NumpyBackend(part, call.grid, how)), True
 
 
 def with_interval(call: Call, launch: Launch) -> Launch:
@@ -259,7 +240,7 @@ def _atomic_order(seed: int | None) -> str:
     return f"{chosen} (assumed: not defined on the device)"
 
 
-def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+def prepare(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     """Check grid and arguments of a launch. Raises `UsageError`."""
     device = current_device()
     device, kwargs, warnings = launch_keywords.apply(device, kwargs, {p.name for p in kernel.parameters})
@@ -279,7 +260,7 @@ def prepare(kernel: JitFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def _again(
-    device: Device, kernel: JitFunction, grid: Any, given: dict[str, Any]
+    device: Device, kernel: KernelFunction, grid: Any, given: dict[str, Any]
 ) -> Callable[[dict[str, Any]], Call]:
     def again(changed: dict[str, Any]) -> Call:
         with using(device):
@@ -289,7 +270,7 @@ def _again(
 
 
 def _sort_arguments(
-    kernel: JitFunction, given: dict[str, Any], device: Device
+    kernel: KernelFunction, given: dict[str, Any], device: Device
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     constants: dict[str, Any] = {}
     arguments: dict[str, Any] = {}
@@ -316,7 +297,7 @@ def _sort_arguments(
     return constants, arguments, types
 
 
-def _check_dtype(kernel: JitFunction, name: str, dtype: DType, storage: set[str], device: Device) -> None:
+def _check_dtype(kernel: KernelFunction, name: str, dtype: DType, storage: set[str], device: Device) -> None:
     if dtype.name not in storage and not dtype.is_bool():
         raise UsageError(
             f"{kernel.name}: {name!r} is {dtype}, which {device.product.name} does not have; "
@@ -377,7 +358,7 @@ def _check_elsewhere(call: Call) -> None:
         )
 
 
-def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:
+def _scalar(kernel: KernelFunction, name: str, x: Any) -> tuple[Any, DType]:
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, bool | int | float):
@@ -391,7 +372,7 @@ def _scalar(kernel: JitFunction, name: str, x: Any) -> tuple[Any, DType]:
     )
 
 
-def _grid(kernel: JitFunction, grid: Any) -> tuple[int, int, int]:
+def _grid(kernel: KernelFunction, grid: Any) -> tuple[int, int, int]:
     axes = tuple(grid) if isinstance(grid, tuple | list | np.ndarray) else (grid,)
     if not 1 <= len(axes) <= 3 or not all(
         isinstance(n, int | np.integer) and not isinstance(n, bool) for n in axes
@@ -408,14 +389,4 @@ def _grid(kernel: JitFunction, grid: Any) -> tuple[int, int, int]:
     return x, y, z
 
 
-def describe_argument(x: Any) -> str:
-    """How the record names an argument."""
-    if isinstance(x, Tensor):
-        return f"{x.dtype}{list(x.shape)}"
-    return repr(x)
-
-
-JitFunction.run_hook = staticmethod(launch)
-JitFunction.time_hook = staticmethod(time_launch)
-
-__all__ = ["Call", "Shape", "compute", "launch", "prepare", "run_call", "time_launch"]
+__all__ = ["compute", "launch", "prepare", "run_call", "time_launch"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .interpreter.tensors import Tensor
 
 if TYPE_CHECKING:
-    from .launch import Call
+    from .call import Call
     from .record.run import Launch
 
 MOST = 64

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, NeedsDataError, UsageError
-from ..simulator.frontend.jit import JitFunction
 from ..simulator.interpreter.tensors import as_array
+from ..simulator.jit_function import JitFunction
 from ..simulator.products import Product
 from ..simulator.record.run import Run
 from ..simulator.triton_shim import kernel as triton_kernel

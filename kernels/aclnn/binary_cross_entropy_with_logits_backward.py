@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...simulator.device import current_device
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ..loss.op import MAX_RANK, OPERATOR, check_shapes, check_types
 from ..operator.operator import dtype_name
 from .building import (

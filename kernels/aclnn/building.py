@@ -14,7 +14,7 @@ import numpy as np
 from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ..matmul.tiles import cast_step
 from ..operator.beyond import call_notes, value_warnings
 from ..operator.operator import Operator, Tensor, Workshop, dtype_name, dtype_of

@@ -11,8 +11,8 @@ import numpy as np
 from ...simulator.device import Device, device
 from ...simulator.errors import RunError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.ir import types as ty
 from ...simulator.launch import compute
+from ...simulator.precision import dtypes as ty
 from ...simulator.record.run import Launch
 from ..operator.operator import Step, Tensor, Workshop
 from ..running.launching import call_of, timed_steps

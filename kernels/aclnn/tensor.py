@@ -14,7 +14,7 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
 from .values import described, is_flag, is_whole
 

@@ -15,7 +15,7 @@ from typing import Any
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
 from ..operator.messages import listed

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.device import current_device
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_convolution
 from ...simulator.products import Product
 from ..matmul.tiles import cast_step

@@ -19,7 +19,7 @@ import numpy as np
 from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.ir.types import float32
+from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
 from ..norm.combine import sum_partials_step, zero_fill_step
 from ..norm.rms.tiles import row_sums

@@ -13,7 +13,7 @@ from typing import Any
 
 from ... import simulator as sim
 from ...simulator import language as tl
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ..matmul.tiles import cast_step
 from ..operator.layout import TILE_ELEMENTS, broadcast_strides, merge_axes, tile_count, tile_of, unravel
 from ..operator.operator import Step, Tensor, Tensors, Workshop, dtype_of

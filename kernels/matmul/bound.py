@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import resolve_matmul
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts

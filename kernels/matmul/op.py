@@ -19,7 +19,7 @@ from ... import simulator as sim
 from ...simulator.device import CUBE_MATH_TYPES, current_device
 from ...simulator.errors import RefusedError, UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
 from ...simulator.products import Product
 from ..norm.combine import sum_partials_step

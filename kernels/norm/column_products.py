@@ -15,8 +15,8 @@ from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.device import current_device
 from ...simulator.errors import UsageError
-from ...simulator.ir.types import DType, float32, from_name
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
+from ...simulator.precision.dtypes import DType, float32, from_name
 from ...simulator.products import Product
 from ..matmul.tiles import FRACTAL, L1_KEPT
 from ..operator.layout import up

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ...simulator.errors import RefusedError, UsageError
-from ...simulator.frontend.jit import JitFunction
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.ir import types as ty
+from ...simulator.jit_function import JitFunction
+from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.products import Product, load_product, product_names
 from .beyond import Beyond

@@ -11,7 +11,7 @@ import numpy as np
 from ...simulator.device import Device
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape, as_array
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ...simulator.precision.rounding import encode
 from ..running.memory import require_memory
 from .draw import Draw

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
-from ...simulator.ir import types as ty
+from ...simulator.precision import dtypes as ty
 from ..matmul.tiles import cast_step
 from ..operator.messages import near
 from ..operator.operator import Step, Tensor, Workshop, dtype_of

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
+from ...simulator.call import Call
 from ...simulator.device import current_device, device
-from ...simulator.launch import Call, prepare, timed
+from ...simulator.launch import prepare, timed
 from ...simulator.record.run import Launch
 from ..operator.operator import Step
 

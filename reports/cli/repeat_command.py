@@ -12,7 +12,7 @@ from typing import Any
 from ascendtile.reports.facts import facts
 from ascendtile.reports.facts.words import clean
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.numerics import SWITCHES
+from ascendtile.simulator.precision.numeric_switches import SWITCHES
 from ascendtile.simulator.record.run import Run
 
 CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product

@@ -18,7 +18,7 @@ WAY_OUT = (
 
 def read_record(path: str) -> Any:
     """A Run, a tuple of Explorations, or the JSON of a study. `UsageError` says what is wrong with any other file."""
-    from ascendtile.simulator.record.saving import load_run
+    from ascendtile.simulator.record.loading import load_run
 
     with naming(path, "read"):
         regular_size(path, "a record")

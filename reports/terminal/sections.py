@@ -18,8 +18,8 @@ from ascendtile.reports.cli.console import PAGE_WIDTH
 from ascendtile.reports.facts import facts, words
 from ascendtile.reports.facts.occupancy import alive_at_peak
 from ascendtile.reports.facts.words import Bar, clean
-from ascendtile.simulator.numerics import FIXED, SWITCHES
 from ascendtile.simulator.precision.metrics import ErrorReport
+from ascendtile.simulator.precision.numeric_switches import FIXED, SWITCHES
 from ascendtile.simulator.record.run import Buffer, LiveValue, Run
 
 Block = list[RenderableType]

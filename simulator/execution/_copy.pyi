@@ -4,7 +4,6 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
-def find_outside(starts: Ints, strides: Ints, lows: Ints, highs: Ints, elements: int) -> int: ...
 def read_boxes(
     kind: int,
     memory: Bytes,

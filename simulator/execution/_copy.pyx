@@ -1,7 +1,7 @@
 """Copies between global memory and tiles: boxes of strided rows, decoded and encoded on the way.
 
 Memory is a window of bytes; a tile is (programs, d0, d1, d2, d3, d4), contiguous. Rows are the last axis. The
-callers validate shapes and allocate; here is the loop and the bounds test.
+callers validate shapes and allocate; here is the loop.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -163,44 +163,6 @@ cdef row_t pick_row(int kind, bint reading, bint adding) noexcept nogil:
                 read_64 if kind == 3 else read_f16 if kind == 4 else read_bf16)
     return (write_8 if kind == 0 else write_16 if kind == 1 else write_32 if kind == 2 else
             write_64 if kind == 3 else write_f16 if kind == 4 else write_bf16)
-
-
-def find_outside(
-    const int64_t[::1] starts,
-    const int64_t[:, ::1] strides,
-    const int64_t[:, ::1] lows,
-    const int64_t[:, ::1] highs,
-    int64_t elements,
-):
-    """First program whose box leaves [0, elements), or -1; an empty box touches nothing."""
-    cdef Py_ssize_t p, k, sp, lp, hp
-    cdef Py_ssize_t found = -1
-    cdef int64_t low, high, first, last, s
-    cdef bint empty
-    with nogil:
-        for p in range(starts.shape[0]):
-            sp = p if strides.shape[0] > 1 else 0
-            lp = p if lows.shape[0] > 1 else 0
-            hp = p if highs.shape[0] > 1 else 0
-            low = high = starts[p]
-            empty = False
-            for k in range(5):
-                first = lows[lp, k]
-                last = highs[hp, k] - 1
-                if last < first:
-                    empty = True
-                    break
-                s = strides[sp, k]
-                if s >= 0:
-                    low += s * first
-                    high += s * last
-                else:
-                    low += s * last
-                    high += s * first
-            if not empty and (low < 0 or high >= elements):
-                found = p
-                break
-    return found
 
 
 cdef void walk_box(

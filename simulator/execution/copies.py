@@ -1,22 +1,17 @@
-"""Boxes of memory to tiles and back: validation and allocation around the loops of `_copy.pyx`."""
+"""Boxes of memory to tiles and back: allocation around the loops of `_copy.pyx`."""
 
 from __future__ import annotations
 
-import copy
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..errors import OutOfBoundsError, RunError, UsageError
-from ..interpreter.faults import Site
+from ..interpreter.regions import Region
 from ..interpreter.tensors import Tensor
-from ..interpreter.values import Affine, Box
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from ..units.blocks import new_tile
-from ._copy import find_outside, read_boxes, write_boxes
+from ._copy import read_boxes, write_boxes
 
-MAX_RANK = 5
 # Numbers of `pick_row` in _copy.pyx by element type.
 _MOVE = {"fp16": 4, "bf16": 5, "fp32": 2, "fp64": 3}
 _MOVE_BYTES = {1: 0, 2: 1, 4: 2, 8: 3}
@@ -31,137 +26,6 @@ _ADD = {
     "int8": 5,
     "uint8": 5,
 }
-
-
-class Region:
-    """Where an affine access with a box mask touches a tensor: arrays for `_copy.pyx`, padded to five axes."""
-
-    __slots__ = ("full", "highs", "lows", "origin", "programs", "rank", "shape", "starts", "strides")
-
-    def __init__(
-        self, tensor: Tensor, offsets: Any, mask: Box | bool | np.ndarray | None, programs: int
-    ) -> None:
-        affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
-        shape = affine.shape
-        if len(shape) > MAX_RANK:
-            raise UsageError(
-                f"{tensor.name}: tiles of rank {len(shape)} cannot be loaded or stored; the limit is 5 axes: reshape"
-            )
-        pad = MAX_RANK - len(shape)
-        self.programs = programs
-        self.rank = len(shape)
-        self.shape = _padded(shape)
-        self.origin = tensor.origin  # window index of element 0 of the tensor
-        self.starts = _starts(affine.base, self.origin, programs)
-        self.strides = _table(affine.strides, pad, 0)
-        self.lows, self.highs, self.full = _bounds(mask, shape, pad)
-
-    def of_program(self, lane: int) -> Region:
-        """The same access of one of the programs."""
-        out = copy.copy(self)
-        out.programs, out.starts = 1, self.starts[lane : lane + 1]
-        for name in ("strides", "lows", "highs"):
-            table = getattr(self, name)
-            setattr(out, name, table[lane : lane + 1] if len(table) > 1 else table)
-        return out
-
-
-def _starts(base: Any, origin: int, programs: int) -> np.ndarray:
-    """Window index of element 0 of the tile of each program."""
-    if isinstance(base, int):
-        return np.full(programs, base + origin, np.int64)
-    if len(base) == programs and base.dtype == np.int64 and not origin:
-        return np.ascontiguousarray(base)
-    return np.ascontiguousarray(np.broadcast_to(base + origin, programs), np.int64)
-
-
-@lru_cache(maxsize=1024)
-def _padded(shape: tuple[int, ...]) -> np.ndarray:
-    """Shared, never written; the next two as well."""
-    return np.array((1,) * (MAX_RANK - len(shape)) + shape, np.int64)
-
-
-@lru_cache(maxsize=1024)
-def _row(columns: tuple[int, ...], pad: int, fill: int) -> np.ndarray:
-    return np.array([(fill,) * pad + columns], np.int64)
-
-
-@lru_cache(maxsize=1024)
-def _whole(shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of a box that covers the tile."""
-    return np.zeros((1, MAX_RANK), np.int64), np.array([(1,) * pad + shape], np.int64)
-
-
-def covers(mask: Box) -> bool:
-    """Whether a mask is true everywhere, in all programs."""
-    ends = zip(mask.lows, mask.highs, mask.shape, strict=True)
-    return all(isinstance(lo, int) and isinstance(hi, int) and lo <= 0 and hi >= n for lo, hi, n in ends)
-
-
-def _table(columns: tuple[Any, ...], pad: int, fill: int) -> np.ndarray:
-    """(1 or P, 5) table of per-axis numbers that may differ between programs."""
-    if all([isinstance(c, int) for c in columns]):
-        return _row(columns, pad, fill)
-    n = max(len(c) for c in columns if isinstance(c, np.ndarray))
-    out = np.full((n, MAX_RANK), fill, np.int64)
-    for k, c in enumerate(columns):
-        out[:, pad + k] = c
-    return out
-
-
-def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    if mask is None or mask is True or (isinstance(mask, Box) and covers(mask)):
-        return *_whole(shape, pad), True
-    if isinstance(mask, Box):
-        lows = np.maximum(_table(mask.lows, pad, 0), 0)
-        limits = _padded(shape)
-        highs = np.minimum(_table(mask.highs, pad, 1), limits)
-        return lows, highs, bool((lows == 0).all() and (highs == limits).all())
-    one = np.asarray(mask).astype(np.int64).reshape(-1)  # a scalar access under a scalar condition
-    highs = np.ones((len(one), MAX_RANK), np.int64)
-    highs[:, -1] = one
-    return np.zeros((1, MAX_RANK), np.int64), highs, False
-
-
-def check(tensor: Tensor, region: Region, numbers: np.ndarray, what: str, site: Site) -> None:
-    """Raise `OutOfBoundsError` for the first program whose box leaves the tensor's window."""
-    bad = find_outside(region.starts, region.strides, region.lows, region.highs, tensor.elements)
-    if bad < 0:
-        return
-    stride, low, high = (t[min(bad, len(t) - 1)] for t in (region.strides, region.lows, region.highs))
-    corners = [
-        [int(low[k] if (s >= 0) == smallest else high[k] - 1) for k, s in enumerate(stride)]
-        for smallest in (True, False)
-    ]
-    first, last = (int(region.starts[bad] + np.dot(stride, c)) for c in corners)
-    index, corner = (first, corners[0]) if first < 0 else (last, corners[1])
-    element = tuple(corner[MAX_RANK - region.rank :])
-    number = int(numbers[min(bad, len(numbers) - 1)])
-    raise out_of_bounds(tensor, index - tensor.origin, number, what, site, element)
-
-
-def out_of_bounds(
-    tensor: Tensor,
-    index: int,
-    program: int,
-    what: str,
-    site: Site,
-    element: tuple[int, ...] = (),
-    count: int = 0,
-) -> RunError:
-    """The error for element `index` of a tensor, which `element` of the tile points to; count: such elements in all."""
-    low, high = -tensor.origin, tensor.elements - tensor.origin - 1
-    legal = f"{low} to {high}" if high >= low else "none (the tensor is empty)"
-    far = f"{index - high} beyond the last" if index > high else f"{low - index} before the first"
-    lane = (
-        f" (tile element {list(element)}{f', {count} such elements' if count > 1 else ''})" if element else ""
-    )
-    return site.error(
-        f"{what} of element {index} of {tensor.name!r} in {site.program(program)} is out of bounds: "
-        f"the tensor has shape {list(tensor.shape)}, legal elements are {legal}, this is {far}{lane}. "
-        "Mask the access (mask=offsets < n) or correct the offsets",
-        OutOfBoundsError,
-    )
 
 
 def read(tensor: Tensor, region: Region, fill: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -206,11 +70,6 @@ def write(tensor: Tensor, region: Region, tile: np.ndarray, adding: bool = False
         dtype.itemsize,
         dtype.held.itemsize,
     )
-
-
-def can_add(tensor: Tensor) -> bool:
-    """Whether `write` can add to elements of that type."""
-    return tensor.dtype.name in _ADD
 
 
 def _bytes(window: np.ndarray | None) -> np.ndarray:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..interpreter.faults import Site
+from ..interpreter.regions import Region
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op
-from .copies import Region
 from .gather_scatter import Addresses
 
 EVERY_LANE = (

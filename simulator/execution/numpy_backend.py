@@ -1,4 +1,4 @@
-"""`ValueRun`: the tile program over values, for one chunk of programs."""
+"""Elements as numpy arrays, and accesses to the tensors of a launch, for one chunk of programs."""
 
 from __future__ import annotations
 
@@ -8,65 +8,72 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceAssertionError
+from ..interpreter import regions
+from ..interpreter.backend import Backend
 from ..interpreter.faults import Site
 from ..interpreter.flat_pointers import Anywhere
-from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Walker
+from ..interpreter.reading import Reading
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
 from ..ir.program import Op, Program, Value
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from ..units import vector
 from ..units._elementwise import has_subnormals
-from ..units.cube import mmad
-from ..units.cube_rules import operand_format
 from . import copies as copy
 from . import gather_scatter as discrete
+from .arithmetic import ARITHMETIC, transposed_operands
+from .context import Context, result_type
+from .custom_ops import custom
 from .masked import MaskedLanes
 from .printing import print_values
 from .races import StoreWatch
-from .rearranging import Rearranging
+from .rearranging import REARRANGING
 from .waiting_adds import WaitingAdds
 
-ARITHMETIC = ("binary", "unary", "compare", "reduce", "fma", "scan")
+FLUSHING = ("binary", "unary", "compare", "reduce", "fma", "scan")
+EVALUATE = {**ARITHMETIC, **REARRANGING, "custom": custom}
 
 
-class ValueRun(Rearranging, Walker):
-    """Computes the elements of every tile; reads and writes the tensors it is given."""
+class NumpyBackend(Backend):
+    """Computes the elements of every tile; reads and writes the tensors it is given.
+
+    waiting: atomics (by id) whose additions are made when all programs have been walked.
+    """
 
     def __init__(
         self,
         program: Program,
         grid: tuple[int, int, int],
         numerics: vector.Numerics,
-        step_limit: int = DEFAULT_STEP_LIMIT,
         waiting: frozenset[int] = frozenset(),
     ) -> None:
-        """waiting: atomics (by id) whose additions are made when all programs have been walked."""
-        super().__init__(program, grid, step_limit)
         self.waiting = waiting
         self.adds = WaitingAdds()
         self.numerics = numerics
-        self.turned = turned_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
+        self.transposed = transposed_operands(program) if numerics.cube.accumulate == "blas" else frozenset()
         self.subnormals_seen = False
         self.masked = MaskedLanes()
         self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
         self.printed: dict[int, int] = {}
 
-    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
-        super().walk(numbers, arguments)
-        self.adds.make(numbers)
+    def attach(self, walk: Reading) -> None:
+        super().attach(walk)
+        self.context = Context(walk, self.numerics, self.transposed)
+
+    def finished(self) -> None:
+        self.adds.make(self.walk.active)
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
     def dense(self, op: Op, args: list[Any]) -> Any:
-        if op.kind == "select" and isinstance(args[0], Box) and copy.covers(args[0]):
+        if op.kind == "select" and isinstance(args[0], Box) and regions.covers(args[0]):
             return self.element_array(args[1], op.args[1])  # type: ignore[arg-type]
         real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
-        if self.subnormals_seen and op.kind in ARITHMETIC:
+        if self.subnormals_seen and op.kind in FLUSHING:
             real = [
                 self.flushed(x, v) for x, v in zip(real, (v for v in op.args if v is not None), strict=True)
             ]
-        return getattr(self, f"dense_{op.kind}")(op, *real)
+        return EVALUATE[op.kind](self.context, op, *real)
 
     def flushed(self, x: np.ndarray, v: Value) -> np.ndarray:
         return vector.flushed(x, v.dtype, self.numerics) if isinstance(v.dtype, DType) else x
@@ -80,51 +87,10 @@ class ValueRun(Rearranging, Walker):
     def element_array(self, x: Any, v: Value) -> np.ndarray:
         """Any runtime value as an array (P or 1, *shape) in held form."""
         if isinstance(x, Affine | Box):
-            return np.asarray(self.real(x, v))
+            return np.asarray(self.walk.real(x, v))
         if isinstance(x, np.ndarray) and (v.shape or x.dtype == v.dtype.held):  # type: ignore[union-attr]
             return x
         return np.atleast_1d(np.asarray(x)).astype(v.dtype.held)  # type: ignore[union-attr]
-
-    def dense_binary(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        dtype = _dtype(op)
-        if op.name in ("floordiv", "mod") and dtype.is_int() and not b.all():
-            raise self.divided_by_zero(op, b)
-        return vector.binary(op.name, a, b, dtype, self.numerics)
-
-    def dense_compare(self, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return vector.compare(op.name, a, b)
-
-    def dense_unary(self, op: Op, x: np.ndarray) -> np.ndarray:
-        return vector.unary(op.name, x, _dtype(op), self.numerics)
-
-    def dense_fma(self, op: Op, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return vector.fma(a, b, c, _dtype(op), self.numerics)
-
-    def dense_cast(self, op: Op, x: np.ndarray) -> np.ndarray:
-        source = op.args[0].dtype  # type: ignore[union-attr]
-        assert isinstance(source, DType)
-        rule = (op.attrs.get("rounding", "RINT"), op.attrs.get("overflow", ""))
-        return vector.cast(x, source, _dtype(op), self.numerics, *rule)
-
-    def dense_select(self, op: Op, c: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return vector.select(c, a, b)
-
-    def dense_reduce(self, op: Op, x: np.ndarray) -> np.ndarray:
-        return vector.reduce(op.name, x, op.attrs["axis"], _dtype(op), self.numerics)
-
-    def dense_dot(self, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | None = None) -> np.ndarray:
-        stored = op.args[0].dtype.name  # type: ignore[union-attr]
-        operand = operand_format(stored, op.attrs["precision"], self.numerics.hf32)
-        if acc is not None:
-            acc = np.broadcast_to(acc, (max(x.shape[0] for x in (a, b, acc)), *acc.shape[1:]))
-        rules = self.numerics.cube
-        if operand != "fp16":  # an FP16 accumulator is for FP16 products only
-            rules = rules.with_switches({"accumulator": None})
-        return mmad(a, b, acc, rules=rules, operand=operand, on_grid=operand == stored)
-
-    def dense_permute(self, op: Op, x: np.ndarray) -> np.ndarray:
-        seen = x.transpose(0, *(k + 1 for k in op.attrs["order"]))
-        return seen if op.id in self.turned else np.ascontiguousarray(seen)
 
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]
@@ -132,8 +98,8 @@ class ValueRun(Rearranging, Walker):
         truth = self.element_array(condition, v)
         if not truth.all():
             where = np.argwhere(~truth)[0]
-            site = self.site(op)
-            program = site.program(self.programs[where[0] if truth.shape[0] > 1 else 0])
+            site = self.walk.site(op)
+            program = site.program(self.walk.programs[where[0] if truth.shape[0] > 1 else 0])
             element = f", element {[int(k) for k in where[1:]]}" if v.shape else ""
             wrong = f" ({int((~truth[where[0]]).sum())} of {v.numel} elements fail)" if v.shape else ""
             raise site.error(
@@ -142,7 +108,7 @@ class ValueRun(Rearranging, Walker):
 
     def show(self, op: Op, values: list[Any]) -> None:
         tiles = [self.element_array(x, v) for x, v in zip(values, op.args, strict=True) if v is not None]
-        print_values(op, tiles, self.programs, self.grid, self.printed)
+        print_values(op, tiles, self.walk.programs, self.walk.grid, self.printed)
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
@@ -154,39 +120,39 @@ class ValueRun(Rearranging, Walker):
         if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
             isinstance(mask, np.ndarray) and r.shape
         ):
-            return self.noticed(self.gather(op, pointer, mask, fill), _dtype(op))
+            return self.noticed(self.gather(op, pointer, mask, fill), result_type(op))
         count = self.programs_of(pointer.offsets, mask, fill)
-        region = copy.Region(pointer.tensor, pointer.offsets, mask, count)
-        site = self.site(op)
-        copy.check(pointer.tensor, region, self.programs, "load", site)
+        region = regions.Region(pointer.tensor, pointer.offsets, mask, count)
+        site = self.walk.site(op)
+        regions.check(pointer.tensor, region, self.walk.programs, "load", site)
         if mask is not None:
-            self.masked.box(op, pointer.tensor, pointer.offsets, mask, region, self.programs, site)
-        return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), _dtype(op))
+            self.masked.box(op, pointer.tensor, pointer.offsets, mask, region, self.walk.programs, site)
+        return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), result_type(op))
 
     def programs_of(self, *values: Any) -> int:
         """1 if an access is the same for all programs, else their number."""
-        return 1 if all(_uniform(x) for x in values) else len(self.active)
+        return 1 if all(_uniform(x) for x in values) else len(self.walk.active)
 
     def pieces(
         self, op: Op, pointer: Pointers, mask: Any, what: str
     ) -> Iterator[tuple[np.ndarray, Pointers, Any]]:
-        """An access through addresses, tensor by tensor; `self.active` holds the programs of each piece meanwhile."""
-        before = self.active
-        for index, p, m in self.known.pieces(pointer, mask, before, what, self.site(op)):
+        """An access through addresses, tensor by tensor; `walk.active` holds the programs of each piece meanwhile."""
+        before = self.walk.active
+        for index, p, m in self.walk.known.pieces(pointer, mask, before, what, self.walk.site(op)):
             index = np.arange(len(before)) if index is None else index
-            self.active = before[index]
+            self.walk.active = before[index]
             try:
                 yield index, p, m
             finally:
-                self.active = before
+                self.walk.active = before
 
     def load_anywhere(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        shape, held = op.results[0].shape, _dtype(op).held
-        out = np.zeros((len(self.active), *shape), held)
+        shape, held = op.results[0].shape, result_type(op).held
+        out = np.zeros((len(self.walk.active), *shape), held)
         if other is not None:
             out[...] = self.element_array(other, op.args[2])  # type: ignore[arg-type]
         for index, p, m in self.pieces(op, pointer, mask, "load"):
-            got = ValueRun.load(self, op, p, m, take(other, index))
+            got = self.load(op, p, m, take(other, index))
             if not isinstance(m, np.ndarray):
                 out[index] = got
             else:
@@ -197,7 +163,7 @@ class ValueRun(Rearranging, Walker):
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
         if isinstance(pointer.tensor, Anywhere):
             for index, p, m in self.pieces(op, pointer, mask, "store"):
-                ValueRun.store(self, op, p, take(value, index), m)
+                self.store(op, p, take(value, index), m)
             return
         self.write(op, pointer, value, mask, "store", adding=False)
 
@@ -209,21 +175,21 @@ class ValueRun(Rearranging, Walker):
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
             where = self.addresses(op, pointer, mask, what)
-            self.watch.elements(op, tensor, where, self.programs)
+            self.watch.elements(op, tensor, where, self.walk.programs)
             discrete.scatter(tensor, where, tile)
             return
-        region = copy.Region(tensor, pointer.offsets, mask, len(self.active))
-        copy.check(tensor, region, self.programs, what, self.site(op))
+        region = regions.Region(tensor, pointer.offsets, mask, len(self.walk.active))
+        regions.check(tensor, region, self.walk.programs, what, self.walk.site(op))
         if not adding:
-            self.watch.box(op, tensor, pointer.offsets, mask, self.programs, region)
+            self.watch.box(op, tensor, pointer.offsets, mask, self.walk.programs, region)
         if op.id in self.waiting:
-            self.adds.keep(tensor, region, tile, self.programs)
+            self.adds.keep(tensor, region, tile, self.walk.programs)
         else:
             copy.write(tensor, region, tile, adding)
 
     def check_writable(self, op: Op, tensor: Tensor, what: str) -> None:
         if not tensor.writable:
-            raise self.site(op).error(
+            raise self.walk.site(op).error(
                 f"{what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
             )
 
@@ -234,23 +200,23 @@ class ValueRun(Rearranging, Walker):
         tensor, what, v = pointer.tensor, f"atomic_{op.name}", op.args[1]
         assert v is not None
         boxes = not v.shape or not (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray))
-        if op.name == "add" and boxes and not op.attrs.get("result_used", True) and copy.can_add(tensor):
+        if op.name == "add" and boxes and not op.attrs.get("result_used", True) and regions.can_add(tensor):
             self.write(op, pointer, value, mask, what, adding=True)
             return None
         self.check_writable(op, tensor, what)
         where = self.addresses(op, pointer, mask, what)
         want = None if expected is None else self.element_array(expected, op.args[3])  # type: ignore[arg-type]
         old = discrete.atomic(tensor, op.name, where, self.element_array(value, v), want)
-        return self.scalar_result(op, old)
+        return self.walk.scalar_result(op, old)
 
     def atomic_anywhere(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         r = op.results[0]
-        out = np.zeros((len(self.active), *r.shape), _dtype(op).held)
+        out = np.zeros((len(self.walk.active), *r.shape), result_type(op).held)
         for index, p, m in self.pieces(op, pointer, mask, f"atomic_{op.name}"):
-            old = ValueRun.atomic(self, op, p, take(value, index), m, take(expected, index))
+            old = self.atomic(op, p, take(value, index), m, take(expected, index))
             if old is not None:  # elements of other pieces are 0
                 out[index] = out[index] + old if r.shape else old
-        return self.scalar_result(op, out)
+        return self.walk.scalar_result(op, out)
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
@@ -262,16 +228,16 @@ class ValueRun(Rearranging, Walker):
         offsets = pointer.offsets
         if not isinstance(offsets, Affine) and not v.shape:
             offsets = np.atleast_1d(np.asarray(offsets))
-        at = np.asarray(self.real(offsets, None)) + tensor.origin
+        at = np.asarray(self.walk.real(offsets, None)) + tensor.origin
         chosen = None if mask is None else self.element_array(mask, op.args[1 if what == "load" else 2])  # type: ignore[arg-type]
         if what != "load":
-            at = np.broadcast_to(at, (len(self.active), *v.shape))
+            at = np.broadcast_to(at, (len(self.walk.active), *v.shape))
         where = discrete.Addresses(at, chosen)
         if what in ("load", "store") and isinstance(mask, np.ndarray):
-            self.masked.elements(op, tensor, where, what, self.programs, self.site(op))
+            self.masked.elements(op, tensor, where, what, self.walk.programs, self.walk.site(op))
         bad = where.outside(tensor)
         if bad >= 0:
-            self.report_outside(tensor, where, bad, what, self.site(op))
+            self.report_outside(tensor, where, bad, what, self.walk.site(op))
         return where
 
     def found(self) -> tuple[str, ...]:
@@ -288,29 +254,11 @@ class ValueRun(Rearranging, Walker):
         outside = (at < 0) | (at >= tensor.elements)
         count = int((outside & chosen.view(bool)).sum() if len(chosen) else outside.sum())
         index = int(where.at[bad]) - tensor.origin
-        number = int(self.programs[row if where.shape[0] > 1 else 0])
-        raise copy.out_of_bounds(tensor, index, number, what, site, element, count)
+        number = int(self.walk.programs[row if where.shape[0] > 1 else 0])
+        raise regions.out_of_bounds(tensor, index, number, what, site, element, count)
 
     def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:
         return discrete.gather(pointer.tensor, self.addresses(op, pointer, mask, "load"), fill)
-
-
-def turned_operands(program: Program) -> frozenset[int]:
-    """Permutations (by id) whose tiles are operands of products and nothing else."""
-    uses: dict[int, set[bool]] = {}
-    yields = {v.id for op in program.walk() for r in op.regions for v in r.yields}
-    for op in program.walk():
-        for i, v in enumerate(op.args):
-            if v is not None:
-                uses.setdefault(v.id, set()).add(op.kind == "dot" and i < 2)
-    tiles = [(op.id, op.results[0].id) for op in program.walk() if op.kind == "permute"]
-    return frozenset(number for number, v in tiles if uses.get(v) == {True} and v not in yields)
-
-
-def _dtype(op: Op) -> DType:
-    t = op.results[0].dtype
-    assert isinstance(t, DType)
-    return t
 
 
 def _uniform(x: Any) -> bool:

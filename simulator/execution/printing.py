@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.program import Op, Value
-from ..ir.types import DType
+from ..precision.dtypes import DType
 
 MOST_PRINTED = 1000  # lines of one print in one launch
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..interpreter.program_order.spans import Spans, runs_of
+from ..interpreter.regions import Region
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op, Program
 from ._races import mark_boxes, mark_elements
-from .copies import Region
 from .gather_scatter import Addresses
 
 # Runs looked at in one tensor; a launch with more is not searched further.

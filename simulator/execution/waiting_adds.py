@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..interpreter.regions import Region
 from ..interpreter.tensors import Tensor
-from .copies import Region, write
-
-MOST_BYTES = 1 << 28  # of tiles that wait: fewer programs are walked at once where theirs are more
+from .copies import write
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,3 @@ class WaitingAdds:
             for x, lane in self.of_program.pop(number, ()):
                 row = lane if len(x.tile) > 1 else 0
                 write(x.tensor, x.region.of_program(lane), x.tile[row : row + 1], adding=True)
-
-
-def programs_at_once(size: int, bytes_of_program: int) -> int:
-    """At most `size` programs whose additions may wait together."""
-    return max(1, min(size, MOST_BYTES // max(1, bytes_of_program)))

@@ -7,46 +7,37 @@ expressions in `expressions.py`; control flow with its carried values is in `con
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Sequence
 from types import BuiltinFunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import CompileError
 from ..ir import affine, liveness
 from ..ir.building import buffers
+from ..ir.building.buffer_rules import Buffer
 from ..ir.building.builder import Builder
 from ..ir.building.composite import assembled
 from ..ir.building.promotion import KernelError, describe
-from ..ir.building.registry import OF_PYTHON, BoundWord, Kernel, Word, constexpr, unwrap
+from ..ir.building.registry import OF_PYTHON, BoundWord, Kernel, Word, unwrap
 from ..ir.located_errors import called_at, compile_error
 from ..ir.passes import fuse, hoist
-from ..ir.passes import split_cores as cores
+from ..ir.passes.split_cores import CoreScope, check
 from ..ir.program import Loc, Program, Value
-from ..ir.source import Source
-from ..ir.types import AnyType, DType
+from ..ir.types import AnyType
+from ..precision.dtypes import DType
 from . import syntax
 from .expressions import method_of
 from .host import describe_function, host_call
-from .statements import Control
-
-if TYPE_CHECKING:
-    from .jit import JitFunction
+from .statements import Control, Return
 
 MAX_INLINE_DEPTH = 24
-
-
-@dataclass
-class Return:
-    """A statement list ended in `return value`."""
-
-    value: Any
 
 
 class Scope(Control):
     """Compiles the body of one function with its own local names."""
 
     def __init__(
-        self, b: Builder, fn: JitFunction, env: dict[str, Any], depth: int = 0, caller: Loc | None = None
+        self, b: Builder, fn: Kernel, env: dict[str, Any], depth: int = 0, caller: Loc | None = None
     ) -> None:
         if depth > MAX_INLINE_DEPTH:
             raise KernelError(
@@ -143,7 +134,27 @@ class Scope(Control):
         self.assign(s.target, self.binary(s.op, self.expr(load), self.expr(s.value), s))
 
     def do_With(self, s: ast.With) -> None:
-        cores.with_statement(self, s)
+        """`with scope(core_mode=...): body`; any other `with` is an error."""
+        if any(isinstance(n, ast.Return) for n in ast.walk(s)):
+            raise self.error("`return` inside a `with` is not supported; return after it", s)
+        outer = self.b.core
+        try:
+            for item in s.items:
+                self.b.core = self.entered(item, s)
+            self.block(s.body)
+        finally:
+            self.b.core = outer
+
+    def entered(self, item: ast.withitem, s: ast.With) -> str:
+        """The core that an item of a `with` names."""
+        given = self.expr(item.context_expr)
+        if not isinstance(given, CoreScope):
+            raise self.error(
+                f"`with` is not supported in a kernel but for scope(core_mode=...), got {describe(given)}", s
+            )
+        if item.optional_vars is not None:
+            raise self.error("scope(core_mode=...) has no value for `as`", s)
+        return given.core
 
     def do_Assert(self, s: ast.Assert) -> None:
         condition = self.expr(s.test)
@@ -158,7 +169,7 @@ class Scope(Control):
         if isinstance(target, ast.Name):
             if isinstance(value, Value) and not value.name:
                 value.name = target.id
-            if isinstance(value, buffers.Buffer):
+            if isinstance(value, Buffer):
                 self.b.buffer_names.setdefault(value.key, target.id)
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
@@ -200,7 +211,7 @@ class Scope(Control):
             fn, args = fn.word, [fn.value, *args]
         try:
             if isinstance(fn, Kernel):
-                return self.inline(fn, args, kwargs)  # type: ignore[arg-type]
+                return self.inline(fn, args, kwargs)
             if isinstance(fn, DType):
                 if len(args) != 1 or kwargs:
                     raise KernelError(
@@ -218,7 +229,7 @@ class Scope(Control):
             name = "" if isinstance(e, KernelError) else f"{describe_function(fn)}: "
             raise self.error(f"{name}{e}", node) from None
 
-    def inline(self, fn: JitFunction, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def inline(self, fn: Kernel, args: list[Any], kwargs: dict[str, Any]) -> Any:
         bound, caller = fn.bind(args, kwargs), self.b.loc
         try:
             inner = Scope(self.b, fn, {**bound, **buffers.contents(self.env)}, self.depth + 1, caller)
@@ -229,7 +240,15 @@ class Scope(Control):
             raise CompileError(called_at(str(e), fn.name, caller)) from None
 
 
-def _given_no_tensor(words: str, fn: JitFunction, constants: dict[str, Any]) -> str:
+def _compile_helper(b: Builder, fn: Kernel, args: Sequence[Any]) -> Any:
+    """Compile a jit function that was given to a word, such as the combine function of `tl.reduce`."""
+    caller = b.loc
+    out = Scope(b, fn, fn.bind(args, {}), 1).run()
+    b.loc = caller
+    return out
+
+
+def _given_no_tensor(words: str, fn: Kernel, constants: dict[str, Any]) -> str:
     """Which parameters were given the None or the text that an error is about."""
     out = ""
     for name, x in constants.items():
@@ -248,12 +267,12 @@ def _word(fn: Any) -> Any:
     return OF_PYTHON.get(fn, fn) if isinstance(fn, BuiltinFunctionType) else fn
 
 
-def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:
+def compile_kernel(fn: Kernel, types: dict[str, AnyType], constants: dict[str, Any]) -> Program:
     """Compile `fn` for parameters of the given types; parameters in `constants` are compile-time values.
 
     Raises `CompileError` with file, line and a caret.
     """
-    b = Builder()
+    b = Builder(_compile_helper)
     first = fn.source.first_line
     b.loc = Loc(fn.source.file, first)
     params = {name: b.value(t, (), name) for name, t in types.items()}
@@ -287,11 +306,8 @@ def compile_kernel(fn: JitFunction, types: dict[str, AnyType], constants: dict[s
     hoist.hoist(program)
     program.finish()
     liveness.mark_atomics(program)
-    wrong = cores.check(program)
+    wrong = check(program)
     if wrong is not None:
         lines = fn.source.lines if wrong[1].file == fn.source.file else []
         raise compile_error(*wrong, lines, first)
     return program
-
-
-__all__ = ["BoundWord", "Return", "Scope", "Source", "compile_kernel", "constexpr"]

@@ -12,21 +12,21 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..ir import types as ty
 from ..ir.building import buffers
 from ..ir.building.aggregate import Aggregate
 from ..ir.building.builder import Builder
 from ..ir.building.promotion import COMPARISON, KernelError, describe, fold
-from ..ir.building.registry import METHODS, BoundWord, Kernel, Word, constexpr, unwrap
+from ..ir.building.registry import METHODS, OF_PYTHON, BoundWord, Kernel, Word, constexpr, unwrap
 from ..ir.program import Value
+from ..ir.types import BlockType
 from ..ir.undefined import Undefined
+from ..precision import dtypes as ty
 from . import syntax
 from .outside import capture_attribute, capture_global
 
 if TYPE_CHECKING:
     from ..errors import CompileError
-    from .compiler import Source
-    from .jit import JitFunction
+    from ..ir.source import Source
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -77,7 +77,7 @@ class Expressions(ABC):
     """The part of a scope that compiles expressions."""
 
     b: Builder
-    fn: JitFunction
+    fn: Kernel
     source: Source
     env: dict[str, Any]
     loops: int
@@ -127,9 +127,7 @@ class Expressions(ABC):
 
     def builtin(self, node: ast.Name) -> Any:
         if node.id == "range":
-            from ..language.iterators import range_word
-
-            return range_word
+            return OF_PYTHON[range]
         if hasattr(builtins, node.id):
             return getattr(builtins, node.id)
         raise self.error(f"{node.id!r} is not defined", node)
@@ -171,7 +169,7 @@ class Expressions(ABC):
         if node.attr == "dtype":
             return v.dtype
         if node.attr == "type":
-            return ty.BlockType(v.dtype, v.shape) if v.shape else v.dtype
+            return BlockType(v.dtype, v.shape) if v.shape else v.dtype
         if node.attr == "shape":
             return v.shape
         if node.attr == "numel":

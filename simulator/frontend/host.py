@@ -9,9 +9,11 @@ from typing import Any
 
 from ..ir.building.builder import Builder
 from ..ir.building.promotion import KernelError, describe
-from ..ir.building.registry import Word, constexpr, unwrap
+from ..ir.building.ranges import DynamicRange, StaticRange
+from ..ir.building.registry import INSTEAD_OF, constexpr, unwrap
 from ..ir.program import Value
-from ..ir.types import BlockType, DType, PointerType
+from ..ir.types import BlockType, PointerType
+from ..precision.dtypes import DType
 
 # Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
 HOST_FUNCTIONS: tuple[Any, ...] = (
@@ -74,8 +76,6 @@ def _holds_value(x: Any) -> bool:
 
 def _iterable(fn: Any, x: Any) -> Any:
     """An argument for a function that may go over it: a range that is unrolled as its numbers."""
-    from .statements import DynamicRange, StaticRange
-
     if isinstance(x, DynamicRange):
         raise KernelError(
             f"{describe_function(fn)} cannot go over a range of the program; take tl.static_range"
@@ -109,11 +109,8 @@ def _instead(fn: Any) -> str:
 
 def _word_for(fn: Any) -> str:
     """The word of the language of the same name, if there is one."""
-    from .. import language
-
-    name = getattr(fn, "__name__", "")
-    found = isinstance(getattr(language, name, None), Word) and getattr(fn, "__self__", None) is math
-    return f"; use tl.{name}" if found else ""
+    name = INSTEAD_OF.get(fn) if callable(fn) and fn.__hash__ else None
+    return f"; use tl.{name}" if name else ""
 
 
 def describe_function(fn: Any) -> str:

@@ -6,12 +6,11 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any
 
-from ..ir.building.registry import constexpr
-from ..ir.types import DType
+from ..ir.building.registry import Kernel, constexpr
+from ..precision.dtypes import DType
 
 if TYPE_CHECKING:
     from ..ir.building.builder import Builder
-    from .jit import JitFunction
 
 ALLOWED_BY = "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"
 CONSTANT = (bool, int, float, str, tuple, DType, type(None))
@@ -41,7 +40,7 @@ def capture_attribute(b: Builder, owner: Any, name: str, x: Any) -> None:
         b.captured.setdefault(key, (Attributes(owner), name, x))
 
 
-def capture_global(b: Builder, fn: JitFunction, name: str, held: Any, x: Any) -> None:
+def capture_global(b: Builder, fn: Kernel, name: str, held: Any, x: Any) -> None:
     """Remember a constant of the module or of the function around the kernel; warn where Triton would refuse it.
 
     held: what the name holds; x: the value without `constexpr`. Triton 3.5 takes instances of `constexpr` only, not names
@@ -67,6 +66,6 @@ def _refused(x: Any) -> bool:
     return plain and not (isinstance(x, tuple) and hasattr(x, "_fields"))
 
 
-def _annotated(fn: JitFunction, name: str) -> bool:
+def _annotated(fn: Kernel, name: str) -> bool:
     found = fn.fn.__globals__.get("__annotations__", {}).get(name)
     return found is constexpr or (isinstance(found, str) and found.rpartition(".")[2] == "constexpr")

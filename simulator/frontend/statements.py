@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from ..errors import CompileError
-from ..ir import types as ty
 from ..ir.building import buffers
 from ..ir.building.aggregate import children, flatten, rebuild, same_structure, stays, unflatten
-from ..ir.building.promotion import KernelError, describe, is_number
+from ..ir.building.promotion import describe, is_number
+from ..ir.building.ranges import DynamicRange, StaticRange
 from ..ir.building.registry import unwrap
 from ..ir.program import Region, Value
+from ..ir.types import AnyType
 from ..ir.undefined import Undefined
+from ..precision import dtypes as ty
 from .expressions import Expressions
 
-if TYPE_CHECKING:
-    from .compiler import Return
-
 MAX_STATIC_TURNS = 100_000
+
+
+@dataclass
+class Return:
+    """A statement list ended in `return value`."""
+
+    value: Any
 
 
 class Control(Expressions):
@@ -50,8 +57,6 @@ class Control(Expressions):
         return self._ended(self.block([*taken, *rest]))
 
     def _ended(self, ended: Return | None) -> Return:
-        from .compiler import Return
-
         return ended or Return(None)
 
     def dynamic_if(self, condition: Value, s: ast.If) -> None:
@@ -128,7 +133,7 @@ class Control(Expressions):
         results.append(self.b.value(va.dtype, va.shape, name))
         return results[-1]
 
-    def in_region(self, region: Region, x: Any, dtype: ty.AnyType | None = None) -> Value:
+    def in_region(self, region: Region, x: Any, dtype: AnyType | None = None) -> Value:
         """`x` as a value of the program, its constant (if it is one) placed at the end of that region."""
         if isinstance(x, Value):
             return x
@@ -144,8 +149,6 @@ class Control(Expressions):
         self.b.emit("if", (condition,), results, regions=(then, other))
 
     def returning_if(self, condition: Value, s: ast.If, rest: list[ast.stmt]) -> Return:
-        from .compiler import Return
-
         if self.loops:
             raise self.error(
                 "`return` inside a loop is not supported; use a flag, or an `if` around the work", s
@@ -494,29 +497,6 @@ class Bind(ast.stmt):
         super().__init__()
         self.target, self.value = target, value
         ast.copy_location(self, at)
-
-
-class StaticRange:
-    """tl.static_range: a loop that is unrolled at compile time."""
-
-    def __init__(self, *bounds: int) -> None:
-        for x in bounds:
-            if isinstance(x, bool) or not isinstance(x, int):
-                raise KernelError(f"static_range needs compile-time integers, got {describe(x)}; use range")
-        self.values = range(*bounds)
-
-
-class DynamicRange:
-    """range or tl.range inside a kernel."""
-
-    def __init__(self, *bounds: Any, **hints: Any) -> None:
-        if not 1 <= len(bounds) <= 3:
-            raise KernelError(f"range takes one to three bounds, got {len(bounds)}")
-        self.start, self.stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
-        self.step = bounds[2] if len(bounds) == 3 else 1
-        self.hints = {k: unwrap(v) for k, v in hints.items() if v is not None}
-        if not isinstance(unwrap(self.step), Value) and unwrap(self.step) == 0:
-            raise KernelError("the step of a range must not be zero")
 
 
 def _takes(dtype: ty.DType, x: Any) -> bool:

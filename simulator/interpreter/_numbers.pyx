@@ -1,4 +1,4 @@
-"""Integer scalars of all programs: their ends, quotients and remainders as C has them. Loops only."""
+"""Integer scalars of all programs: their ends, quotients and remainders as C has them; the bounds test. Loops only."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
@@ -43,3 +43,41 @@ def divide(const int64_t[::1] a, const int64_t[::1] b, int64_t[::1] out, bint re
             x, y = a[i * step_a], b[i * step_b]
             q = quotient(x, y)
             out[i] = <int64_t>(<uint64_t>x - <uint64_t>q * <uint64_t>y) if remainder else q
+
+
+def find_outside(
+    const int64_t[::1] starts,
+    const int64_t[:, ::1] strides,
+    const int64_t[:, ::1] lows,
+    const int64_t[:, ::1] highs,
+    int64_t elements,
+):
+    """First program whose box leaves [0, elements), or -1; an empty box touches nothing."""
+    cdef Py_ssize_t p, k, sp, lp, hp
+    cdef Py_ssize_t found = -1
+    cdef int64_t low, high, first, last, s
+    cdef bint empty
+    with nogil:
+        for p in range(starts.shape[0]):
+            sp = p if strides.shape[0] > 1 else 0
+            lp = p if lows.shape[0] > 1 else 0
+            hp = p if highs.shape[0] > 1 else 0
+            low = high = starts[p]
+            empty = False
+            for k in range(5):
+                first = lows[lp, k]
+                last = highs[hp, k] - 1
+                if last < first:
+                    empty = True
+                    break
+                s = strides[sp, k]
+                if s >= 0:
+                    low += s * first
+                    high += s * last
+                else:
+                    low += s * last
+                    high += s * first
+            if not empty and (low < 0 or high >= elements):
+                found = p
+                break
+    return found

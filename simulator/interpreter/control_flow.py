@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..ir.program import Op, Region
-from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, Reading, place
-from .values import Opaque, merge, take
+from .faults import place
+from .merging import merge
+from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, Reading
+from .values import Opaque, take
 
 # Turns of a `for` that one of a `while` counts for, under a limit that nobody chose to be lower: what never ends is a
 # `while`, and a user waits for the answer.

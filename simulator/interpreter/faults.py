@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..errors import RunError
 from ..ir.located_errors import at_line
-from ..ir.program import Loc
+from ..ir.program import Loc, Op
 
 Grid = tuple[int, int, int]
 
@@ -24,6 +24,11 @@ class Site(NamedTuple):
     def program(self, number: int) -> str:
         """How a message names a program."""
         return program_name(number, self.grid)
+
+
+def place(op: Op) -> str:
+    """`file:line` of an operation."""
+    return f"{op.loc.file}:{op.loc.line}"
 
 
 def program_name(number: int, grid: Grid) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import OutOfBoundsError, RunError
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from .faults import Site
 from .tensors import Tensor, as_array, tensor_argument
 from .values import Affine, Box, Pointers, take

@@ -1,28 +1,29 @@
 """Walks a tile program for many programs of its grid at once, exactly for each of them.
 
-`Indexing` computes scalars, index tiles and masks; `Flow` follows branches and loops; a reading (see reading.py) says what
-operations on elements and accesses to memory mean.
+`Indexing` computes scalars, index tiles and masks; `Flow` follows branches and loops. What operations on elements and
+accesses to memory mean, `Interpreter` asks its backend (see backend.py); timing's lowering derives from `Walker`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
 
 from ..ir.passes.split_cores import EVENTS
-from ..ir.program import Op
+from ..ir.program import Op, Program, Region
+from .backend import Backend
 from .control_flow import Flow
-from .custom import Custom
-from .faults import Site
-from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, place
+from .faults import Site, place
+from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, scalar_from_dense
 from .scalars import Indexing
 from .slicing import Slicing
-from .values import Opaque, take
+from .values import OPAQUE, Opaque, Pointers, take
 
 
-class Walker(Indexing, Slicing, Custom, Flow):
-    """One walk over a program; readings derive from it."""
+class Walker(Indexing, Slicing, Flow):
+    """One walk over a program, without what elements and memory mean."""
 
     def op_load(self, op: Op, frame: Frame) -> None:
         p, m, o = (None if v is None else frame.get(v) for v in op.args)
@@ -77,6 +78,16 @@ class Walker(Indexing, Slicing, Custom, Flow):
         for r in op.results:
             frame.values[r.id] = self.exchange.receive(self.core, op, r.id, len(self.active))
 
+    def op_custom(self, op: Op, frame: Frame) -> None:
+        args = [frame.get(v) for v in op.args if v is not None]
+        self.before_use(op, args)
+        made = self.dense(op, args)
+        for k, r in enumerate(op.results):
+            x = made if isinstance(made, Opaque) else made[k]
+            if not r.shape and r.dtype.is_int() and isinstance(x, np.ndarray):
+                x = scalar_from_dense(x, r.dtype.is_bool())
+            frame.values[r.id] = x
+
     def op_print(self, op: Op, frame: Frame) -> None:
         self.show(op, [frame.get(v) for v in op.args if v is not None])
 
@@ -84,6 +95,61 @@ class Walker(Indexing, Slicing, Custom, Flow):
         v = op.args[0]
         assert v is not None
         self.check_assert(op, frame.get(v))
+
+
+class Interpreter(Walker):
+    """A walk whose elements and memory are a backend's.
+
+    skipped: operations (by id) that are left out; nobody can know their results.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        grid: tuple[int, int, int],
+        backend: Backend,
+        step_limit: int = DEFAULT_STEP_LIMIT,
+        skipped: AbstractSet[int] = frozenset(),
+    ) -> None:
+        super().__init__(program, grid, step_limit)
+        self.backend = backend
+        self.skipped = skipped
+        backend.attach(self)
+
+    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        super().walk(numbers, arguments)
+        self.backend.finished()
+
+    def region(self, region: Region, frame: Frame) -> None:
+        if not self.skipped:
+            super().region(region, frame)
+            return
+        for op in region.ops:
+            if op.id in self.skipped:
+                frame.values.update((r.id, OPAQUE) for r in op.results)
+            else:
+                self.handlers[op.kind](op, frame)
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        return self.backend.dense(op, args)
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        return self.backend.load(op, pointer, mask, other)
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.backend.store(op, pointer, value, mask)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        return self.backend.atomic(op, pointer, value, mask, expected)
+
+    def synced(self, op: Op, event: Any) -> None:
+        self.backend.synced(op, event)
+
+    def check_assert(self, op: Op, condition: Any) -> None:
+        self.backend.check_assert(op, condition)
+
+    def show(self, op: Op, values: list[Any]) -> None:
+        self.backend.show(op, values)
 
 
 def _checked_event(op: Op, event: Any, site: Site) -> Any:
@@ -101,4 +167,4 @@ def _checked_event(op: Op, event: Any, site: Site) -> Any:
     return event
 
 
-__all__ = ["DEFAULT_STEP_LIMIT", "DataDependentError", "Frame", "Walker", "place"]
+__all__ = ["DEFAULT_STEP_LIMIT", "DataDependentError", "Frame", "Interpreter", "Walker"]

@@ -1,6 +1,6 @@
 """What every walk over a tile program has: the values it knows, and what a reading of the program must define.
 
-Two readings exist: `ValueRun` (dense.py) computes elements; timing's lowering records instructions.
+`Interpreter` asks a backend what operations on elements and accesses mean; timing's lowering records instructions.
 """
 
 from __future__ import annotations
@@ -8,23 +8,21 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import progress as at_work
 from ..errors import AscendtileError, RunError
-from ..ir import types as ty
 from ..ir.liveness import last_uses
 from ..ir.passes.split_cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vectors
 from ..ir.program import Op, Program, Region, Value
-from ..ir.types import DType
+from ..precision import dtypes as ty
+from ..precision.dtypes import DType
 from .faults import Site
 from .flat_pointers import Known
+from .two_cores.exchange import Exchange
 from .values import Affine, Box, Pointers, take
-
-if TYPE_CHECKING:
-    from .coscheduling import Exchange
 
 DEFAULT_STEP_LIMIT = 1_000_000
 
@@ -56,11 +54,6 @@ class Frame:
 _MISSING = object()
 
 
-def place(op: Op) -> str:
-    """`file:line` of an operation."""
-    return f"{op.loc.file}:{op.loc.line}"
-
-
 @functools.cache
 def _handlers(reading: type) -> tuple[str, ...]:
     """Names of the methods that carry out operations."""
@@ -81,7 +74,7 @@ class Reading(ABC):
         self.total = grid[0] * grid[1] * grid[2]
         self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
         self.cube_once = _written_once(program) if self.subs > 1 else frozenset()
-        self.exchange: Exchange | None = None  # with the walk of the other core's part (together.py)
+        self.exchange: Exchange | None = None  # with the walk of the other core's part
         self.core = ""  # whose part is walked, if the parts are walked apart
         self.active = np.empty(0, np.int64)
         self.known = Known(())

@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import types as ty
 from ..ir.program import Op, Value
-from ..ir.types import DType, PointerType
+from ..ir.types import PointerType
+from ..precision import dtypes as ty
+from ..precision.dtypes import DType
 from ..units import vector
 from . import flat_pointers as anywhere
 from . import symbolic
-from .reading import DataDependentError, Frame, Reading, place, scalar_from_dense
-from .values import OPAQUE, Affine, Box, Opaque, Pointers, column, merge
+from .faults import place
+from .merging import merge
+from .reading import DataDependentError, Frame, Reading, scalar_from_dense
+from .values import OPAQUE, Affine, Box, Opaque, Pointers, column
 
 
 class Indexing(Reading):

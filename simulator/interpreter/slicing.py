@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import types as ty
 from ..ir.program import Op
 from ..units import slices
 from .reading import Frame, Reading
@@ -41,7 +40,7 @@ class Slicing(Reading):
         x = frame.get(op.args[0])  # type: ignore[arg-type]
         if not isinstance(x, Opaque):
             moving = [np.atleast_1d(np.asarray(frame.get(v))) for v in op.args[1:] if v is not None]
-            x = slices.extract(self.real(x, op.args[0]), _places(op, tuple(moving)))
+            x = slices.extract(self.real(x, op.args[0]), places_of(op, tuple(moving)))
         frame.values[op.results[0].id] = x
 
     def op_move(self, op: Op, frame: Frame) -> None:
@@ -81,39 +80,13 @@ class Slicing(Reading):
                 f"in {program}"
             )
 
-    def dense_extract_slice(self, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
-        if not moving:
-            return slices.extract_fixed(x, op.attrs["offsets"], op.attrs["sizes"], op.attrs["strides"])
-        return slices.extract(x, _places(op, moving))
-
-    def dense_insert_slice(
-        self, op: Op, full: np.ndarray, sub: np.ndarray, *moving: np.ndarray
-    ) -> np.ndarray:
-        return slices.insert(full, sub, _places(op, moving))
-
-    def dense_alloc(self, op: Op) -> np.ndarray:
-        """What nobody wrote: NaN, or the smallest integer."""
-        r = op.results[0]
-        held = r.dtype.held  # type: ignore[union-attr]
-        what = ty.limits(r.dtype)[0] if r.dtype.is_int() else np.nan  # type: ignore[arg-type]
-        return np.full((1, *r.shape), what, held)
-
-    def dense_move(self, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
-        return x if op.attrs["offsets"] is None else self.dense_insert_slice(op, x, *rest)
-
-    def dense_from_l1(self, op: Op, x: np.ndarray) -> np.ndarray:
-        return x
-
-    def dense_get_element(self, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
-        out = slices.extract(x, _places(op, moving))
-        return out.reshape(out.shape[0])
-
 
 def _corner(shape: tuple[int, ...]) -> tuple[slice, ...]:
     return (slice(None), *(slice(n) for n in shape))
 
 
-def _places(op: Op, moving: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+def places_of(op: Op, moving: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    """Places of a slice on each axis, from the offsets that are values of the program."""
     rest = iter(moving)
     offsets = [next(rest) if x is None else np.array([x]) for x in op.attrs["offsets"]]
     return slices.places(offsets, op.attrs["sizes"], op.attrs["strides"])

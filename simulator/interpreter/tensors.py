@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
-from ..ir import types as ty
-from ..ir.types import DType
+from ..precision import dtypes as ty
+from ..precision.dtypes import DType
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ..ir.building.registry import constexpr as _constexpr
 from ..ir.program import Value as tensor
 from ..ir.types import BlockType as block_type
 from ..ir.types import PointerType as pointer_type
-from ..ir.types import (
+from ..precision.dtypes import (
     bfloat16,
     float8e4b8,
     float8e4b15,

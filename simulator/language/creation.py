@@ -8,7 +8,8 @@ from typing import Any
 from ..ir.building.promotion import KernelError, Operand
 from ..ir.building.registry import Builder, word
 from ..ir.program import Value
-from ..ir.types import ALL, DType, PointerType, from_name, int1, integer
+from ..ir.types import PointerType
+from ..precision.dtypes import ALL, DType, from_name, int1, integer
 
 
 class _ElementTypes(type):

@@ -78,7 +78,7 @@ def _rows(b: Builder, d: TensorDescriptor, rows: Any, column: Any, what: str) ->
         raise KernelError(f"{what}: needs a descriptor with blocks (1, columns), got {d}")
     if not isinstance(rows, Value) or len(rows.shape) != 1 or not rows.dtype.is_int():
         raise KernelError(f"{what}: row numbers must be an integer tile with one axis, got {describe(rows)}")
-    from ..ir import types as ty
+    from ..precision import dtypes as ty
 
     r: Any = b.expand_dims(b.cast(rows, ty.int64), 1)
     c: Any = b.binary(

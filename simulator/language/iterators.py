@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend.statements import DynamicRange, StaticRange
-from ..ir.building.registry import Builder, word
+from ..ir.building.ranges import DynamicRange, StaticRange
+from ..ir.building.registry import OF_PYTHON, Builder, word
 
 
 @word(name="range")
@@ -37,6 +37,9 @@ def range_word(
         warp_specialize=warp_specialize,
         disable_licm=disable_licm,
     )
+
+
+OF_PYTHON[range] = range_word
 
 
 @word

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import types as ty
 from ..ir.building.promotion import KernelError
 from ..ir.building.registry import Builder, word
 from ..ir.program import Value
+from ..precision import dtypes as ty
 
 PRECISIONS = ("ieee", "hf32")
 

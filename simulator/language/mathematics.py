@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import math
 from typing import Any
 
 from ..ir.building.promotion import KernelError, Operand, describe, is_number
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import INSTEAD_OF, Builder, Word, word
 from ..ir.program import Value
 
 
@@ -233,3 +234,12 @@ def fdiv(b: Builder, x: Operand, y: Operand, ieee_rounding: bool = False) -> Ope
 def div_rn(b: Builder, x: Operand, y: Operand) -> Operand:
     """Floating-point division, correctly rounded."""
     return b.binary("div", x, y)
+
+
+INSTEAD_OF.update(
+    {
+        getattr(math, name): name
+        for name, x in list(globals().items())
+        if isinstance(x, Word) and hasattr(math, name)
+    }
+)

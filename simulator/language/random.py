@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..ir import types as ty
 from ..ir.building.promotion import KernelError, Operand, describe
 from ..ir.building.registry import Builder, word
 from ..ir.program import Value
+from ..precision import dtypes as ty
 
 N_ROUNDS_DEFAULT = 10
 TWO_PI = 6.283185307179586

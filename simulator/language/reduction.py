@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import types as ty
 from ..ir.building import rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
 from ..ir.building.registry import Builder, word
 from ..ir.program import Value
+from ..precision import dtypes as ty
 from .creation import element_type
 from .mathematics import PropagateNan
 

@@ -162,7 +162,7 @@ def _buffer(b: Buffer, cycles: float, where: str) -> None:
 
 
 def _timeline(t: Timeline, launch: Launch, where: str) -> None:
-    """Arrays of one length, which `record/saving.py` has looked at."""
+    """Arrays of one length, which `record/loading.py` has looked at."""
     for name in ("start", "end", "done", "gap", "bandwidth", "bytes"):
         values = getattr(t, name)
         if values is not None and len(values):

@@ -1,7 +1,7 @@
 """The Run record: what one run of a kernel (or of an operator of several kernels) found out.
 
 A `Run` holds one `Launch` per kernel launch, in order, and what is known about the whole. Reports only read it. It is plain
-data: numbers, strings, lists, and numpy arrays for the timeline; `record/saving.py` saves and loads it as JSON + npz.
+data: numbers, strings, lists, and numpy arrays for the timeline; `record/saving.py` saves it as JSON + npz.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .lazy_views import show, write
 from .no_assembly import NoAssembly
+from .saving import save_run
 
 if TYPE_CHECKING:
     from ..precision.metrics import ErrorReport
@@ -357,8 +359,6 @@ class Run:
             style: "perfetto" (ui.perfetto.dev, chrome://tracing) or "insight" (MindStudio Insight).
             choice: `window_us` (from, to): only what runs then; `limit`: at most so many instructions.
         """
-        from .lazy_views import write
-
         write("trace", self, path, style, **choice)
 
     @property
@@ -367,20 +367,14 @@ class Run:
         return NoAssembly(self.name)
 
     def save(self, path: str | Path) -> None:
-        """Write the record to `path` (see `record/saving.py`); an existing file is replaced only once the new one is whole."""
-        from .saving import save_run
-
+        """Write the record to `path`; an existing file is replaced only once the new one is whole."""
         save_run(self, path)
 
     def html(self, path: str | Path) -> None:
         """Write the report to `path`: one HTML file that opens offline. What is there is replaced once it is whole."""
-        from .lazy_views import write
-
         write("html", self, path)
 
     def _repr_html_(self) -> str:
-        from .lazy_views import show
-
         return show("notebook", self)
 
     def __repr__(self) -> str:
@@ -390,8 +384,6 @@ class Run:
         return f"<Run {' '.join(w for w in words if w)}{took}>"
 
     def __str__(self) -> str:
-        from .lazy_views import show
-
         return show("text", self)
 
 

@@ -1,63 +1,36 @@
-"""Run records as files: `save_run`, `load_run`.
+"""Run records as files: one file, a zip with `run.json` and one .npy member per array of the timelines.
 
-One file, a zip with `run.json` and one .npy member per array of the timelines, so `np.load(path)` opens it too. Files
-come from anywhere: `load_run` checks every claim before it believes it, every field against its annotation and every
-figure against what a run can give (`record/archive.py`, `record/codec.py`, `record/checks.py`), and answers what is
-wrong with a `UsageError`.
+So `np.load(path)` opens it too. `record/loading.py` reads it.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NoReturn
-
-import numpy as np
 
 from ascendtile import __version__
 
 from ..errors import UsageError
 from ..precision.metrics import ErrorReport
-from ..products.quantity import show
-from .archive import MAX_FILE_BYTES, MAX_JSON_BYTES, TEXT, array_of, pack, unpack
-from .checks import check_figures
-from .codec import Decoder, Encoder
-from .files import read_whole, write_whole
-from .run import Run, Timeline
+from .archive import MAX_FILE_BYTES, MAX_JSON_BYTES, pack
+from .codec import Encoder
+from .files import write_whole
 
 FORMAT = "ascendtile-run"
 VERSION = 2
-READABLE = (1, 2)  # 2 has gaps and their reasons in timelines, and stalls by line
 NAMES = {"ErrorReport": ErrorReport}
-ARRAYS = ("core", "pipe", "program", "record", "line", "start", "end", "done")
-INTEGERS = ("core", "pipe", "program", "record", "line")
-GAPS = ("gap", "reason", "waited", "bandwidth", "bytes", "name")  # all of them, or none in version 1
-GAP_INTEGERS = ("reason", "waited", "name")
-WAY_OUT = "records are written by run.save(...) and `ascendtile run --save`"
 
 
-def save_run(run: Run, path: str | Path) -> None:
+def save_run(run: object, path: str | Path) -> None:
     """Write `run` to `path`: whole, or not at all; a file that was there survives any failure."""
     write_whole(path, run_bytes(run))
 
 
-def load_run(path: str | Path) -> Run:
-    """The run that `save_run` wrote to `path`. `UsageError` if there is none, or it is damaged or foreign."""
-    try:
-        raw = read_whole(path, MAX_FILE_BYTES, "a run record")
-    except UsageError as error:
-        raise UsageError(f"{error}; {WAY_OUT}") from None
-    try:
-        return run_from_bytes(raw)
-    except UsageError as error:
-        raise UsageError(f"{path}: {error}; {WAY_OUT}") from None
-
-
-def run_bytes(run: Run) -> bytes:
+def run_bytes(run: object) -> bytes:
     """The content of the file of `run`."""
     encoder = Encoder(NAMES)
     head = {"format": FORMAT, "version": VERSION, "ascendtile": __version__}
-    data = json.dumps({**head, "run": encoder.encode(run, Run)}, allow_nan=False).encode("ascii")
+    data = json.dumps({**head, "run": encoder.encode(run, type(run))}, allow_nan=False).encode("ascii")
     raw = pack(data, encoder.arrays)
     if len(data) > MAX_JSON_BYTES or len(raw) > MAX_FILE_BYTES:
         raise UsageError(
@@ -65,85 +38,3 @@ def run_bytes(run: Run) -> bytes:
             f"{len(raw)} in all (limit {MAX_FILE_BYTES}); keep a shorter timeline (device option timeline)"
         )
     return raw
-
-
-def run_from_bytes(raw: bytes) -> Run:
-    """The run of a file's content."""
-    members = unpack(raw)
-    data = _run_data(members.pop(TEXT))
-
-    def array(name: str) -> np.ndarray:
-        member = members.pop(f"{name}.npy", None)
-        if member is None:
-            raise UsageError(f"is not whole: the array {show(name)} is missing or used twice")
-        try:
-            return array_of(member)
-        except UsageError as error:
-            raise UsageError(f"has an array {show(name)} that {error}") from None
-
-    try:
-        run: Run = Decoder(NAMES, array).decode(data, Run)
-    except RecursionError:
-        _too_deep()
-    if members:
-        raise UsageError(f"has a member {show(min(members))} that nothing in it refers to")
-    for k, launch in enumerate(run.launches):
-        if launch.timeline is not None:
-            _check_timeline(launch.timeline, f"launches.{k}.timeline")
-    check_figures(run)
-    return run
-
-
-def _run_data(text: bytes) -> Any:
-    try:
-        data = json.loads(text.decode("ascii"), parse_constant=_no_literal)
-    except RecursionError:
-        _too_deep()
-    except ValueError as error:
-        raise UsageError(f"is damaged: {TEXT} is not JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise UsageError(f"is not a run record: {TEXT} does not say format {FORMAT!r}")
-    if type(data.get("version")) is not int or data["version"] not in READABLE:
-        raise UsageError(
-            f"has version {show(data.get('version'))}, written by ascendtile {show(data.get('ascendtile'))}; "
-            f"this is ascendtile {__version__}, which reads versions {READABLE[0]} to {VERSION}"
-        )
-    return data.get("run")
-
-
-def _no_literal(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
-
-
-def _too_deep() -> NoReturn:
-    raise UsageError(f"is not a run record: {TEXT} is nested too deep")
-
-
-def _check_timeline(t: Timeline, where: str) -> None:
-    """The arrays are parallel, of the right kind, and point to pipes that there are."""
-    missing = [n for n in GAPS if getattr(t, n) is None]
-    if missing and len(missing) < len(GAPS):
-        raise UsageError(f"{where}: has gaps without {missing[0]}")
-    arrays = {n: getattr(t, n) for n in (*ARRAYS, *(() if missing else GAPS))}
-    lengths = {n: len(a) for n, a in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        raise UsageError(f"{where}: its arrays must have one length, they have {lengths}")
-    for n in (*INTEGERS, *(() if missing else GAP_INTEGERS)):
-        if arrays[n].dtype.kind not in "iu":
-            raise UsageError(f"{where}.{n} must be of integers, it is {arrays[n].dtype}")
-    if len(t.pipe) and not 0 <= int(t.pipe.min()) <= int(t.pipe.max()) < len(t.pipes):
-        raise UsageError(
-            f"{where}.pipe must count the {len(t.pipes)} pipes from 0, it has {int(t.pipe.max())}"
-        )
-    if not missing:
-        _check_indexes(t, where)
-
-
-def _check_indexes(t: Timeline, where: str) -> None:
-    """What gaps point to is there."""
-    limits = {"reason": (-1, len(t.reasons)), "waited": (-1, len(t.pipe)), "name": (0, len(t.names))}
-    for n, (least, count) in limits.items():
-        values = getattr(t, n)
-        if len(values) and not least <= int(values.min()) <= int(values.max()) < count:
-            bad = int(values.min()) if values.min() < least else int(values.max())
-            raise UsageError(f"{where}.{n} must be {least} to {count - 1}, it has {bad}")

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..call import Call, describe_argument
 from ..errors import AscendtileError, BufferOverflowError
-from ..execution.run import program_order, runtime_arguments
-from ..interpreter.flags import flag_order, way
+from ..interpreter.arguments import runtime_arguments
+from ..interpreter.backend import Backend
+from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.tensors import Tensor
+from ..interpreter.two_cores.flags import flag_order, way
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
 from ..products import Product
 from ..record.run import Buffer, Launch, Pipe
-from ..units.vector import Numerics
 from .costs.l2_cache import FirstTouch
 from .engine.engine import REASONS, EngineResult, Group, simulate
 from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
@@ -43,9 +46,6 @@ from .results.rooflines import core_bytes, roofs
 from .results.sensitivity import lifted_cycles
 from .results.timeline import launch_timeline, source_texts, timeline_words
 
-if TYPE_CHECKING:
-    from ..launch import Call
-
 MAX_PLACEMENTS = 16  # kept for one program
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
 
@@ -63,8 +63,11 @@ def estimate(call: Call) -> Launch:
     return _finish(call, plan, groups, touch)
 
 
-def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
-    """Time and values of a kernel whose control flow or addresses depend on data; writes its tensors."""
+def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> Launch:
+    """Time and values of a kernel whose control flow or addresses depend on data; writes its tensors.
+
+    values: makes the backend that computes a program, or the part of one core.
+    """
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     how = way(call.program, call.grid, call.arguments)
@@ -74,7 +77,7 @@ def estimate_with_values(call: Call, numerics: Numerics) -> Launch:
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    walk = lowering(call, how.apart, lambda part: TimeWithValues(part, call.grid, numerics, limit))
+    walk = lowering(call, how.apart, lambda part: TimeWithValues(part, call.grid, values(part), limit))
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))
@@ -316,8 +319,6 @@ def _lifted(
 
 
 def _argument_words(call: Call) -> dict[str, str]:
-    from ..launch import describe_argument
-
     return {n: describe_argument(x) for n, x in call.arguments.items()}
 
 

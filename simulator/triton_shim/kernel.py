@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import AscendtileError, EmptyGridError
-from ..frontend.jit import JitFunction
+from ..jit_function import JitFunction
 
 
 class KernelInterface:

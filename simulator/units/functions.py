@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from . import _functions
 
 UNARY = frozenset(_functions.UNARY)

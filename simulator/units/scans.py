@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.types import DType
+from ..precision.dtypes import DType
 from .vector import _FLOAT as FLOAT
 from .vector import _IEEE as IEEE
 from .vector import _INTEGER as INTEGER

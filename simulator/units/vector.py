@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import UsageError
-from ..ir.types import DType
 from ..precision import _rounding
+from ..precision.dtypes import DType
 from ..precision.formats import get_format
 from ..precision.rounding import round_to, to_integer
 from . import functions

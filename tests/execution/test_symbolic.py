@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.interpreter import symbolic
+from ascendtile.simulator.interpreter.merging import merge
 from ascendtile.simulator.interpreter.scalars import stretch_box
-from ascendtile.simulator.interpreter.values import Affine, Box, merge, take
+from ascendtile.simulator.interpreter.values import Affine, Box, take
 
 PROGRAMS = 3
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)

@@ -13,8 +13,8 @@ import ascendtile.simulator.language as tl
 from ascendtile.kernels.tutorials import attention, attention_backward, matmul
 from ascendtile.kernels.tutorials.showing import drawn
 from ascendtile.simulator import launch
-from ascendtile.simulator.interpreter.coscheduling import Together
-from ascendtile.simulator.interpreter.flags import FlagOrder, Way
+from ascendtile.simulator.interpreter.two_cores.coscheduling import Together
+from ascendtile.simulator.interpreter.two_cores.flags import FlagOrder, Way
 from ascendtile.simulator.timing import estimate
 
 

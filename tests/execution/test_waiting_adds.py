@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.execution import waiting_adds
-from ascendtile.simulator.interpreter.flags import way
+from ascendtile.simulator.interpreter import lanes
+from ascendtile.simulator.interpreter.two_cores.flags import way
 from ascendtile.simulator.launch import prepare
 
 from .runs import launch, run
@@ -121,9 +121,9 @@ def test_the_order_of_a_seed_is_kept() -> None:
 
 def test_fewer_programs_at_once_where_their_tiles_take_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     total, x = drawn(40, 2, 5)
-    monkeypatch.setattr(waiting_adds, "MOST_BYTES", 2 * 8 * 8 * 4)  # two programs of up to 8 tiles
+    monkeypatch.setattr(lanes, "MOST_BYTES", 2 * 8 * 8 * 4)  # two programs of up to 8 tiles
     assert way_of(sums, 6, total, x, 40, 2, B=8).size == 2
-    monkeypatch.setattr(waiting_adds, "MOST_BYTES", 1)
+    monkeypatch.setattr(lanes, "MOST_BYTES", 1)
     alone = way_of(sums, 6, total, x, 40, 2, B=8)
     assert alone.size == 1
     assert not alone.waiting

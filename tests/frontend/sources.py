@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 import ascendtile.simulator as sim
-from ascendtile.simulator.ir import types as ty
 from ascendtile.simulator.ir.program import Program
+from ascendtile.simulator.ir.types import PointerType
+from ascendtile.simulator.precision import dtypes as ty
 
 HEADER = "import ascendtile.simulator as sim\nimport ascendtile.simulator.language as tl\n"
 _names = itertools.count()
@@ -29,10 +30,10 @@ def module(folder: Path, text: str) -> ModuleType:
 
 
 TYPES: dict[str, Any] = {
-    "p": ty.PointerType(ty.float32),
-    "q": ty.PointerType(ty.float32),
-    "h": ty.PointerType(ty.float16),
-    "k": ty.PointerType(ty.int32),
+    "p": PointerType(ty.float32),
+    "q": PointerType(ty.float32),
+    "h": PointerType(ty.float16),
+    "k": PointerType(ty.int32),
     "n": ty.int32,
     "m": ty.int32,
     "f": ty.float32,

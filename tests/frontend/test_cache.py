@@ -14,7 +14,8 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.ir.types import PointerType
+from ascendtile.simulator.precision import dtypes as ty
 
 from .sources import HEADER, compile_body
 from .values import output
@@ -45,7 +46,7 @@ def aliased(out, n: ALIAS, m: "ALIAS", o: "tl.constexpr"):  # noqa: UP037
 
 
 def program(c: Any) -> Any:
-    return constant.program({"out": ty.PointerType(ty.float32)}, {"C": c})
+    return constant.program({"out": PointerType(ty.float32)}, {"C": c})
 
 
 def test_constants_that_python_calls_equal_are_different_programs() -> None:
@@ -112,9 +113,10 @@ def test_the_text_of_a_program_is_the_same_every_time(tmp_path: Path) -> None:
 def test_the_text_does_not_depend_on_the_order_of_hashes(tmp_path: Path) -> None:
     path = tmp_path / "stable.py"
     lines = "\n".join("    " + line for line in BODY.strip().split("\n"))
-    types = "{'k': ty.PointerType(ty.int32), 'n': ty.int32, 'm': ty.int32}"
+    types = "{'k': PointerType(ty.int32), 'n': ty.int32, 'm': ty.int32}"
     path.write_text(
-        f"{HEADER}from ascendtile.simulator.frontend import types as ty\n"
+        f"{HEADER}from ascendtile.simulator.ir.types import PointerType\n"
+        f"from ascendtile.simulator.precision import dtypes as ty\n"
         f"@sim.jit\ndef kernel(k, n, m):\n{lines}\n\nprint(kernel.program({types}, {{}}).text())\n"
     )
     texts = {

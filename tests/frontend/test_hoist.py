@@ -39,8 +39,8 @@ def loops(out, n, m, B: tl.constexpr, DEPTH: tl.constexpr):
 
 
 def program(fn: Any, depth: int) -> Any:
-    types = {"out": sim.frontend.types.PointerType(sim.frontend.types.float32)}
-    types.update(n=sim.frontend.types.int32, m=sim.frontend.types.int32)
+    types = {"out": sim.ir.types.PointerType(sim.precision.dtypes.float32)}
+    types.update(n=sim.precision.dtypes.int32, m=sim.precision.dtypes.int32)
     return fn.program(types, {"B": 8, "DEPTH": depth})
 
 

@@ -14,7 +14,7 @@ import ascendtile.simulator as sim
 from ascendtile.kernels import bce_with_logits_backward, get_operator, run_op
 from ascendtile.kernels.loss.vendor import vendor_cores, vendor_tile
 from ascendtile.kernels.operator.operator import Workshop
-from ascendtile.simulator.ir.types import from_name
+from ascendtile.simulator.precision.dtypes import from_name
 from ascendtile.simulator.products import load_product
 
 OP = get_operator("bce_with_logits_backward")

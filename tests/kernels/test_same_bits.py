@@ -8,7 +8,7 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import run_op
-from ascendtile.simulator.execution import run as execution
+from ascendtile.simulator.interpreter import lanes
 
 
 def numbers(shape, seed, dtype):
@@ -87,7 +87,7 @@ def digest(op, dtype):
 def test_bits_do_not_depend_on_chunk_or_machine(op, dtype, monkeypatch):
     found = set()
     for chunk in (1, 1 << 12, 1 << 17):
-        monkeypatch.setattr(execution, "CHUNK_ELEMENTS", chunk)
+        monkeypatch.setattr(lanes, "CHUNK_ELEMENTS", chunk)
         found.add(digest(op, dtype))
     assert found == {HASHES[op, dtype]}
 

@@ -12,8 +12,8 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.ir import types as ty
 from ascendtile.simulator.language.extra import libdevice
+from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.units import functions, vector
 
 from .values import output

@@ -11,10 +11,10 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.ir import types as ty
 from ascendtile.simulator.ir.building.builder import Builder
 from ascendtile.simulator.ir.building.promotion import KernelError
 from ascendtile.simulator.ir.program import Value
+from ascendtile.simulator.precision import dtypes as ty
 
 from .values import output
 

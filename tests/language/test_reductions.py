@@ -350,7 +350,7 @@ def test_what_is_refused(what: str, text: str) -> None:
 
 def test_running_sums_follow_the_rules_of_the_unit() -> None:
     """Saturating: what passes the largest number stays there. Flushing: a subnormal sum is zero from then on."""
-    from ascendtile.simulator.ir import types as ty
+    from ascendtile.simulator.precision import dtypes as ty
     from ascendtile.simulator.units import scans, vector
 
     large = np.array([[3e38, 3e38, -3e38]], np.float32)

@@ -6,7 +6,7 @@ import pytest
 from ascendtile import simulator as sim
 from ascendtile.simulator import language as tl
 from ascendtile.simulator.language.extra.cann import extension as al
-from ascendtile.simulator.numerics import SWITCHES
+from ascendtile.simulator.precision.numeric_switches import SWITCHES
 
 
 @sim.jit

@@ -22,7 +22,8 @@ from ascendtile.simulator.record import archive as record_archive
 from ascendtile.simulator.record import files, npy
 from ascendtile.simulator.record import saving as record
 from ascendtile.simulator.record.checks import check_figures
-from ascendtile.simulator.record.saving import load_run, run_bytes, run_from_bytes, save_run
+from ascendtile.simulator.record.loading import load_run, run_from_bytes
+from ascendtile.simulator.record.saving import run_bytes, save_run
 
 from ..support.sample_runs import ANY_TEXT, hostile_runs, launch, run, same, timeline
 

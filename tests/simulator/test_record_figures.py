@@ -12,8 +12,9 @@ import pytest
 import ascendtile.simulator as sim
 from ascendtile.kernels import run_op
 from ascendtile.simulator.record.checks import check_figures
+from ascendtile.simulator.record.loading import load_run
 from ascendtile.simulator.record.run import Buffer, Run
-from ascendtile.simulator.record.saving import load_run, save_run
+from ascendtile.simulator.record.saving import save_run
 
 from ..support.sample_runs import error_report, launch, run, timeline
 

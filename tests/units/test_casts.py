@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.units import vector
 
 FLOATS: dict[str, Any] = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp32": np.float32}

@@ -5,8 +5,8 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.ir import types as ty
 from ascendtile.simulator.language.extra.cann import extension as al
+from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.units import vector
 
 # argument, result as printed; Ascend C pages of Reciprocal (FP32) and Rsqrt (FP16)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.precision.rounding import round_to
 from ascendtile.simulator.units import vector
 from ascendtile.simulator.units._blocks import Block, kept_now

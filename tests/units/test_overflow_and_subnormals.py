@@ -5,7 +5,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.units import vector
 
 SATURATE = vector.Numerics(sum_order="tree_tree", overflow="saturate")

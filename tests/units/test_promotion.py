@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.precision import dtypes as ty
 
 # left, right, type of + - * max min and comparisons, type of / (// and % for integers)
 TABLE = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....simulator.errors import UsageError
-from ....simulator.ir.types import float32
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
 from ...operator.operator import Step, Tensor, Workshop

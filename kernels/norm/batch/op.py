@@ -24,7 +24,7 @@ import numpy as np
 
 from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.ir import types as ty
+from ....simulator.precision import dtypes as ty
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
 from ...operator.beyond import Beyond

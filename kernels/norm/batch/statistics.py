@@ -11,7 +11,7 @@ from typing import Any
 
 from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.ir.types import float32
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up

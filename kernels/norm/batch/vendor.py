@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.ir.types import float32
+from ....simulator.precision.dtypes import float32
 from ...matmul.tiles import cast_step
 from ...operator.layout import up
 from ...operator.operator import Step, Tensor, Workshop, dtype_of

@@ -19,7 +19,7 @@ import numpy as np
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.ir.types import DType, float32
+from ....simulator.precision.dtypes import DType, float32
 from ...loss.vendor import stretch_step
 from ...matmul.tiles import cast_step
 from ...operator.layout import even_part, up

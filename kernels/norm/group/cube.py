@@ -14,7 +14,7 @@ from typing import Any
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.errors import UsageError
-from ....simulator.ir.types import DType, float32
+from ....simulator.precision.dtypes import DType, float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT, cast_step
 from ...operator.layout import even_part, up

@@ -15,7 +15,7 @@ import numpy as np
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.ir.types import float32
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up

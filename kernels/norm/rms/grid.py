@@ -12,7 +12,7 @@ from typing import Any
 
 from .... import simulator as sim
 from ....simulator import language as tl
-from ....simulator.ir.types import float32
+from ....simulator.precision.dtypes import float32
 from ...operator.layout import even_part, up
 from ...operator.operator import Step, Tensor, Tensors, Workshop, dtype_of
 from ..combine import REPEAT, sum_partials_step, zero_fill_step

@@ -28,10 +28,10 @@ import numpy as np
 
 from .... import simulator as sim
 from ....simulator.errors import RefusedError, UsageError
-from ....simulator.frontend.jit import JitFunction
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.ir.types import float32
+from ....simulator.jit_function import JitFunction
 from ....simulator.precision.cube_math import Resolution
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw

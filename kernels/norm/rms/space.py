@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....simulator.ir.types import float32
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...bounds.vector import LINE, Machine, Stream, core_counts, touched
 from ...matmul.tiles import L1_KEPT

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ...execution.copies import can_add
-from ...execution.run import runtime_arguments
 from ...ir.program import Op, Program, Region, Value
-from ...ir.types import DType
+from ...precision.dtypes import DType
+from ..arguments import runtime_arguments
+from ..backend import Addresses
 from ..flat_pointers import Anywhere
-from ..interpreter import DataDependentError, Frame, Walker
+from ..interpreter import DataDependentError, Interpreter
 from ..lanes import lanes
+from ..reading import Reading
+from ..regions import can_add
 from ..tensors import Tensor
-from ..values import OPAQUE, Affine, Box, Opaque, Pointers
+from ..values import Affine, Box, Opaque, Pointers
 from .address_walk import without_addresses
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
 
@@ -60,11 +62,13 @@ def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     if not shared:
         return Order(False)
     adding = _only_added_to(program, arguments, shared)
-    touched = _Touched(program, grid, shared, _apart_from(program, arguments, shared), adding)
+    touched = _Touched(shared, adding)
+    skipped = _apart_from(program, arguments, shared)
+    interpreter = Interpreter(program, grid, touched, skipped=skipped)
     total = grid[0] * grid[1] * grid[2]
     try:
         numbers = lanes(program, grid, np.arange(total))
-        touched.walk(numbers, runtime_arguments(program, arguments))
+        interpreter.walk(numbers, runtime_arguments(program, arguments))
     except DataDependentError:
         return Order(True)
     if touched.unknown or touched.meet():
@@ -216,52 +220,29 @@ def _flow_op(op: Op, flow: Any) -> None:
                 flow(a, [op.args[first + k], op.regions[-1].yields[k]])
 
 
-class _Touched(Walker):
-    """Walks without values and keeps what memory each program reads, stores to and adds to, in the shared tensors."""
+class _Touched(Addresses):
+    """Keeps what memory each program reads, stores to and adds to, in the shared tensors.
 
-    def __init__(
-        self,
-        program: Program,
-        grid: tuple[int, int, int],
-        shared: set[int],
-        skipped: set[int],
-        adding: set[int],
-    ) -> None:
-        super().__init__(program, grid)
-        self.skipped = skipped
+    adding: shared tensors (by id) that the kernel only adds to.
+    """
+
+    def __init__(self, shared: set[int], adding: set[int]) -> None:
         self.shared = shared
         self.adding = adding
         self.sums: set[int] = set()  # atomics (by id) that add to tensors of `adding`
         self.sum_spans = Spans()
         self.sum_bytes = 0
-        self.boxes = self.subs == 1  # whether all of them are boxes of memory
+        self.boxes = True  # whether all of them are boxes of memory
         self.unknown = False
         self.spans = {what: Spans() for what in ("load", "store", "add", "commutative")}
         self.floating = False
         self.atomics: set[str] = set()
 
-    def region(self, region: Region, frame: Frame) -> None:
-        for op in region.ops:
-            if op.id in self.skipped:
-                frame.values.update((r.id, OPAQUE) for r in op.results)
-            else:
-                self.handlers[op.kind](op, frame)
+    def attach(self, walk: Reading) -> None:
+        super().attach(walk)
+        self.boxes = walk.subs == 1
 
-    def dense(self, op: Op, args: list[Any]) -> Any:
-        return OPAQUE
-
-    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        self.note(op, pointer, mask)
-        return OPAQUE
-
-    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        self.note(op, pointer, mask)
-
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
-        self.note(op, pointer, mask)
-        return OPAQUE
-
-    def note(self, op: Op, pointer: Pointers, mask: Any) -> None:
+    def access(self, op: Op, pointer: Pointers, mask: Any) -> None:
         tensor, offsets = pointer.tensor, pointer.offsets
         if isinstance(tensor, Anywhere):
             self.unknown = True
@@ -273,10 +254,10 @@ class _Touched(Walker):
             self.unknown = True
             return
         affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
-        if scalar and isinstance(mask, np.ndarray) and len(mask) == len(self.active):
-            affine, programs, mask = affine.take(np.flatnonzero(mask)), self.programs[mask], True
+        if scalar and isinstance(mask, np.ndarray) and len(mask) == len(self.walk.active):
+            affine, programs, mask = affine.take(np.flatnonzero(mask)), self.walk.programs[mask], True
         else:
-            programs = self.programs
+            programs = self.walk.programs
         if id(tensor.whole) in self.adding:
             self._add_sum(op, tensor, affine, mask, programs)
             return

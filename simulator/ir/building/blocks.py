@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import types as ty
+from ...precision import dtypes as ty
+from ...precision.dtypes import DType
 from ..program import Value
-from ..types import DType, PointerType
+from ..types import PointerType
 from .aggregate import Aggregate
 from .builder import Builder
 from .promotion import KernelError, Operand, describe

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
+from ...precision.dtypes import DType
 from ..program import Value
-from ..types import DType
+from .aggregate import Aggregate
 from .promotion import KernelError, describe
 from .registry import unwrap
-
-if TYPE_CHECKING:
-    from .buffers import Buffer
 
 BLOCK_BYTES = 32
 L0 = ("L0A", "L0B", "L0C")
@@ -26,6 +25,44 @@ class AddressSpace(enum.Enum):
     L0A = "L0A"
     L0B = "L0B"
     L0C = "L0C"
+
+
+@dataclass(frozen=True)
+class Buffer(Aggregate):
+    """A buffer, or (with `offsets`) the part of one that begins there. `strides` are those of a part, in elements."""
+
+    key: str
+    dtype: DType
+    shape: tuple[int, ...]
+    space: AddressSpace | None
+    strides: tuple[int, ...] = ()
+    offsets: tuple[Any, ...] = ()
+    words = {}  # noqa: RUF012  # filled in by language/extra/cann/buffer.py
+
+    def parts(self) -> tuple[Any, ...]:
+        return self.offsets
+
+    def rebuilt(self, parts: tuple[Any, ...]) -> Aggregate:
+        return replace(self, offsets=parts)
+
+    def kind(self) -> str:
+        return f"{self.key} {list(self.shape)} {bool(self.offsets)}"
+
+    def __str__(self) -> str:
+        where = f" in {self.space.value}" if self.space else ""
+        return f"a buffer of {self.dtype} {list(self.shape)}{where}"
+
+    @property
+    def type(self) -> Buffer:
+        return self
+
+    @property
+    def element_ty(self) -> DType:
+        return self.dtype
+
+    @property
+    def place(self) -> str:
+        return self.space.value if self.space else AddressSpace.UB.value
 
 
 def check_rows(dst: Buffer, ways: Mapping[str, Any]) -> None:

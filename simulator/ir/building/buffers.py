@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..program import Op, Program, Value
-from ..types import DType
 from . import slices
 from .aggregate import Aggregate
 from .buffer_rules import (
     L0,
     AddressSpace,
+    Buffer,
     check_aligned,
     check_rows,
     checked_space,
@@ -48,44 +48,6 @@ class Contents(Aggregate):
 
     def kind(self) -> str:
         return f"contents {self.value.dtype} {list(self.value.shape)}"
-
-
-@dataclass(frozen=True)
-class Buffer(Aggregate):
-    """A buffer, or (with `offsets`) the part of one that begins there. `strides` are those of a part, in elements."""
-
-    key: str
-    dtype: DType
-    shape: tuple[int, ...]
-    space: AddressSpace | None
-    strides: tuple[int, ...] = ()
-    offsets: tuple[Any, ...] = ()
-    words = {}  # noqa: RUF012  # filled in by language/extra/cann/buffer.py
-
-    def parts(self) -> tuple[Any, ...]:
-        return self.offsets
-
-    def rebuilt(self, parts: tuple[Any, ...]) -> Aggregate:
-        return replace(self, offsets=parts)
-
-    def kind(self) -> str:
-        return f"{self.key} {list(self.shape)} {bool(self.offsets)}"
-
-    def __str__(self) -> str:
-        where = f" in {self.space.value}" if self.space else ""
-        return f"a buffer of {self.dtype} {list(self.shape)}{where}"
-
-    @property
-    def type(self) -> Buffer:
-        return self
-
-    @property
-    def element_ty(self) -> DType:
-        return self.dtype
-
-    @property
-    def place(self) -> str:
-        return self.space.value if self.space else AddressSpace.UB.value
 
 
 def contents(env: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,13 @@ The words of the language (`language/`) call these methods; a method takes `Valu
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import types as ty
+from ...precision import dtypes as ty
+from ...precision.dtypes import DType
 from ..program import Loc, Op, Region, Value
-from ..types import DType, PointerType
+from ..types import AnyType, PointerType
 from .promotion import (
     BITWISE,
     COMPARISON,
@@ -39,11 +40,18 @@ from .promotion import (
     types_of,
 )
 
+# (builder, jit function, arguments) -> what the function returns; its operations go to the builder's region.
+HelperCompiler = Callable[["Builder", Any, Sequence[Any]], Any]
+
 
 class Builder:
-    """Appends operations to the current region of one program."""
+    """Appends operations to the current region of one program.
 
-    def __init__(self) -> None:
+    compile_helper: the compiler's way to compile a jit function that a kernel gives to a word.
+    """
+
+    def __init__(self, compile_helper: HelperCompiler | None = None) -> None:
+        self._compile_helper = compile_helper
         self.region = Region()
         self.loc = Loc("<kernel>", 0)
         self.core = ""  # of the scope that is being compiled: cube, vector, or none
@@ -60,9 +68,14 @@ class Builder:
         self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.warnings: dict[str, None] = {}
 
+    def compile_helper(self, fn: Any, args: Sequence[Any]) -> Any:
+        """Compile a jit function at this place; the value is what it returns."""
+        assert self._compile_helper is not None
+        return self._compile_helper(self, fn, args)
+
     # -- values and operations ---------------------------------------------------------------------------------------
 
-    def value(self, dtype: ty.AnyType, shape: Sequence[int] = (), name: str = "") -> Value:
+    def value(self, dtype: AnyType, shape: Sequence[int] = (), name: str = "") -> Value:
         self._values += 1
         return Value(self._values - 1, dtype, tuple(shape), self.loc, name)
 
@@ -119,7 +132,7 @@ class Builder:
         return op
 
     def _one(
-        self, kind: str, args: Sequence[Value | None], dtype: ty.AnyType, shape: Sequence[int], **kw: Any
+        self, kind: str, args: Sequence[Value | None], dtype: AnyType, shape: Sequence[int], **kw: Any
     ) -> Value:
         out = self.value(dtype, shape)
         self.emit(kind, args, (out,), **kw)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import types as ty
+from ...precision import dtypes as ty
 from ..program import Value
 from .blocks import TensorDescriptor
 from .builder import Builder

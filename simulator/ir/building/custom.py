@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import UsageError
+from ...precision.dtypes import DType
 from ..program import Value
-from ..types import DType
 from .builder import Builder
 from .promotion import KernelError, describe, is_number
 

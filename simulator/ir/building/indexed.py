@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import types as ty
+from ...precision import dtypes as ty
 from ..program import Value
 from .builder import Builder
 from .promotion import KernelError, Operand, axis_of, describe, is_number, pointee

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...precision import dtypes as ty
+from ...precision.dtypes import DType
 from ...precision.rounding import round_to
-from .. import types as ty
 from ..program import Value
-from ..types import DType, PointerType
+from ..types import PointerType
 
 MAX_FOLDED_BITS = 4096  # of << and ** between Python numbers
 MAX_REPEATED = 1 << 16  # parts of a text or tuple made by `*`

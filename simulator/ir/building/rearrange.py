@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import types as ty
+from ...precision import dtypes as ty
 from ..program import Region, Value
+from ..types import AnyType
 from .builder import Builder
 from .promotion import KernelError, Operand, axis_of, describe
+from .registry import Kernel
 
 Values = tuple[Value, ...]
 Combine = Callable[[Values, Values], Values]
@@ -144,7 +146,7 @@ def sort(b: Builder, v: Value, axis: int, descending: bool) -> Value:
 KNOWN = {"add": "sum", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
 
 
-def known_operation(b: Builder, combine: Combine, types: Sequence[ty.AnyType]) -> str | None:
+def known_operation(b: Builder, combine: Combine, types: Sequence[AnyType]) -> str | None:
     """Which built-in reduction a combine function is: it must be one operation on its two operands and nothing else."""
     if len(types) != 1:
         return None
@@ -194,18 +196,13 @@ def running(b: Builder, parts: Values, axis: int, combine: Combine, reverse: boo
     return tuple(flip(b, v, axis) for v in parts) if reverse else parts
 
 
-def combiner(b: Builder, fn: Any, types: Sequence[ty.AnyType]) -> Combine:
+def combiner(b: Builder, fn: Any, types: Sequence[AnyType]) -> Combine:
     """A jit function of 2n values as a function of two n-tuples; its results must have the types of its operands."""
-    from ...frontend.compiler import Scope
-    from ...frontend.jit import JitFunction
-
-    if not isinstance(fn, JitFunction):
+    if not isinstance(fn, Kernel):
         raise KernelError(f"the combine function must be a @jit function, got {describe(fn)}")
 
     def combine(left: Values, right: Values) -> Values:
-        caller = b.loc
-        out = Scope(b, fn, fn.bind((*left, *right), {}), 1).run()
-        b.loc = caller
+        out = b.compile_helper(fn, (*left, *right))
         made = out if isinstance(out, tuple) else (out,)
         if len(made) != len(types):
             raise KernelError(
@@ -219,21 +216,15 @@ def combiner(b: Builder, fn: Any, types: Sequence[ty.AnyType]) -> Combine:
 
 def mapped(b: Builder, fn: Any, values: Sequence[Value]) -> Any:
     """A jit function on values that are broadcast together."""
-    from ...frontend.compiler import Scope
-    from ...frontend.jit import JitFunction
-
-    if not isinstance(fn, JitFunction):
+    if not isinstance(fn, Kernel):
         raise KernelError(f"map_elementwise takes a @jit function, got {describe(fn)}")
     for k in range(1, len(values)):
         values = [b.same_shape(v, values[k])[0] for v in values]
     shape = values[0].shape if values else ()
-    caller = b.loc
-    out = Scope(b, fn, fn.bind(tuple(b.broadcast_to(v, shape) for v in values), {}), 1).run()
-    b.loc = caller
-    return out
+    return b.compile_helper(fn, [b.broadcast_to(v, shape) for v in values])
 
 
-def _fitting(b: Builder, name: str, x: Any, wanted: ty.AnyType, shape: tuple[int, ...]) -> Value:
+def _fitting(b: Builder, name: str, x: Any, wanted: AnyType, shape: tuple[int, ...]) -> Value:
     v = b.to_value(x, wanted if isinstance(wanted, ty.DType) else None)
     if v.dtype != wanted:
         raise KernelError(

@@ -14,21 +14,41 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Collection
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
 from ...errors import UsageError
+from ..source import Source
 from .builder import Builder
 from .promotion import KernelError
 
 METHODS: dict[str, Word] = {}
 # Python functions that are words inside of a kernel, as in Triton; filled by the language.
 OF_PYTHON: dict[Any, Word] = {}
+# Functions of Python's math -> the word that takes values of the program instead; filled by the language.
+INSTEAD_OF: dict[Any, str] = {}
 
 
-class Kernel:
-    """Base of `JitFunction`, for those that jit.py needs itself."""
+class Kernel(ABC):
+    """What the compiler asks of a jit function."""
+
+    fn: Callable[..., Any]
+    name: str
+    constexprs: set[str]
+
+    @functools.cached_property
+    def source(self) -> Source:
+        return Source.of(self.fn)
+
+    @abstractmethod
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Arguments of a call inside a kernel, by name."""
+
+    @abstractmethod
+    def lookup(self, name: str) -> tuple[Any] | None:
+        """A name from the kernel's closure or module, in a tuple; None if there is none."""
 
 
 class Word:
@@ -176,4 +196,15 @@ def unwrap(x: Any) -> Any:
     return x.value if isinstance(x, constexpr) else x
 
 
-__all__ = ["METHODS", "OF_PYTHON", "BoundWord", "Builder", "Word", "constexpr", "unwrap", "word"]
+__all__ = [
+    "INSTEAD_OF",
+    "METHODS",
+    "OF_PYTHON",
+    "BoundWord",
+    "Builder",
+    "Kernel",
+    "Word",
+    "constexpr",
+    "unwrap",
+    "word",
+]

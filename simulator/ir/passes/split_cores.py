@@ -6,15 +6,9 @@ all other work on tiles to the Vector core. Scalars and indices belong to both: 
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ..building.promotion import KernelError, describe
 from ..program import Loc, Op, Program, Region, Value
-
-if TYPE_CHECKING:
-    from ...frontend.compiler import Scope
 
 CUBE, VECTOR = "cube", "vector"
 CORES = (CUBE, VECTOR)
@@ -36,27 +30,6 @@ class CoreScope:
     """What `with scope(core_mode=...)` enters."""
 
     core: str
-
-
-def with_statement(scope: Scope, s: ast.With) -> None:
-    """Compile `with scope(core_mode=...): body`; any other `with` is an error."""
-    if any(isinstance(n, ast.Return) for n in ast.walk(s)):
-        raise scope.error("`return` inside a `with` is not supported; return after it", s)
-    outer = scope.b.core
-    try:
-        for item in s.items:
-            given = scope.expr(item.context_expr)
-            if not isinstance(given, CoreScope):
-                words = (
-                    f"`with` is not supported in a kernel but for scope(core_mode=...), got {describe(given)}"
-                )
-                raise scope.error(words, s)
-            if item.optional_vars is not None:
-                raise scope.error("scope(core_mode=...) has no value for `as`", s)
-            scope.b.core = given.core
-        scope.block(s.body)
-    finally:
-        scope.b.core = outer
 
 
 class Cores:
@@ -251,8 +224,6 @@ __all__ = [
     "VECTOR",
     "CoreScope",
     "Cores",
-    "KernelError",
     "check",
     "has_sub_vectors",
-    "with_statement",
 ]

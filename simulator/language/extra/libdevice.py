@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...ir import types as ty
 from ...ir.building.promotion import KernelError, Operand, describe
 from ...ir.building.registry import Builder, Word
 from ...ir.program import Value
+from ...precision import dtypes as ty
 from ..mathematics import abs, fdiv, floating, fma, umulhi
 
 Build = Callable[..., Any]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...execution.copies import Region
+from ...interpreter.regions import Region
 from ...interpreter.tensors import Tensor
 from ._l2 import touch
 

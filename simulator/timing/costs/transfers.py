@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...execution.copies import MAX_RANK, Region
 from ...interpreter._numbers import all_bits
+from ...interpreter.regions import MAX_RANK, Region
 from ...interpreter.values import Affine
 from ..placement.layouts import BLOCK_BYTES
 from ._traffic import traffic as fill

@@ -6,7 +6,7 @@ import functools
 import math
 
 from ...ir.program import Op, Value
-from ...ir.types import DType
+from ...precision.dtypes import DType
 from ..placement.banks import Banks
 from ..placement.layouts import BLOCK_BYTES, COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
 from .custom import CustomCosts

@@ -9,7 +9,7 @@ import numpy as np
 from ...interpreter.interpreter import Walker
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Op, Value
-from ...ir.types import DType
+from ...precision.dtypes import DType
 from ..costs.provenance import CROSSING, grade_of
 from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import RunError
-from ...interpreter.deadlock import MOST_AHEAD
+from ...interpreter.two_cores.deadlock import MOST_AHEAD
 from ...ir.located_errors import at_line
 from ...ir.passes.split_cores import CUBE, barrier_cores
 from ...ir.program import Op, Program

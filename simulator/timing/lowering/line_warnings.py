@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...interpreter.reading import place
+from ...interpreter.faults import place
 from ...ir.program import Op, Program
 from ...units.cube_rules import operand_format
 

@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 
 from ...errors import AscendtileError
-from ...execution.copies import Region as AccessRegion
 from ...interpreter import symbolic
 from ...interpreter.flat_pointers import Anywhere
+from ...interpreter.merging import merge
 from ...interpreter.reading import Frame
-from ...interpreter.values import Affine, Box, Pointers, merge
+from ...interpreter.regions import Region as AccessRegion
+from ...interpreter.values import Affine, Box, Pointers
 from ...interpreter.values import take as of_lanes
-from ...ir import types as ty
 from ...ir.program import Op, Region, Value, walk
-from ...ir.types import DType
+from ...precision import dtypes as ty
+from ...precision.dtypes import DType
 from ..costs.transfers import sharers
 from ..placement.slots import Slot
 from ..trace.recorder import Recorder

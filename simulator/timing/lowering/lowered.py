@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...interpreter.coscheduling import Together
+from ...call import Call
 from ...interpreter.lanes import lanes
+from ...interpreter.two_cores.coscheduling import Together
 from ...ir.passes.split_cores import CUBE, VECTOR
 from ...ir.program import Program
 from ..costs.l2_cache import FirstTouch
@@ -16,9 +17,6 @@ from ..trace.recorder import Recorder
 from .context import Plan
 from .sub_cores import BothLanes, SubRecorder
 from .vector_core import Lowering
-
-if TYPE_CHECKING:
-    from ...launch import Call
 
 
 class Lowered:

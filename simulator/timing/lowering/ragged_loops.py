@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...execution.copies import Region
+from ...interpreter.regions import Region
 
 
 class Stretch(NamedTuple):

@@ -13,8 +13,8 @@ import numpy as np
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.reading import Frame, Reading
 from ...interpreter.values import OPAQUE, Affine, Box, Opaque, Pointers, take
-from ...ir import types as ty
 from ...ir.program import Op, Value
+from ...precision import dtypes as ty
 
 
 class NotAlikeError(Exception):

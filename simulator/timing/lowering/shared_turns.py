@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...interpreter.reading import place
+from ...interpreter.faults import place
 from ...ir.passes.split_cores import SUB_VECTOR_CORES, has_sub_vectors
 from ...ir.program import Op, Program
 from ...products import Product

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ...execution.copies import Region as AccessRegion
-from ...execution.copies import check
+from ...interpreter.faults import place
 from ...interpreter.flat_pointers import Anywhere
-from ...interpreter.reading import DataDependentError, place
+from ...interpreter.reading import DataDependentError
+from ...interpreter.regions import Region as AccessRegion
+from ...interpreter.regions import check
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Box, Opaque, Pointers
 from ...ir.program import Loc, Op, Region, Value
-from ...ir.types import DType
+from ...precision.dtypes import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.transfers import averages, line_requests, sharers, traffic

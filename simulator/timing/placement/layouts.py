@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...ir.program import Op, Program, Value
-from ...ir.types import DType, PointerType
+from ...ir.types import PointerType
+from ...precision.dtypes import DType
 
 BLOCK_BYTES = 32
 FRACTAL = 16  # rows and columns of the Cube's smallest block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ir.building.buffers import moved
 from ...ir.program import Op, Value
-from ...ir.types import DType
+from ...precision.dtypes import DType
 from .layouts import BLOCK_BYTES, SCALAR, TILE, Definitions, align, element_bits, tile_bytes
 
 REPEAT_LANES_FP32 = 64

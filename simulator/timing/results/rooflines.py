@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...ir.program import Op
-from ...ir.types import DType
+from ...precision.dtypes import DType
 from ...record.run import Roof
 from ..costs.cube import ITEM_BYTES
 from ..engine.engine import EngineResult, Group, Machine, Trace

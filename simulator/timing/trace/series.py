@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...execution.copies import Region
+from ...interpreter.regions import Region
 from ...interpreter.tensors import Tensor
 from ..costs.l2_cache import FirstTouch, Ticket
 from ..engine.ragged import Ragged

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ascendtile.simulator.errors import AscendtileError
+from ascendtile.simulator.record.loading import load_run
 from ascendtile.simulator.record.run import Run
-from ascendtile.simulator.record.saving import load_run
 
 from .collecting import Collector, key_of
 

@@ -93,17 +93,17 @@ def slow(x, out, n, B: tl.constexpr):
 
 def test_a_launch_says_what_it_is_at(monkeypatch):
     """Seen from inside of a launch: number, kernel, programs done, and afterwards nothing."""
-    from ascendtile.simulator.execution.numpy_backend import ValueRun
+    from ascendtile.simulator.execution.numpy_backend import NumpyBackend
 
     seen = []
-    inner = ValueRun.load
+    inner = NumpyBackend.load
 
     def load(self, *args):
         work, candidate = at_work.now()
         seen.append((words(work, candidate, 7.0), work.turns))
         return inner(self, *args)
 
-    monkeypatch.setattr(ValueRun, "load", load)
+    monkeypatch.setattr(NumpyBackend, "load", load)
     with device(time=False):
         slow[(2,)](np.ones(8, np.float32), np.zeros(16, np.float32), 3, B=8)
     assert at_work.now() == (None, None)

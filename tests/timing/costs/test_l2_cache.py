@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.execution.copies import Region
+from ascendtile.simulator.interpreter.regions import Region
 from ascendtile.simulator.interpreter.tensors import Tensor
 from ascendtile.simulator.interpreter.values import Affine
-from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.timing.costs.l2_cache import FirstTouch
 from ascendtile.simulator.timing.costs.transfers import sharers, traffic
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.simulator.execution.copies import Region
+from ascendtile.simulator.interpreter.regions import Region
 from ascendtile.simulator.interpreter.tensors import Tensor
 from ascendtile.simulator.interpreter.values import Affine, Box
-from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.timing.costs.transfers import line_requests, traffic
 
 ITEM, BLOCK, LINE, REQUEST = 2, 32, 512, 128

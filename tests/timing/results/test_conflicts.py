@@ -6,7 +6,8 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.record.saving import load_run, save_run
+from ascendtile.simulator.record.loading import load_run
+from ascendtile.simulator.record.saving import save_run
 
 RULES = {"bank group": "ub_banks.read_read_conflict", "bank": "ub_banks.read_write_conflict"}
 

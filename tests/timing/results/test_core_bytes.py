@@ -7,7 +7,8 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
-from ascendtile.simulator.record.saving import load_run, save_run
+from ascendtile.simulator.record.loading import load_run
+from ascendtile.simulator.record.saving import save_run
 
 WAYS = ("GM to UB", "UB to GM", "GM to L1", "L0C to GM")
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.execution.copies import Region
+from ascendtile.simulator.interpreter.regions import Region
 from ascendtile.simulator.interpreter.tensors import Tensor
 from ascendtile.simulator.interpreter.values import Affine
-from ascendtile.simulator.ir import types as ty
+from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.timing.costs.transfers import LINE_BYTES, line_requests, traffic
 
 _spec = importlib.util.spec_from_file_location("turns_tests", Path(__file__).with_name("test_turns.py"))

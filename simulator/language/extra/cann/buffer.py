@@ -13,10 +13,10 @@ from typing import Any
 
 from ....ir.building import buffers
 from ....ir.building.buffer_rules import AddressSpace as address_space
-from ....ir.building.buffers import Buffer as buffer
+from ....ir.building.buffer_rules import Buffer as buffer
 from ....ir.building.registry import Builder, word
 from ....ir.program import Value
-from ....ir.types import DType
+from ....precision.dtypes import DType
 
 buffer_type = buffer
 

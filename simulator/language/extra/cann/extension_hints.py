@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....frontend.statements import DynamicRange
-from ....ir.building.buffers import Buffer, held
+from ....ir.building.buffer_rules import Buffer
+from ....ir.building.buffers import held
 from ....ir.building.promotion import KernelError, Operand, describe
+from ....ir.building.ranges import DynamicRange
 from ....ir.building.registry import Builder, word
 from ....ir.program import Value
-from ....ir.types import DType
+from ....precision.dtypes import DType
 from ... import creation, shapes
 from ... import reduction as scans
 from ...iterators import range_word

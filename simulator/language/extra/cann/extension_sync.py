@@ -13,11 +13,11 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ....ir import types as ty
 from ....ir.building.promotion import KernelError, Operand, describe
 from ....ir.building.registry import Builder, word
 from ....ir.passes.split_cores import CORES, EVENTS, MODES, PIPES_OF, SUB_VECTOR_CORES, CoreScope
 from ....ir.program import Value
+from ....precision import dtypes as ty
 
 
 class PIPE(enum.Enum):

@@ -1,4 +1,4 @@
-"""Walks the Cube's part and the Vector part of programs side by side, each until it has to wait for the other.
+"""What passes between the Cube's part and the Vector part of programs that are walked side by side, and whose turn it is.
 
 One part runs at a time, in a thread of its own that hands over when a flag is missing: first the Vector part, then the
 Cube's, and so on, so that the order is always the same. If neither can go on, that is a hang; who waits for what is said.
@@ -8,7 +8,6 @@ What passes through global memory is in order only where flags say so, as on the
 from __future__ import annotations
 
 import contextvars
-import functools
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -16,39 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
-from ..ir.passes.core_parts import parts
-from ..ir.passes.split_cores import CUBE, VECTOR, barrier_cores
-from ..ir.program import Op, Program
+from ...errors import RunError
+from ...ir.passes.split_cores import CUBE, VECTOR, barrier_cores
+from ...ir.program import Op, Program
+from ..values import take
 from .deadlock import check_left_over, hang
-from .interpreter import Walker
-from .lanes import lanes
-from .values import take
 
 
 class _Abandoned(BaseException):
     """Ends the thread of a part that nobody goes on with."""
-
-
-class Together:
-    """The walks of both parts of a program. `make` makes the walk of a part."""
-
-    def __init__(self, program: Program, make: Callable[[Program], Walker]) -> None:
-        self.program = program
-        self.walks = {core: make(part) for core, part in parts(program).items()}
-
-    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
-        """Run the programs `numbers`. Raises `RunError` for a hang."""
-        exchange = Exchange(self.program, int(numbers[0]))
-        for core, w in self.walks.items():
-            w.exchange, w.core = exchange, core
-        exchange.run(
-            {
-                core: functools.partial(w.walk, lanes(w.program, w.grid, numbers), arguments)
-                for core, w in self.walks.items()
-            }
-        )
-        exchange.check_left_over()
 
 
 class Exchange:

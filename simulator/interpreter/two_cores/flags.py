@@ -2,7 +2,7 @@
 
 The Cube's part and the Vector part of a program run at the same time on the device. If every wait comes after the set
 that ends it when the source is read from top to bottom, that reading is an order the device may take, and all programs
-are walked in it together. Otherwise the parts are walked as they run, each until it has to wait (`roles.py`).
+are walked in it together. Otherwise the parts are walked as they run, each until it has to wait (`coscheduling.py`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
-from ..execution.run import chunk_size, runtime_arguments
-from ..execution.waiting_adds import programs_at_once
-from ..ir.passes.split_cores import EVENTS
-from ..ir.program import Op, Program, walk
+from ...errors import RunError
+from ...ir.passes.split_cores import EVENTS
+from ...ir.program import Op, Program, walk
+from ..arguments import runtime_arguments
+from ..backend import Addresses
+from ..interpreter import Interpreter
+from ..lanes import chunk_size, lanes, programs_at_once
+from ..program_order.order import find_order
+from ..reading import DataDependentError
 from .deadlock import check_left_over
-from .interpreter import Walker
-from .lanes import lanes
-from .program_order.order import find_order
-from .reading import DataDependentError, Frame
-from .values import OPAQUE, Pointers
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,24 @@ def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     names = {op.name for op in program.walk() if op.kind == "sync"}
     if not names:
         return None
-    walk = _Order(program, grid)
+    flags = _FlagCounts()
+    interpreter = Interpreter(program, grid, flags, skipped=_without_flags(program))
     try:
-        walk.walk(lanes(program, grid, np.arange(walk.total)), runtime_arguments(program, arguments))
+        numbers = np.arange(interpreter.total)
+        interpreter.walk(lanes(program, grid, numbers), runtime_arguments(program, arguments))
     except DataDependentError:
         return FlagOrder(in_order=False, even=False, barrier="all" in names)
-    walk.check_left_over()
-    return FlagOrder(walk.in_order, walk.even, "all" in names)
+    flags.check_left_over()
+    return FlagOrder(flags.in_order, flags.even, "all" in names)
+
+
+def _without_flags(program: Program) -> set[int]:
+    """Loops (by id) that pass no flag and hand nothing on: they tell nothing."""
+    return {
+        op.id
+        for op in program.walk()
+        if op.kind == "for" and not op.results and all(o.kind != "sync" for o in walk(op.regions[0]))
+    }
 
 
 @dataclass(frozen=True)
@@ -83,45 +93,27 @@ def way(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any])
     return Way(apart, 1 if order.depends else chunk_size(program))
 
 
-class _Order(Walker):
-    """Walks all programs in the source's order without values and counts flags."""
+class _FlagCounts(Addresses):
+    """Counts flags, where all programs are walked in the source's order."""
 
-    def __init__(self, program: Program, grid: tuple[int, int, int]) -> None:
-        super().__init__(program, grid)
+    def __init__(self) -> None:
         self.in_order = True
         self.even = True
         self.counts: dict[str, np.ndarray] = {}
         self.last_set: dict[tuple[str, int], Op] = {}
 
-    def op_for(self, op: Op, frame: Frame) -> None:
-        """A loop that passes no flag and hands nothing on tells nothing."""
-        if op.results or any(o.kind == "sync" for o in walk(op.regions[0])):
-            super().op_for(op, frame)
-
-    def dense(self, op: Op, args: list[Any]) -> Any:
-        return OPAQUE
-
-    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        return OPAQUE
-
-    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        """Nothing is written."""
-
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
-        return OPAQUE
-
     def synced(self, op: Op, event: Any) -> None:
-        lanes_here = self.total * self.subs
-        together = len(self.active) == lanes_here and isinstance(event, int)
+        lanes_here = self.walk.total * self.walk.subs
+        together = len(self.walk.active) == lanes_here and isinstance(event, int)
         self.even &= together
         if op.name == "all":
             if not together:
-                here = len(np.unique(self.active % self.total))
-                raise self.site(op).error(missing_words(op, here, self.total))
+                here = len(np.unique(self.walk.active % self.walk.total))
+                raise self.walk.site(op).error(missing_words(op, here, self.walk.total))
             return
         counts = self.counts.setdefault(op.attrs["sender"], np.zeros((EVENTS, lanes_here), np.int32))
-        counts[event, self.active] += 1 if op.name == "set" else -1
-        self.in_order &= bool((counts[event, self.active] >= 0).all())
+        counts[event, self.walk.active] += 1 if op.name == "set" else -1
+        self.in_order &= bool((counts[event, self.walk.active] >= 0).all())
         if op.name == "set":
             for e in np.unique(event):
                 self.last_set[op.attrs["sender"], int(e)] = op

@@ -1,9 +1,8 @@
-"""`jit`: a kernel, its signature, its compiled forms."""
+"""A kernel, its signature, its compiled forms."""
 
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,22 +13,18 @@ from ..ir.building.promotion import KernelError
 from ..ir.building.registry import Kernel, constexpr, unwrap
 from ..ir.located_errors import at_line
 from ..ir.program import Loc, Program
+from ..ir.source import Source
 from ..ir.types import AnyType
-from .compiler import Source, compile_kernel
+from .compiler import compile_kernel
 
 MAX_CACHED_PROGRAMS = 256
-Launch = Callable[["JitFunction", Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
-class JitFunction(Kernel):
-    """A kernel. `kernel[grid](args...)` runs it; `kernel.time(grid, args...)` only times it.
+class KernelFunction(Kernel):
+    """A kernel that can be compiled.
 
     A parameter annotated `tl.constexpr` is a compile-time value and specialises the program.
     """
-
-    # Filled in by simulator/launch.py, which the first launch imports: frontend knows neither execution nor timing.
-    run_hook: Launch | None = None
-    time_hook: Launch | None = None
 
     def __init__(self, fn: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
         if not inspect.isfunction(fn):
@@ -53,28 +48,10 @@ class JitFunction(Kernel):
     def __repr__(self) -> str:
         return f"<jit {self.name}>"
 
-    @functools.cached_property
-    def source(self) -> Source:
-        return Source.of(self.fn)
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(
             f"{self.name} is a kernel: launch it as {self.name}[grid](...), or call it inside a kernel"
         )
-
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        hook = self._hook("run_hook")
-        return lambda *args, **kwargs: hook(self, grid, args, kwargs)
-
-    def time(self, grid: Any, *args: Any, **kwargs: Any) -> Any:
-        """Time only: tensors may be given as `shape((n,), "float16")`, no data is needed or touched."""
-        return self._hook("time_hook")(self, grid, args, kwargs)
-
-    def _hook(self, name: str) -> Launch:
-        if getattr(type(self), name) is None:
-            importlib.import_module("ascendtile.simulator.launch")
-        hook: Launch = getattr(type(self), name)
-        return hook
 
     # -- compilation -------------------------------------------------------------------------------------------------
 
@@ -170,7 +147,9 @@ def _stale(program: Program) -> bool:
 
 def _same(a: Any, b: Any) -> bool:
     a = unwrap(a)
-    return a is b or (type(a) is type(b) and not isinstance(a, JitFunction) and _hashable(a) == _hashable(b))
+    return a is b or (
+        type(a) is type(b) and not isinstance(a, KernelFunction) and _hashable(a) == _hashable(b)
+    )
 
 
 def _hashable(x: Any) -> Any:
@@ -186,12 +165,3 @@ def _hashable(x: Any) -> Any:
             f"a compile-time argument must be hashable (number, string, tuple, type), got {x!r}"
         ) from None
     return (type(x).__name__, x)
-
-
-def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Make a kernel of a function, as `triton.jit`: `@jit` or `@jit(do_not_specialize=[...])`."""
-    if fn is None:
-        return lambda f: jit(f, **options)
-    if isinstance(fn, JitFunction):
-        return fn
-    return JitFunction(fn, options)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..errors import RunError
-from ..ir.located_errors import at_line
-from ..ir.program import Op, Program
-from .reading import place
+from ...errors import RunError
+from ...ir.located_errors import at_line
+from ...ir.program import Op, Program
+from ..faults import place
 
 MOST_AHEAD = 15  # what the counter of a flag holds (vendor's hardware constraints, A2)
 Key = tuple[str, int]  # who sets, event

@@ -1,0 +1,30 @@
+"""Arguments of a launch as a walk holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ir.program import Program
+from ..precision import dtypes as ty
+from .symbolic import wrap
+from .tensors import Tensor
+from .values import Pointers
+
+
+def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Values of the parameters as the walker holds them."""
+    out: dict[str, Any] = {}
+    for name, v in program.params.items():
+        x = arguments[name]
+        if isinstance(x, Tensor):
+            out[name] = Pointers(x, 0)
+        elif v.dtype.is_floating():
+            with np.errstate(over="ignore"):
+                out[name] = np.full(1, x, v.dtype.held)  # type: ignore[union-attr]
+        elif v.dtype == ty.uint64:
+            out[name] = wrap(x, 64, True)
+        else:
+            out[name] = x
+    return out

@@ -1,0 +1,73 @@
+"""What an interpreter asks of its backend: what operations on elements and accesses to memory mean."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from ..ir.program import Op
+from .reading import Reading
+from .values import OPAQUE, Pointers
+
+
+class Backend(ABC):
+    """Elements and memory for one interpreter, which is `walk`: it knows which programs are walked, and where."""
+
+    walk: Reading
+
+    def attach(self, walk: Reading) -> None:
+        """Called once, by the interpreter that takes this backend."""
+        self.walk = walk
+
+    @abstractmethod
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        """Result of an operation on elements."""
+
+    @abstractmethod
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        """What a load gives; see `Pointers` for the addresses, `Box` and scalars for the mask."""
+
+    @abstractmethod
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        """A store, as above."""
+
+    @abstractmethod
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        """The old values, if anybody asks for them; `expected` is what a compare-and-swap wants to find."""
+
+    def synced(self, op: Op, event: Any) -> None:
+        """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
+
+    def check_assert(self, op: Op, condition: Any) -> None:
+        """An assertion is reached."""
+
+    def show(self, op: Op, values: list[Any]) -> None:
+        """A print is reached."""
+
+    def finished(self) -> None:
+        """All programs of a walk have ended."""
+
+    def found(self) -> tuple[str, ...]:
+        """What the walks showed, in words."""
+        return ()
+
+
+class Addresses(Backend):
+    """Knows no element: for those who ask only where memory is accessed, or which flags are passed."""
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        return OPAQUE
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        self.access(op, pointer, mask)
+        return OPAQUE
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.access(op, pointer, mask)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        self.access(op, pointer, mask)
+        return OPAQUE
+
+    def access(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        """Memory is read or written."""

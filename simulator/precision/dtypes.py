@@ -1,0 +1,277 @@
+"""Element types of tiles, and Triton's promotion rules.
+
+A `DType` names what is *stored*; `DType.held` says in which numpy dtype the simulator holds its values while a kernel
+runs: FP16 and BF16 values are held in float32 arrays, always on the grid of their own format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """One element type. `bits` is the width in memory; `kind` is one of float, int, uint, bool.
+
+    There is one object of each, those of this module: types are compared as objects.
+    """
+
+    name: str
+    kind: str
+    bits: int
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Callable[[str], DType], tuple[str]]:
+        return _made, (self.name,)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element in memory (a bool takes one byte)."""
+        return max(1, self.bits // 8)
+
+    @property
+    def storage(self) -> np.dtype:
+        """numpy dtype of the element in global memory."""
+        return _STORAGE[self.name]
+
+    @property
+    def held(self) -> np.dtype:
+        """numpy dtype in which a running kernel holds values of this type."""
+        return np.dtype(np.float32) if self.name in ("fp16", "bf16") else _STORAGE[self.name]
+
+    @property
+    def primitive_bitwidth(self) -> int:
+        return self.bits
+
+    @property
+    def scalar(self) -> DType:
+        return self
+
+    def is_floating(self) -> bool:
+        return self.kind == "float"
+
+    def is_int(self) -> bool:
+        return self.kind in ("int", "uint", "bool")
+
+    def is_bool(self) -> bool:
+        return self.kind == "bool"
+
+    def is_int_signed(self) -> bool:
+        return self.kind == "int"
+
+    def is_int_unsigned(self) -> bool:
+        return self.kind == "uint"
+
+    def is_fp16(self) -> bool:
+        return self.name == "fp16"
+
+    def is_bf16(self) -> bool:
+        return self.name == "bf16"
+
+    def is_fp32(self) -> bool:
+        return self.name == "fp32"
+
+    def is_fp64(self) -> bool:
+        return self.name == "fp64"
+
+    def is_fp8(self) -> bool:
+        return self.kind == "float" and self.bits == 8
+
+    def is_standard_floating(self) -> bool:
+        return self.kind == "float" and self.bits >= 16
+
+    def is_ptr(self) -> bool:
+        return False
+
+    def is_block(self) -> bool:
+        return False
+
+    @property
+    def int_bitwidth(self) -> int:
+        """Width of an integer type, as Triton asks for it."""
+        return self.bits
+
+    @property
+    def fp_mantissa_width(self) -> int:
+        """Stored mantissa bits of a floating type (Triton counts those of float64 as 53)."""
+        return _MANTISSA[self.name]
+
+
+def _made(name: str) -> DType:
+    """The type of that name, for copies and pickles."""
+    return _EVERY[name]
+
+
+def _is_named(name: str) -> Callable[[DType], bool]:
+    return lambda self: self.name == name
+
+
+_MANTISSA = {
+    "fp64": 53,
+    "fp32": 23,
+    "bf16": 7,
+    "fp16": 10,
+    "fp8e4nv": 3,
+    "fp8e5": 2,
+    "fp8e4b8": 3,
+    "fp8e4b15": 3,
+}
+_MANTISSA["fp8e5b16"] = 2
+for _name in ("int1", *(f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64)), *_MANTISSA):
+    if not hasattr(DType, f"is_{_name}"):  # is_int64() and the like
+        setattr(DType, f"is_{_name}", _is_named(_name))
+
+
+int1 = DType("int1", "bool", 1)
+int8 = DType("int8", "int", 8)
+int16 = DType("int16", "int", 16)
+int32 = DType("int32", "int", 32)
+int64 = DType("int64", "int", 64)
+uint8 = DType("uint8", "uint", 8)
+uint16 = DType("uint16", "uint", 16)
+uint32 = DType("uint32", "uint", 32)
+uint64 = DType("uint64", "uint", 64)
+float16 = DType("fp16", "float", 16)
+bfloat16 = DType("bf16", "float", 16)
+float32 = DType("fp32", "float", 32)
+float64 = DType("fp64", "float", 64)
+# Names only: kernels compare with them. No product here stores or computes them.
+float8e4nv = DType("fp8e4nv", "float", 8)
+float8e4b8 = DType("fp8e4b8", "float", 8)
+float8e4b15 = DType("fp8e4b15", "float", 8)
+float8e5 = DType("fp8e5", "float", 8)
+float8e5b16 = DType("fp8e5b16", "float", 8)
+void = DType("void", "void", 0)
+
+ALL = (
+    int1,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+)
+
+_EVERY = {t.name: t for t in (*ALL, float8e4nv, float8e4b8, float8e4b15, float8e5, float8e5b16, void)}
+_STORAGE: dict[str, np.dtype] = {
+    "int1": np.dtype(np.bool_),
+    "fp16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "fp32": np.dtype(np.float32),
+    "fp64": np.dtype(np.float64),
+    **{t.name: np.dtype(t.name) for t in ALL if t.kind in ("int", "uint")},
+}
+_FROM_STORAGE = {np_dtype: name for name, np_dtype in _STORAGE.items()}
+_BY_NAME = {t.name: t for t in ALL}
+_ALIASES = {
+    "float16": "fp16",
+    "half": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float": "fp32",
+    "float64": "fp64",
+    "double": "fp64",
+    "bool": "int1",
+}
+
+
+def from_name(name: str) -> DType | None:
+    """The element type of that name ("float16" and "fp16" are one), or None."""
+    return _BY_NAME.get(_ALIASES.get(name, name))
+
+
+def is_floating(name: str) -> bool:
+    """Whether that name is one of a floating type."""
+    t = from_name(name)
+    return t is not None and t.is_floating()
+
+
+def integer(bits: int, signed: bool) -> DType:
+    """The integer type of that width; `KeyError` if there is none."""
+    return _BY_NAME[f"{'int' if signed else 'uint'}{bits}"]
+
+
+def from_numpy(dtype: np.dtype) -> DType | None:
+    """The element type stored as that numpy dtype, or None."""
+    name = _FROM_STORAGE.get(np.dtype(dtype))
+    return None if name is None else _BY_NAME[name]
+
+
+def of_constant(value: bool | int | float) -> DType:
+    """Type of a Python number in a kernel: int1, the first of int32, uint32, int64, uint64 that holds it, fp32."""
+    if not isinstance(value, bool | float) and 2**31 <= value < 2**32:
+        return uint32
+    return of_argument(value)
+
+
+def of_argument(value: bool | int | float) -> DType:
+    """Type of a Python number given to a kernel at its launch, as Triton chooses it; integers up to 64 bits."""
+    if isinstance(value, bool):
+        return int1
+    if isinstance(value, float):
+        return float32
+    if -(2**31) <= value < 2**31:
+        return int32
+    if not -(2**63) <= value < 2**64:
+        raise OverflowError(f"the integer {value} does not fit into 64 bits")
+    return int64 if value < 2**63 else uint64
+
+
+_KIND_RANK = {"bool": 0, "int": 1, "uint": 1, "float": 2}
+
+
+def _promote_ints(a: DType, b: DType) -> DType:
+    """The wider wins; of equal width the unsigned one. A bool is an unsigned integer of one bit."""
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    return b if a.kind == "int" else a
+
+
+def promote(a: DType, b: DType, division: bool = False) -> DType:
+    """Type in which an operation on `a` and `b` is computed (Triton's rules for two tensors).
+
+    `division` is for / and %, which widen halves to fp32.
+    """
+    if a.kind != "float" and b.kind != "float":
+        return _promote_ints(a, b)
+    if float64 in (a, b):
+        return float64
+    if float32 in (a, b):
+        return float32
+    if float16 in (a, b):
+        return float32 if division else float16
+    if bfloat16 in (a, b):
+        return bfloat16 if a is b and not division else float32
+    return _promote_ints(a, b)
+
+
+def promote_with_constant(tensor: DType, value: bool | int | float, division: bool = False) -> DType:
+    """Type of `tensor op python_number`: the number takes the tensor's type unless its kind is higher."""
+    const = of_constant(value)
+    if _KIND_RANK[const.kind] > _KIND_RANK[tensor.kind]:
+        return promote(tensor, const, division)
+    return promote(tensor, tensor, division)
+
+
+def limits(t: DType) -> tuple[int, int]:
+    """Smallest and largest value of an integer type."""
+    return (-(2 ** (t.bits - 1)), 2 ** (t.bits - 1) - 1) if t.kind == "int" else (0, 2**t.bits - 1)
+
+
+def wrapped(value: int, t: DType) -> int:
+    """`value` as an integer of that type: what does not fit wraps, as in the register."""
+    value &= (1 << t.bits) - 1
+    return value - (1 << t.bits) if t.kind == "int" and value >> (t.bits - 1) else value

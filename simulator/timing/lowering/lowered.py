@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from ..trace.recorder import Recorder
 from .context import Plan
 from .sub_cores import BothLanes, SubRecorder
 from .vector_core import Lowering
-
-if TYPE_CHECKING:
-    from ...launch import Call
 
 
 class Lowered:
@@ -73,6 +70,6 @@ class LoweredApart(Lowered):
         return recorder
 
 
-def lowering(call: Call, apart: bool, make: Callable[[Program], Lowering]) -> Lowered:
+def lowering(program: Program, apart: bool, make: Callable[[Program], Lowering]) -> Lowered:
     """The walk that a launch needs."""
-    return (LoweredApart if apart else Lowered)(call.program, make)
+    return (LoweredApart if apart else Lowered)(program, make)

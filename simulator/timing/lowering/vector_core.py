@@ -15,12 +15,12 @@ from ...execution.copies import check
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.reading import DataDependentError, place
 from ...interpreter.tensors import Tensor
-from ...interpreter.values import Affine, Box, Opaque, Pointers
+from ...interpreter.values import Affine, Opaque, Pointers
 from ...ir.program import Loc, Op, Region, Value
 from ...ir.types import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
-from ..costs.transfers import averages, line_requests, sharers, traffic
+from ..costs.transfers import averages, boxed, line_requests, sharers, traffic
 from ..costs.vector import falls_back
 from ..placement.accumulator_inits import BT
 from ..placement.layouts import BLOCK_BYTES, TILE, align
@@ -671,10 +671,6 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
 
     def turn_ends(self, op: Op) -> None:
         self.record_hand_back(op)
-
-
-def boxed(mask: Any) -> bool:
-    return mask is None or isinstance(mask, Box | bool)
 
 
 def _itemsize(v: Value) -> int:

@@ -312,9 +312,9 @@ class Plan:
         return np.where(sharers > 1, np.maximum(cycles, served * sharers), cycles)
 
     def line(self, loc: Loc, pipe: int, channel: int = -1, grade: int = BEST, name: str = "") -> int:
-        """Number in the trace of a source line together with the grade of the figures of a record: that of its costs (taken
-        from the cost model), of its pipe, of its channel, and `grade`. name: of the operation, if it has one of its own."""
-        grade = max(grade, self.costs.model.take_grade(), self.pipe_grade[pipe])
+        """Number in the trace of a source line together with the grade of the figures of a record: `grade`, that of its
+        costs, or that of its pipe or its channel. name: of the operation, if it has one of its own."""
+        grade = max(grade, self.pipe_grade[pipe])
         if channel >= 0:
             grade = max(grade, self.channel_grade[channel])
         return self.lines.setdefault((loc.file, loc.line, grade, name), len(self.lines))

@@ -10,7 +10,8 @@ from ...interpreter.interpreter import Walker
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Op, Value
 from ...ir.types import DType
-from ..costs.provenance import CROSSING, grade_of
+from ..costs.model import Cost
+from ..costs.provenance import BEST, CROSSING, grade_of
 from ..costs.transfers import boxed
 from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
@@ -122,7 +123,7 @@ class CubeLowering(Walker):
         reads = (*self.slots_of(start), self.current[r.id])  # type: ignore[attr-defined]
         writes = (self.current[r.id],) if slot is None else slot.targets[0][0]
         clobbers = () if slot is None else slot.targets[0][1]
-        self._fixed(op, plan.wiring.vector, cost.occupancy, cost.latency, reads, writes, clobbers)
+        self._computed(op, cost, reads, writes, clobbers)
         self.current[r.id] = writes[0]
 
     def half(self, side: int, fresh: bool) -> int:
@@ -251,12 +252,25 @@ class CubeLowering(Walker):
             (),
         )
 
+    def _computed(self, op: Op, cost: Cost, reads: Any, writes: Any, clobbers: Any) -> None:
+        """Work of the Vector unit on tiles, as one instruction."""
+        pipe = self.plan.wiring.vector
+        self._fixed(op, pipe, cost.occupancy, cost.latency, reads, writes, clobbers, cost.grade)
+
     def _fixed(
-        self, op: Op, pipe: int, cycles: float, latency: float, reads: Any, writes: Any, clobbers: Any
+        self,
+        op: Op,
+        pipe: int,
+        cycles: float,
+        latency: float,
+        reads: Any,
+        writes: Any,
+        clobbers: Any,
+        grade: int = BEST,
     ) -> None:
         self.recorder.add_fixed(
             pipe,
-            self.plan.line(op.loc, pipe),
+            self.plan.line(op.loc, pipe, grade=grade),
             cycles,
             latency,
             1,

@@ -57,7 +57,7 @@ class State:
             model.known_rows,  # a row makes its notes when it is looked up
         ]
         self.copies = [d.copy() for d in self.dicts]
-        self.warnings, self.grade = plan.warnings.saved(), _grade(turns)
+        self.warnings = plan.warnings.saved()
         self.current, self.turn_counts = dict(turns.current), dict(turns.turn_counts)
         self.products, self.steps_left = turns.products, turns.steps_left
         self.pending, self.pending_loc = turns.pending, turns.pending_loc
@@ -69,8 +69,6 @@ class State:
             d.clear()
             d.update(copy)
         turns.plan.warnings.restore(self.warnings)
-        turns.plan.costs.model.take_grade()
-        turns.plan.costs.model.give_back(self.grade)
         turns.current, turns.turn_counts = self.current, self.turn_counts
         turns.products, turns.steps_left = self.products, self.steps_left
         turns.pending, turns.pending_loc = self.pending, self.pending_loc
@@ -84,7 +82,7 @@ class State:
         """
         moved = {v for v, slot in after.current.items() if self.current.get(v) != slot}
         waiting = (after.pending, after.pending_loc) != (self.pending, self.pending_loc)
-        if (waiting and not fresh) or _grade(after) != self.grade:
+        if waiting and not fresh:
             raise NotAlikeError
         if moved and not moved <= {r.id for inner in walk(op.regions[0]) for r in inner.results}:
             raise NotAlikeError
@@ -108,11 +106,3 @@ class State:
         for k in turns.turn_counts:
             turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
         return found
-
-
-def _grade(walk: Lowering) -> int:
-    """That of figures which no record has taken yet."""
-    model = walk.plan.costs.model
-    grade = model.take_grade()
-    model.give_back(grade)
-    return grade

@@ -2,8 +2,9 @@
 
 The turn becomes one more axis of what the walk knows: a lane for each turn and program, so that the body is walked once for
 all of them, be it that programs have different trip counts (ragged_loops.py). How carried values grow is read off the
-operations that make them (scalar_evolution.py); where that cannot be, the first turn is walked alone before. Scalar work from before
-the loop is charged to its first turn. Slots that alternate from turn to turn are put in afterwards (rotation.py).
+operations that make them (scalar_evolution.py); where that cannot be, the first turn is walked alone before. Scalar work
+from before the loop is charged to its first turn. Slots that alternate from turn to turn are put in afterwards
+(rotation.py).
 
 A walk in doubt is thrown away and its turns are walked one by one: where a branch or a bound is not the same in all lanes,
 where a carried value does not grow evenly, where anything is in error. Either way the records are the same.
@@ -425,6 +426,7 @@ class Turns(Lowering):
                 op.loc,
                 occupancy=cost.occupancy + cost.latency,
                 instructions=cost.instructions,
+                grade=cost.grade,
                 reads=slots,
                 partial=partial,
             )

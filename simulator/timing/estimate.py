@@ -27,6 +27,8 @@ from .engine.engine import REASONS, EngineResult, Group, simulate
 from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
 from .lowering.context import Plan
 from .lowering.flags import check_barrier
+from .lowering.l0_buffers import NAMES as L0_NAMES
+from .lowering.l0_buffers import check_products, l0_buffer
 from .lowering.lowered import Lowered, lowering
 from .lowering.shared_turns import shares_turns
 from .lowering.walks import TimeOnly, TimeWithValues
@@ -34,8 +36,6 @@ from .lowering.warnings import buffer_words, grid_words, padded_rows
 from .placement.accumulator_inits import BT
 from .placement.allocate import Placement
 from .placement.fewer_copies import place_with_fewer
-from .placement.l0_tiles import NAMES as L0_NAMES
-from .placement.l0_tiles import check_products, l0_buffer
 from .placement.layouts import Definitions
 from .placement.memory_spaces import L0C, L1, UB, Homes
 from .placement.strides import block_by_block
@@ -57,7 +57,7 @@ def estimate(call: Call) -> Launch:
     numbers, touch = np.arange(total, dtype=np.int64), _cache(call)
     order = flag_order(call.program, call.grid, call.arguments)
     apart = order is not None and not order.in_order
-    walk = lowering(call, apart, lambda part: TimeOnly(part, call.grid, call.device.step_limit))
+    walk = lowering(call.program, apart, lambda part: TimeOnly(part, call.grid, call.device.step_limit))
     size = 1 if order is not None and not order.even else total
     groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)
@@ -77,7 +77,7 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    walk = lowering(call, how.apart, lambda part: TimeWithValues(part, call.grid, values(part), limit))
+    walk = lowering(call.program, how.apart, lambda part: TimeWithValues(part, call.grid, values(part), limit))
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))

@@ -1,16 +1,11 @@
 """Launch times: exact where they can be worked out from the product's figures, and the laws every estimate must obey."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import ascendtile.simulator as sim
 
-_spec = importlib.util.spec_from_file_location("timing_kernels", Path(__file__).with_name("kernels.py"))
-kernels = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(kernels)
+from ..support import kernels
 
 P = sim.load_product("ascend910b3")
 READ, READ_FIXED = P.number("path.gm_to_ub.bytes_per_cycle"), P.number("path.gm_to_ub.fixed_cycles")

@@ -5,27 +5,15 @@ Cycles of one Mmad = start-up + ceil(m/16) ceil(n/16) ceil(k/k0) (k0 / k per cyc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...errors import UsageError
 from ...products import Product
+from ..placement.l0_tiles import L0Tile, check_fits, check_given
 from ..placement.layouts import align
 
 # A window of an image on its way to L0, where the product's file has no figure of LoadData3D: 1.1 times the cycles of a
 # plain load and 32 more (TIK cost model, see the note at path.l1_to_l0a.fixed_cycles).
 LOAD3D_FACTOR, LOAD3D_CYCLES = 1.1, 32.0
 ITEM_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "hf32": 4, "int8": 1}
-
-
-@dataclass(frozen=True)
-class L0Tile:
-    """baseM, baseN, baseK of a product, and the bytes of one L0A and one L0B tile."""
-
-    m: int
-    n: int
-    k: int
-    l0a_bytes: int
-    l0b_bytes: int
 
 
 class CubeCosts:
@@ -84,8 +72,6 @@ class CubeCosts:
 
         given: a tile of the user's, checked. Raises `UsageError` or `BufferOverflowError` (l0_tiles.py).
         """
-        from ..placement.l0_tiles import check_fits, check_given
-
         size = ITEM_BYTES[operand]
         k0, _ = self.k_block(operand)
         capacities = self.product.l0a_bytes, self.product.l0b_bytes

@@ -8,6 +8,7 @@ from the product file; where the table has no row for a case, the nearest docume
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ...products import Product
 from .provenance import BEST, WORST, grade_of
@@ -57,7 +58,7 @@ class Cost:
     """occupancy: cycles the pipe is taken. latency: cycles after that until the result may be used.
 
     group_conflict, bank_conflict: of the occupancy, what sources in one group of UB's banks cost, and what writing to a bank
-    that is read does.
+    that is read does. grade: the worst among the figures it is made of (`provenance.GRADES`).
     """
 
     occupancy: float
@@ -65,6 +66,7 @@ class Cost:
     instructions: int = 1
     group_conflict: float = 0.0
     bank_conflict: float = 0.0
+    grade: int = BEST
 
     def then(self, other: Cost) -> Cost:
         """This and, dependent on it, another, as one record."""
@@ -74,11 +76,29 @@ class Cost:
             self.instructions + other.instructions,
             self.group_conflict + other.group_conflict,
             self.bank_conflict + other.bank_conflict,
+            max(self.grade, other.grade),
         )
 
-    def held_up(self, cycles: float) -> Cost:
-        """This with so many cycles more, for writes to banks that are read."""
-        return replace(self, occupancy=self.occupancy + cycles, bank_conflict=self.bank_conflict + cycles)
+    def held_up(self, cycles: float, grade: int) -> Cost:
+        """This with so many cycles more, of a figure of that grade, for writes to banks that are read."""
+        return replace(
+            self,
+            occupancy=self.occupancy + cycles,
+            bank_conflict=self.bank_conflict + cycles,
+            grade=max(self.grade, grade),
+        )
+
+    def assumed(self) -> Cost:
+        """This, where it stands in for a figure that nobody published, however well its own figures are known."""
+        return replace(self, grade=WORST)
+
+
+class Row(NamedTuple):
+    """Cycles of a vector operation on a dtype, and the worst grade of these figures."""
+
+    per_repeat: float
+    fixed: float
+    grade: int
 
 
 class CostModel:
@@ -94,57 +114,41 @@ class CostModel:
         self.repeat_max = product.integer("vector.repeat_times_max")
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
         self.scalar_element_cycles = product.number(SCALAR_LOOP)
-        self.known_rows: dict[tuple[str, str], tuple[float, float]] = {}
+        self.known_rows: dict[tuple[str, str], Row] = {}
         self._specials: dict[tuple[str, str], str | None] = {}
-        self._grades: dict[tuple[str, str], int] = {}
-        self._worst = BEST
 
     def row(self, op: str, dtype: str) -> tuple[float, float]:
         """(cycles per repeat, fixed cycles) of a vector operation on a dtype."""
+        return self.graded_row(op, dtype)[:2]
+
+    def graded_row(self, op: str, dtype: str) -> Row:
+        """`row` with the grade of its figures."""
         key = (op, dtype)
         found = self.known_rows.get(key)
         if found is None:
-            before, self._worst = self._worst, BEST
             found = self.known_rows[key] = self._look_up(op, dtype)
-            self._grades[key], self._worst = self._worst, before
-        self._worst = max(self._worst, self._grades[key])
         return found
 
-    def take_grade(self) -> int:
-        """The worst grade among the rows that costs were made of since this was asked last (`provenance.GRADES`)."""
-        found, self._worst = self._worst, BEST
-        return found
-
-    def give_back(self, grade: int) -> None:
-        """Undo `take_grade`."""
-        self._worst = max(self._worst, grade)
-
-    def stood_in(self, words: str) -> None:
-        """A figure that stands in for one that nobody published is assumed, however well its own is known."""
-        self.notes[words] = None
-        self._worst = WORST
-
-    def _look_up(self, op: str, dtype: str) -> tuple[float, float]:
+    def _look_up(self, op: str, dtype: str) -> Row:
         p = self.product
-        name = op
+        name, grade = op, BEST
         if not p.has(f"vector.op.{name}.fixed_cycles"):
             name = NEAREST.get(op, "adds")
             if op not in EXACT_ALIASES:
-                self.stood_in(f"{op}: no figure is published; costed as the nearest documented row, {name}")
-        prefix = f"vector.op.{name}.per_repeat."
+                grade = WORST
+                self.note(f"{op}: no figure is published; costed as the nearest documented row, {name}")
+        prefix, late = f"vector.op.{name}.per_repeat.", f"vector.op.{name}.fixed_cycles"
         rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
-        self._note_assumed(f"vector.op.{name}.fixed_cycles")
-        self._worst = max(
-            self._worst, grade_of(p, (f"vector.op.{name}.fixed_cycles", f"{prefix}{dtype}", f"{prefix}any"))
-        )
+        self._note_assumed(late)
+        grade = max(grade, grade_of(p, (late, f"{prefix}{dtype}", f"{prefix}any")))
         if dtype in rows or "any" in rows:
-            return rows.get(dtype, rows.get("any", 0.0)), p.number(f"vector.op.{name}.fixed_cycles")
+            return Row(rows.get(dtype, rows.get("any", 0.0)), p.number(late), grade)
         nearest = _nearest_dtype(dtype, tuple(rows))
-        self.stood_in(f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}")
-        return rows[nearest], p.number(f"vector.op.{name}.fixed_cycles")
+        self.note(f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}")
+        return Row(rows[nearest], p.number(late), WORST)
 
-    def _special(self, op: str, table: str, dtype: str, other: float) -> float:
-        """A figure that some operations have beside their row; `other` where this one has none."""
+    def _special(self, op: str, table: str, dtype: str, other: float) -> tuple[float, int]:
+        """A figure that some operations have beside their row, and its grade; `other` where this one has none."""
         key = (f"{op}.{table}", dtype)
         if key not in self._specials:
             name = op if self.product.has(f"vector.op.{op}.fixed_cycles") else NEAREST.get(op, "adds")
@@ -154,9 +158,12 @@ class CostModel:
             self._specials[key] = next((k for k in keys if self.product.has(k)), None)
         found = self._specials[key]
         if found is None:
-            return other
-        self._worst = max(self._worst, grade_of(self.product, (found,)))
-        return self.product.number(found)
+            return other, BEST
+        return self.product.number(found), grade_of(self.product, (found,))
+
+    def note(self, text: str) -> None:
+        """List it among what the launch assumes."""
+        self.notes[text] = None
 
     def _note_assumed(self, key: str) -> None:
         if self.product.has(key) and self.product.figure(key).assumed:
@@ -179,20 +186,28 @@ class CostModel:
         conflict: its sources lie in the same group of UB's banks. Elements that do not fill the last repeat are masked
         out, by a mask that is set once.
         """
-        alone, fixed = self.row(op, dtype)
-        per_repeat = self._special(op, CONFLICT, dtype, alone) if conflict else alone
+        alone, fixed, grade = self.graded_row(op, dtype)
+        per_repeat, of_conflict = self._special(op, CONFLICT, dtype, alone) if conflict else (alone, BEST)
         repeats = self.repeats(elements, bits)
         count = max(groups, -(-repeats // self.repeat_max))
-        issue = count * self._special(op, "issue_cycles", dtype, 0.0)
-        busy, free = (max(issue + repeats * x, count * self.minimum) for x in (per_repeat, alone))
-        return Cost(busy + self.masking(elements, bits), fixed, count, busy - free)
+        each, of_issue = self._special(op, "issue_cycles", dtype, 0.0)
+        busy, free = (max(count * each + repeats * x, count * self.minimum) for x in (per_repeat, alone))
+        grade = max(grade, of_conflict, of_issue)
+        return Cost(busy + self.masking(elements, bits), fixed, count, busy - free, grade=grade)
+
+    def transposed(self, elements: int, bits: int) -> Cost:
+        """A tile turned in blocks of 16 x 16 elements."""
+        per_repeat, fixed, grade = self.graded_row("transpose_5hd", {8: "b8", 16: "b16"}.get(bits, "b32"))
+        tiles = -(-elements // 256)
+        return Cost(
+            max(tiles * per_repeat, self.minimum), fixed, max(1, tiles // self.repeat_max), grade=grade
+        )
 
     def held_up(self, repeats: int) -> float:
         """Cycles of that many repeats that write to a bank which is read at the same moment."""
         if not repeats:
             return 0.0
         self._note_assumed(WRITE_MEETS_READ)
-        self._worst = max(self._worst, grade_of(self.product, (WRITE_MEETS_READ,)))
         return repeats * self.product.number(WRITE_MEETS_READ)
 
     def masking(self, elements: int, bits: int) -> float:
@@ -208,13 +223,13 @@ class CostModel:
         if first and second:
             return self.vector(first, "any", elements, 32).then(self.vector(second, "any", elements, 32))
         nearest = first or second or "cast_f32_f16"
-        self.stood_in(f"cast {source} to {target}: no figure is published; costed as {nearest}")
-        return self.vector(nearest, "any", elements, max(bits, 32))
+        self.note(f"cast {source} to {target}: no figure is published; costed as {nearest}")
+        return self.vector(nearest, "any", elements, max(bits, 32)).assumed()
 
     def scalar_loop(self, elements: int) -> Cost:
         """Elements one by one on the scalar unit."""
-        self._worst = max(self._worst, grade_of(self.product, (SCALAR_LOOP,)))
-        return Cost(elements * self.scalar_element_cycles, 0.0, elements)
+        cycles = elements * self.scalar_element_cycles
+        return Cost(cycles, 0.0, elements, grade=grade_of(self.product, (SCALAR_LOOP,)))
 
 
 def _nearest_dtype(dtype: str, have: tuple[str, ...]) -> str:

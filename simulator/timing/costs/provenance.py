@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from ...products import Product
-from ..engine.machine import Wiring
 
 GRADES = "ABCD"
 BEST, WORST = 0, len(GRADES) - 1
@@ -34,9 +33,9 @@ def grade_of(product: Product, keys: Iterable[str]) -> int:
     return max(found, default=BEST)
 
 
-def pipe_grades(product: Product, wiring: Wiring) -> tuple[int, ...]:
-    """By pipe, the grade of what every record there costs; the Vector unit's depends on the operation."""
-    return tuple(_pipe_grade(product, spec.name) for spec in wiring.machine.pipes)
+def pipe_grades(product: Product, pipes: Iterable[str]) -> tuple[int, ...]:
+    """By name of a pipe, the grade of what every record there costs; the Vector unit's depends on the operation."""
+    return tuple(_pipe_grade(product, name) for name in pipes)
 
 
 @lru_cache(maxsize=256)

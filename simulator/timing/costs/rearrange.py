@@ -126,13 +126,9 @@ class RearrangeCosts:
         )  # the mask stays
         steps = [first, *[later] * (n - 2)] if n > 1 else [self._moved("copy", r)]
         if op.attrs["axis"] == len(r.shape) - 1 and row > 1:
-            steps = [self._transposed(r), *steps, self._transposed(r)]
+            turned = self.model.transposed(r.numel, _bits(r))
+            steps = [turned, *steps, turned]
         return functools.reduce(Cost.then, steps)
-
-    def _transposed(self, v: Value) -> Cost:
-        per_repeat, fixed = self.model.row("transpose_5hd", {8: "b8", 16: "b16"}.get(_bits(v), "b32"))
-        tiles = -(-v.numel // 256)
-        return Cost(max(tiles * per_repeat, self.model.minimum), fixed, max(1, tiles // 255))
 
     def _sort(self, op: Op) -> Cost:
         """Sort32 of each 32 elements, then merges of four lists until one is left; ascending order negates twice."""

@@ -9,18 +9,25 @@ import numpy as np
 
 from ...interpreter._numbers import all_bits
 from ...interpreter.regions import MAX_RANK, Region
-from ...interpreter.values import Affine
+from ...interpreter.values import Affine, Box
 from ..placement.layouts import BLOCK_BYTES
 from ._traffic import traffic as fill
 
 Count = Any  # int, or int64 array over the active programs
-Box = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # strides, lows, highs and shape of a `Region`
+Corners = tuple[
+    np.ndarray, np.ndarray, np.ndarray, np.ndarray
+]  # strides, lows, highs and shape of a `Region`
 
 
 REQUEST_BYTES = 128  # the smallest request (DOC data movement guide, MSO)
 LINE_BYTES = (
     512  # DOC data movement guide: a burst is cut into requests that end where a line of 512 bytes does
 )
+
+
+def boxed(mask: Any) -> bool:
+    """Whether a mask leaves a box of the tile, so that an affine access is a strided copy."""
+    return mask is None or isinstance(mask, Box | bool)
 
 
 def traffic(affine: Affine, itemsize: int, region: Region) -> tuple[Any, Count, Count]:
@@ -76,7 +83,7 @@ def _alike(
 
 
 def _each(
-    starts: np.ndarray, origin: int, box: Box, plain: int, itemsize: int
+    starts: np.ndarray, origin: int, box: Corners, plain: int, itemsize: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Of each program. plain: axes (as bits) whose stride is one number for all of them."""
     n = len(starts)

@@ -11,7 +11,8 @@ from ..placement.banks import Banks
 from ..placement.layouts import BLOCK_BYTES, COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
 from .custom import CustomCosts
 from .functions import SCALAR_ONLY, Steps, count, steps_of
-from .model import Cost, CostModel
+from .model import WRITE_MEETS_READ, Cost, CostModel
+from .provenance import grade_of
 from .rearrange import RearrangeCosts
 
 VECTOR_SCALAR = {"add": "adds", "sub": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
@@ -100,7 +101,9 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         if min(bits) < 8:
             return cost  # a mask goes along: eight bytes a repeat
         met = self.banks.writes_met(op, padded_elements(r, max(bits)), *bits)
-        return cost.held_up(self.model.held_up(met))
+        if not met:
+            return cost
+        return cost.held_up(self.model.held_up(met), grade_of(self.model.product, (WRITE_MEETS_READ,)))
 
     def _conflict(self, op: Op) -> bool:
         """Whether sources of an instruction share a group of banks; BF16 is read from scratch, tile behind tile."""
@@ -117,7 +120,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         """A function made of several instructions, in FP32 (halves are widened before and narrowed after)."""
         r = op.results[0]
         elements = padded_elements(r, 32)
-        self.model.stood_in(
+        self.model.note(
             f"{op.name or op.kind}: costed as {count(steps)} instructions of FP32; the sequence is assumed"
         )
         each = [self.model.vector(row, "fp32", elements, 32) for row, n in steps for _ in range(n)]
@@ -125,7 +128,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
             tiles = [v for v in op.args if v is not None and self.form(v) != SCALAR]
             each = [self.model.cast(r.dtype.name, "fp32", elements, 32) for _ in tiles] + each
             each.append(self.model.cast("fp32", r.dtype.name, elements, 32))
-        return functools.reduce(Cost.then, each)
+        return functools.reduce(Cost.then, each).assumed()
 
     def _fma(self, op: Op) -> Cost:
         """Of integers: a product and a sum."""
@@ -209,11 +212,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
 
     def _permute(self, op: Op) -> Cost:
         r = op.results[0]
-        bits = _bits(r.dtype.name)
-        kind = {8: "b8", 16: "b16"}.get(bits, "b32")
-        per_repeat, fixed = self.model.row("transpose_5hd", kind)
-        tiles = -(-r.numel // 256)
-        return Cost(max(tiles * per_repeat, self.model.minimum), fixed, max(1, tiles // 255))
+        return self.model.transposed(r.numel, _bits(r.dtype.name))
 
     # -- symbolic tiles made real ------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Charges every cycle of a program on its core to source lines; the contract is _charge.pxd.
+"""Charges every cycle of a program on its core to source lines; the contract is _attribution.pxd.
 
 While pipes are busy, their lines share the time evenly: of two transfers and an addition that overlap, each
 is charged a third. While none is busy, the core waits for a latency, and the line of the record that was the
@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memmove
 
-from ascendtile.simulator.timing.engine._core cimport MAX_PIPES, Core, Interval, Lane, Pipe, Stage, World
+from ascendtile.simulator.timing.engine._state cimport MAX_PIPES, Core, Interval, Lane, Pipe, Stage, World
 
 cdef extern from *:
     """
@@ -82,7 +82,8 @@ cdef bint make_room(World* world, Lane* lane) noexcept nogil:
     """Move what is left to the front; twice the room if that is more than half of it."""
     cdef int64_t left = lane.tail - lane.head
     cdef Interval* more
-    memmove(lane.intervals, lane.intervals + lane.head, left * sizeof(Interval))
+    if left:
+        memmove(lane.intervals, lane.intervals + lane.head, left * sizeof(Interval))
     lane.head, lane.tail = 0, left
     if left <= lane.room // 2 and lane.room:
         return True

@@ -10,12 +10,13 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from ascendtile.simulator.timing.engine._attribution cimport charge_rest
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_CHANNELS as CHANNELS
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_RESOURCES as RESOURCES
 from ascendtile.simulator.timing.engine._bandwidth cimport earliest, join, leave, settle
-from ascendtile.simulator.timing.engine._attribution cimport charge_rest
-from ascendtile.simulator.timing.engine._core cimport MAX_PIPES as PIPES, MAX_UNITS as UNITS, MEETING, MEETINGS as KINDS, REASONS, TAIL, ChannelRow, Core, Pipe, PipeRow, ProgramRow, Record, Run, SpanRow, TimelineRow, World, advance, begin_program, end_meeting, end_transfer, is_known, record_of
+from ascendtile.simulator.timing.engine._core cimport advance, begin_program, end_meeting, end_transfer
 from ascendtile.simulator.timing.engine._heap cimport Entry, pop, push
+from ascendtile.simulator.timing.engine._state cimport MAX_PIPES as PIPES, MAX_UNITS as UNITS, MEETING, MEETINGS as KINDS, REASONS, TAIL, ChannelRow, Core, Pipe, PipeRow, ProgramRow, Record, Run, SpanRow, TimelineRow, World, is_known, record_of
 
 MAX_PIPES = PIPES
 MAX_UNITS = UNITS

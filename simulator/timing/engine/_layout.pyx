@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint16_t
 
-from ascendtile.simulator.timing.engine._core cimport Record
+from ascendtile.simulator.timing.engine._state cimport Record
 
 
 def pack(

@@ -1,4 +1,4 @@
-"""Whether the numbers of a trace keep the rules of engine_inputs.py, which says what is wrong. Loops only."""
+"""Whether the numbers of a trace keep the rules of inputs.py, which says what is wrong. Loops only."""
 
 from libc.math cimport isfinite
 from libc.stdint cimport int8_t, int32_t, int64_t

@@ -4,6 +4,6 @@ They lie in one piece, `Core.window`; `Core.done` points to where record 0 would
 needs no more than the reach of its dependencies and what its pipes have in their queues.
 """
 
-from ascendtile.simulator.timing.engine._core cimport Core, World
+from ascendtile.simulator.timing.engine._state cimport Core, World
 
 cdef void look_ahead(World* world, Core* core) noexcept nogil

@@ -4,7 +4,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memmove
 
-from ascendtile.simulator.timing.engine._core cimport UNKNOWN, Core, Pipe, Record, World, record_of
+from ascendtile.simulator.timing.engine._state cimport UNKNOWN, Core, Pipe, Record, World, record_of
 
 cdef int64_t STRIDE = 64  # records that become known to a core at once
 
@@ -57,9 +57,10 @@ cdef bint make_room(World* world, Core* core) noexcept nogil:
         if core.done[r] < UNKNOWN and core.done[-2 - <int>core.done[r]] != UNKNOWN:
             core.done[r] = core.done[-2 - <int>core.done[r]]
     keep_times(core, low)
-    memmove(core.window, core.window + (low - core.low), (core.high - low) * sizeof(double))
-    memmove(core.kind_window, core.kind_window + (low - core.low), (core.high - low) * sizeof(int32_t))
-    memmove(core.unit_window, core.unit_window + (low - core.low), core.high - low)
+    if low < core.high:
+        memmove(core.window, core.window + (low - core.low), (core.high - low) * sizeof(double))
+        memmove(core.kind_window, core.kind_window + (low - core.low), (core.high - low) * sizeof(int32_t))
+        memmove(core.unit_window, core.unit_window + (low - core.low), core.high - low)
     core.low = low
     if core.high - low + STRIDE > core.room // 2 and not grow(world, core):
         return False

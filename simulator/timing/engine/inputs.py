@@ -263,7 +263,8 @@ def _convert(owner: str, name: str, values: Any) -> Array:
     given = np.asarray(values)
     wanted = np.dtype(_TYPES[name])
     if given.dtype == wanted:
-        return np.ascontiguousarray(given)
+        out = np.ascontiguousarray(given)
+        return out if out.flags.aligned else out.copy()
     if given.size and given.dtype.kind not in ("iub" if wanted.kind == "i" else "iubf"):
         raise UsageError(f"{owner}: {name} has type {given.dtype}, {wanted} is needed")
     if wanted.kind == "i" and given.size:

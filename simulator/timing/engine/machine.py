@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ...ir.passes.split_cores import CUBE
 from ...products import Product
 from .engine import Channel, Machine, PipeSpec, Resource
 
@@ -38,6 +39,33 @@ class Wiring:
         """ "AIV.V" and the like."""
         spec = self.machine.pipes[pipe]
         return f"{spec.unit}.{spec.name}"
+
+    def pipe(self, core: str, name: str) -> int:
+        """A core's pipe; the scalar unit for all of them. MTE3 of a Cube core is its way out, the fixpipe."""
+        if core == CUBE:
+            table = {
+                "S": self.cube_scalar,
+                "ALL": self.cube_scalar,
+                "M": self.mmad,
+                "MTE1": self.mte1,
+                "MTE2": self.cube_mte2,
+                "MTE3": self.fixp,
+                "FIX": self.fixp,
+            }
+        else:
+            table = {
+                "S": self.scalar,
+                "ALL": self.scalar,
+                "V": self.vector,
+                "MTE2": self.mte2,
+                "MTE3": self.mte3,
+            }
+        return table[name]
+
+    def pipes_of(self, core: str) -> tuple[int, ...]:
+        """All pipes of a core."""
+        names = ("S", "MTE2", "MTE1", "M", "FIX") if core == CUBE else ("S", "V", "MTE2", "MTE3")
+        return tuple(p for n in names if (p := self.pipe(core, n)) >= 0)
 
 
 @lru_cache(maxsize=128)

@@ -43,8 +43,7 @@ class BufferLowering(CubeLowering):
         cost = self.plan.costs.rows_copied(v) if whole else self.plan.costs.made_real(v)
         reads = self.slots_of(v)  # type: ignore[attr-defined]
         writes, clobbers = self.target(op.results[0])  # type: ignore[attr-defined]
-        pipe = self.plan.wiring.vector
-        self._fixed(op, pipe, cost.occupancy, cost.latency, reads, writes, clobbers)
+        self._computed(op, cost, reads, writes, clobbers)
 
     def _into_l1(self, op: Op, v: Value) -> None:
         plan = self.plan

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ir.passes.split_cores import barrier_cores
 from ...ir.program import Loc, Op, Program, Region, Value, walk
 from ...products import Product
 from ...record.run import ASSUMED_FIGURES
 from ...units.cube_rules import operand_format
-from ..costs.cube import ITEM_BYTES, CubeCosts, L0Tile
+from ..costs.cube import ITEM_BYTES, CubeCosts
 from ..costs.model import CostModel
 from ..costs.provenance import BEST, channel_grades, pipe_grades
 from ..costs.transfers import LINE_BYTES
@@ -19,6 +20,7 @@ from ..costs.vector import VectorCosts
 from ..engine.machine import Wiring
 from ..placement.allocate import Placement
 from ..placement.banks import Banks
+from ..placement.l0_tiles import L0Tile
 from ..placement.layouts import align
 from ..placement.memory_spaces import Homes
 from ..placement.slots import Slot
@@ -140,7 +142,7 @@ class Plan:
         self.costs = VectorCosts(CostModel(product), self.definitions)
         self.costs.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}
-        self.pipe_grade = pipe_grades(product, wiring)
+        self.pipe_grade = pipe_grades(product, [pipe.name for pipe in wiring.machine.pipes])
         self.channel_grade = channel_grades(product)
         self.warnings = LineWarnings()
         self.templates: dict[int, Template] = {}
@@ -233,8 +235,6 @@ class Plan:
 
     def _drains(self) -> dict[int, int]:
         """Slot of each pipe whose earlier work something waits for, by pipe."""
-        from .flags import drained_pipes
-
         syncs = [op for op in self.program.walk() if op.kind == "sync"]
         pipes = sorted({p for op in syncs for p in drained_pipes(self.wiring, op)})
         return {p: self.extra_slot(("drain", p)) for p in pipes}
@@ -312,9 +312,9 @@ class Plan:
         return np.where(sharers > 1, np.maximum(cycles, served * sharers), cycles)
 
     def line(self, loc: Loc, pipe: int, channel: int = -1, grade: int = BEST, name: str = "") -> int:
-        """Number in the trace of a source line together with the grade of the figures of a record: that of its costs (taken
-        from the cost model), of its pipe, of its channel, and `grade`. name: of the operation, if it has one of its own."""
-        grade = max(grade, self.costs.model.take_grade(), self.pipe_grade[pipe])
+        """Number in the trace of a source line together with the grade of the figures of a record: `grade`, that of its
+        costs, or that of its pipe or its channel. name: of the operation, if it has one of its own."""
+        grade = max(grade, self.pipe_grade[pipe])
         if channel >= 0:
             grade = max(grade, self.channel_grade[channel])
         return self.lines.setdefault((loc.file, loc.line, grade, name), len(self.lines))
@@ -351,6 +351,18 @@ def _neighbours(region: Region) -> Iterator[tuple[int, Op]]:
             if last is not None:
                 yield op.id, last
             last = op
+
+
+def drained_pipes(wiring: Wiring, op: Op) -> tuple[int, ...]:
+    """Pipes whose earlier work a set or a barrier waits for."""
+    if op.name == "wait":
+        return ()
+    if op.name == "all":
+        return tuple(p for c in barrier_cores(op.attrs["mode"]) for p in wiring.pipes_of(c))
+    core = op.attrs["sender"]
+    if op.attrs["sender_pipe"] == "ALL":
+        return wiring.pipes_of(core)
+    return (wiring.pipe(core, op.attrs["sender_pipe"]),)
 
 
 def _way(product: Product, name: str) -> tuple[float, float]:

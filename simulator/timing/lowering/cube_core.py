@@ -10,11 +10,12 @@ from ...interpreter.interpreter import Walker
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Op, Value
 from ...precision.dtypes import DType
-from ..costs.provenance import CROSSING, grade_of
+from ..costs.model import Cost
+from ..costs.provenance import BEST, CROSSING, grade_of
+from ..costs.transfers import boxed
 from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
 from ..placement.layouts import BLOCK_BYTES, align, table_bytes
-from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
 from ..placement.slots import Slot
 from ..trace.recorder import Recorder
 from .context import Plan
@@ -36,7 +37,7 @@ class CubeLowering(Walker):
         writes, clobbers = self.target(r)  # type: ignore[attr-defined]
         slots = {"writes": writes, "clobbers": clobbers}
         wiring = plan.wiring
-        if not isinstance(pointer.offsets, Affine) or not _boxed(mask):
+        if not isinstance(pointer.offsets, Affine) or not boxed(mask):
             run = op.attrs.get("run", 1)
             n, size = r.numel // run, align(run * plan_bytes(r) // r.numel, BLOCK_BYTES)
             things = "elements" if run == 1 else f"rows of {run} elements"
@@ -122,7 +123,7 @@ class CubeLowering(Walker):
         reads = (*self.slots_of(start), self.current[r.id])  # type: ignore[attr-defined]
         writes = (self.current[r.id],) if slot is None else slot.targets[0][0]
         clobbers = () if slot is None else slot.targets[0][1]
-        self._fixed(op, plan.wiring.vector, cost.occupancy, cost.latency, reads, writes, clobbers)
+        self._computed(op, cost, reads, writes, clobbers)
         self.current[r.id] = writes[0]
 
     def half(self, side: int, fresh: bool) -> int:
@@ -232,7 +233,7 @@ class CubeLowering(Walker):
             else Affine(0, (0,) * len(v.shape), v.shape)
         )
         amount, bursts, elements = self.traffic(  # type: ignore[attr-defined]
-            pointer.tensor, offsets, mask if _boxed(mask) else None, v.dtype.itemsize
+            pointer.tensor, offsets, mask if boxed(mask) else None, v.dtype.itemsize
         )
         self._check_bursts(op, v, bursts, elements)  # type: ignore[attr-defined]
         reads = self.slots_of(v)  # type: ignore[attr-defined]
@@ -251,12 +252,25 @@ class CubeLowering(Walker):
             (),
         )
 
+    def _computed(self, op: Op, cost: Cost, reads: Any, writes: Any, clobbers: Any) -> None:
+        """Work of the Vector unit on tiles, as one instruction."""
+        pipe = self.plan.wiring.vector
+        self._fixed(op, pipe, cost.occupancy, cost.latency, reads, writes, clobbers, cost.grade)
+
     def _fixed(
-        self, op: Op, pipe: int, cycles: float, latency: float, reads: Any, writes: Any, clobbers: Any
+        self,
+        op: Op,
+        pipe: int,
+        cycles: float,
+        latency: float,
+        reads: Any,
+        writes: Any,
+        clobbers: Any,
+        grade: int = BEST,
     ) -> None:
         self.recorder.add_fixed(
             pipe,
-            self.plan.line(op.loc, pipe),
+            self.plan.line(op.loc, pipe, grade=grade),
             cycles,
             latency,
             1,
@@ -283,17 +297,7 @@ class CubeLowering(Walker):
             grade=grade,
         )
 
-    def on_cube_side(self, v: Value) -> bool:
-        """Whether a value lives in the Cube's buffers or leaves them through the fixpipe."""
-        return self.plan.homes.home(v) in (L0C, L1, FIXP, VIEW)
-
 
 def plan_bytes(v: Value) -> int:
     assert isinstance(v.dtype, DType)
     return v.numel * v.dtype.itemsize
-
-
-def _boxed(mask: Any) -> bool:
-    from .vector_core import boxed
-
-    return boxed(mask)

@@ -16,7 +16,7 @@ from ...ir.passes.split_cores import CUBE, barrier_cores
 from ...ir.program import Op, Program
 from ..costs.provenance import CROSSING, grade_of
 from ..engine.inputs import MEETING
-from ..engine.machine import Wiring
+from .context import drained_pipes
 from .cube_core import CubeLowering
 
 KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of meetings of all programs, by the mode of a barrier
@@ -73,7 +73,7 @@ class Crossing(CubeLowering):
             return
         arrived = {c: plan.extra_slot(("arrived", c)) for c in cores}
         for c in cores:
-            drained = tuple(plan.drains[p] for p in pipes_of(plan.wiring, c))
+            drained = tuple(plan.drains[p] for p in plan.wiring.pipes_of(c))
             self._cross(op, self._pipe_of(c, "S"), instructions=0, writes=drained)
             self._cross(op, self._pipe_of(c, "S"), latency=plan.cross_core(), writes=(arrived[c],))
         kind = KINDS.get(op.attrs["mode"])  # None: only the two Vector cores of a program
@@ -85,7 +85,7 @@ class Crossing(CubeLowering):
         return grade_of(self.plan.product, (CROSSING,))
 
     def _pipe_of(self, core: str, name: str) -> int:
-        return named_pipe(self.plan.wiring, core, name)
+        return self.plan.wiring.pipe(core, name)
 
     def _cross(self, op: Op, pipe: int, latency: float = 0.0, instructions: int = 1, **slots: Any) -> None:
         self._add(  # type: ignore[attr-defined]
@@ -97,47 +97,6 @@ class Crossing(CubeLowering):
             grade=self._crossing_grade() if latency else 0,
             **slots,
         )
-
-
-def named_pipe(wiring: Wiring, core: str, name: str) -> int:
-    """A core's pipe; the scalar unit for all of them. MTE3 of a Cube core is its way out, the fixpipe."""
-    if core == CUBE:
-        table = {
-            "S": wiring.cube_scalar,
-            "ALL": wiring.cube_scalar,
-            "M": wiring.mmad,
-            "MTE1": wiring.mte1,
-            "MTE2": wiring.cube_mte2,
-            "MTE3": wiring.fixp,
-            "FIX": wiring.fixp,
-        }
-    else:
-        table = {
-            "S": wiring.scalar,
-            "ALL": wiring.scalar,
-            "V": wiring.vector,
-            "MTE2": wiring.mte2,
-            "MTE3": wiring.mte3,
-        }
-    return table[name]
-
-
-def pipes_of(wiring: Wiring, core: str) -> tuple[int, ...]:
-    """All pipes of a core."""
-    names = ("S", "MTE2", "MTE1", "M", "FIX") if core == CUBE else ("S", "V", "MTE2", "MTE3")
-    return tuple(p for n in names if (p := named_pipe(wiring, core, n)) >= 0)
-
-
-def drained_pipes(wiring: Wiring, op: Op) -> tuple[int, ...]:
-    """Pipes whose earlier work a set or a barrier waits for."""
-    if op.name == "wait":
-        return ()
-    if op.name == "all":
-        return tuple(p for c in barrier_cores(op.attrs["mode"]) for p in pipes_of(wiring, c))
-    core = op.attrs["sender"]
-    if op.attrs["sender_pipe"] == "ALL":
-        return pipes_of(wiring, core)
-    return (named_pipe(wiring, core, op.attrs["sender_pipe"]),)
 
 
 def check_barrier(program: Program, product: str, programs: int, cores: int) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...ir.program import Op, walk
+from ..trace.ragged_loops import Stretches
+from ..trace.rotation import Rotation
+from ..trace.scalar_evolution import NotAlikeError
 from ..trace.series import Series, Unrolled
-from .ragged_loops import Stretches
-from .scalar_evolution import NotAlikeError
-
-if TYPE_CHECKING:
-    from .loops import Turns
+from .vector_core import Lowering
 
 PRODUCTS = ("products of L0A", "products of L0B")  # the counts by which halves of L0 alternate
 
@@ -47,7 +46,7 @@ class Flush(NamedTuple):
 class State:
     """What a walk changes besides values, so that it can be taken back."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Lowering) -> None:
         plan, model = turns.plan, turns.plan.costs.model
         self.dicts: list[dict[Any, Any]] = [
             plan.lines,
@@ -58,39 +57,39 @@ class State:
             model.known_rows,  # a row makes its notes when it is looked up
         ]
         self.copies = [d.copy() for d in self.dicts]
-        self.warnings, self.grade = plan.warnings.saved(), _grade(turns)
+        self.warnings = plan.warnings.saved()
         self.current, self.turn_counts = dict(turns.current), dict(turns.turn_counts)
         self.products, self.steps_left = turns.products, turns.steps_left
         self.pending, self.pending_loc = turns.pending, turns.pending_loc
         self.read_lines = turns.touch.read_lines
         self.pending_bias = dict(turns.pending_bias)
 
-    def restore(self, turns: Turns) -> None:
+    def restore(self, turns: Lowering) -> None:
         for d, copy in zip(self.dicts, self.copies, strict=True):
             d.clear()
             d.update(copy)
         turns.plan.warnings.restore(self.warnings)
-        turns.plan.costs.model.take_grade()
-        turns.plan.costs.model.give_back(self.grade)
         turns.current, turns.turn_counts = self.current, self.turn_counts
         turns.products, turns.steps_left = self.products, self.steps_left
         turns.pending, turns.pending_loc = self.pending, self.pending_loc
         turns.touch.read_lines = self.read_lines
         turns.pending_bias = self.pending_bias
 
-    def check(self, after: Turns, op: Op, fresh: bool) -> None:
+    def check(self, after: Lowering, op: Op, fresh: bool) -> None:
         """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew.
 
         fresh: scalar work that has no record yet may differ; see `Turns._charge_later_turns`.
         """
         moved = {v for v, slot in after.current.items() if self.current.get(v) != slot}
         waiting = (after.pending, after.pending_loc) != (self.pending, self.pending_loc)
-        if (waiting and not fresh) or _grade(after) != self.grade:
+        if waiting and not fresh:
             raise NotAlikeError
         if moved and not moved <= {r.id for inner in walk(op.regions[0]) for r in inner.results}:
             raise NotAlikeError
 
-    def repeat(self, turns: Turns, series: Series, stretches: Stretches, last: bool) -> list[Unrolled]:
+    def repeat(
+        self, turns: Lowering, rotation: Rotation, series: Series, stretches: Stretches, last: bool
+    ) -> list[Unrolled]:
         """Go on as after all turns instead of one; gives the records of each stretch."""
         times = stretches.turns
         gains: dict[Any, int] = {
@@ -98,20 +97,12 @@ class State:
         }
         more = [after - before for before, after in zip(self.products, turns.products, strict=True)]
         gains.update(zip(PRODUCTS, more, strict=True))
-        found = series.unrolled(stretches, turns.rotation, gains, last)
+        found = series.unrolled(stretches, rotation, gains, last)
         for v, slot in turns.current.items():
             if slot < 0:
-                turns.current[v] = turns.rotation.after((slot,), gains, times - 1, last)[0]
+                turns.current[v] = rotation.after((slot,), gains, times - 1, last)[0]
         a, b = (count + times * by for count, by in zip(self.products, more, strict=True))
         turns.products = (a, b)
         for k in turns.turn_counts:
             turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
         return found
-
-
-def _grade(walk: Turns) -> int:
-    """That of figures which no record has taken yet."""
-    model = walk.plan.costs.model
-    grade = model.take_grade()
-    model.give_back(grade)
-    return grade

@@ -1,9 +1,10 @@
 """Turns of a loop walked all at once, where they differ in numbers only.
 
 The turn becomes one more axis of what the walk knows: a lane for each turn and program, so that the body is walked once for
-all of them, be it that programs have different trip counts (stretches.py). How carried values grow is read off the
-operations that make them (foreseen.py); where that cannot be, the first turn is walked alone before. Scalar work from before
-the loop is charged to its first turn. Slots that alternate from turn to turn are put in afterwards (rotation.py).
+all of them, be it that programs have different trip counts (ragged_loops.py). How carried values grow is read off the
+operations that make them (scalar_evolution.py); where that cannot be, the first turn is walked alone before. Scalar work
+from before the loop is charged to its first turn. Slots that alternate from turn to turn are put in afterwards
+(rotation.py).
 
 A walk in doubt is thrown away and its turns are walked one by one: where a branch or a bound is not the same in all lanes,
 where a carried value does not grow evenly, where anything is in error. Either way the records are the same.
@@ -29,13 +30,13 @@ from ...precision import dtypes as ty
 from ...precision.dtypes import DType
 from ..costs.transfers import sharers
 from ..placement.slots import Slot
+from ..trace.ragged_loops import Stretches, even, of_trips
 from ..trace.recorder import Recorder
 from ..trace.rotation import Rotation, Slots
+from ..trace.scalar_evolution import AlikeUntilError, NotAlikeError, after, equal, foreseen, grown, growth
 from ..trace.series import Series, Source, Unrolled, take
 from .context import Way
 from .loop_state import PRODUCTS, Flush, LeftOver, State
-from .ragged_loops import Stretches, even, of_trips
-from .scalar_evolution import AlikeUntilError, NotAlikeError, after, equal, foreseen, grown, growth
 from .shared_turns import TurnsRecorder, is_shared
 from .vector_core import Lowering
 
@@ -214,7 +215,7 @@ class Turns(Lowering):
                     raise NotAlikeError
             _check_pipes(outer, series)
             before.check(self, op, fresh)
-            found = before.repeat(self, series, turns, not inside)
+            found = before.repeat(self, self.rotation, series, turns, not inside)
         except BaseException:
             before.restore(self)
             self.first_flush = flushed
@@ -426,6 +427,7 @@ class Turns(Lowering):
                 op.loc,
                 occupancy=cost.occupancy + cost.latency,
                 instructions=cost.instructions,
+                grade=cost.grade,
                 reads=slots,
                 partial=partial,
             )

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...call import Call
 from ...interpreter.lanes import lanes
 from ...interpreter.two_cores.coscheduling import Together
 from ...ir.passes.split_cores import CUBE, VECTOR
@@ -71,6 +70,6 @@ class LoweredApart(Lowered):
         return recorder
 
 
-def lowering(call: Call, apart: bool, make: Callable[[Program], Lowering]) -> Lowered:
+def lowering(program: Program, apart: bool, make: Callable[[Program], Lowering]) -> Lowered:
     """The walk that a launch needs."""
-    return (LoweredApart if apart else Lowered)(call.program, make)
+    return (LoweredApart if apart else Lowered)(program, make)

@@ -16,12 +16,12 @@ from ...interpreter.reading import DataDependentError
 from ...interpreter.regions import Region as AccessRegion
 from ...interpreter.regions import check
 from ...interpreter.tensors import Tensor
-from ...interpreter.values import Affine, Box, Opaque, Pointers
+from ...interpreter.values import Affine, Opaque, Pointers
 from ...ir.program import Loc, Op, Region, Value
 from ...precision.dtypes import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
-from ..costs.transfers import averages, line_requests, sharers, traffic
+from ..costs.transfers import averages, boxed, line_requests, sharers, traffic
 from ..costs.vector import falls_back
 from ..placement.accumulator_inits import BT
 from ..placement.layouts import BLOCK_BYTES, TILE, align
@@ -162,8 +162,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         self, op: Op, pipe: int, ways: tuple[int, int], tensor: Any, region: AccessRegion, write: bool
     ) -> Source:
         """What an access touches, and the lines of both its channels."""
-        grade = self.plan.costs.model.take_grade()
-        lines = tuple(self.plan.line(op.loc, pipe, channel, grade) for channel in ways)
+        lines = tuple(self.plan.line(op.loc, pipe, channel) for channel in ways)
         return Source(ways, tensor, region, write, lines)  # type: ignore[arg-type]
 
     def active_or_none(self) -> np.ndarray | None:
@@ -223,10 +222,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
 
     def _template(self, op: Op) -> Template:
         """What every execution of a dense operation has in common."""
-        model = self.plan.costs.model
-        model.take_grade()
         cost = self._with_real_operands(op, self._with_copied_tile(op, self.plan.costs.of(op)))
-        grade = model.take_grade()
         coarse = COARSE.get(op.name) if op.kind == "unary" else None
         if coarse:
             self.plan.warn(op, coarse)
@@ -234,7 +230,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         if why and not op.attrs.get("of_access"):
             self._warn_scalar(op, why, cost.occupancy)
         pipe = self.plan.scalar if why else self._pipe(op)
-        line = self.plan.line(op.loc, pipe, grade=grade, name=op.name or op.kind)
+        line = self.plan.line(op.loc, pipe, grade=cost.grade, name=op.name or op.kind)
         if cost.group_conflict or cost.bank_conflict:
             self.plan.conflicts[line, cost.occupancy] = cost.group_conflict, cost.bank_conflict
         if op.id in self.plan.placement.scratch_of:
@@ -267,7 +263,6 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         if op.name in CASTABLE:
             text += ", {vector:.0f} as a vector instruction on .to(tl.float32), which is exact below 2**24"
             numbers["vector"] = self.plan.costs.on_vector(op).occupancy
-            self.plan.costs.model.take_grade()  # it is only spoken of
         self.plan.warn(op, f"{text})", **numbers)
 
     def _scalar_op(self, op: Op) -> None:
@@ -491,6 +486,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
                 op.loc,
                 occupancy=cost.occupancy + cost.latency,
                 instructions=cost.instructions,
+                grade=cost.grade,
                 reads=slots,
                 active=None if partial.all() and self.active_or_none() is None else numbers[partial],
             )
@@ -584,7 +580,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         """The elements of a strided store, each in a block of its own."""
         slot, cost = self.plan.placement.spread_of[op.id], self.plan.costs.spread(v)
         writes, clobbers = self.copy_of(slot, slot.loop)
-        self._fixed(op, self.plan.wiring.vector, cost.occupancy, cost.latency, reads, writes, clobbers)
+        self._computed(op, cost, reads, writes, clobbers)
         return writes
 
     def _written_out(self, op: Op, v: Value) -> tuple[int, ...]:
@@ -597,6 +593,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             occupancy=cost.occupancy,
             latency=cost.latency,
             instructions=cost.instructions,
+            grade=cost.grade,
             reads=self.slots_of(v),
             writes=(slot.number,),
             clobbers=slot.targets[0][1],
@@ -610,10 +607,12 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         model.notes[
             "device_print: costed as one pass of the scalar unit over its elements; the figure is assumed"
         ] = None
+        cost = model.scalar_loop(elements)
         self._add(
             self.plan.scalar,
             op.loc,
-            occupancy=model.scalar_loop(elements).occupancy,
+            occupancy=cost.occupancy,
+            grade=cost.grade,
             reads=self.slots_of(*op.args),
         )
 
@@ -648,6 +647,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             occupancy=cost.occupancy,
             latency=cost.latency,
             instructions=cost.instructions,
+            grade=cost.grade,
             reads=self.slots_of(v),
             writes=(slot.number,),
             clobbers=slot.targets[0][1],
@@ -672,10 +672,6 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
 
     def turn_ends(self, op: Op) -> None:
         self.record_hand_back(op)
-
-
-def boxed(mask: Any) -> bool:
-    return mask is None or isinstance(mask, Box | bool)
 
 
 def _itemsize(v: Value) -> int:

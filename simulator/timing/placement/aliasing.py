@@ -8,14 +8,12 @@ reuse if all buffers fit, else reuse without conflicts of pipes, else any reuse 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from ...ir.program import Op, Value
+from ...ir.program import Op, Program, Value
+from .layouts import Definitions
 from .memory_spaces import UB
 from .slots import Apart, Slot, pack
-
-if TYPE_CHECKING:
-    from .allocate import Placer
 
 FILLED_BY_TRANSFER = ("load", "atomic", "from_l1")
 EMPTIED_BY_TRANSFER = ("store", "atomic", "dot", "move")
@@ -41,16 +39,20 @@ def _fit(slots: list[Slot], capacity: int) -> bool:
     return all(s.offset + s.total <= capacity for s in slots)
 
 
-def transferred(placer: Placer) -> set[int]:
-    """Identities of the slots that another unit than the Vector unit touches: by MTE2, MTE3, the Cube or the fixpipe."""
-    crossing = (*placer.spread_of.values(), *placer.ub_copy.values(), *placer.l1_copy.values())
+def transferred(
+    program: Program, definitions: Definitions, slot_of: dict[int, Slot], crossing: Iterable[Slot]
+) -> set[int]:
+    """Identities of the slots that another unit than the Vector unit touches: by MTE2, MTE3, the Cube or the fixpipe.
+
+    crossing: those of tiles on their way from one unit to another.
+    """
     out = {id(s) for s in crossing}
-    for op in placer.program.walk():
+    for op in program.walk():
         for v in _moved_by(op):
-            root = None if v is None else placer.definitions.root(v)
-            if root is not None and root.id in placer.slot_of:
-                out.add(id(placer.slot_of[root.id]))
-    return out | {id(s) for s in placer.slot_of.values() if s.space != UB}
+            root = None if v is None else definitions.root(v)
+            if root is not None and root.id in slot_of:
+                out.add(id(slot_of[root.id]))
+    return out | {id(s) for s in slot_of.values() if s.space != UB}
 
 
 def _moved_by(op: Op) -> list[Value | None]:

@@ -4,7 +4,7 @@ Each dense value lives from its definition to its last use. A value that a loop 
 an elementwise result may take over the buffer of an operand that dies there. A tile that is loaded or stored inside a
 loop gets `copies` buffers and keeps them through the loop, so that the next turn's transfer can overlap this turn's
 work. Buffers are packed largest first, each at the lowest offset that is free during its life; where there is room they
-then move apart (`sharing.py`).
+then move apart (`aliasing.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .accumulator_inits import BT
 from .aliasing import move_apart, transferred
 from .allocate_buffers import explicit_slots
 from .layouts import TILE, accumulator_bytes, align, fractal_bytes, table_bytes, tile_bytes
+from .lifetimes import Lifetimes
 from .memory_spaces import FIXP, L0C, L1, UB, VIEW, Homes
 from .scratch import scratch_bytes
 from .slots import Apart, Slot, find_clobbers, ledger, overflow, pack
@@ -73,6 +74,7 @@ class Placer:
         self.program = program
         self.homes = homes
         self.definitions = homes.definitions
+        self.lives = Lifetimes(program, homes.definitions, homes.added)
         self.copies = copies
         # buffer -> the most copies that its tiles may have; a table has one
         self.most = {UB: MANY, L1: MANY, L0C: MANY if l0c else 1, **most}
@@ -86,16 +88,11 @@ class Placer:
         self.ub_copy: dict[int, Slot] = {}
         self.l1_copy: dict[tuple[int, int], Slot] = {}
         self.sum_of: dict[int, Slot] = {}
-        self.position = 0
         self.slot_of: dict[int, Slot] = {}
         self.scratch_of: dict[int, Slot] = {}
         self.slots: list[Slot] = []
         self.loop_of: dict[int, int] = {}
-        self.at: dict[int, int] = {}
         self.loops: list[Op] = []
-        self.spans: dict[int, tuple[int, int]] = {}
-        self.last: dict[int, int] = {}
-        self.lines: list[int] = []
         self.tight = False
         self.turns: dict[int, tuple[int, int]] = {}  # of a slot with copies: its life within one turn
         self.near: Apart | None = None
@@ -103,24 +100,20 @@ class Placer:
     def run(self, tight: bool = False) -> list[Slot]:
         """All slots, not packed yet. tight: as little UB as the vendor's compiler needs; loads wait for stores then."""
         self.tight = tight
-        self._number(self.program.body)
-        self._last_uses(self.program.body)
-        self._late_starts(self.program.body)
-        self.slot_of.update(explicit_slots(self))
+        self.slot_of.update(explicit_slots(self.program, self.homes, self.lives, self.size))
         self._region(self.program.body)
         self._multibuffer(self.program.body, None)
         if tight:
             self._share_with_stores()
-        every = [
-            *self.slot_of.values(),
-            *self.scratch_of.values(),
-            *self.spread_of.values(),
-            *self.ub_copy.values(),
-            *self.l1_copy.values(),
-        ]
+        every = [*self.slot_of.values(), *self.scratch_of.values(), *self.crossing]
         live = list({id(s): s for s in every}.values())
         self.near = self._apart()
         return live
+
+    @property
+    def crossing(self) -> list[Slot]:
+        """Slots of tiles on their way from one unit to another."""
+        return [*self.spread_of.values(), *self.ub_copy.values(), *self.l1_copy.values()]
 
     def _apart(self) -> Apart | None:
         """Tiles of UB that are sources of one vector instruction; larger ones take whole turns of the banks."""
@@ -163,73 +156,6 @@ class Placer:
                     out[v.id] = f"{word} for {target.split(' for ')[-1]}"  # type: ignore[union-attr]
         return out
 
-    # -- positions and lives -----------------------------------------------------------------------------------------
-
-    def _number(self, region: Region) -> None:
-        for op in region.ops:
-            self.at[op.id] = self.position
-            self.lines.append(op.loc.line)
-            self.position += 1
-            begin = self.at[op.id]
-            for inner in op.regions:
-                self._number(inner)
-            if op.kind in ("for", "while"):
-                self.lines.append(op.loc.line)
-                self.position += 1  # the end of the loop, where carried values are handed back
-                self.spans[op.id] = (begin, self.position - 1)
-
-    def _last_uses(self, region: Region, loop: Op | None = None) -> None:
-        for op in region.ops:
-            for v in op.args:
-                self._use(v, self.at[op.id])
-            for inner in op.regions:
-                self._last_uses(inner, op if op.kind in ("for", "while") else loop)
-                end = self.spans.get(op.id, (0, self._end_of(inner, op)))[1]
-                for y in inner.yields:
-                    self._use(y, end)
-
-    def _late_starts(self, region: Region) -> None:
-        """What is added to a sum when it has left L0C is alive until then."""
-        for op in region.ops:
-            for r in op.results:
-                if r.id in self.homes.added:
-                    self._use(self.homes.added[r.id], self.spans.get(op.id, (0, self.at[op.id]))[1])
-            for inner in op.regions:
-                self._late_starts(inner)
-
-    def _end_of(self, region: Region, op: Op) -> int:
-        return max((self.at[o.id] for o in region.ops), default=self.at[op.id])
-
-    def _use(self, v: Value | None, at: int) -> None:
-        root = None if v is None else self.definitions.root(v)
-        if root is not None:
-            self.last[root.id] = max(self.last.get(root.id, -1), self._outside(root, at))
-
-    def _outside(self, v: Value, at: int) -> int:
-        """A value from before a loop that is used inside it stays alive to the loop's end."""
-        born = self.birth(v)
-        for begin, end in self.spans.values():
-            if begin <= at <= end and not begin < born <= end:
-                at = max(at, end)
-        return at
-
-    def birth(self, v: Value) -> int:
-        op = self.definitions.of(v)
-        if op is not None:
-            return (
-                self.spans.get(op.id, (0, self.at[op.id]))[1]
-                if op.kind in ("for", "while")
-                else self.at[op.id]
-            )
-        return self._argument_birth(v)
-
-    def _argument_birth(self, v: Value) -> int:
-        for op in self.program.walk():
-            for inner in op.regions:
-                if any(a is v for a in inner.args):
-                    return self.at[op.id] + 1
-        return -1
-
     # -- slots -------------------------------------------------------------------------------------------------------
 
     def _region(self, region: Region) -> None:
@@ -258,14 +184,14 @@ class Placer:
                 continue
             slot = self._taken_over(op, r) or self._new(r)
             slot.values.append(r)
-            slot.end = max(slot.end, self.last.get(r.id, self.at[op.id]))
+            slot.end = max(slot.end, self.lives.last.get(r.id, self.lives.at[op.id]))
             self.slot_of[r.id] = slot
 
     def _new(self, v: Value) -> Slot:
-        born = self.birth(v)
+        born = self.lives.birth(v)
         space = self.homes.home(v)
         slot = Slot(
-            [], born, self.last.get(v.id, born), self.size(v, space), depth=len(self.loops), space=space
+            [], born, self.lives.last.get(v.id, born), self.size(v, space), depth=len(self.loops), space=space
         )
         self.slots.append(slot)
         return slot
@@ -274,22 +200,24 @@ class Placer:
         """Places for values that pass between the Cube's buffers and UB."""
         for r in op.results:
             if r.id in self.homes.copied_to_ub:
-                at = self.spans.get(op.id, (0, self.at[op.id]))[1]
-                end = max(at, self.last.get(r.id, at))
+                at = self.lives.spans.get(op.id, (0, self.lives.at[op.id]))[1]
+                end = max(at, self.lives.last.get(r.id, at))
                 self.ub_copy[r.id] = Slot(
                     [r], at, end, self.size(r, UB), label=f"{r.name or 'product'} in UB"
                 )
         if op.kind == "load" and self.homes.home(op.results[0]) == BT:
-            r, at = op.results[0], self.at[op.id]
+            r, at = op.results[0], self.lives.at[op.id]
             size = align(tile_bytes(r), self.alignment[L1])
             name = f"{r.name or 'bias'} in L1"
-            end = max(at, self.last.get(r.id, at))  # so that operands of the sum need not wait for its place
+            end = max(
+                at, self.lives.last.get(r.id, at)
+            )  # so that operands of the sum need not wait for its place
             self.l1_copy[(op.id, BIAS_IN_L1)] = Slot([r], at, end, size, label=name, space=L1)
         if op.kind == "dot":
             for i, v in enumerate(op.args[:2]):
                 source = self.homes.source(v)  # type: ignore[arg-type]
                 if source.id in self.homes.staged:
-                    at = self.at[op.id]
+                    at = self.lives.at[op.id]
                     name = f"{source.name or 'operand'} in L1"
                     self.l1_copy[(op.id, i)] = Slot(
                         [source], at, at, self.size(source, L1), label=name, space=L1
@@ -307,7 +235,7 @@ class Placer:
             slot = self.slot_of[root.id]
             if slot.space != UB or slot.label:
                 continue
-            dies = self.last.get(root.id) == self.at[op.id] == slot.end
+            dies = self.lives.last.get(root.id) == self.lives.at[op.id] == slot.end
             produced = self.definitions.of(root)
             loaded = produced is not None and produced.kind == "load"
             same = tile_bytes(root) == tile_bytes(r) and root.shape == r.shape and root.id not in self.landing
@@ -321,7 +249,7 @@ class Placer:
             operands = (self.homes.made_real(v) for v in op.args[:2] if v is not None)
             size = max((tile_bytes(v) for v in operands if v is not None), default=size)
         if size:
-            at = self.at[op.id]
+            at = self.lives.at[op.id]
             slot = Slot([], at, at, align(size, self.alignment[UB]), label=f"scratch of {op.name or op.kind}")
             slot.values = [op.results[0]] if op.results else []
             self.scratch_of[op.id] = slot
@@ -330,7 +258,7 @@ class Placer:
         """The buffer over which the elements of a strided store are spread, unless they lie so already."""
         if op.id not in self.leaving:
             return
-        v, at = op.args[1], self.at[op.id]
+        v, at = op.args[1], self.lives.at[op.id]
         root = None if v is None else self.definitions.root(v)
         from_cube = root is not None and self.homes.home(root) != UB and root.id not in self.ub_copy
         if from_cube or (root is not None and root.id in self.landing):
@@ -341,7 +269,7 @@ class Placer:
         copies = min(self._copies(self.loops[-1]), self.most[UB]) if self.loops else 1
         if copies > 1:
             slot.copies, slot.loop = copies, self.loops[-1].id
-            slot.start, slot.end = self.spans[slot.loop]
+            slot.start, slot.end = self.lives.spans[slot.loop]
 
     def _if_results(self, op: Op) -> None:
         """A result of an `if` and what its branches yield share one buffer."""
@@ -351,7 +279,7 @@ class Placer:
             if self.definitions.root(r) is not r or r.id in self.slot_of:
                 continue
             slot = self._new(r)
-            slot.start = self.at[op.id]
+            slot.start = self.lives.at[op.id]
             slot.values.append(r)
             self.slot_of[r.id] = slot
             self.loop_of[r.id] = self.loops[-1].id if self.loops else -1
@@ -370,7 +298,7 @@ class Placer:
 
     def _loop(self, op: Op) -> None:
         first = 3 if op.kind == "for" else 0
-        begin, end = self.spans[op.id]
+        begin, end = self.lives.spans[op.id]
         skip = 1 if op.kind == "for" else 0
         for k, r in enumerate(op.results):
             if r.static.kind != "dense" and (r.shape or r.dtype.is_int()):
@@ -392,11 +320,11 @@ class Placer:
         slot = self.slot_of.get(root.id) if root is not None else None
         space = self.homes.home(r)
         size = self.size(r, space)
-        alive = root is not None and self.last.get(root.id, -1) > end
+        alive = root is not None and self.lives.last.get(root.id, -1) > end
         if slot is None or alive or slot.size != size or slot.space != space or slot.label:
             slot = Slot([], begin, end, size, depth=len(self.loops), space=space)
             self.slots.append(slot)
-        slot.end = max(slot.end, end, self.last.get(r.id, end))
+        slot.end = max(slot.end, end, self.lives.last.get(r.id, end))
         for v in (*args, r):
             slot.values.append(v)
             self.slot_of[v.id] = slot
@@ -420,12 +348,14 @@ class Placer:
             self._join_insertions(root, arg, slot, body)
             return
         if produced.kind == "dot" and root.id in self.homes.added and slot.space == UB:
-            if self._last_in_body(arg, body) <= self.at[produced.id]:
+            if self._last_in_body(arg, body) <= self.lives.at[produced.id]:
                 self.sum_of[root.id] = slot
             return
         if produced.kind not in ELEMENTWISE or self.homes.home(root) != UB:
             return
-        if self._last_in_body(arg, body) <= self.at[produced.id] and tile_bytes(root) == tile_bytes(arg):
+        if self._last_in_body(arg, body) <= self.lives.at[produced.id] and tile_bytes(root) == tile_bytes(
+            arg
+        ):
             slot.values.append(root)
             self.slot_of[root.id] = slot
 
@@ -439,7 +369,12 @@ class Placer:
             into = self.definitions.root(made.args[0])  # type: ignore[arg-type]
             last = -1 if into is None else self._last_in_body(into, body)
             handed_back = any(self.definitions.root(y) is into for y in body.yields)
-            if into is None or handed_back or last > self.at[made.id] or tile_bytes(into) != tile_bytes(root):
+            if (
+                into is None
+                or handed_back
+                or last > self.lives.at[made.id]
+                or tile_bytes(into) != tile_bytes(root)
+            ):
                 return
             chain.append(root)
             root, made = into, self.definitions.of(into)
@@ -460,7 +395,7 @@ class Placer:
                     for v in i.args
                 )
             ):
-                last = self.at[op.id]
+                last = self.lives.at[op.id]
         return last
 
     # -- copies ------------------------------------------------------------------------------------------------------
@@ -491,7 +426,7 @@ class Placer:
         if root is None:
             return
         slot = self.slot_of.get(root.id)
-        begin, end = self.spans[loop.id]
+        begin, end = self.lives.spans[loop.id]
         if (
             slot is None
             or slot.label
@@ -575,12 +510,16 @@ def _placed(
     for s in live:
         s.number = number
         number += s.copies
-    buffers, names, moved = {}, placer.names(), transferred(placer)
+    buffers, names, moved = (
+        {},
+        placer.names(),
+        transferred(placer.program, placer.definitions, placer.slot_of, placer.crossing),
+    )
     for space, (capacity, _) in limits.items():
         mine = [s for s in live if s.space == space]
         near = placer.near if space == UB else None
         pack(mine, near)
-        lines = placer.lines[: placer.position]
+        lines = placer.lives.lines
         found = ledger(mine, capacity, lines, names)
         if found.peak_bytes > capacity:
             text = overflow(placer.program, space, found, device)

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from ...ir.building.buffers import moved
-from ...ir.program import Op, Value
+from ...ir.program import Op, Program, Value
+from .lifetimes import Lifetimes
+from .memory_spaces import Homes
 from .slots import Slot
 
-if TYPE_CHECKING:
-    from .allocate import Placer
+Size = Callable[[Value, str], int]  # bytes of a value in a buffer
 
 
-def explicit_slots(placer: Placer) -> dict[int, Slot]:
+def explicit_slots(program: Program, homes: Homes, lives: Lifetimes, size: Size) -> dict[int, Slot]:
     """The slot of each value that lies in an explicit buffer. A slot with a label is nobody else's while it lives."""
-    program = placer.program
-    buffers = {op.id: _slot(placer, op) for op in program.walk() if op.kind == "alloc"}
+    buffers = {op.id: _slot(op, lives, size) for op in program.walk() if op.kind == "alloc"}
     out = {}
-    for v, alloc in _inside(placer):
+    for v, alloc in _inside(program, homes):
         slot = out[v.id] = buffers[alloc.id]
         slot.values.insert(0, v)  # what names it comes last
-        slot.size = max(slot.size, placer.size(v, slot.space))  # what lands block by block needs more
+        slot.size = max(slot.size, size(v, slot.space))  # what lands block by block needs more
         slot.copies = max(slot.copies, program.copies.get(v.id, 1))
-        slot.end = max(slot.end, placer.last.get(v.id, placer.birth(v)))
+        slot.end = max(slot.end, lives.last.get(v.id, lives.birth(v)))
     return out
 
 
-def _slot(placer: Placer, alloc: Op) -> Slot:
-    v, at, space = alloc.results[0], placer.at[alloc.id], alloc.attrs["space"]
-    first, last = (0, placer.position - 1) if alloc.attrs["unique"] else (at, at)
-    return Slot([], first, last, placer.size(v, space), label=v.name, space=space)
+def _slot(alloc: Op, lives: Lifetimes, size: Size) -> Slot:
+    v, at, space = alloc.results[0], lives.at[alloc.id], alloc.attrs["space"]
+    first, last = (0, lives.position - 1) if alloc.attrs["unique"] else (at, at)
+    return Slot([], first, last, size(v, space), label=v.name, space=space)
 
 
-def _inside(placer: Placer) -> Iterator[tuple[Value, Op]]:
+def _inside(program: Program, homes: Homes) -> Iterator[tuple[Value, Op]]:
     """Values with the `alloc` of the buffer that they lie in."""
-    buffers = placer.program.buffers
-    for op in placer.program.walk():
+    buffers = program.buffers
+    for op in program.walk():
         for v in (*op.results, *(a for r in op.regions for a in r.args)):
             if v.id in buffers:
                 yield v, buffers[v.id]
-        if op.id in placer.homes.in_place:
+        if op.id in homes.in_place:
             yield moved(op), buffers[op.results[0].id]

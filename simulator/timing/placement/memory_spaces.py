@@ -3,7 +3,7 @@
     UB     everything the Vector unit touches
     L1     a tile that is loaded only to be an operand of a matrix product (ND to NZ on the way)
     L0C    a matrix product, and an accumulator that a loop carries for it
-    BT     the row that an accumulator starts from (starts.py)
+    BT     the row that an accumulator starts from (accumulator_inits.py)
     VIEW   a transpose of an L1 tile, which the way to L0 does for nothing; a window of it (LoadData3D, see `is_window`)
     (what an explicit buffer holds lives where the buffer does)
     FIXP   a cast of an L0C value on its way out: the fixpipe does it, no buffer is needed
@@ -19,57 +19,14 @@ from ...ir.passes.split_cores import VECTOR
 from ...ir.program import Op, Program, Region, Value
 from .accumulator_inits import BIAS, BT, OTHER, ZERO, bias_load, start_of
 from .buffer_spaces import made_in_place
-from .layouts import BLOCK_BYTES, TILE, VIEWS, Definitions, element_bits
+from .layouts import TILE, Definitions
+from .uses import Uses, is_window
 
 UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
 OUT_CASTS = ("fp16", "bf16", "fp32")
 
 
-def looks_through(op: Op) -> bool:
-    """Whether the Cube reads the operand of an operation in place of its result: views, and matrices transposed."""
-    order = op.attrs["order"] if op.kind == "permute" else ()
-    return op.kind in (*VIEWS, "from_l1") or (
-        op.kind == "permute" and (order[:-2] == tuple(range(len(order) - 2)) or is_fractal(op))
-    )
-
-
-def stretches(op: Op) -> bool:
-    """Whether a view has more elements than what it looks at: as an operand of a product it has to be written out."""
-    inner = op.args[0] if op.kind in ("splat", "broadcast") else None
-    return inner is not None and inner.numel != op.results[0].numel
-
-
-def is_fractal(op: Op) -> bool:
-    """Whether a permutation says that columns of 32 bytes are the blocks of a row: (..., blocks, rows, C0) as (..., rows,
-    blocks, C0). L1 keeps matrices that way (NZ), so that a tile that comes so (NC1HWC0, FRACTAL_Z) is one already. Of three
-    axes the first counts matrices of a batch, which have no common blocks.
-    """
-    order, r = op.attrs["order"], op.results[0]
-    if len(order) < 4 or r.is_pointer or r.shape[-1] * element_bits(r) != 8 * BLOCK_BYTES:
-        return False
-    others = (*order[:-2], order[-1])
-    return order[-1] == len(order) - 1 and others == tuple(sorted(others))
-
-
-def is_window(op: Op) -> bool:
-    """Whether LoadData3D can take a slice: at constant places, and of whole rows of channels (the last axis)."""
-    if op.kind != "extract_slice" or len(op.args) != 1 or len(op.results[0].shape) < 3:
-        return False
-    full = op.args[0]
-    assert full is not None
-    return bool(op.attrs["sizes"][-1] == full.shape[-1])
-
-
-def is_gathered(op: Op) -> bool:
-    """Whether the rows of a slice lie apart in L1, so that it takes LoadData3D; else it is a part of the tile."""
-    full, sizes = op.args[0], op.attrs["sizes"]
-    assert full is not None
-    inner = next((k for k, n in enumerate(sizes) if n > 1), len(sizes))
-    even = op.attrs["strides"][inner : inner + 1] in ((), (1,), [1])
-    return not even or tuple(sizes[inner + 1 :]) != tuple(full.shape[inner + 1 :])
-
-
-class Homes:
+class Homes(Uses):
     """Homes of all values of a program.
 
     fixpipe: False on coupled cores, where L0C leaves through the Vector unit. bias_table: whether there is one.
@@ -79,7 +36,7 @@ class Homes:
     def __init__(
         self, program: Program, definitions: Definitions, fixpipe: bool, bias_table: bool = False
     ) -> None:
-        self.definitions = definitions
+        super().__init__(definitions)
         self.fixpipe = fixpipe
         # What passes between the parts of both cores is cut out of their programs: there a row stays with the Vector core.
         self.bias_table = bias_table and not program.split_words
@@ -92,12 +49,9 @@ class Homes:
         self.in_place = {m for m in self.made_for if not self.has_dot}
         self.copied_to_ub: set[int] = set()
         self.staged: set[int] = set()
-        self.users: dict[int, list[tuple[Op, int]]] = {}
-        self.windows: set[int] = set()
-        self.written_out: set[int] = set()  # operations that stretch an operand of a product
         if self.has_dot:
-            self._find_stretched(program)
-            self._collect(program.body)
+            self.find_stretched(program)
+            self.collect(program.body)
             self._find_windows(program)
             self._accumulators(program.body)
             for op in program.walk():
@@ -108,37 +62,12 @@ class Homes:
     def home(self, v: Value) -> str:
         return self.of_value.get(v.id, UB)
 
-    def sees_through(self, op: Op) -> bool:
-        """`looks_through`, or a window that the way to L0 takes."""
-        if op.id in self.written_out:
-            return False
-        return looks_through(op) or (op.kind == "extract_slice" and op.results[0].id in self.windows)
-
     def made_real(self, v: Value) -> Value | None:
         """What the Vector unit has to write for an operand of a product, before the tile can go to L1."""
         found = self.source(v)
         definitions = self.definitions
         real = definitions.root(found) is not None and definitions.form(found) == TILE
         return None if real or found.id not in self.staged else found
-
-    def _find_stretched(self, program: Program) -> None:
-        """Tiles that exist only as a scalar or a row, and that products read."""
-        for v in (v for op in program.walk() if op.kind == "dot" for v in op.args[:2]):
-            made = None if v is None else self.definitions.of(v)
-            while made is not None and looks_through(made) and not stretches(made):
-                made = None if made.args[0] is None else self.definitions.of(made.args[0])
-            if made is not None and stretches(made):
-                self.written_out.add(made.id)
-
-    def gathers(self, v: Value) -> bool:
-        """Whether an operand of a product goes to L0 through LoadData3D."""
-        op = self.definitions.of(v)
-        while op is not None and self.sees_through(op):
-            if op.kind == "extract_slice" and is_gathered(op):
-                return True
-            assert op.args[0] is not None
-            op = self.definitions.of(op.args[0])
-        return False
 
     def _find_windows(self, program: Program) -> None:
         """Slices of tiles that were loaded for nothing but products; one that turns out not to be may undo others."""
@@ -157,25 +86,6 @@ class Homes:
         readers = self.readers(v)
         return bool(readers) and all(self._reads_l1(o, i, made) for o, i in readers)
 
-    def _collect(self, region: Region) -> None:
-        """Who reads each value, views looked through."""
-        for op in region.ops:
-            for i, v in enumerate(op.args):
-                if v is not None:
-                    self.users.setdefault(v.id, []).append((op, i))
-            for inner in op.regions:
-                self._collect(inner)
-
-    def readers(self, v: Value) -> list[tuple[Op, int]]:
-        """Operations that read a value, seen through views, and which of their arguments it is."""
-        out: list[tuple[Op, int]] = []
-        for op, i in self.users.get(v.id, []):
-            if self.sees_through(op) and not op.results[0].is_pointer:
-                out.extend(self.readers(op.results[0]))
-            else:
-                out.append((op, i))
-        return out
-
     def _accumulators(self, region: Region) -> None:
         """A carried value whose next value is a product added to it stays in L0C through the loop."""
         for op in region.ops:
@@ -190,10 +100,14 @@ class Homes:
         arg = body.args[1 + k]
         if start is None or not self.products_from(body.yields[k], arg):
             return
-        how = start_of(self, start)
+        how = self._start_of(start)
         self.of_value[arg.id] = self.of_value[r.id] = L0C
         self._leave_l0c(arg, carried=True)
         self._starts(how, start, r)
+
+    def _start_of(self, v: Value) -> str:
+        root = self.definitions.root(v)
+        return start_of(self, v, "" if root is None else self.home(root), self.bias_table)
 
     def _starts(self, how: str, start: Value, r: Value) -> None:
         """Where a sum goes, and the row that it starts from, by what it starts from."""
@@ -217,43 +131,12 @@ class Homes:
             self.of_value[root.id] = VIEW
             self.definitions.folded.add(root.id)
 
-    def products_from(self, v: Value, start: Value) -> list[Value]:
-        """The products that make `v` out of `start`, each added to the one before, last first; empty if it is no such.
-
-        Loops that carry the sum on may lie between.
-        """
-        chain: list[Value] = []
-        made = self.definitions.of(v)
-        while made is not None:
-            if made.kind == "dot":
-                chain.append(made.results[0])
-                before = made.args[2]
-            else:
-                inner, before = self._summed_in(made, v)
-                if not inner:
-                    return []
-                chain += inner
-            if before is None:
-                return []
-            if before is start:
-                return chain
-            v, made = before, self.definitions.of(before)
-        return []
-
-    def _summed_in(self, loop: Op, v: Value) -> tuple[list[Value], Value | None]:
-        """The products of a loop that one of its results is a sum of, and what that started from."""
-        if loop.kind != "for":
-            return [], None
-        k = next(i for i, r in enumerate(loop.results) if r is v)
-        body = loop.regions[0]
-        return self.products_from(body.yields[k], body.args[1 + k]), loop.args[3 + k]
-
     def _classify(self, op: Op) -> None:
         if op.kind == "dot":
             r = op.results[0]
             self.of_value[r.id] = L0C
             start = op.args[2]
-            self._starts(ZERO if start is None else start_of(self, start), start or r, r)
+            self._starts(ZERO if start is None else self._start_of(start), start or r, r)
             for v in op.args[:2]:
                 assert v is not None
                 self._operand(v)
@@ -290,15 +173,6 @@ class Homes:
             return  # a buffer, or loaded for products only
         if not self._loaded_for_products(source):
             self.staged.add(source.id)
-
-    def source(self, v: Value) -> Value:
-        """The value behind views and transposes (the Cube reads either way)."""
-        op = self.definitions.of(v)
-        while op is not None and self.sees_through(op):
-            assert op.args[0] is not None
-            v = op.args[0]
-            op = self.definitions.of(v)
-        return v
 
     def _leave_l0c(self, v: Value, carried: bool) -> None:
         """Follow an L0C value to its uses: fixpipe casts and stores need no UB, everything else does."""

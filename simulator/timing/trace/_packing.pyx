@@ -3,7 +3,7 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint16_t, uint64_t
 from libc.string cimport memcmp
 
-from ascendtile.simulator.timing.engine._core cimport MAX_PIPES, Record
+from ascendtile.simulator.timing.engine._state cimport MAX_PIPES, Record
 
 cdef enum:
     N = 16  # kinds in a row that say how far back a loop may have been at the same place

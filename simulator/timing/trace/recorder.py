@@ -27,7 +27,7 @@ ROW = {
     "line": np.int32,
 }
 
-_ROWS = np.dtype(list(ROW.items()))
+_ROWS = np.dtype(list(ROW.items()), align=True)  # a field of one row alone is read where it lies
 
 
 class LaterPiece(Protocol):

@@ -15,12 +15,12 @@ from ...interpreter.regions import Region
 from ...interpreter.tensors import Tensor
 from ..costs.l2_cache import FirstTouch, Ticket
 from ..engine.ragged import Ragged
-from ..lowering.ragged_loops import Cut, Stretches
-from ..lowering.scalar_evolution import NotAlikeError
 from ._unroll import expand
 from .packing import Piece
+from .ragged_loops import Cut, Stretches
 from .recorder import Recorder
 from .rotation import Rotation, Slots
+from .scalar_evolution import NotAlikeError
 
 LONGEST = 64  # turns until slots alternate as before
 NO_WAY = (-1, -1)

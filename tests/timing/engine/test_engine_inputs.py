@@ -150,3 +150,12 @@ def test_a_group_refuses_programs_that_are_no_list_of_numbers() -> None:
 def test_a_run_refuses_a_negative_timeline_limit() -> None:
     with pytest.raises(UsageError, match=r"timeline_limit is -1, it must be at least 0"):
         simulate(machine(), [Group(trace=Trace(**fields()), programs=np.arange(1))], timeline_limit=-1)
+
+
+def test_arrays_off_the_bounds_of_their_type_are_moved_before_the_loops_read_them() -> None:
+    packed = np.zeros(1, [("pad", np.int8), ("time", np.float64)])["time"]
+    trace = Trace(**{k: v[:1] for k, v in fields().items() if not k.startswith("dep")} | {
+        "occupancy": packed, "dep_start": np.zeros(2, int), "dep": [], "dep_kind": []
+    })  # fmt: skip
+    assert not packed.flags.aligned
+    assert trace.occupancy.flags.aligned

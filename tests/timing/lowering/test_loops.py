@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -27,9 +25,7 @@ from ascendtile.simulator.timing.engine.engine import Group, Trace
 from ascendtile.simulator.timing.lowering import loops as turns
 from ascendtile.simulator.timing.lowering.loops import Turns
 
-_spec = importlib.util.spec_from_file_location("loop_kernels", Path(__file__).with_name("loop_kernels.py"))
-kernels = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(kernels)
+from ...support import loop_kernels as kernels
 
 
 class Seen:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.timing.lowering.loops import Turns
-from ascendtile.simulator.timing.lowering.ragged_loops import Cut, Stretches, even, of_trips
+from ascendtile.simulator.timing.trace.ragged_loops import Cut, Stretches, even, of_trips
 
 from .test_loops import check, kernels, shapes
 

@@ -1,8 +1,6 @@
 """Lines of 512 bytes: what rows shorter than a line cost from memory, past L2 and from L2; rows that start inside of one."""
 
-import importlib.util
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +15,7 @@ from ascendtile.simulator.interpreter.values import Affine
 from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.timing.costs.transfers import LINE_BYTES, line_requests, traffic
 
-_spec = importlib.util.spec_from_file_location("turns_tests", Path(__file__).with_name("test_turns.py"))
-together = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(together)
+from ..lowering import test_loops as together
 
 NAME = "ascend910b1"
 ROWS, TILES = 64, 48

@@ -1,0 +1,93 @@
+"""When each value of a program is alive: from its definition to its last use, counted in operations."""
+
+from __future__ import annotations
+
+from ...ir.program import Op, Program, Region, Value
+from .layouts import Definitions
+
+
+class Lifetimes:
+    """Lives of all values of a program.
+
+    at: position of each operation. spans: first and last position of each loop. last: of the last use of each value that
+    has bytes. lines: source line of each position. added: what a sum is added to when it has left L0C, by sum.
+    """
+
+    def __init__(self, program: Program, definitions: Definitions, added: dict[int, Value]) -> None:
+        self.program = program
+        self.definitions = definitions
+        self.added = added
+        self.at: dict[int, int] = {}
+        self.spans: dict[int, tuple[int, int]] = {}
+        self.last: dict[int, int] = {}
+        self.lines: list[int] = []
+        self._number(program.body)
+        self._last_uses(program.body)
+        self._late_starts(program.body)
+
+    @property
+    def position(self) -> int:
+        """How many positions there are."""
+        return len(self.lines)
+
+    def _number(self, region: Region) -> None:
+        for op in region.ops:
+            self.at[op.id] = self.position
+            self.lines.append(op.loc.line)
+            for inner in op.regions:
+                self._number(inner)
+            if op.kind in ("for", "while"):
+                self.lines.append(op.loc.line)  # the end of the loop, where carried values are handed back
+                self.spans[op.id] = (self.at[op.id], self.position - 1)
+
+    def _last_uses(self, region: Region, loop: Op | None = None) -> None:
+        for op in region.ops:
+            for v in op.args:
+                self._use(v, self.at[op.id])
+            for inner in op.regions:
+                self._last_uses(inner, op if op.kind in ("for", "while") else loop)
+                end = self.spans.get(op.id, (0, self._end_of(inner, op)))[1]
+                for y in inner.yields:
+                    self._use(y, end)
+
+    def _late_starts(self, region: Region) -> None:
+        """What is added to a sum when it has left L0C is alive until then."""
+        for op in region.ops:
+            for r in op.results:
+                if r.id in self.added:
+                    self._use(self.added[r.id], self.spans.get(op.id, (0, self.at[op.id]))[1])
+            for inner in op.regions:
+                self._late_starts(inner)
+
+    def _end_of(self, region: Region, op: Op) -> int:
+        return max((self.at[o.id] for o in region.ops), default=self.at[op.id])
+
+    def _use(self, v: Value | None, at: int) -> None:
+        root = None if v is None else self.definitions.root(v)
+        if root is not None:
+            self.last[root.id] = max(self.last.get(root.id, -1), self._outside(root, at))
+
+    def _outside(self, v: Value, at: int) -> int:
+        """A value from before a loop that is used inside it stays alive to the loop's end."""
+        born = self.birth(v)
+        for begin, end in self.spans.values():
+            if begin <= at <= end and not begin < born <= end:
+                at = max(at, end)
+        return at
+
+    def birth(self, v: Value) -> int:
+        op = self.definitions.of(v)
+        if op is not None:
+            return (
+                self.spans.get(op.id, (0, self.at[op.id]))[1]
+                if op.kind in ("for", "while")
+                else self.at[op.id]
+            )
+        return self._argument_birth(v)
+
+    def _argument_birth(self, v: Value) -> int:
+        for op in self.program.walk():
+            for inner in op.regions:
+                if any(a is v for a in inner.args):
+                    return self.at[op.id] + 1
+        return -1

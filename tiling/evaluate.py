@@ -24,9 +24,9 @@ from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
 from ..simulator.products import Product, load_product
 from ..simulator.record.run import Launch
-from .axes import SETTINGS
 from .device_state import state_here
-from .space import Point
+from .space.axes import SETTINGS
+from .space.space import Point
 
 SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
 

@@ -12,9 +12,9 @@ Product), `checks.py` (laws between figures), `quantity.py` (units).
 A new product is one more TOML file in this folder, with the nearest one as `base`; the tests pick it up.
 """
 
-from ascendtile.simulator.products.figure import Figure
-from ascendtile.simulator.products.loading import load_product, product_names
-from ascendtile.simulator.products.product import Product
+from .figure import Figure
+from .loading import load_product, product_names
+from .product import Product
 
 __all__ = ["Figure", "Product", "load_product", "product_names"]
 

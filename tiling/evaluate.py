@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..kernels.operator.operator import Operator, Plan, Workshop
-from ..kernels.operator.problem import problem_of_case
 from ..kernels.operator.registry import get_operator
 from ..kernels.running.launching import timed_once
+from ..kernels.running.problem import problem_of_case
 from ..kernels.running.run_op import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError

@@ -16,7 +16,7 @@ from ...simulator.errors import BufferOverflowError, RefusedError, RunError, Usa
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.ir import types as ty
 from ..matmul.tiles import cast_step
-from ..operator.beyond import call_notes, value_warnings
+from ..operator.notes import call_notes, value_warnings
 from ..operator.operator import Operator, Tensor, Workshop, dtype_name, dtype_of
 from ..running.advice import Advice, numbers_of
 from ..running.fitting import plan_that_fits

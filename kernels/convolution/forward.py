@@ -23,10 +23,10 @@ from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.operator import Arrays, Case, Operator, Sizes, Tensor, Tensors, dims, dtype_name
+from ..operator.parallel import float64
 from ..operator.parameter import choice, integer, integers
 from ..operator.refusing import check_dtype, check_same_dtype, refuse
 from ..running.face import python_face
-from ..running.parallel import float64
 from .call import Call, Ints, forward_arguments
 from .checks import forward_sizes
 from .forward_launches import NAME, PARAMETERS, as_gradient, call_of, out_channels, plan, resolution

@@ -26,9 +26,9 @@ from ..operator.arguments import dtype_argument, flags
 from ..operator.beyond import Beyond
 from ..operator.draw import Draw
 from ..operator.operator import Arrays, Operator, Sizes, Tensors, dims, dtype_of
+from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer, integers
 from ..running.face import python_face
-from ..running.parallel import float64, in_chunks
 from .bound import bound_us
 from .call import INPUTS, call_of, forward_arguments
 from .cases import CASES

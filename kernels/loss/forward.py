@@ -21,17 +21,16 @@ from ...simulator import language as tl
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.ir.types import float32
 from ...simulator.products import Product
-from ..norm.combine import sum_partials_step, zero_fill_step
-from ..norm.rms.tiles import row_sums
 from ..operator.draw import Draw
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
 from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
 from ..running.face import python_face
-from ..running.parallel import float64, in_chunks
+from ..shared.stretches import load_stretched
+from ..shared.sums import row_sums, sum_partials_step, zero_fill_step
 from .forward_space import bound_us, explored, fits
 from .op import ARCHITECTURES, check_shapes, check_types
-from .tiles import load_stretched
 
 NAME = "bce_with_logits"
 WEIGHTS = ("weight", "pos_weight")

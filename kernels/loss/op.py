@@ -27,10 +27,10 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
+from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
 from ..operator.refusing import check_dtype, refuse
 from ..running.face import python_face
-from ..running.parallel import float64, in_chunks
 from .space import bound_us, explored, fits
 from .tiles import STRETCHED, choose, make_step, tile_elements
 from .vendor import vendor_steps

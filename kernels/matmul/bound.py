@@ -31,11 +31,11 @@ from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ...simulator.timing.placement.layouts import align
 from ..bounds.vector import LINE, memory_rate
-from ..norm.combine import REPEAT, SUM_COLUMNS
 from ..operator.layout import up
 from ..operator.operator import Tensors, dtype_of
+from ..shared.casts import CAST_BLOCK
+from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
-from .tiles import CAST_BLOCK
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
 Columns = Mapping[str, np.ndarray]

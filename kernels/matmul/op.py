@@ -22,7 +22,6 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.ir import types as ty
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
 from ...simulator.products import Product
-from ..norm.combine import sum_partials_step
 from ..operator.arguments import dtype_argument
 from ..operator.draw import Draw
 from ..operator.messages import listed
@@ -39,12 +38,14 @@ from ..operator.operator import (
     dtype_name,
     dtype_of,
 )
+from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import choice, integer
 from ..running.face import python_face
-from ..running.parallel import float64, in_chunks
+from ..shared.casts import cast_step
+from ..shared.sums import sum_partials_step
 from .bound import bound_us
 from .space import explored, fits
-from .tiles import cast_step, choose, product_step
+from .tiles import choose, product_step
 
 ARCHITECTURES = {
     2201: ("float16", "bfloat16", "float32"),

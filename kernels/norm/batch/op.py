@@ -45,12 +45,12 @@ from ...operator.operator import (
     dtype_name,
     dtype_of,
 )
+from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, choice, integer
 from ...operator.refusing import check_dtype, refuse
 from ...running.face import python_face
-from ...running.parallel import float64, in_chunks
+from ...shared.sums import zero_fill_step
 from ..column_products import resolution
-from ..combine import zero_fill_step
 from .choice import Given, View, choose, fastest_cycles, sum_steps
 from .cube import choose_cube, cube_cycles, cube_steps, resolved
 from .space import bound_us, explored, fits

@@ -18,10 +18,10 @@ from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
 from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, integer
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
 from ...running.face import python_face
-from ...running.parallel import float64, in_chunks
 from ..norm_statistics import group_norm_forward
 from ..norm_statistics_space import bound_groups, explored_groups, fits_groups
 from .choice import View

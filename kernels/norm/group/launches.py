@@ -12,7 +12,7 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.ir.types import float32
 from ...operator.layout import up
 from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ..combine import REPEAT, zero_fill_step
+from ...shared.sums import REPEAT, zero_fill_step
 from .chain import chain_steps
 from .choice import Given, View, kernel_of, stays_in_l2, strip_of_sums
 from .cube import cube_sums_steps

@@ -43,12 +43,12 @@ from ...operator.operator import (
     dims,
     dtype_of,
 )
+from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, choice, integer
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
 from ...running.face import python_face
-from ...running.parallel import float64, in_chunks
+from ...shared.sums import zero_fill_step
 from ..column_products import resolution
-from ..combine import zero_fill_step
 from .chain import chain_tiling
 from .choice import Given, View, choose, kernel_of, stays_in_l2
 from .launches import TRAINING, make_steps

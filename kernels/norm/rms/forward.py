@@ -20,11 +20,11 @@ from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
 from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.parallel import float64, in_chunks
 from ...running.face import python_face
-from ...running.parallel import float64, in_chunks
+from ...shared.sums import row_sums
 from ..row_tiles import PARAMETERS, check_rows, choose
 from .forward_space import bound_us, explored, fits
-from .tiles import row_sums
 
 NAME = "rms_norm"
 EPS = 1e-6

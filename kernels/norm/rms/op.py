@@ -51,12 +51,12 @@ from ...operator.operator import (
     dtype_name,
     dtype_of,
 )
+from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import choice, integer
 from ...operator.refusing import TILING_FAILED, refuse
 from ...running.face import python_face
-from ...running.parallel import float64, in_chunks
+from ...shared.sums import sum_partials_step, zero_fill_step
 from ..column_products import choose_tile, column_steps, operand, resolution
-from ..combine import sum_partials_step, zero_fill_step
 from .choice import TOGETHER, choose
 from .grid import grid_steps, grid_tiling
 from .space import bound_us, explored, fits

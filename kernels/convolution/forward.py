@@ -179,7 +179,6 @@ OPERATOR = Operator(
     required=("input", "weight"),
     optional=("bias",),
     main="input",
-    fixed_dtypes={},
     outputs=("y",),
     sizes={
         "input": "shape of the input, N C L, N C H W or N C D H W",

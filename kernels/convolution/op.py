@@ -160,9 +160,7 @@ OPERATOR = Operator(
     summary="gradients of convolution on the Cube in every cubeMathType (aclnnConvolutionBackward)",
     dtypes=("float16", "bfloat16", "float32"),
     required=INPUTS,
-    optional=(),
     main="input",
-    fixed_dtypes={},
     outputs=("grad_input", "grad_weight", "grad_bias"),
     sizes={
         "input": "shape of the forward's input, N C L, N C H W or N C D H W",

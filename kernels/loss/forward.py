@@ -221,7 +221,6 @@ OPERATOR = Operator(
     required=("x", "target"),
     optional=WEIGHTS,
     main="x",
-    fixed_dtypes={},
     outputs=("out",),
     sizes={
         "shape": "axes of the logits",

@@ -285,7 +285,6 @@ OPERATOR = Operator(
     required=("grad_output", "x", "target"),
     optional=("weight", "pos_weight"),
     main="x",
-    fixed_dtypes={},
     outputs=("out",),
     sizes={
         "shape": "axes of the logits",

@@ -140,7 +140,7 @@ class OnCube:
         return f"{self.knob}={self.value}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Operator:
     """One operator.
 
@@ -170,14 +170,14 @@ class Operator:
     summary: str
     dtypes: tuple[str, ...]
     required: tuple[str, ...]
-    optional: tuple[str, ...]
+    optional: tuple[str, ...] = ()
     main: str
-    fixed_dtypes: Mapping[str, str]
+    fixed_dtypes: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...]
     sizes: Mapping[str, str]
     cases: Mapping[str, Case]
     parameters: tuple[Parameter, ...]
-    options: tuple[Parameter, ...]
+    options: tuple[Parameter, ...] = ()
     architectures: Mapping[int, tuple[str, ...]]
     describe: Callable[[Sizes, str], dict[str, Shape]]
     draw: Callable[[Mapping[str, Shape], Draw], Arrays]

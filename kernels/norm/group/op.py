@@ -373,7 +373,6 @@ OPERATOR = Operator(
     required=("grad_out", "x", "mean", "rstd"),
     optional=("gamma",),
     main="x",
-    fixed_dtypes={},
     outputs=OUTPUTS,
     sizes={
         "n": "samples",

@@ -4,12 +4,12 @@ if __name__ == "tiling":
     raise ImportError("import ascendtile.tiling: the folder tiling/ is only the source of that package")
 
 
-from .declared import tunable
 from .difference import Difference, difference
-from .exploration import Exploration
 from .explore import Interrupted, explore
+from .results.exploration import Exploration
 from .shapes import Shapes, explore_shapes
-from .space import Rule, Space, choices, divisors, integers, multiples, powers_of_two
+from .space.declared import tunable
+from .space.space import Rule, Space, choices, divisors, integers, multiples, powers_of_two
 from .what_if import Variants, what_if
 
 __all__ = [

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..simulator.errors import AscendtileError
 from ..simulator.interpreter.tensors import Shape, as_array
-from .exploration import Found
 from .kernel_problem import MODE, KernelProblem
+from .results.exploration import Found
 
 COMPARED = 4  # tilings besides the best one
 MOST_ELEMENTS = 1 << 24  # of all arrays: values of one tiling then take seconds

@@ -16,17 +16,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..kernels.operator.operator import Operator, Plan, Workshop
-from ..kernels.operator.problem import problem_of_case
 from ..kernels.operator.registry import get_operator
 from ..kernels.running.launching import timed_once
+from ..kernels.running.problem import problem_of_case
 from ..kernels.running.run_op import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
 from ..simulator.products import Product, load_product
 from ..simulator.record.run import Launch
-from .axes import SETTINGS
 from .device_state import state_here
-from .space import Point
+from .space.axes import SETTINGS
+from .space.space import Point
 
 SAME_POINTS = 100_000  # tilings as really used that are remembered with their evaluation
 

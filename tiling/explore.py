@@ -16,18 +16,18 @@ from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
 from .agreement import words_about_values
-from .axes import OperatorPoints
-from .budget import Budget
-from .constraints import rules_of, told_apart
-from .declared import as_space, declared, with_axes
 from .device_state import name_of_product, product_here, without_bounds
 from .evaluate import OperatorProblem
-from .exploration import Exploration
 from .kernel_problem import KernelProblem
-from .sampling import SAMPLERS
-from .search import Report
-from .space import Point, Rule, Space
-from .store import Store
+from .results.exploration import Exploration
+from .results.store import Store
+from .search.budget import Budget
+from .search.exact import Report
+from .search.sampling import SAMPLERS
+from .space.axes import OperatorPoints
+from .space.constraints import rules_of, told_apart
+from .space.declared import as_space, declared, with_axes
+from .space.space import Point, Rule, Space
 from .sweep import EXACT, Sweep, Task
 from .workers import open_workers
 

@@ -20,10 +20,10 @@ from ..simulator.products import Product
 from ..simulator.record.run import Run
 from ..simulator.triton_shim import kernel as triton_kernel
 from ..simulator.triton_shim.tuning import copy_of
-from .declared import ABSENT, Derived
 from .device_state import state_here
 from .evaluate import Evaluation, evaluation, machine_of, overflow_rule
-from .space import Point
+from .space.declared import ABSENT, Derived
+from .space.space import Point
 
 MODE = "cube_math_type"
 

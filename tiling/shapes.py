@@ -11,9 +11,9 @@ from typing import Any
 from ..kernels.operator.operator import Operator
 from ..kernels.operator.registry import get_operator
 from ..simulator.errors import UsageError
-from .exploration import Exploration
 from .explore import explore
-from .space import Point
+from .results.exploration import Exploration
+from .space.space import Point
 
 CONTENDERS = 64  # best tilings of every shape that are tried on all of them
 ALL = "all"

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .bounding import Bounding
-from .budget import Budget
 from .evaluate import Evaluation, Problem, evaluation_of, sweep_name
-from .exploration import Exploration, axes_of
-from .sampling import sample
-from .search import Outcome, Report, search
-from .space import MOST_POINTS, Point, Space
-from .store import Store, StoreError, key_of
+from .results.exploration import Exploration, axes_of
+from .results.reading import about
+from .results.store import Store, StoreError, key_of
+from .search.bounding import Bounding
+from .search.budget import Budget
+from .search.exact import Outcome, Report, search
+from .search.sampling import sample
+from .space.space import MOST_POINTS, Point, Space
 from .workers import Workers
 
 EXACT = "exact"
@@ -186,7 +187,7 @@ class Sweep:
     def described(self, out: Exploration) -> Exploration:
         """Keep how the sweep ended; with a note if the store has no room for that."""
         before = self.lost
-        self._keep(lambda: self.store.describe(self.name, out))
+        self._keep(lambda: self.store.describe(self.name, about(out)))
         return out if self.lost == before else replace(out, notes=(*out.notes, *self.lost))
 
     def exploration(self, found: Outcome, seconds: float) -> Exploration:

@@ -10,8 +10,8 @@ from typing import Any
 from ..simulator.device import current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
-from .exploration import Exploration
 from .explore import explore
+from .results.exploration import Exploration
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from ..simulator.errors import RunError, UsageError
 from .evaluate import Evaluation, Problem, engine_version
 from .kernel_problem import KernelProblem, imported, name_of
-from .space import Point
+from .space.space import Point
 
 PIECE = 4  # points of one task of a cluster: enough to hide the hand-over
 NEIGHBOURS = 8  # points of one task of a process at most: those that are near share what a walk keeps

@@ -15,13 +15,13 @@ from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
-from ..matmul.tiles import cast_step
-from ..operator.beyond import call_notes, value_warnings
+from ..operator.notes import call_notes, value_warnings
 from ..operator.operator import Operator, Tensor, Workshop, dtype_name, dtype_of
 from ..running.advice import Advice, numbers_of
 from ..running.fitting import plan_that_fits
 from ..running.run_op import MAX_ELEMENTS
 from ..running.strided_copies import copy_step, view_copy_step
+from ..shared.casts import cast_step
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
 from .overlap import meet, meets_itself
 from .status import (

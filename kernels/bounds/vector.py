@@ -14,7 +14,7 @@ import numpy as np
 
 from ...simulator.products import Product
 from ...simulator.timing.costs.model import CostModel
-from ...simulator.timing.engine.machine import launch_overhead_us, wire
+from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ..operator.operator import Tensors, dtype_of
 
 LINE = 128  # bytes of a request to memory, by which first touches are counted
@@ -46,9 +46,8 @@ class Machine:
 
     def __init__(self, product: Product) -> None:
         self.product, self.model = product, CostModel(product)
-        channels = wire(product, False, True).machine.channels
-        self.reads = max(channels[c].port_bytes_per_cycle for c in (0, 1))
-        self.writes = max(channels[c].port_bytes_per_cycle for c in (2, 6))
+        machine = wire(product, False, True).machine
+        self.reads, self.writes = port_rate(machine, "gm_to_ub"), port_rate(machine, "ub_to_gm")
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
         self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
 

@@ -24,7 +24,7 @@ import numpy as np
 from ...simulator.device import device
 from ...simulator.errors import AscendtileError
 from ...simulator.products import Product
-from ...simulator.timing.engine.machine import launch_overhead_us, wire
+from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ..matmul.bound import store_cycles
 from ..matmul.loads import row_cycles
 from ..operator.operator import Step, Tensors, Workshop
@@ -150,7 +150,7 @@ class Bounds:
         self.maker = subject.begun(self.knobs)
         self.vendor, most = setting["strategy"] == "vendor", product.cube_cores
         self.machine = wire(product, True, False).machine
-        self.rate = max(self.machine.channels[c].port_bytes_per_cycle for c in (3, 4))
+        self.rate = port_rate(self.machine, "gm_to_l1")
         late = "path.gm_to_l1_nd2nz.latency_cycles"
         self.latency = product.number(late if product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles")
         self.store = float(store_cycles(product, 0.0))

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..operator.arguments import flag
 from ..operator.operator import Tensors, dtype_name
+from ..operator.parameter import Argument
 
 Ints = tuple[int, ...]
 
@@ -105,3 +107,27 @@ def result_views(call: Call, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _or(given: Ints | None, default: Ints) -> Ints:
     return default if given is None else tuple(given)
+
+
+def forward_arguments(op: str) -> tuple[Argument, ...]:
+    """What the Python faces take of the forward convolution; one number stands for all spatial axes."""
+
+    def transposed(given: Any, inputs: Mapping[str, Any]) -> dict[str, str]:
+        return {"transposed": str(flag(op, "transposed", given)).lower()}
+
+    return (
+        _of_axes("stride", 1),
+        _of_axes("padding", 0),
+        _of_axes("dilation", 1),
+        Argument("transposed", "bool", False, transposed),
+        _of_axes("output_padding", 0),
+        Argument("groups", "int", 1),
+    )
+
+
+def _of_axes(name: str, default: int) -> Argument:
+    def read(given: Any, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        spatial = max(1, len(getattr(inputs["input"], "shape", (0, 0, 0))) - 2)
+        return {name: (given,) * spatial if isinstance(given, int) else given}
+
+    return Argument(name, "int | Sequence[int]", default, read)

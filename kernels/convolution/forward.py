@@ -9,7 +9,7 @@ are rounded once after it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -21,14 +21,13 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.cube_math import cube_inputs_of
 from ...simulator.products import Product
 from ..operator.draw import Draw
-from ..operator.flags import flag
 from ..operator.messages import listed
 from ..operator.operator import Arrays, Case, Operator, Sizes, Tensor, Tensors, dims, dtype_name
+from ..operator.parallel import float64
 from ..operator.parameter import choice, integer, integers
 from ..operator.refusing import check_dtype, check_same_dtype, refuse
-from ..running.parallel import float64
-from ..running.run_op import OpResult, run_op
-from .call import Call, Ints
+from ..running.face import python_face
+from .call import Call, Ints, forward_arguments
 from .checks import forward_sizes
 from .forward_launches import NAME, PARAMETERS, as_gradient, call_of, out_channels, plan, resolution
 from .forward_space import bound_us, explored, fits
@@ -167,6 +166,12 @@ def _case(case: Case) -> Case:
     return Case(case.name, case.title, sizes, case.source, given)
 
 
+DOC = """y (N, Cout, *O) of a convolution, in the type of input.
+
+input (N, Cin, *S), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k), with 1, 2 or 3 spatial axes, of one
+type of float16, bfloat16 or float32; bias (Cout,) of any of them. Arguments as torch.ops.aten.convolution has them; one
+number stands for all axes; padding of 4 numbers in 2D is top, bottom, left, right."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="convolution on the Cube in every cubeMathType, plain or transposed (aclnnConvolution)",
@@ -174,7 +179,6 @@ OPERATOR = Operator(
     required=("input", "weight"),
     optional=("bias",),
     main="input",
-    fixed_dtypes={},
     outputs=("y",),
     sizes={
         "input": "shape of the input, N C L, N C H W or N C D H W",
@@ -184,6 +188,8 @@ OPERATOR = Operator(
     cases={n: _case(c) for n, c in BACKWARD.cases.items()},
     parameters=PARAMETERS,
     options=OPTIONS,
+    arguments=forward_arguments(NAME),
+    doc=DOC,
     architectures=BACKWARD.architectures,
     describe=describe,
     draw=draw,
@@ -200,47 +206,4 @@ OPERATOR = Operator(
 )
 
 
-def convolution(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    transposed: bool = False,
-    output_padding: int | Sequence[int] = 0,
-    groups: int = 1,
-    *,
-    product: str | Product | None = None,
-    cube_math_type: str | int = "KEEP_DTYPE",
-    tiling: Mapping[str, Any] | None = None,
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """y (N, Cout, *O) of a convolution, in the type of input.
-
-    input (N, Cin, *S), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k), with 1, 2 or 3 spatial axes, of one
-    type of float16, bfloat16 or float32; bias (Cout,) of any of them. Arguments as torch.ops.aten.convolution has them; one
-    number stands for all axes; padding of 4 numbers in 2D is top, bottom, left, right. See `run_op`.
-    """
-    spatial = max(1, len(getattr(input, "shape", (0, 0, 0))) - 2)
-    each = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": output_padding}
-    options = {n: (v,) * spatial if isinstance(v, int) else tuple(v) for n, v in each.items()}
-    return run_op(
-        OPERATOR,
-        inputs={"input": input, "weight": weight} | ({} if bias is None else {"bias": bias}),
-        product=product,
-        cube_math_type=cube_math_type,
-        options={
-            **options,
-            "transposed": str(flag(NAME, "transposed", transposed)).lower(),
-            "groups": groups,
-        },
-        tiling=tiling,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+convolution = python_face(OPERATOR, __name__)

@@ -11,7 +11,7 @@ cubeMathType says what the Cube multiplies (`simulator/precision/cube_math.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -22,15 +22,15 @@ from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
+from ..operator.arguments import dtype_argument, flags
 from ..operator.beyond import Beyond
 from ..operator.draw import Draw
-from ..operator.flags import flag, flags
-from ..operator.operator import DTYPE_NAMES, Arrays, Operator, Sizes, Tensors, dims, dtype_of
-from ..operator.parameter import choice, integer, integers
-from ..running.parallel import float64, in_chunks
-from ..running.run_op import OpResult, run_op
+from ..operator.operator import Arrays, Operator, Sizes, Tensors, dims, dtype_of
+from ..operator.parallel import float64, in_chunks
+from ..operator.parameter import Argument, choice, integer, integers
+from ..running.face import python_face
 from .bound import bound_us
-from .call import INPUTS, call_of
+from .call import INPUTS, call_of, forward_arguments
 from .cases import CASES
 from .checks import check_call, is_empty
 from .geometry import Geometry, geometry
@@ -143,14 +143,24 @@ def _bias(dy: np.ndarray) -> np.ndarray:
     return np.sum(parts, axis=0)  # type: ignore[no-any-return]
 
 
+DOC = """grad_input, grad_weight and grad_bias of a convolution, on a product.
+
+grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k), with 1,
+2 or 3 spatial axes; each float16, bfloat16 or float32. Arguments as torch.ops.aten.convolution_backward has them; one
+number stands for all axes; padding of 4 numbers in 2D is top, bottom, left, right. output_padding has an effect only
+with transposed; bias_sizes may be left out. Types of results are those of input, weight and grad_output unless given,
+and may be any of the three: aclnnConvolutionBackward takes only the higher type of input (weight) and grad_output, and
+that of grad_output; like `grad_input_dtype`, results of any strides and float type in `out` go beyond the document.
+Raises `RefusedError` with the status of the host's checks.
+
+Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="gradients of convolution on the Cube in every cubeMathType (aclnnConvolutionBackward)",
     dtypes=("float16", "bfloat16", "float32"),
     required=INPUTS,
-    optional=(),
     main="input",
-    fixed_dtypes={},
     outputs=("grad_input", "grad_weight", "grad_bias"),
     sizes={
         "input": "shape of the forward's input, N C L, N C H W or N C D H W",
@@ -160,6 +170,18 @@ OPERATOR = Operator(
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
     options=OPTIONS,
+    arguments=(
+        Argument("bias_sizes", "Sequence[int] | None", None),
+        *forward_arguments(NAME),
+        Argument(
+            "output_mask",
+            "Sequence[bool]",
+            (True, True, True),
+            lambda given, inputs: {"output_mask": flags(NAME, "output_mask", given)},
+        ),
+        *(dtype_argument(n) for n in ("grad_input_dtype", "grad_weight_dtype", "grad_bias_dtype")),
+    ),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -181,78 +203,4 @@ OPERATOR = Operator(
 )
 
 
-def convolution_backward(
-    grad_output: Any,
-    input: Any,
-    weight: Any,
-    bias_sizes: Sequence[int] | None = None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1,
-    transposed: bool = False,
-    output_padding: int | Sequence[int] = 0,
-    groups: int = 1,
-    output_mask: Sequence[bool] = (True, True, True),
-    *,
-    product: str | Product | None = None,
-    cube_math_type: str | int = "KEEP_DTYPE",
-    grad_input_dtype: str = "auto",
-    grad_weight_dtype: str = "auto",
-    grad_bias_dtype: str = "auto",
-    out: Mapping[str, Any] | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-) -> OpResult:
-    """grad_input, grad_weight and grad_bias of a convolution, on a product.
-
-    grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/groups, *k), transposed (Cin, Cout/groups, *k), with 1,
-    2 or 3 spatial axes; each float16, bfloat16 or float32, arrays of numpy or torch (CPU) of any strides, or
-    `sim.shape(...)` for time only. Arguments as torch.ops.aten.convolution_backward has them; one number stands for all
-    axes; padding of 4 numbers in 2D is top, bottom, left, right. output_padding has an effect only with transposed;
-    bias_sizes may be left out. Types of results are those of input, weight and grad_output unless given, and may be any of
-    the three: aclnnConvolutionBackward takes only the higher type of input (weight) and grad_output, and that of
-    grad_output. out: arrays by name of output (grad_input, grad_weight, grad_bias) that take the results, of any strides and
-    float type; like `grad_input_dtype` this goes beyond the document.
-    Raises `RefusedError` with the status of the host's checks. See `run_op`.
-
-    Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so.
-    """
-    spatial = max(1, len(getattr(input, "shape", (0, 0, 0))) - 2)
-    options = {
-        **{
-            "stride": _each(stride, spatial),
-            "padding": _each(padding, spatial),
-            "dilation": _each(dilation, spatial),
-        },
-        "output_padding": _each(output_padding, spatial),
-        "transposed": str(flag(NAME, "transposed", transposed)).lower(),
-        **{
-            "groups": groups,
-            "output_mask": flags(NAME, "output_mask", output_mask),
-            "bias_sizes": bias_sizes,
-        },
-        **{"grad_input_dtype": _long(grad_input_dtype), "grad_weight_dtype": _long(grad_weight_dtype)},
-        "grad_bias_dtype": _long(grad_bias_dtype),
-    }
-    return run_op(
-        OPERATOR,
-        inputs={"grad_output": grad_output, "input": input, "weight": weight},
-        product=product,
-        cube_math_type=cube_math_type,
-        options=options,
-        out=out,
-        tiling=tiling,
-        values=values,
-        time=time,
-        errors=errors,
-    )
-
-
-def _each(x: int | Sequence[int], spatial: int) -> Sequence[int]:
-    return (x,) * spatial if isinstance(x, int) else x
-
-
-def _long(dtype: str) -> str:
-    return DTYPE_NAMES.get(dtype, dtype)
+convolution_backward = python_face(OPERATOR, __name__)

@@ -13,9 +13,9 @@ from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_convolution
 from ...simulator.products import Product
-from ..matmul.tiles import cast_step
-from ..norm.combine import sum_partials_step
 from ..operator.operator import Plan, Step, Tensor, Tensors, Workshop, dtype_of
+from ..shared.casts import cast_step
+from ..shared.sums import sum_partials_step
 from .call import INPUTS, RESULTS, Call, call_of
 from .checks import is_empty
 from .geometry import Geometry, Merging, as_patches, geometry, merge_groups

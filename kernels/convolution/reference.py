@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..running.parallel import float64, in_chunks
+from ..operator.parallel import float64, in_chunks
 from .geometry import Geometry
 
 CHUNK_ELEMENTS = 1 << 22  # of the larger image of a chunk of the batch: 32 MiB in float64

@@ -21,17 +21,16 @@ from ...simulator import language as tl
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
-from ..norm.combine import sum_partials_step, zero_fill_step
-from ..norm.rms.tiles import row_sums
 from ..operator.draw import Draw
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
 from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
-from ..operator.parameter import choice, integer
-from ..running.parallel import float64, in_chunks
-from ..running.run_op import OpResult, run_op
+from ..operator.parallel import float64, in_chunks
+from ..operator.parameter import Argument, choice, integer
+from ..running.face import python_face
+from ..shared.stretches import load_stretched
+from ..shared.sums import row_sums, sum_partials_step, zero_fill_step
 from .forward_space import bound_us, explored, fits
 from .op import ARCHITECTURES, check_shapes, check_types
-from .tiles import load_stretched
 
 NAME = "bce_with_logits"
 WEIGHTS = ("weight", "pos_weight")
@@ -208,6 +207,13 @@ CASES = (
     Case("tiny", "small enough to look at", {"shape": (4, 100)}, "made for a first look"),
 )
 
+DOC = """The loss of logits x and labels target, in the type of x.
+
+It has the shape of x for reduction "none", and is one number for "mean" and "sum".
+
+x, target: one shape, rank 0 to 8; weight, pos_weight: any shape that broadcasts to it; each float16, bfloat16 or
+float32."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="binary cross-entropy on logits (aclnnBinaryCrossEntropyWithLogits)",
@@ -215,7 +221,6 @@ OPERATOR = Operator(
     required=("x", "target"),
     optional=WEIGHTS,
     main="x",
-    fixed_dtypes={},
     outputs=("out",),
     sizes={
         "shape": "axes of the logits",
@@ -225,6 +230,8 @@ OPERATOR = Operator(
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
     options=OPTIONS,
+    arguments=(Argument("reduction", "str | int", "mean"),),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -237,33 +244,4 @@ OPERATOR = Operator(
 )
 
 
-def bce_with_logits(
-    x: Any,
-    target: Any,
-    weight: Any = None,
-    pos_weight: Any = None,
-    reduction: str | int = "mean",
-    *,
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """The loss of logits x and labels target, in the type of x: as x for reduction "none", one number for "mean" and "sum".
-
-    x, target: one shape, rank 0 to 8; weight, pos_weight: any shape that broadcasts to it; each float16, bfloat16 or
-    float32. See `run_op`.
-    """
-    return run_op(
-        OPERATOR,
-        inputs={"x": x, "target": target, "weight": weight, "pos_weight": pos_weight},
-        options={"reduction": reduction},
-        product=product,
-        tiling=tiling,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+bce_with_logits = python_face(OPERATOR, __name__)

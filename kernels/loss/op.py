@@ -27,10 +27,10 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
-from ..operator.parameter import choice, integer
+from ..operator.parallel import float64, in_chunks
+from ..operator.parameter import Argument, choice, integer
 from ..operator.refusing import check_dtype, refuse
-from ..running.parallel import float64, in_chunks
-from ..running.run_op import OpResult, run_op
+from ..running.face import python_face
 from .space import bound_us, explored, fits
 from .tiles import STRETCHED, choose, make_step, tile_elements
 from .vendor import vendor_steps
@@ -272,6 +272,12 @@ CASES = (
     _case("tiny", "small enough to look at", "made for a first look", "mean", shape=(4, 100)),
 )
 
+DOC = """Gradient with respect to the logits x, on a product.
+
+x, target: one shape, rank 0 to 8. grad_output, weight, pos_weight: any shape that broadcasts to it. Each may be
+float16, bfloat16 or float32 on its own. reduction: "none", "mean" or "sum", or 0, 1, 2: the forward reduction that is
+undone. Output: out (shape of x, type of target)."""
+
 OPERATOR = Operator(
     name="bce_with_logits_backward",
     summary="gradient of binary cross-entropy on logits (aclnnBinaryCrossEntropyWithLogitsBackward)",
@@ -279,7 +285,6 @@ OPERATOR = Operator(
     required=("grad_output", "x", "target"),
     optional=("weight", "pos_weight"),
     main="x",
-    fixed_dtypes={},
     outputs=("out",),
     sizes={
         "shape": "axes of the logits",
@@ -290,6 +295,8 @@ OPERATOR = Operator(
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
     options=OPTIONS,
+    arguments=(Argument("reduction", "str | int", "mean"),),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -305,45 +312,4 @@ OPERATOR = Operator(
 )
 
 
-def bce_with_logits_backward(
-    grad_output: Any,
-    x: Any,
-    target: Any,
-    weight: Any = None,
-    pos_weight: Any = None,
-    reduction: str | int = "mean",
-    *,
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    cube_math_type: str | int = "KEEP_DTYPE",
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """Gradient with respect to the logits x, on a product.
-
-    x, target: one shape, rank 0 to 8. grad_output, weight, pos_weight: any shape that broadcasts to it. Each may be
-    float16, bfloat16 or float32 on its own. reduction: "none", "mean" or "sum", or 0, 1, 2: the forward reduction that is
-    undone. Arrays of numpy or torch (CPU), of any strides, or `sim.shape(...)` for time only. Output: out (shape of x, type
-    of target). out: arrays by name of output that take the results. See `run_op`.
-    """
-    tensors = {
-        "grad_output": grad_output,
-        "x": x,
-        "target": target,
-        "weight": weight,
-        "pos_weight": pos_weight,
-    }
-    return run_op(
-        OPERATOR,
-        inputs=tensors,
-        options={"reduction": reduction},
-        product=product,
-        tiling=tiling,
-        cube_math_type=cube_math_type,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+bce_with_logits_backward = python_face(OPERATOR, __name__)

@@ -13,6 +13,7 @@ from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import Axes, broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
 from ..operator.operator import Step, Tensors, Workshop, dtype_of
+from ..shared.stretches import load_stretched
 
 # -- kernels ---------------------------------------------------------------------------------------------------------
 
@@ -75,24 +76,6 @@ def bce_flat(
         if SCALED:
             out = out * factor
         tl.store(out_ptr + at, out.to(out_ptr.dtype.element_ty), mask=mask)
-
-
-@sim.jit
-def load_stretched(ptr, outer, rows, cols, LENGTHS: tl.constexpr, STRIDES: tl.constexpr):
-    """fp32 tile rows x cols of an input that steps STRIDES along the axes LENGTHS, of which the last two are the tile's.
-
-    The tile has length 1 along an axis where the input does not vary; a scalar where it varies along neither.
-    """
-    here = ptr + unravel(outer, LENGTHS[:-2], STRIDES[:-2])
-    alive, inside = (rows < LENGTHS[-2])[:, None], (cols < LENGTHS[-1])[None, :]
-    if STRIDES[-2] == 0 and STRIDES[-1] == 0:
-        return tl.load(here).to(tl.float32)
-    if STRIDES[-2] == 0:
-        return tl.load(here + cols[None, :] * STRIDES[-1], mask=inside, other=0.0).to(tl.float32)
-    if STRIDES[-1] == 0:
-        return tl.load(here + rows[:, None] * STRIDES[-2], mask=alive, other=0.0).to(tl.float32)
-    offsets = rows[:, None] * STRIDES[-2] + cols[None, :] * STRIDES[-1]
-    return tl.load(here + offsets, mask=alive & inside, other=0.0).to(tl.float32)
 
 
 @sim.jit

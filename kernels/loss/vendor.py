@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ... import simulator as sim
-from ...simulator import language as tl
 from ...simulator.precision import dtypes as ty
-from ..matmul.tiles import cast_step
-from ..operator.layout import TILE_ELEMENTS, broadcast_strides, merge_axes, tile_count, tile_of, unravel
 from ..operator.operator import Step, Tensor, Tensors, Workshop, dtype_of
-from .tiles import STRETCHED, load_stretched, make_step, tile_elements
+from ..shared.casts import cast_step
+from ..shared.stretches import stretch_step
+from .tiles import STRETCHED, make_step, tile_elements
 
 ORDER = ("grad_output", "x", "target", "weight", "pos_weight")
 RESERVE = {4: 16 << 10, 2: 64 << 10}  # bytes of UB kept back, by the size of an element
@@ -105,45 +103,3 @@ def _whole(tensor: Tensor, like: Tensor, dtype: ty.DType, workshop: Workshop, st
     whole = workshop.tensor(like.shape, dtype)
     steps.append(stretch_step(tensor, whole, cores))
     return whole
-
-
-@sim.jit
-def stretch(
-    x_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
-    """out of the axes LENGTHS from x that steps FROM along them: what does not vary is read once for each tile."""
-    across = (LENGTHS[-1] + COLS - 1) // COLS
-    down = (LENGTHS[-2] + ROWS - 1) // ROWS
-    for item in range(tl.program_id(0), items, tl.num_programs(0)):
-        outer = item // across // down
-        rows = item // across % down * ROWS + tl.arange(0, ROWS)
-        cols = item % across * COLS + tl.arange(0, COLS)
-        x = load_stretched(x_ptr, outer, rows, cols, LENGTHS, FROM)
-        tile = tl.broadcast_to(x, (ROWS, COLS))
-        at = unravel(outer, LENGTHS[:-2], TO[:-2]) + rows[:, None] * TO[-2] + cols[None, :]
-        mask = (rows < LENGTHS[-2])[:, None] & (cols < LENGTHS[-1])[None, :]
-        tl.store(out_ptr + at, tile.to(out_ptr.dtype.element_ty), mask=mask)
-
-
-def stretch_step(x: Tensor, out: Tensor, cores: int) -> Step:
-    """Launch that writes x out in the shape of `out`, to which it broadcasts."""
-    shape = out.shape
-    strides = [broadcast_strides(s, shape) for s in (x.shape, shape)]
-    axes = merge_axes(shape, strides).padded()
-    rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], TILE_ELEMENTS)
-    items = tile_count(axes.lengths, rows, cols)
-    tile = {
-        "LENGTHS": axes.lengths,
-        "FROM": axes.strides[0],
-        "TO": axes.strides[1],
-        "ROWS": rows,
-        "COLS": cols,
-    }
-    return Step(stretch, min(cores, items), {"x_ptr": x, "out_ptr": out, "items": items, **tile})

@@ -28,14 +28,14 @@ from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import resolve_matmul
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
-from ...simulator.timing.engine.machine import launch_overhead_us, wire
+from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ...simulator.timing.placement.layouts import align
 from ..bounds.vector import LINE, memory_rate
-from ..norm.combine import REPEAT, SUM_COLUMNS
 from ..operator.layout import up
 from ..operator.operator import Tensors, dtype_of
+from ..shared.casts import CAST_BLOCK
+from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
-from .tiles import CAST_BLOCK
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
 Columns = Mapping[str, np.ndarray]
@@ -92,7 +92,7 @@ class _Launch:
         self.parts = _parts_of(product, operand, points)
         self.tiles = self._tiles(tensors, size, written)
         self.cores, self.most = self.tiles.cores, -(-self.tiles.count // self.tiles.cores)
-        self.rate = max(self.machine.channels[c].port_bytes_per_cycle for c in (3, 4))
+        self.rate = port_rate(self.machine, "gm_to_l1")
         self.loads = Loads(self.tiles, product, self.rate)
         l1 = (product.l1_bytes - product.integer("buffers.l1_reserved")) // size
         fit = l1 // ((points["block_m"] + points["block_n"]) * points["block_k"])  # copies that a launch gets

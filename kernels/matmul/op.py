@@ -22,11 +22,10 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
 from ...simulator.products import Product
-from ..norm.combine import sum_partials_step
+from ..operator.arguments import dtype_argument
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.operator import (
-    DTYPE_NAMES,
     Arrays,
     Case,
     Operator,
@@ -39,12 +38,14 @@ from ..operator.operator import (
     dtype_name,
     dtype_of,
 )
+from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import choice, integer
-from ..running.parallel import float64, in_chunks
-from ..running.run_op import OpResult, run_op
+from ..running.face import python_face
+from ..shared.casts import cast_step
+from ..shared.sums import sum_partials_step
 from .bound import bound_us
 from .space import explored, fits
-from .tiles import cast_step, choose, product_step
+from .tiles import choose, product_step
 
 ARCHITECTURES = {
     2201: ("float16", "bfloat16", "float32"),
@@ -267,19 +268,24 @@ CASES = (
     _case("tiny", "small enough to look at", 32, 48, 64, "made for a first look"),
 )
 
+DOC = """out (M, N) of a (M, K) and b (K, N), each float16, bfloat16 or float32, on a product.
+
+out has the type that the Cube writes in this cube_math_type, or `out_dtype`. Raises `RefusedError` (status 161002) for a
+mode that the product refuses."""
+
 OPERATOR = Operator(
     name="matmul",
     summary="matrix product on the Cube in every cubeMathType (aclnnMatmul)",
     dtypes=("float16", "bfloat16", "float32"),
     required=("a", "b"),
-    optional=(),
     main="a",
-    fixed_dtypes={},
     outputs=("out",),
     sizes={"m": "rows of a", "n": "columns of b", "k": "length of the sums"},
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
     options=OPTIONS,
+    arguments=(dtype_argument("out_dtype"),),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -299,36 +305,4 @@ OPERATOR = Operator(
 )
 
 
-def matmul(
-    a: Any,
-    b: Any,
-    *,
-    product: str | Product | None = None,
-    cube_math_type: str | int = "KEEP_DTYPE",
-    out_dtype: str = "auto",
-    tiling: Mapping[str, Any] | None = None,
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-) -> OpResult:
-    """out (M, N) of a (M, K) and b (K, N), each float16, bfloat16 or float32, on a product.
-
-    Arrays of numpy or torch (CPU), of any strides, or `sim.shape(...)` for time only. out has the type that the Cube
-    writes in this cube_math_type, or `out_dtype`. Raises `RefusedError` (status 161002) for a mode that the product
-    refuses. See `run_op`.
-    """
-    return run_op(
-        OPERATOR,
-        inputs={"a": a, "b": b},
-        product=product,
-        cube_math_type=cube_math_type,
-        options={"out_dtype": _long_name(out_dtype)},
-        tiling=tiling,
-        values=values,
-        time=time,
-        errors=errors,
-    )
-
-
-def _long_name(dtype: str) -> str:
-    return DTYPE_NAMES.get(dtype, dtype)
+matmul = python_face(OPERATOR, __name__)

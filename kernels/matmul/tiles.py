@@ -22,22 +22,12 @@ from ..operator.operator import Step, Tensor, Workshop, dtype_of
 FRACTAL = 16  # rows and columns of the Cube's smallest block
 WIDEST = 256  # of a tile of the output, per axis
 DEEPEST = 512  # of a tile of the operands
-CAST_BLOCK = 8192
 LOAD_RATE = 128  # bytes per cycle that a core loads at most, for the choice of a tile only
 NOT_HIDDEN = 0.3  # part of the shorter of loading and multiplying that the longer does not hide, likewise
 MIN_SPLIT_K = 1024  # least length of the sum of one part
 L1_KEPT = 4096  # bytes of L1 left to what the system keeps there
 
 # -- kernels ---------------------------------------------------------------------------------------------------------
-
-
-@sim.jit
-def cast_flat(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    """out = x in the type of out, n elements; programs take blocks in turn."""
-    for first in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
-        at = first + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + at, mask=at < n, other=0.0)
-        tl.store(out_ptr + at, x.to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 @sim.jit
@@ -93,13 +83,6 @@ def matmul_tiles(
 
 
 # -- launches --------------------------------------------------------------------------------------------------------
-
-
-def cast_step(x: Tensor, out: Tensor, cores: int, buffers: int) -> Step:
-    """Launch that converts a tensor on the Vector units, as the host library does before the product."""
-    block = min(CAST_BLOCK, up(x.size, FRACTAL))
-    arguments = {"x_ptr": x, "out_ptr": out, "n": x.size, "BLOCK": block, "multibuffer": buffers}
-    return Step(cast_flat, min(cores, -(-x.size // block)), arguments)
 
 
 def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Mapping[str, Any], resolved: Resolution) -> Step:

@@ -22,7 +22,7 @@ from ..matmul.tiles import FRACTAL, L1_KEPT
 from ..operator.layout import up
 from ..operator.operator import Step, Tensor, Workshop
 from ..operator.refusing import refuse
-from .combine import sum_partials_step
+from ..shared.sums import sum_partials_step
 
 COPIES = 2
 WIDEST = 512  # columns of a tile

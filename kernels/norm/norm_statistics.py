@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ... import simulator as sim
 from ...simulator import language as tl
-from .rms.tiles import row_sums
+from ..shared.sums import row_sums
 
 
 @sim.jit

@@ -13,8 +13,8 @@ import numpy as np
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.rounding import encode
-from ..running.parallel import in_chunks
 from .messages import near
+from .parallel import in_chunks
 
 CHUNK = 1 << 18
 DISTRIBUTIONS = ("normal", "heavy", "lognormal", "uniform", "cancel")

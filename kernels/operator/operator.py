@@ -24,7 +24,7 @@ from ...simulator.products import Product, load_product, product_names
 from .beyond import Beyond
 from .draw import Draw
 from .messages import listed, near
-from .parameter import Parameter, read_all
+from .parameter import Argument, Parameter, read_all
 
 Tensor = np.ndarray | Shape
 Tensors = Mapping[str, Tensor]
@@ -140,12 +140,13 @@ class OnCube:
         return f"{self.knob}={self.value}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Operator:
     """One operator.
 
     dtypes: in the order of preference. required, optional: inputs. sizes: what a case is given by, name -> help.
-    parameters: knobs of the tiling; options: arguments of the operator itself. architectures: number of the core's
+    parameters: knobs of the tiling; options: arguments of the operator itself; arguments: how its Python face takes those,
+    doc: what that says of inputs, arguments and outputs (`running/face.py`). architectures: number of the core's
     architecture (`product.npu_arch`) -> data types it runs there. main: the input whose type names a run's type;
     fixed_dtypes: inputs whose type does not follow it. host_bytes: memory that values, errors and reference take here.
     resolve: for operators of the Cube, what a cubeMathType means for input types by name, on a product, with the shapes.
@@ -169,20 +170,22 @@ class Operator:
     summary: str
     dtypes: tuple[str, ...]
     required: tuple[str, ...]
-    optional: tuple[str, ...]
+    optional: tuple[str, ...] = ()
     main: str
-    fixed_dtypes: Mapping[str, str]
+    fixed_dtypes: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...]
     sizes: Mapping[str, str]
     cases: Mapping[str, Case]
     parameters: tuple[Parameter, ...]
-    options: tuple[Parameter, ...]
+    options: tuple[Parameter, ...] = ()
     architectures: Mapping[int, tuple[str, ...]]
     describe: Callable[[Sizes, str], dict[str, Shape]]
     draw: Callable[[Mapping[str, Shape], Draw], Arrays]
     check: Callable[[Tensors, Mapping[str, Any], Product], tuple[str, ...]]
     plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], Workshop], Plan]
     formula: Callable[[Arrays, Mapping[str, Any]], Arrays]
+    arguments: tuple[Argument, ...] = ()
+    doc: str = ""
     uses_cube: bool = False
     host_bytes: Callable[[Tensors], int] | None = None
     resolve: Callable[[Tensors, Product, str], Resolution] | None = None

@@ -1,8 +1,8 @@
-"""Knobs of a tiling and options of an operator: what they may be, and how a given value is read."""
+"""Knobs of a tiling, options and arguments of an operator: what they may be, and how a given value is read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from ...simulator.errors import UsageError
 from .messages import listed, near
 
 AUTO = "auto"
+REQUIRED = object()  # the default of an argument that must be given
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,25 @@ class Parameter:
                 f"{here} must be a multiple of {self.multiple}, got {n}; take {listed(near, 'or')}"
             )
         return n
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of an operator's Python face that is no input.
+
+    annotation: its type, as help shows it. default: `REQUIRED` for one that must be given. read: the options that the value
+    stands for, with the inputs by name; without it the value is the option of that name. keyword: given by name only.
+    """
+
+    name: str
+    annotation: str
+    default: Any = REQUIRED
+    read: Callable[[Any, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    keyword: bool = False
+
+    def options(self, value: Any, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The options of the operator that this value stands for."""
+        return {self.name: value} if self.read is None else self.read(value, inputs)
 
 
 def choice(name: str, default: Any, choices: tuple[str, ...], help: str, numbered: bool = False) -> Parameter:

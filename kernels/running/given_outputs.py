@@ -10,9 +10,9 @@ import numpy as np
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
 from ...simulator.precision import dtypes as ty
-from ..matmul.tiles import cast_step
 from ..operator.messages import near
 from ..operator.operator import Step, Tensor, Workshop, dtype_of
+from ..shared.casts import cast_step
 from .strided_copies import view_copy_step
 
 BUFFERS = 2

@@ -17,9 +17,9 @@ from ...simulator.launch import options as numeric_options
 from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
 from ...simulator.record.run import Launch, Run
-from ..operator.beyond import call_notes, value_warnings
 from ..operator.messages import listed
 from ..operator.modes import mode_name
+from ..operator.notes import call_notes, value_warnings
 from ..operator.operator import (
     Arrays,
     Case,
@@ -32,7 +32,6 @@ from ..operator.operator import (
     dtype_name,
     dtype_of,
 )
-from ..operator.problem import Problem, problem_of_case, problem_of_inputs
 from ..operator.registry import get_operator
 from .advice import Advice
 from .fitting import plan_that_fits
@@ -40,6 +39,7 @@ from .given_outputs import direct, read_outputs, write_back
 from .knob_changes import changes
 from .launching import call_of
 from .memory import require_memory
+from .problem import Problem, problem_of_case, problem_of_inputs
 from .strided_copies import copy_step
 
 Progress = Callable[[int, int], None]

@@ -17,8 +17,8 @@ from ...simulator.units.cube_rules import CubeRules
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.operator import Arrays, Case, Operator, Sizes
-from ..operator.problem import problem_of_inputs
 from ..running.memory import SMALLER, require_memory
+from ..running.problem import problem_of_inputs
 
 FLOATS = (np.float32, np.float64)
 

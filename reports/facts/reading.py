@@ -25,7 +25,7 @@ def read_record(path: str) -> Any:
         with open(path, "rb") as file:
             head = file.read(64)
     if head.startswith(STORE):
-        from ascendtile.tiling.reading import stored_explorations
+        from ascendtile.tiling.results.reading import stored_explorations
 
         return stored_explorations(path)
     if head.lstrip()[:1] == b"{":
@@ -36,7 +36,7 @@ def read_record(path: str) -> Any:
 
 
 def _of_json(path: str) -> Any:
-    from ascendtile.tiling.reading import explorations_of_json
+    from ascendtile.tiling.results.reading import explorations_of_json
 
     raw = read_whole(path, MAX_JSON, "JSON of ascendtile")
     with naming(path, "read"):

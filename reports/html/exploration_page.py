@@ -12,7 +12,7 @@ from ascendtile.reports.facts import words
 from ascendtile.reports.html.svg import Frame, el, line, mark, spread
 from ascendtile.reports.html.writing import Page, Section, render
 from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling.exploration import Exploration, Found
+from ascendtile.tiling.results.exploration import Exploration, Found
 
 MOST_SHOWN = 12  # explorations of a store
 MOST_POINTS = 20_000  # that a heat map looks at, the best ones

@@ -19,7 +19,7 @@ def make_page(shown: Any, other: Any = None) -> Page:
     from ascendtile.reports.html.run_page import run_page
     from ascendtile.reports.html.study_page import study_page
     from ascendtile.reports.terminal.precision_view import study_json
-    from ascendtile.tiling.exploration import Exploration
+    from ascendtile.tiling.results.exploration import Exploration
 
     if isinstance(shown, RunDifference):
         return comparison_page(shown.first, shown.second)

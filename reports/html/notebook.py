@@ -46,7 +46,7 @@ def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
     from ascendtile.reports.comparing.runs import RunDifference
     from ascendtile.reports.terminal.precision_view import study_json
     from ascendtile.simulator.record.run import Run
-    from ascendtile.tiling.exploration import Exploration
+    from ascendtile.tiling.results.exploration import Exploration
 
     if isinstance(shown, Run):
         return [

@@ -11,7 +11,7 @@ from ascendtile.reports.facts import words
 from ascendtile.reports.html.exploration_page import ONLY_TIME, only_time, other_axis
 from ascendtile.reports.pictures.style import COLOURS, beneath, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling.exploration import Exploration
+from ascendtile.tiling.results.exploration import Exploration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

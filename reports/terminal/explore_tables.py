@@ -11,7 +11,7 @@ from ascendtile.reports.terminal.explore_view import as_text, folding, tiling_wo
 from ascendtile.reports.terminal.sections import fact
 from ascendtile.simulator.record.run import SHARED
 from ascendtile.tiling.difference import Difference, Side
-from ascendtile.tiling.exploration import Exploration
+from ascendtile.tiling.results.exploration import Exploration
 from ascendtile.tiling.shapes import Shapes
 from ascendtile.tiling.what_if import Variants
 

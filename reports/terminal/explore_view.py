@@ -13,7 +13,7 @@ from ascendtile.reports.cli.console import PAGE_WIDTH
 from ascendtile.reports.facts import words
 from ascendtile.reports.facts.words import clean
 from ascendtile.reports.terminal.sections import fact
-from ascendtile.tiling.exploration import Exploration, Found
+from ascendtile.tiling.results.exploration import Exploration, Found
 
 SHOWN = 5
 MOST_REASONS = 8

@@ -6,15 +6,15 @@
     >>> load_product("ascend910b3", {"buffers.ub": "256KiB"}).ub_bytes
     262144
 
-Reading order: `ascend910b3.toml` (the data), `spec.py` (which keys there are), `product.py` (what a Product
-offers), `loading.py` and `reading.py` (file to Product), `checks.py` (laws between figures), `quantity.py`
-(units).
-A new product is one more TOML file in this folder; the tests pick it up.
+Reading order: `ascend910b1.toml` (the data), `ascend910b3.toml` (what another product has of its own), `spec.py`
+(which keys there are), `product.py` (what a Product offers), `loading.py`, `reading.py` and `inheriting.py` (file to
+Product), `checks.py` (laws between figures), `quantity.py` (units).
+A new product is one more TOML file in this folder, with the nearest one as `base`; the tests pick it up.
 """
 
-from ascendtile.simulator.products.figure import Figure
-from ascendtile.simulator.products.loading import load_product, product_names
-from ascendtile.simulator.products.product import Product
+from .figure import Figure
+from .loading import load_product, product_names
+from .product import Product
 
 __all__ = ["Figure", "Product", "load_product", "product_names"]
 

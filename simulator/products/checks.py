@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
-from ascendtile.simulator.errors import ProductError
-from ascendtile.simulator.products.figure import Figure, Value
-from ascendtile.simulator.products.needed_by import needed_by, users_of
-from ascendtile.simulator.products.spec import known_keys, required_keys
-from ascendtile.simulator.products.vocabulary import DTYPES, OPS
+from ..errors import ProductError
+from .figure import Figure, Value
+from .needed_by import needed_by, users_of
+from .spec import known_keys, required_keys
+from .vocabulary import DTYPES, OPS
 
 Figures = Mapping[str, Figure]
 C0_BYTES = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ascendtile.simulator.products.spec import ASSUMED_GRADE
+from .spec import ASSUMED_GRADE
 
 Value = int | float | str | tuple[int, ...] | tuple[str, ...]
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import tomli
 
-from ascendtile.simulator.errors import ProductError
-from ascendtile.simulator.products.figure import Figure
-from ascendtile.simulator.products.product import Product
-from ascendtile.simulator.products.quantity import show
-from ascendtile.simulator.products.reading import override, read_figures, read_sources
+from ..errors import ProductError
+from .figure import Figure
+from .inheriting import in_sections, inherit, named_sources
+from .product import Product
+from .quantity import show
+from .reading import override, read_figures, read_sources
 
 FOLDER = Path(__file__).resolve().parent
 LARGEST_FILE = 2**20
@@ -74,13 +75,15 @@ def _user_product(name: str) -> Product:
 def _build(name: str, path: Path, bare_source: str | None) -> Product:
     where = path.name or str(path)
     data = _parse(path)
-    base = _base(data.pop("base", None), where) if bare_source else None
+    base = _base(data.pop("base", None), where)
+    if base is None:
+        sources = read_sources(data.pop("sources", {}), where)
+        return _checked_product(name, read_figures(data, where, bare_source), sources, where)
     sources = read_sources(data.pop("sources", {}), where)
-    figures = read_figures(data, where, bare_source)
-    if base is not None:
-        figures = {**base.figures_by_key, **figures}
-        sources = {**base.sources, **sources}
-    return _checked_product(name, figures, sources, where)
+    inherited = inherit(base.figures_by_key, data.pop("without", ()), data.pop("reused", None), where)
+    own = read_figures(data, where, bare_source, base.figures_by_key)
+    figures = in_sections({**inherited, **own})
+    return _checked_product(name, figures, {**named_sources(base.sources, figures), **sources}, where)
 
 
 def _checked_product(name: str, figures: dict[str, Figure], sources: dict[str, str], where: str) -> Product:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from ascendtile.simulator.errors import ProductError
-from ascendtile.simulator.products.checks import check, suggestion
-from ascendtile.simulator.products.figure import Figure, Value
+from ..errors import ProductError
+from .checks import check, suggestion
+from .figure import Figure, Value
+from .reading import read_record
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,9 +191,7 @@ class Product:
     @classmethod
     def from_dict(cls, data: object) -> Product:
         """The product that `to_dict` wrote, checked as a file is."""
-        from ascendtile.simulator.products.reading import product_from_record
-
-        return product_from_record(data)
+        return cls(*read_record(data))
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Product, (self.name, dict(self.figures_by_key), dict(self.sources)))

@@ -10,8 +10,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from ascendtile.simulator.products.figure import Value
-from ascendtile.simulator.products.spec import Rule
+from .figure import Value
+from .spec import Rule
 
 # Factor from a suffix to the unit of the schema. KiB is 1024 bytes; TB/s is 1e12 bytes a second.
 SUFFIXES: dict[str, dict[str, float]] = {

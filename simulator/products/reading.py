@@ -2,19 +2,20 @@
 
 A figure is written `ub = { value = 196608, unit = "bytes", source = "INI", grade = "A" }`, with optional
 `low`, `high` and `note`. A table as value is one figure per entry: `k0 = { value = { fp16 = 16 }, ... }`.
-A bare value (`ub = 262144`, `ub = "256KiB"`) is what a user may write instead; its source is the file itself.
+A figure of a file with a base may leave out value and unit: `ub = { source = "DOC", grade = "A" }` says only
+who else confirms it. A bare value (`ub = 262144`, `ub = "256KiB"`) is what a user may write instead; its source
+is the file itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ascendtile.simulator.errors import ProductError
-from ascendtile.simulator.products.checks import suggestion
-from ascendtile.simulator.products.figure import Figure, Value
-from ascendtile.simulator.products.product import Product
-from ascendtile.simulator.products.quantity import BadQuantityError, convert, number, show
-from ascendtile.simulator.products.spec import ASSUMED_GRADE, GRADES, Rule, rule_for
+from ..errors import ProductError
+from .checks import suggestion
+from .figure import Figure, Value
+from .quantity import BadQuantityError, convert, number, show
+from .spec import ASSUMED_GRADE, GRADES, Rule, rule_for
 
 Table = Mapping[str, object]
 FIELDS = ("value", "unit", "source", "grade", "low", "high", "note", "overridden")
@@ -22,10 +23,17 @@ REQUIRED_FIELDS = ("value", "unit", "source", "grade")
 DEEPEST = 5
 
 
-def read_figures(data: Table, where: str, bare_source: str | None) -> dict[str, Figure]:
-    """All figures of the sections in `data`. bare_source: the source of bare values, None to refuse them."""
+def read_figures(
+    data: Table, where: str, bare_source: str | None, base: Mapping[str, Figure] | None = None
+) -> dict[str, Figure]:
+    """All figures of the sections in `data`. bare_source: the source of bare values, None to refuse them.
+
+    base: the figures that entries without a value take it from, with its unit and what else they leave out.
+    """
     figures: dict[str, Figure] = {}
     for key, entry in _entries(data, "", where):
+        if base and key in base and isinstance(entry, Mapping) and not {"value", "unit"} & set(entry):
+            entry = {**base[key].to_dict(), **entry}
         figures[key] = _read_one(key, entry, where, bare_source)
     return figures
 
@@ -37,8 +45,8 @@ def read_sources(data: object, where: str) -> dict[str, str]:
     return {str(name): str(text) for name, text in data.items()}
 
 
-def product_from_record(data: object) -> Product:
-    """The inverse of `Product.to_dict`."""
+def read_record(data: object) -> tuple[str, dict[str, Figure], dict[str, str]]:
+    """Name, figures and sources of what `Product.to_dict` wrote."""
     where = "product of a run record"
     if not isinstance(data, Mapping) or not isinstance(data.get("figures"), Mapping):
         raise ProductError(f"{where}: must have name, sources and figures, got {show(data)}")
@@ -46,7 +54,7 @@ def product_from_record(data: object) -> Product:
     if not isinstance(name, str):
         raise ProductError(f"{where}: name must be text, got {show(name)}")
     figures = {str(key): _read_one(str(key), entry, where, None) for key, entry in data["figures"].items()}
-    return Product(name, figures, read_sources(data.get("sources", {}), where))
+    return name, figures, read_sources(data.get("sources", {}), where)
 
 
 def override(figure: Figure | None, key: object, raw: object, where: str) -> Figure:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ascendtile.simulator.products.vocabulary import DTYPES, OPS, PATHS, PATHS_ALWAYS, PATHS_COUPLED, PIPES
+from .vocabulary import DTYPES, OPS, PATHS, PATHS_ALWAYS, PATHS_COUPLED, PIPES
 
 CORE_MODELS = ("split", "coupled")
 GRADES = ("A", "B", "C", "D")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+
 import numpy as np
 import pytest
 
 import ascendtile.simulator as sim
+from ascendtile import kernels
 from ascendtile.kernels import Case, Parameter, get_operator, operators, run_op
+from ascendtile.kernels.running.face import python_face
 
 ALL = list(operators().values())
 EVERY_CASE = [(op, case) for op in ALL for case in op.cases]
@@ -201,3 +206,33 @@ def test_auto_leaves_the_choice_to_the_operator(op, value):
 
 def test_a_parameter_without_limits():
     assert Parameter("n", "int", 1, None, None, None, "any").read("x", -(10**9)) == -(10**9)
+
+
+@by_name
+def test_the_python_face_is_what_the_operator_declares(op):
+    face = python_face(op, __name__)
+    parameters = inspect.signature(face).parameters
+    assert list(parameters)[: len(op.required) + len(op.optional)] == [*op.required, *op.optional]
+    assert [n for n in op.optional if parameters[n].default is not None] == []
+    needed = {n for n, p in parameters.items() if p.default is p.empty and p.kind is not p.KEYWORD_ONLY}
+    assert set(op.required) <= needed
+    assert {n for n, p in inspect.signature(kernels.run_op).parameters.items()} >= set(parameters) - {
+        *op.required,
+        *op.optional,
+        *(x.name for x in op.arguments),
+    }
+    assert op.doc
+    assert (face.__name__, face.__module__, face.__doc__[: len(op.doc)]) == (op.name, __name__, op.doc)
+    with pytest.raises(TypeError, match=rf"^{op.name}\(\) missing a required argument: '{op.required[0]}'"):
+        face()
+    with pytest.raises(TypeError, match=rf"^{op.name}\(\) got an unexpected keyword argument 'nothing'"):
+        face(*needed, nothing=1)
+
+
+def test_the_package_offers_the_faces_where_their_operators_are():
+    offered = [name for name in kernels.__all__ if name in operators()]
+    assert len(offered) > 10
+    for name in offered:
+        face = getattr(kernels, name)
+        home = sys.modules[face.__module__]
+        assert (getattr(home, name), home.OPERATOR) == (face, get_operator(name))

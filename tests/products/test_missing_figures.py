@@ -15,7 +15,7 @@ from ascendtile.simulator.products.needed_by import needed_by
 from ascendtile.simulator.products.spec import known_keys, required_keys
 
 B3 = load_product("ascend910b3")
-TEXT = (loading.FOLDER / "ascend910b3.toml").read_text()
+TEXT = (loading.FOLDER / "ascend910b1.toml").read_text()
 
 
 def without(line_start: str) -> str:

@@ -130,11 +130,60 @@ def test_copy_of_a_shipped_file_has_the_same_values(user_file):
         assert load_product(user_file(text)).fingerprint == load_product(name).fingerprint
 
 
+FOLDER = loading.FOLDER
 FIGURE = '[buffers]\nub = {{ value = {}, unit = "{}", source = "{}", grade = "{}"{} }}\n'
 
 
 def figure_text(value="262144", unit="bytes", source="me", grade="B", rest=""):
     return 'base = "ascend910b3"\n' + FIGURE.format(value, unit, source, grade, rest)
+
+
+VARIANT = """
+base = "ascend910b1"
+[product]
+name = { value = "Ascend 910B1 of 20 cores", unit = "text", source = "INI", grade = "A" }
+[cores]
+cube_cores = { value = 20, unit = "count", source = "INI", grade = "A" }
+vector_cores = { value = 40, unit = "count", source = "INI", grade = "A" }
+[buffers]
+ub = { source = "me", note = "seen on a board" }
+[reused]
+grade = "B"
+words = "not measured there"
+but = ["cube", "vector.op.exp"]
+"""
+
+
+def test_a_shipped_variant_states_only_what_it_has_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "FOLDER", tmp_path)
+    for path in (*FOLDER.glob("*.toml"),):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "ascend910bx.toml").write_text(VARIANT)
+    assert len(VARIANT.splitlines()) < 25
+    for cached in (loading.product_names, loading._shipped):
+        cached.cache_clear()
+    try:
+        assert "ascend910bx" in loading.product_names()
+        base, made = loading.load_product("ascend910b1"), loading.load_product("ascend910bx")
+    finally:
+        monkeypatch.undo()
+        for cached in (loading.product_names, loading._shipped):
+            cached.cache_clear()
+    own = {"product.name", "cores.cube_cores", "cores.vector_cores", "buffers.ub"}
+    assert (made.cube_cores, made.vector_cores, made.keys()) == (20, 40, base.keys())
+    for key in set(base.keys()) - own:
+        was, now = base.figure(key), made.figure(key)
+        reused = was.grade == "B" and not key.startswith(("cube.", "vector.op.exp."))
+        assert (now.value, now.low, now.high, now.note) == (was.value, was.low, was.high, was.note)
+        assert now.source == was.source + (" (not measured there)" if reused else "")
+        assert now.grade == ("D" if reused else was.grade)
+    ub = made.figure("buffers.ub")
+    assert (ub.value, ub.source, ub.grade, ub.note) == (196608, "me", "A", "seen on a board")
+    assert set(made.sources) <= set(base.sources)
+
+
+def test_a_figure_of_all_products_is_written_once():
+    assert sum(len(path.read_text().splitlines()) for path in FOLDER.glob("*.toml")) <= 1600
 
 
 def test_full_figure_in_a_user_file(user_file):
@@ -167,6 +216,14 @@ def test_full_figure_in_a_user_file(user_file):
         (figure_text(rest=", low = 300000"), r"low <= value <= high must hold, got low 300000"),
         (figure_text(rest=', low = "x"'), r"buffers.ub: low and high: must be a number"),
         (figure_text(rest=", typo = 1"), r"has unknown entries \['typo'\]"),
+        ('without = ["buffers.ub"]', r"unknown key 'without'"),
+        ('base = "ascend910b3"\nwithout = 3', r"without must be a list of keys, got 3"),
+        ('base = "ascend910b3"\nwithout = ["buffers.u"]', r"without: the base has no figure 'buffers.u'"),
+        ('base = "ascend910b3"\nwithout = ["buffers.ub"]', r"mine.toml: missing: buffers.ub"),
+        ('base = "ascend910b3"\nreused = 1', r"reused must be a table with grade, words, but, got 1"),
+        ('base = "ascend910b3"\n[reused]\ngrade = "B"', r"reused must be a table with grade, words, but"),
+        ('base = "ascend910b3"\n[buffers.ub]\nsize = 1', r"buffers.ub has unknown entries \['size'\]"),
+        ('base = "ascend910b3"\n[buffers.ub]\nunit = "KiB"', r"buffers.ub lacks value, source, grade"),
         (figure_text("{ a = 1 }"), r"unknown key 'buffers.ub.a'"),
         (figure_text("{ a = 1 }", rest=", low = 3"), r"low must be a table with the names of value"),
     ],

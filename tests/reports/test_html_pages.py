@@ -26,7 +26,7 @@ from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.record.run import Buffer, LineCost, LiveValue, Run, SourceText
 from ascendtile.tiling import explore
 from ascendtile.tiling.evaluate import Evaluation
-from ascendtile.tiling.exploration import Exploration, Found
+from ascendtile.tiling.results.exploration import Exploration, Found
 
 from ..support import sample_runs
 from . import page_reader

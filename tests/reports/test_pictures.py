@@ -20,7 +20,7 @@ from ascendtile.reports.terminal.precision_view import study_json, sweep_json
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Run
 from ascendtile.tiling import explore
-from ascendtile.tiling.exploration import Exploration
+from ascendtile.tiling.results.exploration import Exploration
 
 from .test_html_pages import EVIL, everywhere
 

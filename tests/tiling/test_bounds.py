@@ -13,8 +13,8 @@ from ascendtile.kernels import get_operator, run_op
 from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.products import load_product
 from ascendtile.tiling import explore
-from ascendtile.tiling.axes import OperatorPoints
 from ascendtile.tiling.evaluate import OperatorProblem
+from ascendtile.tiling.space.axes import OperatorPoints
 
 SLACK = 1e-9
 

@@ -65,7 +65,7 @@ def test_the_proved_best_is_that_of_brute_force(op, sizes, few):
 )
 def test_the_space_of_the_largest_case_is_small_enough_to_prove(op, case):
     """Everything is legal to evaluate in a minute: at most 150 points, all cores in each."""
-    from ascendtile.tiling.axes import OperatorPoints
+    from ascendtile.tiling.space.axes import OperatorPoints
 
     operator, product = get_operator(op), load_product("ascend910b3")
     sizes = {name: x for name, x in ((c, operator.shapes(c, "float16")["x"].size) for c in operator.cases)}

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.tiling.pareto import pareto
+from ascendtile.tiling.results.pareto import pareto
 
 tables = st.integers(1, 4).flatmap(
     lambda n: st.lists(st.lists(st.integers(0, 4), min_size=n, max_size=n), min_size=1, max_size=30)

@@ -11,7 +11,7 @@ import pytest
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling import Exploration, explore
-from ascendtile.tiling.reading import exploration_of_json, stored_explorations
+from ascendtile.tiling.results.reading import exploration_of_json, stored_explorations
 
 SPACE = {"buffers": (1, 2), "rows": (1, 2, 4)}
 

@@ -8,10 +8,11 @@ from statistics import mean
 import pytest
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling import Space, explore, powers_of_two, proposals
-from ascendtile.tiling.budget import Budget
+from ascendtile.tiling import Space, explore, powers_of_two
 from ascendtile.tiling.evaluate import Evaluation
-from ascendtile.tiling.sampling import sample
+from ascendtile.tiling.search import proposals
+from ascendtile.tiling.search.budget import Budget
+from ascendtile.tiling.search.sampling import sample
 
 LARGE = Space(
     {

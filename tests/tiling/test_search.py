@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ascendtile.tiling.bounding import FIRST_PART, Bounding
-from ascendtile.tiling.budget import Budget
 from ascendtile.tiling.evaluate import Evaluation
-from ascendtile.tiling.search import BATCH, search
-from ascendtile.tiling.space import Space
+from ascendtile.tiling.search.bounding import FIRST_PART, Bounding
+from ascendtile.tiling.search.budget import Budget
+from ascendtile.tiling.search.exact import BATCH, search
+from ascendtile.tiling.space.space import Space
 
 NONE = Budget()
 
@@ -149,7 +149,7 @@ def test_progress_is_told_after_every_point():
 def test_a_budget_of_time_ends_within_a_batch(monkeypatch):
     space, times, bounds = made_up(5, 200, 0.0)
     now = iter(range(1000))
-    monkeypatch.setattr("ascendtile.tiling.budget.clock.perf_counter", lambda: next(now))
+    monkeypatch.setattr("ascendtile.tiling.search.budget.clock.perf_counter", lambda: next(now))
     out = search(space, np.arange(200), bounds * 0, "time", evaluator(times, []), Budget(None, 5.0))
     assert 0 < out.looked < BATCH
     assert out.proof.startswith("not proved: the budget ended with")
@@ -160,7 +160,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now = 100.0
-        monkeypatch.setattr("ascendtile.tiling.budget.clock.perf_counter", lambda: self.now)
+        monkeypatch.setattr("ascendtile.tiling.search.budget.clock.perf_counter", lambda: self.now)
 
     def costs(self, seconds, function):
         """The function, each call of which takes that long."""

@@ -9,7 +9,7 @@ import pytest
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling import explore
-from ascendtile.tiling.store import BATCH, Store, StoreError, key_of
+from ascendtile.tiling.results.store import BATCH, Store, StoreError, key_of
 
 
 def test_results_come_back(tmp_path):
@@ -25,7 +25,7 @@ def test_results_come_back(tmp_path):
 
 
 def test_a_crash_loses_less_than_a_batch(tmp_path, monkeypatch):
-    monkeypatch.setattr("ascendtile.tiling.store.FLUSH_SECONDS", 1e9)
+    monkeypatch.setattr("ascendtile.tiling.results.store.FLUSH_SECONDS", 1e9)
     path, more = tmp_path / "s.sqlite", 5
     store = Store(path)
     for k in range(BATCH + more):
@@ -36,7 +36,7 @@ def test_a_crash_loses_less_than_a_batch(tmp_path, monkeypatch):
 
 
 def test_slow_results_do_not_wait_for_a_batch(tmp_path, monkeypatch):
-    monkeypatch.setattr("ascendtile.tiling.store.FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr("ascendtile.tiling.results.store.FLUSH_SECONDS", 0.0)
     path = tmp_path / "s.sqlite"
     store = Store(path)
     store.add("one", "sweep", {"x": 1}, {})

@@ -15,8 +15,8 @@ from ascendtile.simulator.triton_shim.config import Config
 from ascendtile.simulator.triton_shim.kernel import jit as triton_jit
 from ascendtile.tiling import explore, explore_shapes, integers, what_if
 from ascendtile.tiling.evaluate import Evaluation
-from ascendtile.tiling.exploration import Exploration, Found
-from ascendtile.tiling.search import Outcome
+from ascendtile.tiling.results.exploration import Exploration, Found
+from ascendtile.tiling.search.exact import Outcome
 from ascendtile.tiling.workers import NoClusterError, open_workers
 
 N = 10_000

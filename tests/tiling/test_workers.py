@@ -15,7 +15,7 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.kernels.norm.combine import zero_fill
+from ascendtile.kernels.shared.sums import zero_fill
 from ascendtile.simulator import triton_shim
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.tiling import explore

@@ -13,9 +13,9 @@ from typing import Any
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.language.extra.cann import extension as al
-from ...norm.combine import sum_partials
 from ...operator.layout import up
 from ...operator.operator import Step
+from ...shared.sums import sum_partials
 from ..preparation import JOBS
 from .both import IMAGE_NUMBERS, WEIGHT_NUMBERS
 from .layout import from_rows

@@ -11,7 +11,7 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
 from ...operator.operator import Step, Tensor, Workshop
-from ..combine import REPEAT, SUM_COLUMNS, zero_fill_step
+from ...shared.sums import REPEAT, SUM_COLUMNS, zero_fill_step
 from .tiles import columns, finish, planes
 
 BLOCK = 16  # elements to which a row of a tile is padded at most

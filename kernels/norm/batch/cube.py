@@ -19,9 +19,10 @@ from ....simulator.errors import UsageError
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.precision.dtypes import DType, float32
 from ....simulator.products import Product
-from ...matmul.tiles import FRACTAL, L1_KEPT, cast_step
+from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
 from ...operator.operator import Step, Tensor, Workshop, dtype_of
+from ...shared.casts import cast_step
 from ..column_products import fill_ones, operand, resolution
 from .choice import Given, View
 from .tiles import put_sums

@@ -27,9 +27,9 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision import dtypes as ty
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
+from ...operator.arguments import flag_argument
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
-from ...operator.flags import flag
 from ...operator.operator import (
     DTYPE_NAMES,
     Arrays,
@@ -45,12 +45,12 @@ from ...operator.operator import (
     dtype_name,
     dtype_of,
 )
-from ...operator.parameter import choice, integer
+from ...operator.parallel import float64, in_chunks
+from ...operator.parameter import Argument, choice, integer
 from ...operator.refusing import check_dtype, refuse
-from ...running.parallel import float64, in_chunks
-from ...running.run_op import OpResult, run_op
+from ...running.face import python_face
+from ...shared.sums import zero_fill_step
 from ..column_products import resolution
-from ..combine import zero_fill_step
 from .choice import Given, View, choose, fastest_cycles, sum_steps
 from .cube import choose_cube, cube_cycles, cube_steps, resolved
 from .space import bound_us, explored, fits
@@ -326,6 +326,16 @@ CASES = (
     _case("tiny", "small enough to look at", (4, 6, 5, 5), "made for a first look"),
 )
 
+DOC = """Sums of batch norm's gradient per channel, on a product.
+
+grad_out, x: one shape, rank 2 to 8, channels on axis 1, float16, bfloat16 or float32; mean, invstd: (C,), each of any of
+these types; weight: (C,) or None, without influence. Outputs that the flags ask for: sum_dy, sum_dy_xmu (input_g),
+grad_weight, grad_bias, each (C,) of `out_dtype` ("auto": as x). Raises `RefusedError` (status 161002) for what the
+operator does not take.
+
+Beyond the operator's document: bfloat16 and the Atlas A3 series (newer documents have both), outputs of another type
+than x (out_dtype). `notes` of the result say so."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="sums of batch norm's gradient per channel (aclnnBatchNormReduceBackward)",
@@ -343,6 +353,11 @@ OPERATOR = Operator(
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
     options=OPTIONS,
+    arguments=(
+        *(flag_argument(NAME, n) for n in ("input_g", "weight_g", "bias_g")),
+        Argument("out_dtype", "str", "auto", keyword=True),
+    ),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -362,50 +377,4 @@ OPERATOR = Operator(
 )
 
 
-def batch_norm_reduce_backward(
-    grad_out: Any,
-    x: Any,
-    mean: Any,
-    invstd: Any,
-    weight: Any = None,
-    input_g: bool = True,
-    weight_g: bool = True,
-    bias_g: bool = True,
-    *,
-    out_dtype: str = "auto",
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    cube_math_type: str | int = "KEEP_DTYPE",
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """Sums of batch norm's gradient per channel, on a product.
-
-    grad_out, x: one shape, rank 2 to 8, channels on axis 1, float16, bfloat16 or float32; mean, invstd: (C,), each of any of
-    these types; weight: (C,) or None, without influence. Outputs that the flags ask for: sum_dy, sum_dy_xmu (input_g),
-    grad_weight, grad_bias, each (C,) of `out_dtype` ("auto": as x). Arrays of numpy or
-    torch (CPU), of any strides, or `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the
-    operator does not take. out: arrays by name of output that take the results. See `run_op`.
-
-    Beyond the operator's document: bfloat16 and the Atlas A3 series (newer documents have both), outputs of another type
-    than x (out_dtype). `notes` of the result say so.
-    """
-    return run_op(
-        OPERATOR,
-        inputs={"grad_out": grad_out, "x": x, "mean": mean, "invstd": invstd, "weight": weight},
-        options={
-            "input_g": int(flag(NAME, "input_g", input_g)),
-            "weight_g": int(flag(NAME, "weight_g", weight_g)),
-            "bias_g": int(flag(NAME, "bias_g", bias_g)),
-            "out_dtype": out_dtype,
-        },
-        product=product,
-        tiling=tiling,
-        cube_math_type=cube_math_type,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+batch_norm_reduce_backward = python_face(OPERATOR, __name__)

@@ -18,7 +18,7 @@ from ...operator.layout import even_part, up
 from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from ...operator.parameter import integer
 from ...operator.refusing import check_dtype, refuse
-from ...running.run_op import OpResult, run_op
+from ...running.face import python_face
 from ..norm_statistics import channel_statistics, column_statistics
 from ..norm_statistics_space import bound_channels, explored_channels, fits_channels
 from .choice import View
@@ -98,19 +98,19 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
 
 
 CASES = BACKWARD_CASES
+DOC = """mean and invstd (C,), float32, of x (N, C, ...), rank 2 to 8, float16, bfloat16 or float32."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="batch norm's mean and 1 / standard deviation per channel, for batch_norm_reduce_backward",
     dtypes=("float16", "bfloat16", "float32"),
     required=("x",),
-    optional=(),
     main="x",
-    fixed_dtypes={},
     outputs=("mean", "invstd"),
     sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
-    options=(),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -124,24 +124,4 @@ OPERATOR = Operator(
 )
 
 
-def batch_norm_statistics(
-    x: Any,
-    *,
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """mean and invstd (C,), float32, of x (N, C, ...), rank 2 to 8, float16, bfloat16 or float32. See `run_op`."""
-    return run_op(
-        OPERATOR,
-        inputs={"x": x},
-        product=product,
-        tiling=tiling,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+batch_norm_statistics = python_face(OPERATOR, __name__)

@@ -14,10 +14,10 @@ import numpy as np
 
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
-from ...matmul.tiles import cast_step
 from ...operator.layout import up
 from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ..combine import REPEAT
+from ...shared.casts import cast_step
+from ...shared.sums import REPEAT
 from .choice import Given, View, choose, finish_step, sum_steps
 from .tiles import multiply
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +20,12 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import DType, float32
-from ...loss.vendor import stretch_step
-from ...matmul.tiles import cast_step
 from ...operator.layout import even_part, up
 from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ..rms.tiles import row_sums
-from .choice import View
-
-if TYPE_CHECKING:
-    from .launches import Given
+from ...shared.casts import cast_step
+from ...shared.stretches import stretch_step
+from ...shared.sums import row_sums
+from .choice import Given, View
 
 EPSILON = 1e-5  # of batch norm's kernels
 TILE = 4096  # elements

@@ -10,7 +10,7 @@ from typing import Any
 from ....simulator.errors import UsageError
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
-from ...operator.operator import Workshop
+from ...operator.operator import Tensor, Workshop
 
 BLOCK = 16  # elements to which a row of a tile is padded at most
 MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
@@ -43,6 +43,24 @@ class View:
     def tasks(self) -> int:
         """Groups of all samples."""
         return self.samples * self.groups
+
+
+@dataclass(frozen=True)
+class Given:
+    """Inputs and the outputs that are wanted (None: not)."""
+
+    dy: Tensor
+    x: Tensor
+    mean: Tensor
+    rstd: Tensor
+    gamma: Tensor | None
+    dx: Tensor | None
+    dgamma: Tensor | None
+    dbeta: Tensor | None
+
+    def pointers(self) -> dict[str, Any]:
+        names = ("dy", "x", "mean", "rstd", "gamma", "dx")
+        return {f"{n}_ptr": getattr(self, n) for n in names}
 
 
 def resident_bytes(view: View, groups: int, itemsize: int, copies: int) -> int:

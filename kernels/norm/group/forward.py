@@ -18,10 +18,10 @@ from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
 from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
-from ...operator.parameter import integer
+from ...operator.parallel import float64, in_chunks
+from ...operator.parameter import Argument, integer
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
-from ...running.parallel import float64, in_chunks
-from ...running.run_op import OpResult, run_op
+from ...running.face import python_face
 from ..norm_statistics import group_norm_forward
 from ..norm_statistics_space import bound_groups, explored_groups, fits_groups
 from .choice import View
@@ -149,19 +149,23 @@ CASES = tuple(
     )
     for c in BACKWARD_CASES
 )
+DOC = """y (as x), mean and rstd (N, group) of group normalisation with eps 1e-5, all of the type of x.
+
+x: (N, C, ...), rank 2 to 8, float16, bfloat16 or float32; gamma, beta: (C,), of the same type."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="group normalisation: y, and mean and rstd for group_norm_backward (aclnnGroupNorm)",
     dtypes=("float16", "bfloat16", "float32"),
     required=("x", "gamma", "beta"),
-    optional=(),
     main="x",
-    fixed_dtypes={},
     outputs=("y", "mean", "rstd"),
     sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
     options=OPTIONS,
+    arguments=(Argument("group", "int"),),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -175,31 +179,4 @@ OPERATOR = Operator(
 )
 
 
-def group_norm(
-    x: Any,
-    gamma: Any,
-    beta: Any,
-    group: int,
-    *,
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """y (as x), mean and rstd (N, group) of group normalisation with eps 1e-5, all of the type of x.
-
-    x: (N, C, ...), rank 2 to 8, float16, bfloat16 or float32; gamma, beta: (C,), of the same type. See `run_op`.
-    """
-    return run_op(
-        OPERATOR,
-        inputs={"x": x, "gamma": gamma, "beta": beta},
-        options={"group": group},
-        product=product,
-        tiling=tiling,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+group_norm = python_face(OPERATOR, __name__)

@@ -12,32 +12,14 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
 from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ..combine import REPEAT, zero_fill_step
+from ...shared.sums import REPEAT, zero_fill_step
 from .chain import chain_steps
-from .choice import View, kernel_of, stays_in_l2, strip_of_sums
+from .choice import Given, View, kernel_of, stays_in_l2, strip_of_sums
 from .cube import cube_sums_steps
 from .tiles import resident, shared_dx, shared_sums, streamed, sum_rows, vectors
 
 TRAINING = 1001  # the architecture on which the vendor composes the gradient of other kernels
 SUM_TILE = 4096  # elements of a tile of sum_rows
-
-
-@dataclass(frozen=True)
-class Given:
-    """Inputs and the outputs that are wanted (None: not)."""
-
-    dy: Tensor
-    x: Tensor
-    mean: Tensor
-    rstd: Tensor
-    gamma: Tensor | None
-    dx: Tensor | None
-    dgamma: Tensor | None
-    dbeta: Tensor | None
-
-    def pointers(self) -> dict[str, Any]:
-        names = ("dy", "x", "mean", "rstd", "gamma", "dx")
-        return {f"{n}_ptr": getattr(self, n) for n in names}
 
 
 @dataclass(frozen=True)

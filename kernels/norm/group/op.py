@@ -19,7 +19,7 @@ samples add to a row atomically, any order of two gives the same), atomic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,9 @@ from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
+from ...operator.arguments import NULLPTR, flags
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
-from ...operator.flags import NULLPTR, flags
 from ...operator.operator import (
     Arrays,
     Case,
@@ -43,15 +43,15 @@ from ...operator.operator import (
     dims,
     dtype_of,
 )
-from ...operator.parameter import choice, integer
+from ...operator.parallel import float64, in_chunks
+from ...operator.parameter import Argument, choice, integer
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
-from ...running.parallel import float64, in_chunks
-from ...running.run_op import OpResult, run_op
+from ...running.face import python_face
+from ...shared.sums import zero_fill_step
 from ..column_products import resolution
-from ..combine import zero_fill_step
 from .chain import chain_tiling
-from .choice import View, choose, kernel_of, stays_in_l2
-from .launches import TRAINING, Given, make_steps
+from .choice import Given, View, choose, kernel_of, stays_in_l2
+from .launches import TRAINING, make_steps
 from .space import bound_us, explored, fits
 
 NAME = "group_norm_backward"
@@ -347,6 +347,25 @@ CASES = (
     _case("tiny", "small enough to look at", 2, 8, (5, 5), 4, "made for a first look"),
 )
 
+
+def _masks(given: Any, inputs: Mapping[str, Any]) -> dict[str, int]:
+    """output_mask as the three options that it stands for."""
+    wanted = flags(NAME, "output_mask", given)
+    if len(wanted) != 3:
+        raise refuse(f"{NAME}: output_mask has {len(wanted)} entries; it must have 3", NULLPTR)
+    return dict(zip(("input_mask", "gamma_mask", "beta_mask"), wanted, strict=True))
+
+
+DOC = """Gradient of group normalisation, on a product.
+
+grad_out, x: n * c * hxw elements in any shape of rank 0 to 8, read as (n, c, hxw); mean, rstd: n * group elements;
+gamma: c elements, or None for ones; all float16, bfloat16 or float32, of one type. n, c, hxw are taken from x (N,
+C, ...), group from the size of mean, where they are left out. Outputs that output_mask asks for: grad_input (shape
+of x), grad_gamma, grad_beta (shape of gamma, or (c,)). Raises `RefusedError` (status 161002) for what the operator
+does not take.
+
+Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="gradient of group normalisation: dx, dgamma, dbeta (aclnnGroupNormBackward)",
@@ -354,7 +373,6 @@ OPERATOR = Operator(
     required=("grad_out", "x", "mean", "rstd"),
     optional=("gamma",),
     main="x",
-    fixed_dtypes={},
     outputs=OUTPUTS,
     sizes={
         "n": "samples",
@@ -365,6 +383,11 @@ OPERATOR = Operator(
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
     options=OPTIONS,
+    arguments=(
+        *(Argument(n, "int | None", None) for n in ("n", "c", "hxw", "group")),
+        Argument("output_mask", "Sequence[bool]", (True, True, True), _masks),
+    ),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -384,51 +407,4 @@ OPERATOR = Operator(
 )
 
 
-def group_norm_backward(
-    grad_out: Any,
-    x: Any,
-    mean: Any,
-    rstd: Any,
-    gamma: Any = None,
-    n: int | None = None,
-    c: int | None = None,
-    hxw: int | None = None,
-    group: int | None = None,
-    output_mask: Sequence[bool] = (True, True, True),
-    *,
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    cube_math_type: str | int = "KEEP_DTYPE",
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """Gradient of group normalisation, on a product.
-
-    grad_out, x: n * c * hxw elements in any shape of rank 0 to 8, read as (n, c, hxw); mean, rstd: n * group elements;
-    gamma: c elements, or None for ones; all float16, bfloat16 or float32, of one type. n, c, hxw are taken from x (N,
-    C, ...), group from the size of mean, where they are left out. Outputs that output_mask asks for: grad_input (shape
-    of x), grad_gamma, grad_beta (shape of gamma, or (c,)). Arrays of numpy or torch (CPU), of any strides, or
-    `sim.shape(...)` for time only. Raises `RefusedError` (status 161002) for what the operator does not take. out:
-    arrays by name of output that take the results. See `run_op`.
-
-    Beyond the operator's document: the Atlas A3 series, which newer ones have. `notes` of the result say so.
-    """
-    wanted = flags(NAME, "output_mask", output_mask)
-    if len(wanted) != 3:
-        raise refuse(f"{NAME}: output_mask has {len(wanted)} entries; it must have 3", NULLPTR)
-    masks = zip(("input_mask", "gamma_mask", "beta_mask"), wanted, strict=True)
-    sizes = {"n": n, "c": c, "hxw": hxw, "group": group}
-    return run_op(
-        OPERATOR,
-        inputs={"grad_out": grad_out, "x": x, "mean": mean, "rstd": rstd, "gamma": gamma},
-        options={**{k: v for k, v in sizes.items() if v is not None}, **dict(masks)},
-        product=product,
-        tiling=tiling,
-        cube_math_type=cube_math_type,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+group_norm_backward = python_face(OPERATOR, __name__)

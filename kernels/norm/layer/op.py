@@ -21,11 +21,11 @@ from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
 from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
-from ...running.parallel import float64, in_chunks
-from ...running.run_op import OpResult, run_op
+from ...operator.parallel import float64, in_chunks
+from ...running.face import python_face
+from ...shared.sums import row_sums
 from ..norm_statistics import merged, tile_statistics
 from ..rms.forward_space import bound_us, explored, fits  # the same tiles, and more operations on each
-from ..rms.tiles import row_sums
 from ..row_tiles import PARAMETERS, check_rows, choose
 
 NAME = "layer_norm"
@@ -213,6 +213,10 @@ CASES = (
     _case("tiny", "small enough to look at", 8, 64, "made for a first look"),
 )
 
+DOC = """y (as x), mean and rstd (the axes of x before those of gamma, float32) of layer normalisation with eps 1e-5.
+
+x: float16, bfloat16 or float32; gamma, beta (None: zeros): the last axes of x, of the same type."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="layer normalisation: y, mean and rstd (aclnnLayerNorm)",
@@ -220,12 +224,11 @@ OPERATOR = Operator(
     required=("x", "gamma"),
     optional=("beta",),
     main="x",
-    fixed_dtypes={},
     outputs=("y", "mean", "rstd"),
     sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
-    options=(),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -239,30 +242,4 @@ OPERATOR = Operator(
 )
 
 
-def layer_norm(
-    x: Any,
-    gamma: Any,
-    beta: Any = None,
-    *,
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """y (as x), mean and rstd (the axes of x before those of gamma, float32) of layer normalisation with eps 1e-5.
-
-    x: float16, bfloat16 or float32; gamma, beta (None: zeros): the last axes of x, of the same type. See `run_op`.
-    """
-    inputs = {"x": x, "gamma": gamma} | ({} if beta is None else {"beta": beta})
-    return run_op(
-        OPERATOR,
-        inputs=inputs,
-        product=product,
-        tiling=tiling,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+layer_norm = python_face(OPERATOR, __name__)

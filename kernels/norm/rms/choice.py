@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ....simulator.products import Product
 from ...operator.layout import up
 from ...operator.operator import Tensor, Workshop, dtype_of
-from ..combine import REPEAT
+from ...shared.sums import REPEAT
 
 BLOCK_BYTES = 32
 SPLIT_COLUMNS = (256, 512, 1024)  # chunks of split_row that are tried: longer ones leave no room for rows

@@ -20,11 +20,11 @@ from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
 from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
-from ...running.parallel import float64, in_chunks
-from ...running.run_op import OpResult, run_op
+from ...operator.parallel import float64, in_chunks
+from ...running.face import python_face
+from ...shared.sums import row_sums
 from ..row_tiles import PARAMETERS, check_rows, choose
 from .forward_space import bound_us, explored, fits
-from .tiles import row_sums
 
 NAME = "rms_norm"
 EPS = 1e-6
@@ -159,19 +159,21 @@ CASES = (
     Case("tiny", "small enough to look at", {"rows": 8, "cols": 64}, "made for a first look"),
 )
 
+DOC = """y (as x) and rstd (the axes of x before those of gamma, float32) of RMS normalisation with eps 1e-6.
+
+x: float16, bfloat16 or float32; gamma: the last axes of x, of the same type."""
+
 OPERATOR = Operator(
     name=NAME,
     summary="RMS normalisation: y, and rstd for rms_norm_grad (aclnnRmsNorm)",
     dtypes=("float16", "bfloat16", "float32"),
     required=("x", "gamma"),
-    optional=(),
     main="x",
-    fixed_dtypes={},
     outputs=("y", "rstd"),
     sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
-    options=(),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -185,28 +187,4 @@ OPERATOR = Operator(
 )
 
 
-def rms_norm(
-    x: Any,
-    gamma: Any,
-    *,
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """y (as x) and rstd (the axes of x before those of gamma, float32) of RMS normalisation with eps 1e-6.
-
-    x: float16, bfloat16 or float32; gamma: the last axes of x, of the same type. See `run_op`.
-    """
-    return run_op(
-        OPERATOR,
-        inputs={"x": x, "gamma": gamma},
-        product=product,
-        tiling=tiling,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+rms_norm = python_face(OPERATOR, __name__)

@@ -15,9 +15,8 @@ from ....simulator import language as tl
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import even_part, up
 from ...operator.operator import Step, Tensor, Tensors, Workshop, dtype_of
-from ..combine import REPEAT, sum_partials_step, zero_fill_step
+from ...shared.sums import REPEAT, column_sums, row_sums, sum_partials_step, zero_fill_step
 from .choice import SPLIT_COLUMNS, split_row_bytes
-from .tiles import column_sums, row_sums
 
 LEAST_COLUMNS = 1024  # of a group: fewer are not worth a core
 

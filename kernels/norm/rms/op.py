@@ -51,12 +51,12 @@ from ...operator.operator import (
     dtype_name,
     dtype_of,
 )
+from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import choice, integer
 from ...operator.refusing import TILING_FAILED, refuse
-from ...running.parallel import float64, in_chunks
-from ...running.run_op import OpResult, run_op
+from ...running.face import python_face
+from ...shared.sums import sum_partials_step, zero_fill_step
 from ..column_products import choose_tile, column_steps, operand, resolution
-from ..combine import sum_partials_step, zero_fill_step
 from .choice import TOGETHER, choose
 from .grid import grid_steps, grid_tiling
 from .space import bound_us, explored, fits
@@ -448,12 +448,20 @@ CASES = (
     _case("tiny", "small enough to look at", 8, 64, "made for a first look"),
 )
 
+DOC = """dx and dgamma of RMS normalisation, on a product.
+
+x: L + T axes, 1 to 8 in all; gamma: T axes; rstd: L axes, float32, optionally followed by axes of length 1; dy as x.
+dy and x are float16, bfloat16 or float32; gamma is of their type or float32. Outputs: dx (as x), dgamma (shape of
+gamma, float32).
+
+Beyond the operator's document: tensors that are not contiguous (a launch copies them first) and the Atlas A3 series;
+newer documents have both. `notes` of the result say so. On 310P infinities and NaN are not supported: a warning."""
+
 OPERATOR = Operator(
     name="rms_norm_grad",
     summary="gradient of RMS normalisation: dx and dgamma (aclnnRmsNormGrad)",
     dtypes=("float16", "bfloat16", "float32"),
     required=("dy", "x", "rstd", "gamma"),
-    optional=(),
     main="x",
     fixed_dtypes={"rstd": "float32"},
     outputs=("dx", "dgamma"),
@@ -463,7 +471,7 @@ OPERATOR = Operator(
     },
     cases={c.name: c for c in CASES},
     parameters=PARAMETERS,
-    options=(),
+    doc=DOC,
     architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
@@ -483,38 +491,4 @@ OPERATOR = Operator(
 )
 
 
-def rms_norm_grad(
-    dy: Any,
-    x: Any,
-    rstd: Any,
-    gamma: Any,
-    *,
-    product: str | Product | None = None,
-    tiling: Mapping[str, Any] | None = None,
-    cube_math_type: str | int = "KEEP_DTYPE",
-    values: bool = True,
-    time: bool = True,
-    errors: bool = True,
-    out: Mapping[str, Any] | None = None,
-) -> OpResult:
-    """dx and dgamma of RMS normalisation, on a product.
-
-    x: L + T axes, 1 to 8 in all; gamma: T axes; rstd: L axes, float32, optionally followed by axes of length 1; dy as x.
-    dy and x are float16, bfloat16 or float32; gamma is of their type or float32. Arrays of numpy or torch (CPU), of any
-    strides, or `sim.shape(...)` for time only. Outputs: dx (as x), dgamma (shape of gamma, float32). out: arrays
-    by name of output that take the results. See `run_op`.
-
-    Beyond the operator's document: tensors that are not contiguous (a launch copies them first) and the Atlas A3 series;
-    newer documents have both. `notes` of the result say so. On 310P infinities and NaN are not supported: a warning.
-    """
-    return run_op(
-        OPERATOR,
-        inputs={"dy": dy, "x": x, "rstd": rstd, "gamma": gamma},
-        product=product,
-        tiling=tiling,
-        cube_math_type=cube_math_type,
-        values=values,
-        time=time,
-        errors=errors,
-        out=out,
-    )
+rms_norm_grad = python_face(OPERATOR, __name__)

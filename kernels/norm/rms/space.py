@@ -13,9 +13,9 @@ from ...bounds.vector import LINE, Machine, Stream, core_counts, touched
 from ...matmul.tiles import L1_KEPT
 from ...operator.layout import up
 from ...operator.operator import Tensors, dtype_of
+from ...shared.sums import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from ..column_products import resolution
 from ..column_products import tile_bytes as product_bytes
-from ..combine import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 
 Columns = Mapping[str, np.ndarray]
 LONGEST_CHUNK = 8192

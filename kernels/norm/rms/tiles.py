@@ -6,28 +6,7 @@ from __future__ import annotations
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.language.extra.cann import extension as al
-
-
-@sim.jit
-def lane_sums(x):
-    """(rows, repeats, 64) fp32 -> (rows, 64): neighbouring repeats, which never lie in one group of UB's banks."""
-    if x.shape[1] > 2 and x.shape[1] % 2 == 0:
-        return lane_sums(tl.sum(tl.reshape(x, (x.shape[0], x.shape[1] // 2, 2, 64)), axis=2))
-    return tl.sum(x, axis=1)
-
-
-@sim.jit
-def row_sums(x):
-    """(rows, columns) fp32 -> (rows,): halving down to 64 lanes, then one tree; by repeats if columns are no multiple."""
-    if x.shape[1] > 64 and x.shape[1] % 64 == 0:
-        x = lane_sums(tl.reshape(x, (x.shape[0], x.shape[1] // 64, 64)))
-    return tl.sum(x, axis=1)
-
-
-@sim.jit
-def column_sums(x):
-    """(rows, columns) fp32 -> (columns,), upper half of the rows onto the lower half."""
-    return tl.reshape(x, (x.shape[1],)) if x.shape[0] == 1 else tl.sum(x, axis=0)
+from ...shared.sums import column_sums, row_sums
 
 
 @sim.jit

@@ -14,6 +14,8 @@ from ...products import Product
 from .engine import Channel, Machine, PipeSpec, Resource
 
 HBM, L2 = 0, 1
+# Channels of the paths to and from global memory: from or to HBM, and where L2 has the bytes. `_channels` makes them.
+CHANNELS = {"gm_to_ub": (0, 1), "ub_to_gm": (2, 6), "gm_to_l1": (3, 4), "l0c_to_gm": (5, 7)}
 
 
 @dataclass(frozen=True)
@@ -109,11 +111,16 @@ def wire(product: Product, has_dot: bool, has_vector: bool, both: bool = False) 
         mte1=pipe(cube_unit, "MTE1"),
         mmad=pipe(cube_unit, "M"),
         fixp=pipe(cube_unit, "FIXP"),
-        read=(0, 1),
-        write=(2, 6),
-        cube_read=(3, 4),
-        cube_write=(5, 7),
+        read=CHANNELS["gm_to_ub"],
+        write=CHANNELS["ub_to_gm"],
+        cube_read=CHANNELS["gm_to_l1"],
+        cube_write=CHANNELS["l0c_to_gm"],
     )
+
+
+def port_rate(machine: Machine, path: str) -> float:
+    """Bytes per cycle that a core moves at most on a path such as "gm_to_ub"."""
+    return max(machine.channels[c].port_bytes_per_cycle for c in CHANNELS[path])
 
 
 def _units(split: bool, has_dot: bool, has_vector: bool) -> tuple[tuple[str, tuple[str, ...]], ...]:

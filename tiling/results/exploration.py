@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .evaluate import Evaluation
+from ..evaluate import Evaluation
+from ..space.space import Point
 from .pareto import pareto
-from .space import Point
 
 TOP = 10
 
@@ -181,7 +181,7 @@ class Exploration:
 
     def html(self, path: str | Path) -> None:
         """Write a page to `path`: heat maps, front, sensitivity, a table of all evaluated points."""
-        from ..simulator.record.lazy_views import write
+        from ...simulator.record.lazy_views import write
 
         write("html", self, path)
 
@@ -191,12 +191,12 @@ class Exploration:
         return f"<Exploration {self.op}{f' {self.case}' if self.case else ''} on {self.product}: {best}>"
 
     def _repr_html_(self) -> str:
-        from ..simulator.record.lazy_views import show
+        from ...simulator.record.lazy_views import show
 
         return show("notebook", self)
 
     def __str__(self) -> str:
-        from ..simulator.record.lazy_views import show
+        from ...simulator.record.lazy_views import show
 
         return show("exploration", self)
 

@@ -13,10 +13,10 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape, as_array
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.rounding import encode
-from ..running.memory import require_memory
-from .draw import Draw
-from .messages import listed, near
-from .operator import DTYPE_NAMES, Case, Operator, Tensor, dtype_name
+from ..operator.draw import Draw
+from ..operator.messages import listed, near
+from ..operator.operator import DTYPE_NAMES, Case, Operator, Tensor, dtype_name
+from .memory import require_memory
 
 
 @dataclass(frozen=True)

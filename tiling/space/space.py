@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.errors import UsageError
+from ...simulator.errors import UsageError
 
 MOST_POINTS = 20_000_000
 MOST_VALUES = 1_000_000  # of an axis

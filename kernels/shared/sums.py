@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Sums over cores: kernels and launches that operators with a column sum share.
+"""Sums in a tile, and sums over cores: kernels and launches that operators with a column sum share.
 
 atomic: the output is filled with zero by one launch, then every core adds its part to it (order not defined on a
 device). two_phase: every core writes its part to a row of a workspace, a second launch sums the rows in fixed order.
@@ -15,6 +15,28 @@ from ..operator.operator import Step, Tensor
 REPEAT = 64  # fp32 lanes of one repeat of the Vector unit
 FILL_COLUMNS = 4096
 SUM_COLUMNS = 256
+
+
+@sim.jit
+def lane_sums(x):
+    """(rows, repeats, 64) fp32 -> (rows, 64): neighbouring repeats, which never lie in one group of UB's banks."""
+    if x.shape[1] > 2 and x.shape[1] % 2 == 0:
+        return lane_sums(tl.sum(tl.reshape(x, (x.shape[0], x.shape[1] // 2, 2, 64)), axis=2))
+    return tl.sum(x, axis=1)
+
+
+@sim.jit
+def row_sums(x):
+    """(rows, columns) fp32 -> (rows,): halving down to 64 lanes, then one tree; by repeats if columns are no multiple."""
+    if x.shape[1] > 64 and x.shape[1] % 64 == 0:
+        x = lane_sums(tl.reshape(x, (x.shape[0], x.shape[1] // 64, 64)))
+    return tl.sum(x, axis=1)
+
+
+@sim.jit
+def column_sums(x):
+    """(rows, columns) fp32 -> (columns,), upper half of the rows onto the lower half."""
+    return tl.reshape(x, (x.shape[1],)) if x.shape[0] == 1 else tl.sum(x, axis=0)
 
 
 @sim.jit

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote
 
-from ..simulator.errors import UsageError
-from ..simulator.record.codec import Decoder, Encoder
-from ..simulator.record.files import naming, regular_size
-from .evaluate import Evaluation
+from ...simulator.errors import UsageError
+from ...simulator.record.codec import Decoder, Encoder
+from ...simulator.record.files import naming, regular_size
+from ..evaluate import Evaluation
 from .exploration import Exploration, Found, axes_of
 from .store import VERSION
 

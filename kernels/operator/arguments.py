@@ -1,10 +1,15 @@
-"""Flags of the Python faces: True or False, 1 or 0, or the texts "true" and "false"; anything else is refused."""
+"""Arguments of the Python faces that several operators have: flags and element types.
+
+A flag is True or False, 1 or 0, or the text "true" or "false"; anything else is refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from .operator import DTYPE_NAMES
+from .parameter import Argument
 from .refusing import refuse
 
 NULLPTR = 161001
@@ -22,6 +27,18 @@ def flag(op: str, name: str, given: Any) -> bool:
     if number not in (0.0, 1.0):
         raise refuse(f"{op}: {name} is {given!r}; it must be True or False")
     return bool(number)
+
+
+def flag_argument(op: str, name: str) -> Argument:
+    """An argument that is a flag, for an option that is 1 or 0."""
+    return Argument(name, "bool", True, lambda given, inputs: {name: int(flag(op, name, given))})
+
+
+def dtype_argument(name: str) -> Argument:
+    """An argument, by name only: the element type of an output, "auto" or a name, also a short one."""
+    return Argument(
+        name, "str", "auto", lambda given, inputs: {name: DTYPE_NAMES.get(given, given)}, keyword=True
+    )
 
 
 def flags(op: str, name: str, given: Any) -> tuple[int, ...]:

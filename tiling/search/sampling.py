@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..simulator.errors import UsageError
+from ...simulator.errors import UsageError
+from ..evaluate import Evaluation
+from ..results.exploration import cost
+from ..space.space import Point, Space
 from .budget import Budget
-from .evaluate import Evaluation
-from .exploration import cost
+from .exact import UNITS, Evaluate, Outcome, Report
 from .proposals import SAMPLERS, Costs, OptunaProposals, Proposals, RandomProposals
-from .search import UNITS, Evaluate, Outcome, Report
-from .space import Point, Space
 
 BATCH = 16
 USUAL_POINTS = 1000  # where no budget is given

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..simulator.errors import UsageError
-from .pareto import pareto
-from .space import Space
+from ...simulator.errors import UsageError
+from ..results.pareto import pareto
+from ..space.space import Space
 
 SAMPLERS = ("random", "tpe", "nsga2")
 STARTUP = 16  # points with a result that are drawn evenly before TPE and neighbours begin

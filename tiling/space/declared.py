@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..simulator.errors import UsageError
-from ..simulator.jit_function import JitFunction
+from ...simulator.errors import UsageError
+from ...simulator.jit_function import JitFunction
 from .space import Point, Rule, Space
 
 ABSENT = None  # the value of an axis that a candidate says nothing of

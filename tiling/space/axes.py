@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.bounds.vector import outputs_us
-from ..kernels.operator.operator import Case, Operator, Tensors, Workshop
-from ..kernels.operator.parameter import AUTO, Parameter
-from ..kernels.operator.problem import Problem, problem_of_case
-from ..kernels.running.fitting import plan_that_fits
-from ..simulator.device import CUBE_MATH_TYPES, device
-from ..simulator.errors import RefusedError, UsageError
-from ..simulator.products import Product
+from ...kernels.bounds.vector import outputs_us
+from ...kernels.operator.operator import Case, Operator, Tensors, Workshop
+from ...kernels.operator.parameter import AUTO, Parameter
+from ...kernels.running.fitting import plan_that_fits
+from ...kernels.running.problem import Problem, problem_of_case
+from ...simulator.device import CUBE_MATH_TYPES, device
+from ...simulator.errors import RefusedError, UsageError
+from ...simulator.products import Product
 from .space import Columns, Point, Rule, Space, powers_of_two
 
 SETTINGS = ("dtype", "cube_math_type")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..simulator.errors import UsageError
+from ...simulator.errors import UsageError
 from .space import Rule, rule_of
 
 LONGEST_NAME = 60

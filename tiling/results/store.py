@@ -13,12 +13,9 @@ import time as clock
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..simulator.errors import UsageError
-
-if TYPE_CHECKING:
-    from .exploration import Exploration
+from ...simulator.errors import UsageError
 
 VERSION = 1
 BATCH = 64
@@ -140,17 +137,15 @@ class Store:
             f"{self.path} is damaged: a row has {str(what)[:60]!r}; take another file, or remove it to start anew"
         )
 
-    def describe(self, sweep: str, found: Exploration) -> None:
-        """Keep what an exploration of this sweep says besides its points (`reading.py` has the way back).
+    def describe(self, sweep: str, words: Mapping[str, Any]) -> None:
+        """Keep what an exploration of this sweep says besides its points: `reading.about`, which has the way back.
 
         Raises `StoreError` where the file cannot grow.
         """
-        from .reading import about
-
         try:
             with self.db:
                 self.db.execute(
-                    "INSERT OR REPLACE INTO about VALUES (?, ?)", (f"sweep {sweep}", json.dumps(about(found)))
+                    "INSERT OR REPLACE INTO about VALUES (?, ?)", (f"sweep {sweep}", json.dumps(words))
                 )
         except sqlite3.Error as e:
             raise StoreError(

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..evaluate import Evaluation
+from ..results.exploration import Found, cost
+from ..space.space import Point, Space
 from .bounding import Bounded, Bounding
 from .budget import Budget
-from .evaluate import Evaluation
-from .exploration import Found, cost
-from .space import Point, Space
 
 BATCH = 32
 EVERY_POINT = (

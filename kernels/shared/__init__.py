@@ -1,0 +1,1 @@
+"""Launches and parts of kernels that several families have: sums over cores, casts, stretched inputs."""

@@ -1,0 +1,1 @@
+"""Which points of a space are evaluated: exact search by bounds, or sampling; and where it stops."""

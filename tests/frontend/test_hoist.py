@@ -13,6 +13,7 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.ir.passes import hoist
 from ascendtile.simulator.ir.program import walk
+from ascendtile.simulator.ir.types import PointerType, float32, int32
 
 from .values import output
 
@@ -39,8 +40,7 @@ def loops(out, n, m, B: tl.constexpr, DEPTH: tl.constexpr):
 
 
 def program(fn: Any, depth: int) -> Any:
-    types = {"out": sim.frontend.types.PointerType(sim.frontend.types.float32)}
-    types.update(n=sim.frontend.types.int32, m=sim.frontend.types.int32)
+    types = {"out": PointerType(float32), "n": int32, "m": int32}
     return fn.program(types, {"B": 8, "DEPTH": depth})
 
 

@@ -162,7 +162,7 @@ def _no_output() -> Iterator[None]:
 
 
 def _show(request: ScriptRequest, found: Collector, outcome: Outcome) -> None:
-    from ascendtile.reports.cli.console import show, show_json
+    from ascendtile.reports.terminal.console import show, show_json
     from ascendtile.reports.terminal.script_view import script_json, script_page
 
     sys.stdout.flush()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.comparing.runs import Pair, RunDifference
+from ascendtile.reports.facts.differences import Pair, RunDifference
 from ascendtile.reports.vendor.writing import table_text
 from ascendtile.simulator.record.files import write_whole
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.comparing.runs import BITS, LEAST_US, Pair, RunDifference, compare_runs
 from ascendtile.reports.facts import facts, words
+from ascendtile.reports.facts.differences import BITS, LEAST_US, Pair, RunDifference
 from ascendtile.reports.html import run_words
 from ascendtile.reports.html.run_page import dearest, each, timeline
 from ascendtile.reports.html.writing import Page, Section, render
@@ -28,7 +28,7 @@ def comparison_page(a: Run, b: Run) -> Page:
     def drawn(launch: Launch) -> Markup:
         return timeline(launch, data)
 
-    d = compare_runs(a, b)
+    d = RunDifference.of(a, b)
     peaks = [_clean(p) for p in d.buffers]
     sections = [
         Section("what", "What differs", render("differs.html", rows=_choices(d))),

@@ -6,7 +6,8 @@ from markupsafe import Markup
 
 from ascendtile.reports.facts import words
 from ascendtile.reports.facts.rooflines import Unit, units
-from ascendtile.reports.html.svg import Frame, Scale, el, line, mark, spread
+from ascendtile.reports.facts.scales import Scale, spread
+from ascendtile.reports.html.svg import Frame, el, line, mark
 from ascendtile.reports.html.writing import render
 from ascendtile.simulator.record.run import Launch
 

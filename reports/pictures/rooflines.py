@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ascendtile.reports.facts import words
 from ascendtile.reports.facts.rooflines import Unit, units
-from ascendtile.reports.html.svg import spread
+from ascendtile.reports.facts.scales import spread
 from ascendtile.reports.pictures.style import COLOURS, MARKS, beneath, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Run

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ascendtile.reports.facts.told_part import NOTHING, told_part, told_until
+from ascendtile.reports.facts.timelines import NOTHING, told_part, told_until
 from ascendtile.reports.facts.words import clean
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Launch, Run, Timeline

@@ -14,8 +14,8 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import precision_study, run_op
+from ascendtile.reports.facts.study_json import study_json
 from ascendtile.reports.html import write_page
-from ascendtile.reports.terminal.precision_view import study_json
 from ascendtile.tiling import explore
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

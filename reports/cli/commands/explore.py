@@ -227,8 +227,8 @@ def _one(request: Request) -> None:
 
 
 def _show_one(request: Request, found: Exploration) -> None:
-    from ascendtile.reports.cli.console import show, show_json
     from ascendtile.reports.cli.explore_export import as_csv, as_python
+    from ascendtile.reports.terminal.console import show, show_json
     from ascendtile.reports.terminal.explore_view import exploration_page
 
     if request.as_json:
@@ -256,7 +256,7 @@ def _repeat(request: Request, found: Exploration) -> None:
 
 def _notes(found: Exploration) -> None:
     """What the data on standard output has no place for."""
-    from ascendtile.reports.cli.console import note
+    from ascendtile.reports.terminal.console import note
 
     for message, count in found.failed.items():
         note(f"{count:,} tilings failed: {message}")
@@ -265,9 +265,9 @@ def _notes(found: Exploration) -> None:
 
 
 def _cases(request: Request, cases: str) -> None:
-    from ascendtile.reports.cli.console import show_json
     from ascendtile.reports.cli.explore_export import shapes_csv
     from ascendtile.reports.cli.explore_progress import exploring
+    from ascendtile.reports.terminal.console import show_json
     from ascendtile.reports.terminal.explore_tables import shapes_page
     from ascendtile.tiling import explore_shapes
 
@@ -314,7 +314,7 @@ def _diff(request: Request, tilings: tuple[str, str]) -> None:
 
 
 def _show(request: Request, found: Any, page: Callable[[Any], Any]) -> None:
-    from ascendtile.reports.cli.console import show, show_json
+    from ascendtile.reports.terminal.console import show, show_json
 
     if request.as_json:
         show_json(found.to_dict())

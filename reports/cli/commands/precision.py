@@ -149,26 +149,28 @@ def _arguments(op: Operator, request: Request) -> dict[str, Any]:
 
 def _study(op: Operator, request: Request) -> None:
     from ascendtile.kernels.study.study import precision_study
-    from ascendtile.reports.cli.console import show, show_json
     from ascendtile.reports.cli.inputs import read_arrays
+    from ascendtile.reports.facts.study_json import study_json
     from ascendtile.reports.terminal import precision_view as view
+    from ascendtile.reports.terminal.console import show, show_json
 
     reference = read_arrays(request.reference) if request.reference else None
     study = precision_study(op, **_arguments(op, request), reference=reference)
     if request.as_json:
-        show_json(view.study_json(study))
+        show_json(study_json(study))
     else:
         show(view.study_page(study))
 
 
 def _sweep(op: Operator, request: Request) -> None:
     from ascendtile.kernels.study.sweep import precision_sweep
-    from ascendtile.reports.cli.console import show, show_json
+    from ascendtile.reports.facts.study_json import sweep_json
     from ascendtile.reports.terminal import precision_view as view
+    from ascendtile.reports.terminal.console import show, show_json
 
     assert request.sweep is not None
     studies = precision_sweep(op, request.sweep, **_arguments(op, request))
     if request.as_json:
-        show_json(view.sweep_json(request.sweep, studies))
+        show_json(sweep_json(request.sweep, studies))
     else:
         show(view.sweep_page(request.sweep, studies))

@@ -233,7 +233,7 @@ def _size(name: str, text: str) -> int | tuple[int, ...]:
 
 
 def _show(request: Request, result: OpResult, spread: dict[str, Spread]) -> None:
-    from ascendtile.reports.cli.console import note, show, show_json
+    from ascendtile.reports.terminal.console import note, show, show_json
     from ascendtile.reports.terminal.spread_view import spread_json, spread_table
 
     if request.as_json:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from ...observers import watch
+from ..torch_npu.clock import CLOCK
 from .choices import (
     AiCMetrics,
     ExperimentalConfig,
@@ -156,8 +157,6 @@ class profile:
             return
         if not run.launches:
             raise UsageError(UNTIMED)
-        from ..npu import CLOCK
-
         start = max(self._end_us, CLOCK.now_us - run.time_us)  # the clock was told before, if torch is there
         for launch in run.launches:
             self.rows.append(_row(self.step_num, start, launch))

@@ -2,7 +2,7 @@
 
 `run_script` gives its exit status. An exception of the script itself is shown as Python shows it, without the frames of
 ascendtile; what the simulator refuses or finds out is an error with the place in the script that launched the kernel
-(`script_errors.py` has both).
+(`errors.py` has both).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def run_script(script: Script, tell: Callable[[Run], None], devices: Sequence[st
         except SystemExit as e:
             return _exit_status(e.code)
         except AscendtileError as e:
-            raise script_errors.placed(e, script) from None
+            raise script_errors.placed(e, script.name) from None
         except Exception as e:
-            sys.stderr.write(script_errors.shown(e, script))
+            sys.stderr.write(script_errors.shown(e, script.name))
             return Outcome(FAILED, f"{type(e).__name__}: {e}".removesuffix(": "))
     return Outcome()
 
@@ -92,7 +92,7 @@ def _module(script: Script) -> None:
     try:
         runpy.run_module(script.name, run_name="__main__", alter_sys=True)
     except ImportError as e:
-        if not script_errors.own_frames(e, script):
+        if not script_errors.own_frames(e, script.name):
             raise UsageError(f"cannot run module {script.name}: {e}") from None
         raise
 

@@ -16,7 +16,7 @@ OTHER = "dispatch, idle cores, launches"  # what belongs to no source line
 
 
 @dataclass(frozen=True)
-class Pair:
+class FigurePair:
     """One figure of both runs; None where a run has no such thing."""
 
     name: str
@@ -41,19 +41,19 @@ class RunDifference:
 
     first: Run
     second: Run
-    time: Pair
-    lines: tuple[Pair, ...]
-    other: Pair
-    busy: tuple[Pair, ...]
-    waits: tuple[Pair, ...]
-    bounds: tuple[Pair, ...]
-    buffers: tuple[Pair, ...]
-    traffic: tuple[Pair, ...]
-    errors: tuple[Pair, ...]
+    time: FigurePair
+    lines: tuple[FigurePair, ...]
+    other: FigurePair
+    busy: tuple[FigurePair, ...]
+    waits: tuple[FigurePair, ...]
+    bounds: tuple[FigurePair, ...]
+    buffers: tuple[FigurePair, ...]
+    traffic: tuple[FigurePair, ...]
+    errors: tuple[FigurePair, ...]
     settings: tuple[tuple[str, str, str], ...]
 
     @property
-    def every_line(self) -> tuple[Pair, ...]:
+    def every_line(self) -> tuple[FigurePair, ...]:
         """`lines` and `other`; none of runs without times."""
         return (*self.lines, *(() if self.other.first is self.other.second is None else (self.other,)))
 
@@ -78,9 +78,11 @@ class RunDifference:
         return cls(
             first,
             second,
-            Pair("time", whole[0], whole[1]),
+            FigurePair("time", whole[0], whole[1]),
             lines,
-            Pair(OTHER, *(None if us is None else us - spent for us, spent in zip(whole, sums, strict=True))),
+            FigurePair(
+                OTHER, *(None if us is None else us - spent for us, spent in zip(whole, sums, strict=True))
+            ),
             _pairs(_busy(first), _busy(second)),
             _pairs(_waits(first), _waits(second), by_change=True),
             _pairs(first.bounds, second.bounds),
@@ -91,8 +93,8 @@ class RunDifference:
         )
 
 
-def _pairs(a: dict[str, float], b: dict[str, float], by_change: bool = False) -> tuple[Pair, ...]:
-    found = [Pair(n, a.get(n), b.get(n)) for n in dict.fromkeys((*a, *b))]
+def _pairs(a: dict[str, float], b: dict[str, float], by_change: bool = False) -> tuple[FigurePair, ...]:
+    found = [FigurePair(n, a.get(n), b.get(n)) for n in dict.fromkeys((*a, *b))]
     return tuple(sorted(found, key=lambda p: -abs(p.change))) if by_change else tuple(found)
 
 
@@ -100,7 +102,7 @@ def _us(launch: Launch, cycles: float) -> float:
     return cycles * launch.working_us / launch.cycles if launch.cycles else 0.0
 
 
-def _lines(first: Run, second: Run) -> tuple[Pair, ...]:
+def _lines(first: Run, second: Run) -> tuple[FigurePair, ...]:
     """A line is known by its file's name and its text, so that it may have moved; it is shown where it was first."""
     sums: dict[tuple[str, str], list[float | None]] = {}
     names: dict[tuple[str, str], str] = {}
@@ -111,7 +113,7 @@ def _lines(first: Run, second: Run) -> tuple[Pair, ...]:
                 names.setdefault(key, f"{key[0]}:{cost.line}  {key[1]}")
                 pair = sums.setdefault(key, [None, None])
                 pair[k] = (pair[k] or 0.0) + _us(launch, cost.cycles)
-    found = [Pair(names[key], a, b) for key, (a, b) in sums.items()]
+    found = [FigurePair(names[key], a, b) for key, (a, b) in sums.items()]
     return tuple(sorted(found, key=lambda p: -abs(p.change)))
 
 

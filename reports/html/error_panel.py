@@ -9,7 +9,7 @@ from markupsafe import Markup
 from ascendtile.reports.facts import words
 from ascendtile.reports.facts.error_bars import named, populated
 from ascendtile.reports.facts.scales import power, spread
-from ascendtile.reports.html.svg import Frame, el, line, mark
+from ascendtile.reports.html.svg import ChartFrame, el, line, mark
 from ascendtile.reports.html.writing import render
 from ascendtile.simulator.precision.metrics import ErrorReport
 from ascendtile.simulator.precision.places import ErrorPlaces
@@ -34,7 +34,7 @@ def histogram(name: str, e: ErrorReport) -> Markup:
     bars = populated(e)
     if not bars:
         return Markup("")
-    frame = Frame(width=560, height=250, bottom=62)
+    frame = ChartFrame(width=560, height=250, bottom=62)
     x = frame.x(0.0, float(len(bars)))
     y = frame.y(0.5, max(n for _, n in bars) * 2.0, log=True)
     parts = [frame.axes(x, y, "error, ulp", "elements", [])]
@@ -59,7 +59,7 @@ def against_magnitude(name: str, places: ErrorPlaces | None) -> Markup:
     octaves = [] if places is None else [o for o in places.octaves if o.count > 0]
     if not octaves:
         return Markup("")
-    frame = Frame(width=560, height=250)
+    frame = ChartFrame(width=560, height=250)
     low, high = octaves[0].exponent, octaves[-1].exponent
     x = frame.x(low - 0.5, high + 1.5)
     sizes = [v for o in octaves for v in (o.mean_ulp, o.max_ulp) if v > 0]

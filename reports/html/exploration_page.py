@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ascendtile.reports.facts import words
 from ascendtile.reports.facts.fronts import ONLY_TIME, only_time, other_axis
 from ascendtile.reports.facts.scales import spread
-from ascendtile.reports.html.svg import Frame, el, line, mark
+from ascendtile.reports.html.svg import ChartFrame, el, line, mark
 from ascendtile.reports.html.writing import Page, Section, render
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling.exploration import Exploration, Found
@@ -191,7 +191,7 @@ def _scatter(e: Exploration, y_title: str, value: Any, log: bool) -> Markup:
     points += [x for x in e.pareto if x not in points]
     if not points:
         return Markup("")
-    frame = Frame(width=620, height=360)
+    frame = ChartFrame(width=620, height=360)
     x, y = (
         frame.x(*spread([p.time_us for p in points], log=True), log=True),
         frame.y(*spread([value(p) for p in points], log), log),

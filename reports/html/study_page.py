@@ -19,7 +19,7 @@ from ascendtile.reports.facts.study_rows import (
     sweep_label,
     with_modes,
 )
-from ascendtile.reports.html.svg import Frame, el, line, mark
+from ascendtile.reports.html.svg import ChartFrame, el, line, mark
 from ascendtile.reports.html.writing import Page, Section, render
 from ascendtile.simulator.precision.metrics import ErrorReport
 
@@ -137,7 +137,7 @@ def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
     points = [p for p in points if p[1] is not None or p[2] is not None]
     if not points:
         return Markup("")
-    frame = Frame(width=760, height=380)
+    frame = ChartFrame(width=760, height=380)
     x = frame.x(*spread([r.time_us or 0 for r, *_ in points], log=True), log=True)
     y = frame.y(0.0, max(b for _, *bits in points for b in bits if b is not None) * 1.12)
     parts = [frame.axes(x, y, "us", "effective bits")]
@@ -219,7 +219,7 @@ def _lines(
                 series.setdefault(key, []).append((k, v))
     if not series:
         return Markup("")
-    frame = Frame(width=560, height=320)
+    frame = ChartFrame(width=560, height=320)
     x = frame.x(-0.3, len(study.points) - 0.7)
     low, high = spread([v for points in series.values() for _, v in points], log)
     y = frame.y(low if log else 0.0, high, log)

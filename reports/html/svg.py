@@ -33,7 +33,7 @@ def number(x: float) -> str:
 
 
 @dataclass(frozen=True)
-class Frame:
+class ChartFrame:
     """The space of a chart, with its axes."""
 
     width: int = 640

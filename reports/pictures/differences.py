@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.differences import OTHER, Pair, RunDifference
+from ascendtile.reports.facts.differences import OTHER, FigurePair, RunDifference
 from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Run
@@ -47,12 +47,12 @@ def difference(first: Run, second: Run) -> Figure:
     return figure
 
 
-def _moved(pairs: tuple[Pair, ...], least: float) -> list[Pair]:
+def _moved(pairs: tuple[FigurePair, ...], least: float) -> list[FigurePair]:
     ranked = sorted(pairs, key=lambda p: -abs(p.change))
     return [p for p in ranked if abs(p.change) >= least and p.change][:MOST]
 
 
-def _bars(axes: Axes, title: str, pairs: list[Pair]) -> None:
+def _bars(axes: Axes, title: str, pairs: list[FigurePair]) -> None:
     changes = [p.change for p in pairs]
     axes.barh(range(len(pairs)), changes, height=0.66, color=[MORE if x > 0 else LESS for x in changes])
     for k, x in enumerate(changes):

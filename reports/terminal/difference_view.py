@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.differences import Pair, RunDifference
+from ascendtile.reports.facts.differences import FigurePair, RunDifference
 from ascendtile.reports.terminal.sections import Block, add_row, fact, make_table, title_line
 from ascendtile.simulator.precision.metrics import json_value
 
@@ -59,7 +59,7 @@ def _who(d: RunDifference, first: bool) -> str:
     return f"{facts.product_name(run)}  {time}{limit}"
 
 
-def _verdict(time: Pair) -> str:
+def _verdict(time: FigurePair) -> str:
     first, second = time.first or 0.0, time.second or 0.0
     if first == second or not first:
         return "as fast as A"
@@ -76,7 +76,7 @@ def _settings(d: RunDifference) -> Block:
     return [Text(), table, *_more(len(d.settings) - MOST_SETTINGS)]
 
 
-def _table(title: str, pairs: tuple[Pair, ...], longer: float, ranked: bool) -> Block:
+def _table(title: str, pairs: tuple[FigurePair, ...], longer: float, ranked: bool) -> Block:
     """Only what moved, the largest first, where there is a rank."""
     kept = sorted(pairs, key=lambda p: -abs(p.change)) if ranked else list(pairs)
     kept = [p for p in kept if abs(p.change) >= MENTIONED * longer] if ranked else kept
@@ -93,7 +93,7 @@ def _more(hidden: int) -> Block:
     return [Text(f"  and {hidden} more", style="dim")] if hidden > 0 else []
 
 
-def _sizes(title: str, pairs: tuple[Pair, ...], unit: int) -> Block:
+def _sizes(title: str, pairs: tuple[FigurePair, ...], unit: int) -> Block:
     if not any(p.first or p.second for p in pairs):
         return []
     table = make_table((title, 47), (">A", 9), (">B", 9), (">B - A", 10))
@@ -149,5 +149,5 @@ def _about(d: RunDifference, first: bool) -> dict[str, Any]:
     }
 
 
-def _pair(p: Pair) -> dict[str, Any]:
+def _pair(p: FigurePair) -> dict[str, Any]:
     return {"a": p.first, "b": p.second, "change": p.change}

@@ -34,8 +34,8 @@ def shown(text: str) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    from ascendtile.reports.cli.console import make_console
     from ascendtile.reports.facts.words import clean
+    from ascendtile.reports.terminal.console import make_console
 
     columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), BarColumn(24))
     with Bar(*columns, TimeElapsedColumn(), console=make_console(sys.stderr), transient=True) as bar:

@@ -21,7 +21,7 @@ from ascendtile.reports.cli.options import (
 
 if TYPE_CHECKING:
     from ascendtile.simulator.triton_shim.scripts.collecting import Collector
-    from ascendtile.simulator.triton_shim.scripts.script import Outcome
+    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
 
 TIMELINE = 20_000  # instructions kept where a record is to be saved
 
@@ -95,13 +95,13 @@ def script_command(ctx: click.Context, /, **asked: Any) -> None:
     sys.exit(outcome.status)
 
 
-def _failure(error: BaseException) -> Outcome:
+def _failure(error: BaseException) -> ScriptOutcome:
     """Exit status and words, as the command line will end with them."""
     from ascendtile.reports.cli.main import explain
-    from ascendtile.simulator.triton_shim.scripts.script import Outcome
+    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
 
     status, words = explain(error)
-    return Outcome(status, words)
+    return ScriptOutcome(status, words)
 
 
 def _check_targets(request: ScriptRequest) -> None:
@@ -116,7 +116,7 @@ def _check_targets(request: ScriptRequest) -> None:
         make_folder(request.out)
 
 
-def _run(request: ScriptRequest, found: Collector) -> Outcome:
+def _run(request: ScriptRequest, found: Collector) -> ScriptOutcome:
     from ascendtile.reports.cli.progress import of_launches
     from ascendtile.simulator.device import device_everywhere
     from ascendtile.simulator.triton_shim.scripts.child_processes import with_children
@@ -161,8 +161,8 @@ def _no_output() -> Iterator[None]:
             os.close(kept)
 
 
-def _show(request: ScriptRequest, found: Collector, outcome: Outcome) -> None:
-    from ascendtile.reports.cli.console import show, show_json
+def _show(request: ScriptRequest, found: Collector, outcome: ScriptOutcome) -> None:
+    from ascendtile.reports.terminal.console import show, show_json
     from ascendtile.reports.terminal.script_view import script_json, script_page
 
     sys.stdout.flush()

@@ -3,7 +3,7 @@
     from ascendtile.reports.comparing import compare_runs
     d = compare_runs(before, after)  # print(d), d.html("d.html"), d.csv("d.csv"); a notebook shows it
 
-`pages` shows both in the terminal and as plain data, `table` two runs as CSV.
+`profile_view` shows a profile in the terminal and as plain data, `table` is two runs as CSV.
 """
 
 from ascendtile.reports.comparing.runs import compare_runs

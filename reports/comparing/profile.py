@@ -14,7 +14,7 @@ MOST_NAMED = 8  # launches in a message
 
 
 @dataclass(frozen=True)
-class Row:
+class ProfileRow:
     """unit: "us" or "share" (of the core's cycles). error: (predicted - measured) / measured, None where measured is 0."""
 
     name: str
@@ -34,7 +34,7 @@ class ProfileComparison:
     run: Run
     launch: Launch
     measured: Measured
-    rows: tuple[Row, ...]
+    rows: tuple[ProfileRow, ...]
     missing: tuple[str, ...]
 
 
@@ -55,12 +55,12 @@ def compare_profile(run: Run, measured: Measured, launch: int | None = None) -> 
         if not mine:
             missing.append(f"{side}_time(us)")
             continue
-        rows.append(Row(f"{side} time, mean of cores", "us", mean, sum(mine) / len(mine)))
-        rows.append(Row(f"{side} time, longest core", "us", longest, max(mine)))
+        rows.append(ProfileRow(f"{side} time, mean of cores", "us", mean, sum(mine) / len(mine)))
+        rows.append(ProfileRow(f"{side} time, longest core", "us", longest, max(mine)))
     for (side, pipe), share in measured.ratios.items():
         shares = _shares(found, side, pipe)
         if shares:
-            rows.append(Row(f"{side} {pipe}", "share", share, sum(shares) / len(shares)))
+            rows.append(ProfileRow(f"{side} {pipe}", "share", share, sum(shares) / len(shares)))
         elif share:
             missing.append(f"{side}_{pipe}_ratio")
     if not rows:

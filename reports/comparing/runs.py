@@ -1,60 +1,16 @@
-"""Two runs side by side: which pipe, line and wait won or lost the time. All figures are in us: clocks may differ."""
+"""Two runs side by side, with the ways to show them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import SHARED, Launch, Run, add_up
-
-BITS = "effective bits"  # of which more is better
-LEAST_US = 1e-9  # shorter waits are rounding
-OTHER = "dispatch, idle cores, launches"  # what belongs to no source line
+from ascendtile.reports.comparing.table import write_table
+from ascendtile.reports.facts.differences import RunDifference
+from ascendtile.simulator.record.run import Run
 
 
-@dataclass(frozen=True)
-class Pair:
-    """One figure of both runs; None where a run has no such thing."""
-
-    name: str
-    first: float | None
-    second: float | None
-
-    @property
-    def change(self) -> float:
-        """second - first; what is not there counts as 0."""
-        return (self.second or 0.0) - (self.first or 0.0)
-
-
-@dataclass(frozen=True)
-class RunDifference:
-    """All in us but `buffers` and `traffic`, which are in bytes, and `errors`.
-
-    time: the whole run; of None where a run has values only. lines: each source line's part of the time, what moved most
-    first; with `other` they add up to `time`. busy: pipe by pipe. waits: "AIV.V waits for data". bounds: lower bounds.
-    traffic: bytes from HBM, L2. errors: the largest in ulp, and the effective bits, of each output. settings: choices that
-    differ, as words (name, first, second).
-    """
-
-    first: Run
-    second: Run
-    time: Pair
-    lines: tuple[Pair, ...]
-    other: Pair
-    busy: tuple[Pair, ...]
-    waits: tuple[Pair, ...]
-    bounds: tuple[Pair, ...]
-    buffers: tuple[Pair, ...]
-    traffic: tuple[Pair, ...]
-    errors: tuple[Pair, ...]
-    settings: tuple[tuple[str, str, str], ...]
-
-    @property
-    def every_line(self) -> tuple[Pair, ...]:
-        """`lines` and `other`; none of runs without times."""
-        return (*self.lines, *(() if self.other.first is self.other.second is None else (self.other,)))
+class ShownDifference(RunDifference):
+    """The difference of two runs: `print(d)`, `d.html(path)`, `d.csv(path)`; a notebook shows it."""
 
     def html(self, path: str | Path) -> None:
         """Write the page of both runs to `path`: one HTML file that opens offline."""
@@ -64,8 +20,6 @@ class RunDifference:
 
     def csv(self, path: str | Path) -> None:
         """Write every figure of both runs to `path` as one table."""
-        from ascendtile.reports.comparing.table import write_table
-
         write_table(self, path)
 
     def _repr_html_(self) -> str:
@@ -74,109 +28,12 @@ class RunDifference:
         return excerpt(self)
 
     def __str__(self) -> str:
-        from ascendtile.reports.comparing.pages import difference_page
+        from ascendtile.reports.terminal.difference_view import difference_page
         from ascendtile.reports.terminal.explore_view import as_text
 
         return as_text(difference_page(self))
 
-    def __repr__(self) -> str:
-        """One line; `print(...)` shows the whole."""
-        a, b = ("values only" if x is None else f"{x:.4g} us" for x in (self.time.first, self.time.second))
-        return f"<RunDifference A {a}, B {b}>"
 
-
-def compare_runs(first: Run, second: Run) -> RunDifference:
+def compare_runs(first: Run, second: Run) -> ShownDifference:
     """What changed from `first` to `second`; `UsageError` if there is nothing that both of them have."""
-    timed = facts.timed(first) and facts.timed(second)
-    if not timed and not (first.errors and second.errors):
-        values = first if not facts.timed(first) else second
-        raise UsageError(
-            f"{words.clean(values.name, 60)} was run for values only, it has no times to compare"
-        )
-    lines = _lines(first, second)
-    sums = sum(p.first or 0.0 for p in lines), sum(p.second or 0.0 for p in lines)
-    whole = [run.time_us if facts.timed(run) else None for run in (first, second)]
-    peaks = [{n: float(b.peak_bytes) for n, b in run.buffers.items()} for run in (first, second)]
-    return RunDifference(
-        first,
-        second,
-        Pair("time", whole[0], whole[1]),
-        lines,
-        Pair(OTHER, *(None if us is None else us - spent for us, spent in zip(whole, sums, strict=True))),
-        _pairs(_busy(first), _busy(second)),
-        _pairs(_waits(first), _waits(second), by_change=True),
-        _pairs(first.bounds, second.bounds),
-        _pairs(peaks[0], peaks[1]),
-        _pairs(_traffic(first), _traffic(second)),
-        _pairs(_errors(first), _errors(second)),
-        _settings(first, second),
-    )
-
-
-def _pairs(a: dict[str, float], b: dict[str, float], by_change: bool = False) -> tuple[Pair, ...]:
-    found = [Pair(n, a.get(n), b.get(n)) for n in dict.fromkeys((*a, *b))]
-    return tuple(sorted(found, key=lambda p: -abs(p.change))) if by_change else tuple(found)
-
-
-def _us(launch: Launch, cycles: float) -> float:
-    return cycles * launch.working_us / launch.cycles if launch.cycles else 0.0
-
-
-def _lines(first: Run, second: Run) -> tuple[Pair, ...]:
-    """A line is known by its file's name and its text, so that it may have moved; it is shown where it was first."""
-    sums: dict[tuple[str, str], list[float | None]] = {}
-    names: dict[tuple[str, str], str] = {}
-    for k, run in enumerate((first, second)):
-        for launch in run.launches:
-            for cost in launch.lines:
-                key = PurePath(cost.file).name, cost.source.strip()
-                names.setdefault(key, f"{key[0]}:{cost.line}  {key[1]}")
-                pair = sums.setdefault(key, [None, None])
-                pair[k] = (pair[k] or 0.0) + _us(launch, cost.cycles)
-    found = [Pair(names[key], a, b) for key, (a, b) in sums.items()]
-    return tuple(sorted(found, key=lambda p: -abs(p.change)))
-
-
-def _busy(run: Run) -> dict[str, float]:
-    return add_up({n: _us(x, p.busy_cycles) for n, p in x.pipes.items()} for x in run.launches)
-
-
-def _waits(run: Run) -> dict[str, float]:
-    found = add_up(
-        {_why(n, r): _us(x, cycles) for n, p in x.pipes.items() for r, cycles in p.stalls.items()}
-        for x in run.launches
-    )
-    return {n: us for n, us in found.items() if us > LEAST_US}
-
-
-def _why(pipe: str, reason: str) -> str:
-    what = words.STALLS.get(reason, reason)
-    return f"{pipe} busy longer: {what}" if reason == SHARED else f"{pipe} waits for {what}"
-
-
-def _traffic(run: Run) -> dict[str, float]:
-    return add_up(x.resources for x in run.launches)
-
-
-def _errors(run: Run) -> dict[str, float]:
-    shown = {"largest error, ulp": "max_ulp", BITS: "effective_bits"}
-    return {f"{n}: {what}": getattr(e, field) for n, e in run.errors.items() for what, field in shown.items()}
-
-
-def _settings(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
-    a, b = _said(first), _said(second)
-    return tuple((n, a.get(n, "-"), b.get(n, "-")) for n in dict.fromkeys((*a, *b)) if a.get(n) != b.get(n))
-
-
-def _said(run: Run) -> dict[str, str]:
-    base = {
-        "product": run.product.get("name"),
-        "dtype": run.dtype,
-        "case": run.case,
-        "cube": run.cube_math_type,
-    }
-    figures = {f"figure {n}": x for n, x in facts.overrides(run).items()}
-    options = {f"option {n}": x for n, x in run.options.items()}
-    tiling = {f"tiling {n}": x for n, x in run.tiling.items()}
-    said = {**base, "operator": run.op or run.name, **run.inputs, **tiling, **options, **figures}
-    return {n: str(x) for n, x in said.items()}
+    return ShownDifference.of(first, second)

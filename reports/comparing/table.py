@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.comparing.runs import Pair, RunDifference
+from ascendtile.reports.facts.differences import FigurePair, RunDifference
 from ascendtile.reports.vendor.writing import table_text
 from ascendtile.simulator.record.files import write_whole
 
@@ -20,8 +20,8 @@ NOT_THERE = ""  # a figure that one of the runs does not have
 
 def difference_table(d: RunDifference) -> str:
     """Every figure of the difference on a row of its own; choices that differ have words in `a` and `b`."""
-    groups: tuple[tuple[str, str, tuple[Pair, ...]], ...] = (
-        ("time", "us", (Pair("whole run", d.time.first, d.time.second),)),
+    groups: tuple[tuple[str, str, tuple[FigurePair, ...]], ...] = (
+        ("time", "us", (FigurePair("whole run", d.time.first, d.time.second),)),
         ("line", "us", d.every_line),
         ("pipe busy", "us", d.busy),
         ("wait", "us", d.waits),

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.facts.told_part import told_until
+from ascendtile.reports.facts.timelines import told_until
 from ascendtile.simulator.record.run import Buffer, Launch, LiveValue
 
 MOST_POINTS = 4000  # what a page can show

@@ -26,7 +26,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Unit:
+class UnitRoofline:
     """One unit. gops: operations of the launch per ns of its time; peaks: data type -> the most (likewise)."""
 
     name: str
@@ -41,13 +41,13 @@ class Unit:
         return self.gops / max(self.peaks.values(), default=math.inf)
 
 
-def units(launch: Launch) -> tuple[Unit, ...]:
+def units(launch: Launch) -> tuple[UnitRoofline, ...]:
     """The units that the launch computes on."""
     found = (_unit(launch, name) for name in LEVELS)
     return tuple(u for u in found if u is not None)
 
 
-def _unit(launch: Launch, name: str) -> Unit | None:
+def _unit(launch: Launch, name: str) -> UnitRoofline | None:
     mine = {n.removeprefix(f"{name} "): r for n, r in launch.roofs.items() if n.startswith(f"{name} ")}
     operations = sum(r.amount for r in mine.values())
     ns = launch.time_us * 1e3
@@ -56,7 +56,7 @@ def _unit(launch: Launch, name: str) -> Unit | None:
     ways = ((n, launch.roofs[n]) for n in LEVELS[name] if n in launch.roofs)
     levels = tuple(_level(n, r, operations, ns) for n, r in ways if _sane(r.amount) and _sane(r.per_us))
     peaks = {t: r.per_us / 1e3 for t, r in mine.items() if _sane(r.per_us)}
-    return Unit(name, operations, operations / ns, peaks, levels)
+    return UnitRoofline(name, operations, operations / ns, peaks, levels)
 
 
 def _level(name: str, r: Roof, operations: float, ns: float) -> Level:

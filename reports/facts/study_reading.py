@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
 from ascendtile.kernels.study.bench import GOLDENS, Row, Study
+from ascendtile.reports.facts.study_data import StudyData, read_study
 from ascendtile.reports.facts.words import clean
-from ascendtile.reports.html.study_data import StudyData, read_study
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.acceptance import Verdict
 from ascendtile.simulator.precision.formats import get_format

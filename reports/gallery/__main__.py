@@ -18,9 +18,9 @@ from rich.console import Console
 
 from ascendtile.kernels import precision_study, run_op
 from ascendtile.reports import pictures
+from ascendtile.reports.facts.study_json import study_json
 from ascendtile.reports.html import write_page
 from ascendtile.reports.terminal.page import run_report
-from ascendtile.reports.terminal.precision_view import study_json
 from ascendtile.simulator.record.run import Run
 from ascendtile.tiling import explore
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.comparing.runs import BITS, LEAST_US, Pair, RunDifference, compare_runs
 from ascendtile.reports.facts import facts, words
+from ascendtile.reports.facts.differences import BITS, LEAST_US, FigurePair, RunDifference
 from ascendtile.reports.html import run_words
 from ascendtile.reports.html.run_page import dearest, each, timeline
 from ascendtile.reports.html.writing import Page, Section, render
@@ -28,7 +28,7 @@ def comparison_page(a: Run, b: Run) -> Page:
     def drawn(launch: Launch) -> Markup:
         return timeline(launch, data)
 
-    d = compare_runs(a, b)
+    d = RunDifference.of(a, b)
     peaks = [_clean(p) for p in d.buffers]
     sections = [
         Section("what", "What differs", render("differs.html", rows=_choices(d))),
@@ -106,23 +106,23 @@ def _choices(d: RunDifference) -> list[tuple[str, str, str]]:
     return [(words.clean(n, 60), words.clean(a, 120), words.clean(b, 120)) for n, a, b in d.settings]
 
 
-def _pipes(d: RunDifference) -> list[Pair]:
+def _pipes(d: RunDifference) -> list[FigurePair]:
     return [_clean(p) for p in (*d.busy, *d.waits) if max(p.first or 0.0, p.second or 0.0) > 0]
 
 
-def _lines(d: RunDifference) -> list[Pair]:
+def _lines(d: RunDifference) -> list[FigurePair]:
     return [_clean(p) for p in (*d.lines[:MOST_LINES], d.other)] if d.lines else []
 
 
-def _clean(p: Pair) -> Pair:
-    return Pair(words.clean(p.name, 160), p.first, p.second)
+def _clean(p: FigurePair) -> FigurePair:
+    return FigurePair(words.clean(p.name, 160), p.first, p.second)
 
 
-def _meant(pairs: Iterable[Pair]) -> list[Pair]:
-    return [Pair(words.meaning(p.name), p.first, p.second) for p in pairs]
+def _meant(pairs: Iterable[FigurePair]) -> list[FigurePair]:
+    return [FigurePair(words.meaning(p.name), p.first, p.second) for p in pairs]
 
 
-def _table(unit: str, pairs: Iterable[Pair], show: Shown) -> Markup:
+def _table(unit: str, pairs: Iterable[FigurePair], show: Shown) -> Markup:
     rows = [p for p in pairs if p.first is not None or p.second is not None]
     finite = [abs(p.change) for p in rows if math.isfinite(p.change)]
     most = max(finite, default=0.0) or 1.0

@@ -7,9 +7,11 @@ import math
 from markupsafe import Markup
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.html.svg import Frame, el, line, mark, power, spread
+from ascendtile.reports.facts.error_bars import named, populated
+from ascendtile.reports.facts.scales import power, spread
+from ascendtile.reports.html.svg import ChartFrame, el, line, mark
 from ascendtile.reports.html.writing import render
-from ascendtile.simulator.precision.metrics import ErrorReport, histogram_labels
+from ascendtile.simulator.precision.metrics import ErrorReport
 from ascendtile.simulator.precision.places import ErrorPlaces
 from ascendtile.simulator.record.run import Run
 
@@ -32,7 +34,7 @@ def histogram(name: str, e: ErrorReport) -> Markup:
     bars = populated(e)
     if not bars:
         return Markup("")
-    frame = Frame(width=560, height=250, bottom=62)
+    frame = ChartFrame(width=560, height=250, bottom=62)
     x = frame.x(0.0, float(len(bars)))
     y = frame.y(0.5, max(n for _, n in bars) * 2.0, log=True)
     parts = [frame.axes(x, y, "error, ulp", "elements", [])]
@@ -52,31 +54,12 @@ def histogram(name: str, e: ErrorReport) -> Markup:
     return frame.svg(f"Histogram of the errors of {words.clean(name, 40)} in ulp", *parts)
 
 
-def named(label: str) -> str:
-    """2^-3..2^-2 as its lower end, with a real exponent."""
-    head, caret, exponent = label.partition("..")[0].partition("^")
-    return f"{head.removesuffix('2')}{power(int(exponent))}" if caret else head
-
-
-def populated(e: ErrorReport) -> list[tuple[str, int]]:
-    """Bins from the exact one to the last that has elements, without empty ones at both ends."""
-    labels = histogram_labels()
-    if len(e.ulp_histogram) != len(labels):
-        return []
-    used = [k for k, n in enumerate(e.ulp_histogram) if n > 0]
-    if not used:
-        return []
-    first = min((k for k in used if k), default=1)
-    inner = range(first, max(used) + 1) if max(used) else range(0)
-    return [(labels[k], e.ulp_histogram[k]) for k in (0, *inner) if k or e.ulp_histogram[0]]
-
-
 def against_magnitude(name: str, places: ErrorPlaces | None) -> Markup:
     """Mean and largest error in ulp by the octave of the float64 result."""
     octaves = [] if places is None else [o for o in places.octaves if o.count > 0]
     if not octaves:
         return Markup("")
-    frame = Frame(width=560, height=250)
+    frame = ChartFrame(width=560, height=250)
     low, high = octaves[0].exponent, octaves[-1].exponent
     x = frame.x(low - 0.5, high + 1.5)
     sizes = [v for o in octaves for v in (o.mean_ulp, o.max_ulp) if v > 0]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.html.svg import Frame, el, line, mark, spread
+from ascendtile.reports.facts.fronts import ONLY_TIME, only_time, other_axis
+from ascendtile.reports.facts.scales import spread
+from ascendtile.reports.html.svg import ChartFrame, el, line, mark
 from ascendtile.reports.html.writing import Page, Section, render
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling.results.exploration import Exploration, Found
@@ -19,7 +21,6 @@ MOST_POINTS = 20_000  # that a heat map looks at, the best ones
 MOST_ROWS = 1000
 MOST_DOTS = 3000
 MOST_AXES = 24
-ONLY_TIME = "Here only time differs, so the front is the fastest tiling"
 NOT_WHOLE = (
     "Only the best {} of the {} evaluated tilings are in this file, so which knobs matter is not known and there is no heat "
     "map; `ascendtile explore --export json` writes all of them."
@@ -149,11 +150,6 @@ def _front_lead(e: Exploration) -> list[str]:
     return [*out, f"{ONLY_TIME}.{bound}"]
 
 
-def only_time(e: Exploration) -> bool:
-    """Whether all tilings have one UB peak and one error, or none."""
-    return len({(x.evaluation.ub_peak_bytes, x.evaluation.error) for x in e.ranked}) < 2
-
-
 def heat_data(e: Exploration) -> dict[str, Any]:
     """Axes with their values, the most important first, and points as places on them with their figures."""
     order = [*e.sensitivity(), *(n for n in e.axes if n not in e.sensitivity())]
@@ -189,22 +185,13 @@ def front(e: Exploration) -> Markup:
     return Markup("<p>{}</p>").format("; ".join(_tip(x).replace("\n", ": ") for x in e.pareto[:6]))
 
 
-def other_axis(e: Exploration) -> tuple[str, Callable[[Found], float]] | None:
-    """What stands beside time: kernels of the Cube alone use no UB. None where nothing else is known."""
-    if len({x.evaluation.ub_peak_bytes for x in e.found}) > 1:
-        return "KiB of UB at the peak", lambda x: (x.evaluation.ub_peak_bytes or 0) / 1024
-    if not any(x.evaluation.bound_us for x in e.found):
-        return None
-    return "lower bound, us", lambda x: x.evaluation.bound_us or 0.0
-
-
 def _scatter(e: Exploration, y_title: str, value: Any, log: bool) -> Markup:
     chosen = {id(x) for x in e.pareto}
     points = [x for x in e.ranked if math.isfinite(x.time_us) and x.time_us > 0][:MOST_DOTS]
     points += [x for x in e.pareto if x not in points]
     if not points:
         return Markup("")
-    frame = Frame(width=620, height=360)
+    frame = ChartFrame(width=620, height=360)
     x, y = (
         frame.x(*spread([p.time_us for p in points], log=True), log=True),
         frame.y(*spread([value(p) for p in points], log), log),

@@ -1,24 +1,26 @@
-"""Which page shows what."""
+"""Which page shows what, and the page as a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.html.writing import Page
+from ascendtile.reports.html.writing import Page, page_text
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.record.files import check_target, write_whole
 from ascendtile.simulator.record.run import Run
 
 
-def make_page(shown: Any, other: Any = None) -> Page:
-    """See `writing.page_of`."""
+def page_of(shown: Any, other: Any = None) -> Page:
+    """The page of a Run, of an Exploration, of a precision Study (or the JSON of one), of two runs or their difference."""
     from ascendtile.kernels.study.bench import Study
-    from ascendtile.reports.comparing.runs import RunDifference
+    from ascendtile.reports.facts.differences import RunDifference
+    from ascendtile.reports.facts.study_json import study_json
     from ascendtile.reports.html.comparison_page import comparison_page
     from ascendtile.reports.html.exploration_page import exploration_page
     from ascendtile.reports.html.run_page import run_page
     from ascendtile.reports.html.study_page import study_page
-    from ascendtile.reports.terminal.precision_view import study_json
     from ascendtile.tiling.results.exploration import Exploration
 
     if isinstance(shown, RunDifference):
@@ -38,3 +40,9 @@ def make_page(shown: Any, other: Any = None) -> Page:
     if isinstance(shown, Mapping):
         return study_page(shown)
     raise UsageError(f"no page shows a {type(shown).__name__}")
+
+
+def write_page(shown: Any, path: str | Path, other: Any = None) -> None:
+    """Write the page to `path`: whole, or not at all. `UsageError` if it cannot be written."""
+    check_target(path)
+    write_whole(path, page_text(page_of(shown, other)).encode("utf-8", "backslashreplace"))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.html.writing import page_of, render
+from ascendtile.reports.html.kinds import page_of
+from ascendtile.reports.html.writing import render
 from ascendtile.simulator.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def _picture(shown: Any) -> Markup:
 def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
     """(what it shows in words, the function that draws it, what it is drawn from), what is shown first first."""
     from ascendtile.reports import pictures
-    from ascendtile.reports.comparing.runs import RunDifference
-    from ascendtile.reports.terminal.precision_view import study_json
+    from ascendtile.reports.facts.differences import RunDifference
+    from ascendtile.reports.facts.study_json import study_json
     from ascendtile.simulator.record.run import Run
     from ascendtile.tiling.results.exploration import Exploration
 

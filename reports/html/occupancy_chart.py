@@ -5,7 +5,7 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from ascendtile.reports.facts.occupancy import alive_at_peak, over_time, peak_words
-from ascendtile.reports.html.svg import Frame, el, steps
+from ascendtile.reports.html.svg import ChartFrame, el, steps
 from ascendtile.reports.html.writing import render
 from ascendtile.simulator.record.run import Buffer, Launch
 
@@ -24,7 +24,7 @@ def chart(launch: Launch, name: str, b: Buffer) -> Markup:
     points, axis = over_time(launch, b)
     if len(points) < 2:
         return Markup("")
-    frame = Frame(width=560, height=230)
+    frame = ChartFrame(width=560, height=230)
     x = frame.x(points[0][0], points[-1][0])
     y = frame.y(0.0, max(b.capacity_bytes, b.peak_bytes) / KIB * 1.08)
     path = steps([(x(c), y(size / KIB)) for c, size in points], y(0.0))

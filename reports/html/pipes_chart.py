@@ -33,7 +33,7 @@ COLOURS = {
 
 
 @dataclass(frozen=True)
-class Part:
+class BarPart:
     """A piece of a bar."""
 
     name: str
@@ -69,12 +69,14 @@ def conflicts(run: Run) -> list[tuple[str, str, float]]:
     return [(*key, cycles) for key, cycles in found.items() if 0 < cycles < math.inf]
 
 
-def parts_of(pipe: Pipe, cycles: float) -> list[Part]:
+def parts_of(pipe: Pipe, cycles: float) -> list[BarPart]:
     """Pieces of a pipe's time; what takes less than a thousandth is left out."""
     shared = max(0.0, min(pipe.stalls.get("bandwidth", 0.0), pipe.busy_cycles))
     found = {"busy": pipe.busy_cycles - shared, **pipe.stalls, "bandwidth": shared}
     named = ((n, found.get(n, 0.0)) for n in PARTS)
-    return [Part(n, c, s, COLOURS[n]) for n, c in named if 0.001 <= (s := facts.share(c, cycles)) < math.inf]
+    return [
+        BarPart(n, c, s, COLOURS[n]) for n, c in named if 0.001 <= (s := facts.share(c, cycles)) < math.inf
+    ]
 
 
 def bounds_ladder(run: Run) -> Markup:

@@ -6,8 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.cli.repeat_command import repeat_command
 from ascendtile.reports.facts import facts, words
+from ascendtile.reports.facts.repeat_command import repeat_command
 from ascendtile.reports.html.writing import render
 from ascendtile.simulator.record.run import ASSUMED_FIGURES, Run
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.facts.rooflines import Unit, units
-from ascendtile.reports.html.svg import Frame, Scale, el, line, mark, spread
+from ascendtile.reports.facts.rooflines import UnitRoofline, units
+from ascendtile.reports.facts.scales import Scale, spread
+from ascendtile.reports.html.svg import ChartFrame, el, line, mark
 from ascendtile.reports.html.writing import render
 from ascendtile.simulator.record.run import Launch
 
@@ -19,9 +20,9 @@ def rooflines(launch: Launch) -> Markup:
     return render("roofline.html", units=[(u, chart(u)) for u in found]) if found else Markup("")
 
 
-def chart(u: Unit) -> Markup:
+def chart(u: UnitRoofline) -> Markup:
     """Operations per byte against operations per time, both by logarithm."""
-    frame = Frame(width=560, height=350, right=30)
+    frame = ChartFrame(width=560, height=350, right=30)
     top = max(u.peaks.values(), default=u.gops)
     ridges = [top / v.gb_per_s for v in u.levels]
     x = frame.x(*spread([*ridges, *(v.intensity for v in u.levels)], log=True, room=0.18), log=True)

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.facts.told_part import NOTHING, told_part, told_words
+from ascendtile.reports.facts.timelines import NOTHING, told_part, told_words
 from ascendtile.reports.html import run_words
 from ascendtile.reports.html.error_panel import error_panel
 from ascendtile.reports.html.occupancy_chart import buffers

@@ -9,8 +9,17 @@ from typing import Any
 from markupsafe import Markup
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.html.study_data import EXACT, ROUNDED, StudyData, StudyRow, read_study
-from ascendtile.reports.html.svg import Frame, el, line, mark, power, spread
+from ascendtile.reports.facts.scales import spread
+from ascendtile.reports.facts.study_data import EXACT, ROUNDED, StudyData, StudyRow, read_study
+from ascendtile.reports.facts.study_rows import (
+    colours,
+    distinct,
+    labelled,
+    lost_percent,
+    sweep_label,
+    with_modes,
+)
+from ascendtile.reports.html.svg import ChartFrame, el, line, mark
 from ascendtile.reports.html.writing import Page, Section, render
 from ascendtile.simulator.precision.metrics import ErrorReport
 
@@ -86,40 +95,6 @@ def _sentences(study: StudyData) -> list[str]:
     return out or [f"{count}; those that compute the same in the same time are one row of the table."]
 
 
-def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:
-    """One row for each computation: modes that compute the same have the same errors."""
-    found: dict[Any, StudyRow] = {}
-    for r in rows:
-        if name in r.errors:
-            found.setdefault((r.dtype, r.compute_dtype, repr(r.errors[name])), r)
-    return list(found.values())
-
-
-def with_modes(rows: Iterable[StudyRow], name: str) -> list[tuple[StudyRow, list[str]]]:
-    """One row for each computation and time, with all modes that it stands for."""
-    found: dict[Any, tuple[StudyRow, list[str]]] = {}
-    for r in rows:
-        if name in r.errors:
-            key = (r.dtype, r.compute_dtype, r.time_us, repr(r.errors[name]))
-            found.setdefault(key, (r, []))[1].append(r.cube_math_type)
-    return list(found.values())
-
-
-def labelled(rows: Iterable[StudyRow], name: str) -> dict[str, StudyRow]:
-    """A short name for each computation: "float16 as fp16"; where two have the same types the mode tells the later one."""
-    out: dict[str, StudyRow] = {}
-    for r in distinct(rows, name):
-        types = words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
-        out.setdefault(types if types not in out else f"{types}, {words.clean(r.cube_math_type, 30)}", r)
-    return out
-
-
-def colours(study: StudyData, name: str) -> dict[str, int]:
-    """Computation -> number of its colour, the same in every chart and picture of the output."""
-    every = {label for p in study.points for label in labelled(p.rows, name)}
-    return {label: k for k, label in enumerate(sorted(every, reverse=True))}
-
-
 def _bits(r: StudyRow, name: str, golden: str) -> float | None:
     e = r.errors.get(name, {}).get(golden)
     return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else None
@@ -162,7 +137,7 @@ def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
     points = [p for p in points if p[1] is not None or p[2] is not None]
     if not points:
         return Markup("")
-    frame = Frame(width=760, height=380)
+    frame = ChartFrame(width=760, height=380)
     x = frame.x(*spread([r.time_us or 0 for r, *_ in points], log=True), log=True)
     y = frame.y(0.0, max(b for _, *bits in points for b in bits if b is not None) * 1.12)
     parts = [frame.axes(x, y, "us", "effective bits")]
@@ -227,19 +202,6 @@ def _ulp(e: ErrorReport) -> float:
     return e.max_ulp
 
 
-def lost_percent(e: ErrorReport) -> float:
-    elements = math.prod(e.shape) or 1
-    return 100.0 * max(0.0, 1.0 - e.compared / elements)
-
-
-def sweep_label(value: str | None) -> str:
-    """2^-24 as it is written."""
-    base, caret, exponent = str(value).partition("^")
-    if caret and base == "2" and exponent.removeprefix("-").isdecimal() and len(exponent) < 6:
-        return power(int(exponent))
-    return words.clean(str(value), 12)
-
-
 def _lines(
     study: StudyData,
     name: str,
@@ -257,7 +219,7 @@ def _lines(
                 series.setdefault(key, []).append((k, v))
     if not series:
         return Markup("")
-    frame = Frame(width=560, height=320)
+    frame = ChartFrame(width=560, height=320)
     x = frame.x(-0.3, len(study.points) - 0.7)
     low, high = spread([v for points in series.values() for _, v in points], log)
     y = frame.y(low if log else 0.0, high, log)

@@ -1,4 +1,4 @@
-"""Charts as SVG text: elements whose text and attributes are escaped, scales, axes. Colours are classes of the CSS."""
+"""Charts as SVG text: elements whose text and attributes are escaped, axes. Colours are classes of the CSS."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
+
+from ascendtile.reports.facts.scales import Scale, short
 
 FAR = 1e6  # no coordinate is beyond: figures of a record may be anything
 
@@ -31,77 +33,7 @@ def number(x: float) -> str:
 
 
 @dataclass(frozen=True)
-class Scale:
-    """From figures low to high to pixels first to last, evenly or by logarithm."""
-
-    low: float
-    high: float
-    first: float
-    last: float
-    log: bool = False
-
-    def __call__(self, x: float) -> float:
-        low, high, at = (math.log10(max(v, 1e-300)) if self.log else v for v in (self.low, self.high, x))
-        return self.first + (self.last - self.first) * ((at - low) / (high - low) if high != low else 0.5)
-
-    def ticks(self, most: int = 7) -> list[float]:
-        """Round figures between both ends."""
-        return _decades(self.low, self.high, most) if self.log else _steps(self.low, self.high, most)
-
-
-def _steps(low: float, high: float, most: int) -> list[float]:
-    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
-        return [low] if math.isfinite(low) else []
-    raw = (high - low) / most
-    unit = 10.0 ** math.floor(math.log10(raw))
-    step = next(m * unit for m in (1, 2, 5, 10) if m * unit >= raw * (1 - 1e-9))
-    first = math.ceil(low / step - 1e-9)
-    return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _decades(low: float, high: float, most: int) -> list[float]:
-    a, b = math.log10(low), math.log10(high)
-    every = max(1, math.ceil((b - a) / most))
-    whole = [k for k in range(math.ceil(a - 1e-9), math.floor(b + 1e-9) + 1) if k % every == 0]
-    if len(whole) >= 3 or every > 1:
-        return [10.0**k for k in whole]
-    between = (m * 10.0**k for k in range(math.floor(a), math.ceil(b) + 1) for m in (1, 2, 5))
-    found = [x for x in between if low <= x <= high]
-    return found if len(found) >= 3 else _steps(low, high, most)
-
-
-def spread(values: Iterable[float], log: bool = False, room: float = 0.06) -> tuple[float, float]:
-    """Ends for a scale that holds the finite of these figures (of a logarithmic one, those above 0), with some room."""
-    found = [v for v in values if math.isfinite(v) and (v > 0 or not log)]
-    if not found:
-        return (1.0, 10.0) if log else (0.0, 1.0)
-    low, high = min(found), max(found)
-    if log:
-        factor = max((high / low) ** room, 1.3) if high / low < 1e300 else 10.0
-        return low / factor, high * factor
-    gap = (high - low) * room or abs(high) * 0.1 or 1.0
-    return low - gap, high + gap
-
-
-def short(x: float) -> str:
-    """A figure at an axis: 0.01, 250, 2k, 3M, 1e-06."""
-    if not 1e3 <= abs(x) < 1e18:
-        return f"{x:.3g}"
-    factor, letter = next(
-        (f, n) for f, n in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")) if abs(x) >= f
-    )
-    return f"{x / factor:.3g}{letter}"
-
-
-def power(exponent: int) -> str:
-    """2 to the exponent, as it is written."""
-    return "2" + str(exponent).translate(
-        str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
-    )
-
-
-@dataclass(frozen=True)
-class Frame:
+class ChartFrame:
     """The space of a chart, with its axes."""
 
     width: int = 640

@@ -9,41 +9,21 @@ is about as wide as a pixel, and single instructions from there on.
 from __future__ import annotations
 
 import base64
-import math
 import zlib
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.facts.told_part import renumbered, told_part, told_until
+from ascendtile.reports.facts.timelines import Lanes, renumbered, sort_lanes, told_part
 from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Launch, Timeline
 
-TICKS = 2**30  # at most, from the first cycle to the last
-FINEST = 16  # ticks in a cycle at most
 EXACT = 40_000  # instructions that a browser draws one by one without help
 BUCKETS = (256, 1024, 4096)
 LOAD = 512  # buckets of the overview
-MOST_LANES = 4096
-MOST_CYCLES = 2.0**50
 NO_LINE = 0xFFFF
 COLOURS = {"V": 0, "MTE2": 1, "MTE3": 2, "M": 3, "MTE1": 4, "FIXP": 5, "S": 7}
-
-
-@dataclass(frozen=True)
-class Lanes:
-    """Instructions in the order of their lanes. start, end: in ticks; first: where each lane begins, and the end of all."""
-
-    order: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    first: np.ndarray
-    keys: list[tuple[int, int]]  # core and pipe of each lane
-    span: int
-    cycles_per_tick: float
 
 
 def timeline_data(launch: Launch) -> dict[str, Any]:
@@ -65,40 +45,6 @@ def timeline_data(launch: Launch) -> dict[str, Any]:
         "reasons": [clean(x, 40) for x in t.reasons],
         "names": [clean(x, 60) for x in t.names],
     }
-
-
-def sort_lanes(t: Timeline) -> Lanes:
-    """Lanes in the order of cores and pipes; in each, instructions in the order of time and never two at once.
-
-    The axis ends with the last instruction, of a timeline that was cut where it stops telling everything (`told_part`).
-    """
-    start, end = (np.clip(np.nan_to_num(x, posinf=0.0), 0.0, MOST_CYCLES) for x in (t.start, t.end))
-    core, pipe = t.core.astype(np.int64), t.pipe.astype(np.int64)
-    order = np.lexsort((start, pipe, core))
-    core, pipe, start, end = core[order], pipe[order], start[order], end[order]
-    breaks = np.flatnonzero((np.diff(core) != 0) | (np.diff(pipe) != 0)) + 1
-    first = np.concatenate([[0], breaks, [len(core)]]) if len(core) else np.zeros(1, np.int64)
-    if len(first) - 1 > MOST_LANES:
-        raise UsageError(
-            f"its timeline names {len(first) - 1} pipes of cores, a page shows {MOST_LANES} at most"
-        )
-    until = told_until(t)
-    cycles = float(end.max(initial=1.0)) or 1.0
-    shown = cycles if until is None else min(cycles, until)
-    per_cycle = min(float(FINEST), 2.0 ** math.floor(math.log2(TICKS / cycles)))
-    begin = np.rint(start * per_cycle).astype(np.int64)
-    finish = np.maximum(np.rint(end * per_cycle).astype(np.int64), begin)
-    _cut_overlaps(begin, finish, first)
-    keys = [(int(core[k]), int(pipe[k])) for k in first[:-1]]
-    return Lanes(order, begin, finish, first, keys, max(1, round(shown * per_cycle)), 1.0 / per_cycle)
-
-
-def _cut_overlaps(begin: np.ndarray, finish: np.ndarray, first: np.ndarray) -> None:
-    """A pipe does one thing at a time: what rounding (or a strange record) lets overlap ends where the next begins."""
-    last = np.zeros(len(begin), bool)
-    last[first[1:] - 1] = True
-    following = np.append(begin[1:], 0)
-    np.minimum(finish, following, out=finish, where=~last)
 
 
 def _line_numbers(t: Timeline, order: np.ndarray, count: int) -> np.ndarray:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -97,18 +96,3 @@ def json_block(value: Any) -> Markup:
 
 def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def page_of(shown: Any, other: Any = None) -> Page:
-    """The page of a Run, of an Exploration, of a precision Study (or the JSON of one), of two runs or their difference."""
-    from ascendtile.reports.html.kinds import make_page
-
-    return make_page(shown, other)
-
-
-def write_page(shown: Any, path: str | Path, other: Any = None) -> None:
-    """Write the page to `path`: whole, or not at all. `UsageError` if it cannot be written."""
-    from ascendtile.simulator.record.files import check_target, write_whole
-
-    check_target(path)
-    write_whole(path, page_text(page_of(shown, other)).encode("utf-8", "backslashreplace"))

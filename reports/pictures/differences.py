@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascendtile.reports.comparing.runs import OTHER, Pair, RunDifference, compare_runs
 from ascendtile.reports.facts import facts, words
+from ascendtile.reports.facts.differences import OTHER, FigurePair, RunDifference
 from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Run
@@ -21,7 +21,7 @@ MORE, LESS = COLOURS[3], COLOURS[2]
 
 def difference(first: Run, second: Run) -> Figure:
     """Bars of B - A in us: to the right what B takes longer for, to the left what it saves."""
-    d = compare_runs(first, second)
+    d = RunDifference.of(first, second)
     if d.time.first is None or d.time.second is None:
         raise UsageError("one of the two runs has values only: there are no times to draw")
     least = MENTIONED * max(d.time.first, d.time.second)
@@ -47,12 +47,12 @@ def difference(first: Run, second: Run) -> Figure:
     return figure
 
 
-def _moved(pairs: tuple[Pair, ...], least: float) -> list[Pair]:
+def _moved(pairs: tuple[FigurePair, ...], least: float) -> list[FigurePair]:
     ranked = sorted(pairs, key=lambda p: -abs(p.change))
     return [p for p in ranked if abs(p.change) >= least and p.change][:MOST]
 
 
-def _bars(axes: Axes, title: str, pairs: list[Pair]) -> None:
+def _bars(axes: Axes, title: str, pairs: list[FigurePair]) -> None:
     changes = [p.change for p in pairs]
     axes.barh(range(len(pairs)), changes, height=0.66, color=[MORE if x > 0 else LESS for x in changes])
     for k, x in enumerate(changes):

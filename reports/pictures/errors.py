@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.html.error_panel import named, populated
-from ascendtile.reports.html.svg import power
+from ascendtile.reports.facts.error_bars import named, populated
+from ascendtile.reports.facts.scales import power
 from ascendtile.reports.pictures.style import COLOURS, MARKS, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Run

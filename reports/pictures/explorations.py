@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.html.exploration_page import ONLY_TIME, only_time, other_axis
+from ascendtile.reports.facts.fronts import ONLY_TIME, only_time, other_axis
 from ascendtile.reports.pictures.style import COLOURS, beneath, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.tiling.results.exploration import Exploration

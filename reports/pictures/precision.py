@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.html.study_data import EXACT, ROUNDED, StudyRow, read_study
-from ascendtile.reports.html.study_page import colours, distinct, labelled, lost_percent, sweep_label
+from ascendtile.reports.facts.study_data import EXACT, ROUNDED, StudyRow, read_study
+from ascendtile.reports.facts.study_json import study_json
+from ascendtile.reports.facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
 from ascendtile.reports.pictures.style import COLOURS, MARKS, below, new_figure, styled
-from ascendtile.reports.terminal.precision_view import study_json
 from ascendtile.simulator.errors import UsageError
 
 if TYPE_CHECKING:

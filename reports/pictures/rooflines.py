@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.facts.rooflines import Unit, units
-from ascendtile.reports.html.svg import spread
+from ascendtile.reports.facts.rooflines import UnitRoofline, units
+from ascendtile.reports.facts.scales import spread
 from ascendtile.reports.pictures.style import COLOURS, MARKS, beneath, new_figure, plain_figures, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Run
@@ -36,7 +36,7 @@ def roofline(run: Run) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, u: Unit) -> None:
+def _panel(axes: Axes, u: UnitRoofline) -> None:
     top = max(u.peaks.values(), default=u.gops)
     xs = spread([*(top / v.gb_per_s for v in u.levels), *(v.intensity for v in u.levels)], log=True, room=0.2)
     for kind, peak in u.peaks.items():

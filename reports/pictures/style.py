@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascendtile.reports.html.svg import Scale, short
+from ascendtile.reports.facts.scales import Scale, short
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.files import check_target, write_whole
 

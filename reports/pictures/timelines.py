@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ascendtile.reports.facts import words
-from ascendtile.reports.facts.told_part import NOTHING, told_part, told_until
-from ascendtile.reports.html.timeline_data import sort_lanes
+from ascendtile.reports.facts.timelines import NOTHING, sort_lanes, told_part, told_until
 from ascendtile.reports.pictures.style import COLOURS, PIPES, new_figure, styled
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Run

@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.cli.console import PAGE_WIDTH
 from ascendtile.reports.facts import words
 from ascendtile.reports.facts.words import clean
+from ascendtile.reports.terminal.console import PAGE_WIDTH
 from ascendtile.reports.terminal.sections import fact
 from ascendtile.tiling.results.exploration import Exploration, Found
 
@@ -165,7 +165,7 @@ def exploration_text(e: Exploration) -> str:
 
 def as_text(page: RenderableType) -> str:
     """A page without styles; no line ends in spaces."""
-    from ascendtile.reports.cli.console import make_console
+    from ascendtile.reports.terminal.console import make_console
 
     out = io.StringIO()
     make_console(out).print(page)

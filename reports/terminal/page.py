@@ -72,8 +72,8 @@ import io
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.cli.console import PAGE_WIDTH
 from ascendtile.reports.terminal import sections
+from ascendtile.reports.terminal.console import PAGE_WIDTH
 from ascendtile.simulator.record.run import Run
 
 

@@ -16,7 +16,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.cli.console import PAGE_WIDTH
+from ascendtile.reports.terminal.console import PAGE_WIDTH
 from ascendtile.simulator.products import Figure, Product
 
 COLUMNS = ("name", "product", "cores", "MHz", "UB/L1\nKiB", "HBM\nTB/s", "fp16\nTFLOPS", "assumed")

@@ -17,7 +17,7 @@ def pages(records: Sequence[Any], files: Sequence[str]) -> list[RenderableType]:
     """The pages of one record, or the comparison of two runs. `UsageError` says what cannot be shown."""
     first = records[0]
     if len(records) == 2:
-        from ascendtile.reports.comparing.pages import difference_page
+        from ascendtile.reports.terminal.difference_view import difference_page
 
         return [difference_page(_compared(records))]
     if isinstance(first, Run):
@@ -31,7 +31,7 @@ def plain(records: Sequence[Any], files: Sequence[str]) -> dict[str, Any]:
     """The same as JSON data."""
     first = records[0]
     if len(records) == 2:
-        from ascendtile.reports.comparing.pages import difference_json
+        from ascendtile.reports.terminal.difference_view import difference_json
 
         return difference_json(_compared(records))
     if isinstance(first, Run):
@@ -45,11 +45,11 @@ def plain(records: Sequence[Any], files: Sequence[str]) -> dict[str, Any]:
 
 
 def _compared(records: Sequence[Any]) -> Any:
-    from ascendtile.reports.comparing.runs import compare_runs
+    from ascendtile.reports.facts.differences import RunDifference
 
     if not all(isinstance(r, Run) for r in records):
         raise UsageError("only two runs can be compared")
-    return compare_runs(*records)
+    return RunDifference.of(*records)
 
 
 def _of_many(found: tuple[Any, ...], file: str) -> list[RenderableType]:

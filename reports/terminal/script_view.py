@@ -26,7 +26,7 @@ from ascendtile.simulator.record.run import Run
 from ascendtile.simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
 
 if TYPE_CHECKING:
-    from ascendtile.simulator.triton_shim.scripts.script import Outcome
+    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
 
 MOST_ROWS = 24
 COLUMNS = (
@@ -117,7 +117,7 @@ def buffer_shares(run: Run) -> dict[str, float]:
     return out
 
 
-def script_json(script: str, outcome: Outcome, found: Collector, record: str | None) -> dict[str, Any]:
+def script_json(script: str, outcome: ScriptOutcome, found: Collector, record: str | None) -> dict[str, Any]:
     """All of it as plain data; `dearest` is the launch that took longest, as `run_json` has it.
 
     error: what ended the script early, else None; the launches are those before it. processes: how many that the script

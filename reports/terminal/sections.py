@@ -14,10 +14,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.cli.console import PAGE_WIDTH
 from ascendtile.reports.facts import facts, words
 from ascendtile.reports.facts.occupancy import alive_at_peak
 from ascendtile.reports.facts.words import Bar, clean
+from ascendtile.reports.terminal.console import PAGE_WIDTH
 from ascendtile.simulator.precision.metrics import ErrorReport
 from ascendtile.simulator.precision.numeric_switches import FIXED, SWITCHES
 from ascendtile.simulator.record.run import Buffer, LiveValue, Run

@@ -8,13 +8,13 @@ import numpy as np
 
 from ascendtile.reports.facts.occupancy import held, told_core
 
-from .selecting import Part
+from .selecting import TracePart
 from .telling import name_of
 
 SAMPLES = 1000  # of one counter: what a screen shows
 
 
-def rate_samples(part: Part) -> Iterator[tuple[str, float, float]]:
+def rate_samples(part: TracePart) -> Iterator[tuple[str, float, float]]:
     """(way, us, GB/s): bytes of all cores in equal steps of time, each transfer's spread over its own duration."""
     t = part.timeline
     if t.bytes is None or not (t.bytes[part.rows] > 0).any():
@@ -49,7 +49,7 @@ def _changes(way: str, edges: np.ndarray, rates: np.ndarray) -> Iterator[tuple[s
     yield way, float(edges[-1]), 0.0
 
 
-def buffer_samples(part: Part) -> Iterator[tuple[int, str, float, int]]:
+def buffer_samples(part: TracePart) -> Iterator[tuple[int, str, float, int]]:
     """(core, buffer, us, bytes): what holds a value in the buffers of the core whose occupancy the record tells."""
     if not len(part.rows):
         return

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .counting import buffer_samples, rate_samples
-from .selecting import Part, Selection
+from .selecting import Selection, TracePart
 from .telling import Told, instructions
 
 CORES = 10_000  # processes of one launch: above the cores of any product
@@ -31,7 +31,7 @@ def events(selection: Selection) -> Iterator[Event]:
         yield from _counters(part)
 
 
-def _names(part: Part) -> Iterator[Event]:
+def _names(part: TracePart) -> Iterator[Event]:
     t = part.timeline
     for core in sorted(set(t.core[part.rows].tolist())):
         pid = _process(part, core)
@@ -43,7 +43,7 @@ def _names(part: Part) -> Iterator[Event]:
     yield _meta(_device(part), "process_name", name=f"transfers, {part.title}")
 
 
-def _slices(part: Part) -> Iterator[Event]:
+def _slices(part: TracePart) -> Iterator[Event]:
     tracks = {name: k + 1 for k, name in enumerate(part.timeline.pipes)}
     shown: dict[int, Told] = {}
     for told in instructions(part):
@@ -80,7 +80,7 @@ def _stall(told: Told, where: Event) -> Event:
     }
 
 
-def _arrow(part: Part, told: Told, cause: Told, tracks: dict[str, int]) -> Iterator[Event]:
+def _arrow(part: TracePart, told: Told, cause: Told, tracks: dict[str, int]) -> Iterator[Event]:
     """Its ends lie inside the two instructions, where viewers look for the slices they belong to."""
     number = part.number << 32 | told.place
     both = {"name": str(told.reason), "cat": "wait", "id": number}
@@ -90,7 +90,7 @@ def _arrow(part: Part, told: Told, cause: Told, tracks: dict[str, int]) -> Itera
     yield {**both, "ph": "f", **end}
 
 
-def _counters(part: Part) -> Iterator[Event]:
+def _counters(part: TracePart) -> Iterator[Event]:
     for core, buffer, us, amount in buffer_samples(part):
         yield _count(_process(part, core), buffer, us, {"bytes": amount})
     for way, us, rate in rate_samples(part):
@@ -105,11 +105,11 @@ def _meta(pid: int, kind: str, **values: Any) -> Event:
     return {"name": kind, "ph": "M", "pid": pid, "tid": 0, "args": values}
 
 
-def _process(part: Part, core: int) -> int:
+def _process(part: TracePart, core: int) -> int:
     return part.number * CORES + core + 1
 
 
-def _device(part: Part) -> int:
+def _device(part: TracePart) -> int:
     return part.number * CORES + CORES - 1
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ascendtile.reports.facts.told_part import NOTHING, told_part, told_until
+from ascendtile.reports.facts.timelines import NOTHING, told_part, told_until
 from ascendtile.reports.facts.words import clean
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Launch, Run, Timeline
@@ -20,7 +20,7 @@ MOST = 2_000_000  # MindStudio Insight advises against files above 1 GB
 
 
 @dataclass(frozen=True)
-class Part:
+class TracePart:
     """The chosen instructions of one launch.
 
     rows: their places in the launch's timeline, by start. start, end, done: [rows] in us since the run began.
@@ -48,7 +48,7 @@ class Selection:
     record has to show, in the window or not. complete: whether every one of the run is shown. window_us: what was asked for.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[TracePart, ...]
     instructions: int
     recorded: int
     complete: bool
@@ -104,7 +104,7 @@ def _window(window_us: tuple[float, float] | None) -> tuple[float, float]:
     return low, high
 
 
-def _nothing(run: Run, parts: list[Part], low: float, high: float) -> str:
+def _nothing(run: Run, parts: list[TracePart], low: float, high: float) -> str:
     """Why the window shows nothing, and where there is something."""
     name = clean(run.name, 60)
     if not any(x.timeline is not None for x in run.launches):
@@ -118,7 +118,7 @@ def _nothing(run: Run, parts: list[Part], low: float, high: float) -> str:
     return f"no instruction of {name} runs {span}: {_why(run, parts, low, high)}"
 
 
-def _why(run: Run, parts: list[Part], low: float, high: float) -> str:
+def _why(run: Run, parts: list[TracePart], low: float, high: float) -> str:
     if low >= run.time_us:
         return f"the run takes {run.time_us:g} us"
     cut = next((p for p in parts if not p.timeline.complete and p.told_us <= low < _ends(p)), None)
@@ -133,12 +133,12 @@ def _why(run: Run, parts: list[Part], low: float, high: float) -> str:
     return "; ".join(["no pipe works then", *before, *after])
 
 
-def _ends(part: Part) -> float:
+def _ends(part: TracePart) -> float:
     """When its launch is over, in us since the run began."""
     return part.begins_us + part.launch.cycles * part.us_per_cycle
 
 
-def _part(number: int, launch: Launch, begins: float) -> Part | None:
+def _part(number: int, launch: Launch, begins: float) -> TracePart | None:
     if launch.timeline is None or not len(launch.timeline.start):
         return None
     whole, until = launch.timeline, told_until(launch.timeline)
@@ -151,14 +151,16 @@ def _part(number: int, launch: Launch, begins: float) -> Part | None:
     order = np.argsort(start, kind="stable")
     title = f"launch {number} {clean(launch.kernel, 120)}"
     told = zero + (launch.cycles if until is None else until) * per_cycle
-    return Part(number, launch, t, order, start[order], end[order], done[order], zero, per_cycle, told, title)
+    return TracePart(
+        number, launch, t, order, start[order], end[order], done[order], zero, per_cycle, told, title
+    )
 
 
-def _inside(part: Part, low: float, high: float) -> Part:
+def _inside(part: TracePart, low: float, high: float) -> TracePart:
     return _keep(part, np.flatnonzero((part.end >= low) & (part.start < high)))
 
 
-def _first(parts: list[Part], limit: int) -> tuple[Part, ...]:
+def _first(parts: list[TracePart], limit: int) -> tuple[TracePart, ...]:
     kept = []
     for part in parts:
         taken = min(len(part.rows), limit)
@@ -168,6 +170,6 @@ def _first(parts: list[Part], limit: int) -> tuple[Part, ...]:
     return tuple(kept)
 
 
-def _keep(part: Part, places: np.ndarray) -> Part:
+def _keep(part: TracePart, places: np.ndarray) -> TracePart:
     cut = {n: getattr(part, n)[places] for n in ("rows", "start", "end", "done")}
     return replace(part, **cut)

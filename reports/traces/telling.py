@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .selecting import Part
+from .selecting import TracePart
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Told:
     details: dict[str, Any]
 
 
-def instructions(part: Part) -> Iterator[Told]:
+def instructions(part: TracePart) -> Iterator[Told]:
     """The instructions of a part, by start."""
     t, rows = part.timeline, part.rows
     columns = zip(
@@ -60,13 +60,13 @@ def instructions(part: Part) -> Iterator[Told]:
         )
 
 
-def name_of(part: Part, place: int) -> str:
+def name_of(part: TracePart, place: int) -> str:
     """The operation or the way of a transfer; the pipe's name in records that know no better."""
     t = part.timeline
     return (t.names[int(t.name[place])] if t.name is not None else "") or t.pipes[int(t.pipe[place])]
 
 
-def line_of(part: Part, place: int) -> str | None:
+def line_of(part: TracePart, place: int) -> str | None:
     """file:line, as an editor opens it."""
     number = int(part.timeline.line[place])
     if not 0 <= number < len(part.launch.lines):
@@ -75,13 +75,13 @@ def line_of(part: Part, place: int) -> str | None:
     return f"{line.file}:{line.line}"
 
 
-def source_of(part: Part, place: int) -> str | None:
+def source_of(part: TracePart, place: int) -> str | None:
     """The text of the line."""
     number = int(part.timeline.line[place])
     return part.launch.lines[number].source if 0 <= number < len(part.launch.lines) else None
 
 
-def _details(part: Part, place: int) -> dict[str, Any]:
+def _details(part: TracePart, place: int) -> dict[str, Any]:
     t = part.timeline
     out: dict[str, Any] = {
         "line": line_of(part, place),
@@ -98,7 +98,7 @@ def _details(part: Part, place: int) -> dict[str, Any]:
     return {k: v for k, v in out.items() if v is not None}
 
 
-def _gaps(part: Part) -> list[float]:
+def _gaps(part: TracePart) -> list[float]:
     gap = part.timeline.gap
     found = np.zeros(len(part.rows)) if gap is None else gap[part.rows] * part.us_per_cycle
     return [float(x) for x in found]

@@ -10,7 +10,7 @@ CPU in all of torch, `torch.npu` and `torch_npu` are there, and their events rea
 computes is computed by torch, and costs no simulated time.
 
 `table.py` says which module shows what; `kernel.py` has jit, `tuning.py` autotune and heuristics, `testing.py` do_bench,
-`torch_devices.py` and `npu.py` the side of torch.
+`torch_npu/` the side of torch.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Installed:
             self.on_torch(sys.modules["torch"])
 
     def on_torch(self, torch: ModuleType) -> None:
-        from .torch_devices import TorchOnCpu
+        from .torch_npu.torch_devices import TorchOnCpu
 
         changes = TorchOnCpu(torch, self.devices)
         changes.apply()

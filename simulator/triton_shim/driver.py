@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..device import current_device
+from .utilities import Utilities
 
 
 @dataclass(frozen=True)
@@ -15,32 +15,6 @@ class GPUTarget:
     backend: str
     arch: str
     warp_size: int
-
-
-class Utilities:
-    """`driver.active.utils`."""
-
-    def get_device_properties(self, device: Any = 0) -> dict[str, Any]:
-        """Core counts and on-chip memory of the product. A product whose cores have both units counts them as both."""
-        product = current_device().product
-        return {
-            "max_shared_mem": product.ub_bytes,
-            "multiprocessor_count": product.cube_cores,
-            "num_aicore": product.cube_cores,
-            "num_vectorcore": product.vector_cores,
-            "name": product.text("product.soc_version"),
-            "sm_clock_rate": int(product.aicore_mhz * 1000),
-            "total_memory": product.integer("memory.size"),
-        }
-
-    def get_aicore_num(self) -> int:
-        return current_device().product.cube_cores
-
-    def get_aivector_core_num(self) -> int:
-        return current_device().product.vector_cores
-
-    def get_arch(self) -> str:
-        return current_device().product.text("product.soc_version")
 
 
 class ActiveDriver:
@@ -69,7 +43,7 @@ class ActiveDriver:
 
     def get_device_interface(self) -> Any:
         """`torch.npu`."""
-        from .npu import interface
+        from .torch_npu.npu import interface
 
         return interface()
 

@@ -13,6 +13,8 @@ import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.ir.passes import hoist
 from ascendtile.simulator.ir.program import walk
+from ascendtile.simulator.ir.types import PointerType
+from ascendtile.simulator.precision.dtypes import float32, int32
 
 from .values import output
 
@@ -39,8 +41,7 @@ def loops(out, n, m, B: tl.constexpr, DEPTH: tl.constexpr):
 
 
 def program(fn: Any, depth: int) -> Any:
-    types = {"out": sim.ir.types.PointerType(sim.precision.dtypes.float32)}
-    types.update(n=sim.precision.dtypes.int32, m=sim.precision.dtypes.int32)
+    types = {"out": PointerType(float32), "n": int32, "m": int32}
     return fn.program(types, {"B": 8, "DEPTH": depth})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ascendtile.kernels import get_operator, run_op
@@ -72,8 +73,13 @@ def _product(name: str, series: str) -> list[str]:
 
 def validation(rows: Rows) -> Rows:
     """What `ascendtile validate` finds by group: of rows that are held out, of all, and of the peak rates alone."""
-    groups = {g.name: g.summary for g in validate().groups}
-    return [[row[0], *_validation(groups, GROUPS[row[0]])] for row in rows]
+    return [[row[0], *_validation(_groups(), GROUPS[row[0]])] for row in rows]
+
+
+@cache
+def _groups() -> dict[str, Summary]:
+    """All rows are simulated once, however many pages show some."""
+    return {g.name: g.summary for g in validate().groups}
 
 
 def _validation(groups: dict[str, Summary], name: str) -> list[str]:

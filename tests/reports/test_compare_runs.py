@@ -13,11 +13,12 @@ from hypothesis import given
 import ascendtile.simulator as sim
 from ascendtile.kernels.running.run_op import run_op
 from ascendtile.reports.cli.main import cli
-from ascendtile.reports.comparing.pages import difference_json, difference_page
-from ascendtile.reports.comparing.runs import Pair, compare_runs
+from ascendtile.reports.comparing.runs import compare_runs
 from ascendtile.reports.comparing.table import difference_table
+from ascendtile.reports.facts.differences import FigurePair
 from ascendtile.reports.facts.words import percent, signed_percent
 from ascendtile.reports.html.comparison_page import comparison_page
+from ascendtile.reports.terminal.difference_view import difference_json, difference_page
 from ascendtile.reports.terminal.explore_view import as_text
 
 from ..support.sample_runs import hostile_runs, launch, run
@@ -90,7 +91,7 @@ def test_a_line_that_moved_is_the_same_line():
 
 def test_runs_for_values_only_are_compared_by_their_errors():
     d = compare_runs(run(), run(launches=()))
-    assert d.time == Pair("time", 38.0, None)
+    assert d.time == FigurePair("time", 38.0, None)
     assert "out: effective bits" in {p.name for p in d.errors}
     page = as_text(difference_page(d))
     assert "values only" in page

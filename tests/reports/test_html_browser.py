@@ -14,8 +14,8 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import precision_study, run_op
+from ascendtile.reports.facts.study_json import study_json
 from ascendtile.reports.html import write_page
-from ascendtile.reports.terminal.precision_view import study_json
 from ascendtile.tiling import explore
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -167,7 +167,7 @@ def test_an_instruction_says_its_line_and_what_it_waited_for(browser: Any, pages
     tab.page.keyboard.press("n")
     said = tab.page.locator("output.timeline-detail").first
     assert "core 0" in said.inner_text()
-    assert "rms_norm_grad_tiles.py:" in said.inner_text()
+    assert "tiles.py:" in said.inner_text()
     tab.page.keyboard.press("ArrowDown")
     assert "AIV.V" in said.inner_text()
     for _ in range(40):

@@ -16,11 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports.facts.facts import main_stall_words
 from ascendtile.reports.facts.rooflines import units
+from ascendtile.reports.facts.study_json import study_json, sweep_json
+from ascendtile.reports.html.kinds import page_of, write_page
 from ascendtile.reports.html.roofline_chart import chart
-from ascendtile.reports.html.writing import page_of, page_text, write_page
+from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.terminal.explore_view import as_text
 from ascendtile.reports.terminal.page import run_report
-from ascendtile.reports.terminal.precision_view import study_json, sweep_json
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.record.run import Buffer, LineCost, LiveValue, Run, SourceText

@@ -14,9 +14,10 @@ from PIL import Image
 from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports import pictures
 from ascendtile.reports.facts.rooflines import units
-from ascendtile.reports.html.writing import page_of, page_text
+from ascendtile.reports.facts.study_json import study_json, sweep_json
+from ascendtile.reports.html.kinds import page_of
+from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.pictures.style import COLOURS, drawn
-from ascendtile.reports.terminal.precision_view import study_json, sweep_json
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Run
 from ascendtile.tiling import explore

@@ -12,8 +12,8 @@ from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
-from ascendtile.reports.cli.console import make_console
 from ascendtile.reports.facts import words
+from ascendtile.reports.terminal.console import make_console
 from ascendtile.reports.terminal.page import run_report, run_text
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.record.run import Buffer, LiveValue, Pipe

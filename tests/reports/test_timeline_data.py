@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ascendtile.reports.facts.timelines import MOST_LANES, sort_lanes
 from ascendtile.reports.html import timeline_data as data
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.record.run import Timeline
@@ -65,7 +66,7 @@ def busy_timeline(seed: int, n: int, cores: int = 3) -> Timeline:
 @given(st.integers(0, 10_000), st.integers(1, 400), st.integers(1, 64))
 def test_shares_of_buckets_are_the_time_in_them(seed: int, n: int, buckets: int) -> None:
     t = busy_timeline(seed, n)
-    lanes = data.sort_lanes(t)
+    lanes = sort_lanes(t)
     shares = data.busy_shares(lanes, buckets)
     width = lanes.span / buckets
     for k in range(len(lanes.keys)):
@@ -78,7 +79,7 @@ def test_shares_of_buckets_are_the_time_in_them(seed: int, n: int, buckets: int)
 @given(st.integers(0, 10_000), st.integers(1, 300))
 def test_every_instruction_is_in_its_lane_at_its_time(seed: int, n: int) -> None:
     t = busy_timeline(seed, n)
-    lanes = data.sort_lanes(t)
+    lanes = sort_lanes(t)
     for k, (core, pipe) in enumerate(lanes.keys):
         mine = slice(lanes.first[k], lanes.first[k + 1])
         order = lanes.order[mine]
@@ -128,7 +129,7 @@ def test_lines_that_the_record_does_not_have_are_none() -> None:
 
 
 def test_a_record_that_claims_a_million_cores_is_refused() -> None:
-    n = data.MOST_LANES + 1
+    n = MOST_LANES + 1
     t = replace(sample_runs.timeline(n), core=np.arange(n, dtype=np.int32))
     with pytest.raises(UsageError, match=f"names {n} pipes of cores"):
         data.timeline_data(sample_runs.launch(timeline=t))

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
-from ascendtile.simulator.triton_shim import attention
-from ascendtile.simulator.triton_shim.attention import npu_fusion_attention
+from ascendtile.simulator.triton_shim.torch_npu import attention
+from ascendtile.simulator.triton_shim.torch_npu.attention import npu_fusion_attention
 
 torch: Any = pytest.importorskip("torch", reason="torch is an optional extra")
 pytestmark = pytest.mark.extra("torch")

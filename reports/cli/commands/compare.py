@@ -10,7 +10,7 @@ import click
 from ascendtile.reports.cli.options import json_option
 
 if TYPE_CHECKING:
-    from ascendtile.reports.comparing.runs import RunDifference
+    from ascendtile.reports.comparing.runs import ShownDifference
 
 ENDINGS = (".html", ".htm", ".csv", ".png", ".svg", ".pdf")
 
@@ -35,8 +35,7 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
     on a board, measured against predicted for each pipe. Both runs on one time axis: `ascendtile export A.run B.run`.
     """
     _check_output(output, as_json)
-    from ascendtile.reports.cli.console import show, show_json
-    from ascendtile.reports.comparing import pages
+    from ascendtile.reports.terminal.console import show, show_json
     from ascendtile.simulator import load_run
 
     run = load_run(first)
@@ -46,25 +45,27 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
                 "-o is of two runs; a comparison with a profile is shown, or printed with --json"
             )
         from ascendtile.reports.comparing.profile import compare_profile
+        from ascendtile.reports.comparing.profile_view import profile_json, profile_page
         from ascendtile.reports.vendor.reading import read_utilization
 
         profile = compare_profile(run, read_utilization(second), launch)
         if as_json:
-            show_json(pages.profile_json(profile))
+            show_json(profile_json(profile))
         else:
-            show(pages.profile_page(profile))
+            show(profile_page(profile))
         return
     if launch is not None:
         raise click.UsageError("--launch is for a PipeUtilization.csv; two runs are compared whole")
     from ascendtile.reports.comparing.runs import compare_runs
+    from ascendtile.reports.terminal.difference_view import difference_json, difference_page
 
     difference = compare_runs(run, load_run(second))
     if output is not None:
         _write(difference, output)
     elif as_json:
-        show_json(pages.difference_json(difference))
+        show_json(difference_json(difference))
     else:
-        show(pages.difference_page(difference))
+        show(difference_page(difference))
 
 
 def _check_output(output: str | None, as_json: bool) -> None:
@@ -80,8 +81,8 @@ def _check_output(output: str | None, as_json: bool) -> None:
         raise click.UsageError(f"-o {output}: the name must end in one of {', '.join(ENDINGS)}")
 
 
-def _write(difference: RunDifference, output: str) -> None:
-    from ascendtile.reports.cli.console import note
+def _write(difference: ShownDifference, output: str) -> None:
+    from ascendtile.reports.terminal.console import note
 
     ending = Path(output).suffix.lower()
     if ending == ".csv":

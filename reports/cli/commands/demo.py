@@ -49,8 +49,8 @@ def make_folder(out: str) -> None:
 
 def _one(number: int, out: str, as_json: bool) -> tuple[Run, str]:
     from ascendtile.kernels import run_op
-    from ascendtile.reports.cli.console import note, show
     from ascendtile.reports.cli.progress import shown
+    from ascendtile.reports.terminal.console import note, show
 
     op, case, dtype = RUNS[number]
     what = f"{number + 1}/{len(RUNS)} {op} {case} {dtype}"
@@ -69,7 +69,7 @@ def _one(number: int, out: str, as_json: bool) -> tuple[Run, str]:
 
 
 def _finish(shown: list[tuple[Run, str]], as_json: bool) -> None:
-    from ascendtile.reports.cli.console import show, show_json
+    from ascendtile.reports.terminal.console import show, show_json
 
     if as_json:
         from ascendtile.reports.facts.json_view import run_json

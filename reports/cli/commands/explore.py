@@ -34,7 +34,7 @@ EXPORTS = ("csv", "json", "python")
 
 
 @dataclass(frozen=True)
-class Request:
+class ExploreRequest:
     """What was asked for on the command line."""
 
     op: str
@@ -138,13 +138,13 @@ def command(**asked: Any) -> None:
 
     Example: ascendtile explore matmul --case 1024 --dtype float16 --space buffers=2 --workers 2
     """
-    request = Request(**asked)
+    request = ExploreRequest(**asked)
     _check(request)
     with _terminated():
         _run(request)
 
 
-def _check(request: Request) -> None:
+def _check(request: ExploreRequest) -> None:
     """Refuse what contradicts itself before anything is computed."""
     asked = {"--case": request.case, "--cases": request.cases, "--size": request.size}
     given = [flag for flag, x in asked.items() if x]
@@ -172,7 +172,7 @@ def _require_store(path: str) -> None:
         raise click.UsageError(f"--resume: there is no store {path}; leave --resume out to begin a sweep")
 
 
-def _run(request: Request) -> None:
+def _run(request: ExploreRequest) -> None:
     if request.diff:
         _diff(request, request.diff)
     elif request.cases:
@@ -183,7 +183,7 @@ def _run(request: Request) -> None:
         _one(request)
 
 
-def _options(request: Request) -> dict[str, Any]:
+def _options(request: ExploreRequest) -> dict[str, Any]:
     """Arguments of `explore` that every form takes."""
     path = store_path(request.store)
     if request.resume:
@@ -207,11 +207,11 @@ def _options(request: Request) -> dict[str, Any]:
     }
 
 
-def _case(request: Request) -> Any:
+def _case(request: ExploreRequest) -> Any:
     return read_sizes(request.size) or request.case
 
 
-def _one(request: Request) -> None:
+def _one(request: ExploreRequest) -> None:
     from ascendtile.reports.cli.explore_progress import exploring
     from ascendtile.tiling import Interrupted, explore
 
@@ -226,9 +226,9 @@ def _one(request: Request) -> None:
     _show_one(request, found)
 
 
-def _show_one(request: Request, found: Exploration) -> None:
-    from ascendtile.reports.cli.console import show, show_json
+def _show_one(request: ExploreRequest, found: Exploration) -> None:
     from ascendtile.reports.cli.explore_export import as_csv, as_python
+    from ascendtile.reports.terminal.console import show, show_json
     from ascendtile.reports.terminal.explore_view import exploration_page
 
     if request.as_json:
@@ -246,7 +246,7 @@ def _show_one(request: Request, found: Exploration) -> None:
     _notes(found)
 
 
-def _repeat(request: Request, found: Exploration) -> None:
+def _repeat(request: ExploreRequest, found: Exploration) -> None:
     """The command that runs the best tiling once more."""
     from ascendtile.reports.cli.explore_repeat import repeating
 
@@ -256,7 +256,7 @@ def _repeat(request: Request, found: Exploration) -> None:
 
 def _notes(found: Exploration) -> None:
     """What the data on standard output has no place for."""
-    from ascendtile.reports.cli.console import note
+    from ascendtile.reports.terminal.console import note
 
     for message, count in found.failed.items():
         note(f"{count:,} tilings failed: {message}")
@@ -264,10 +264,10 @@ def _notes(found: Exploration) -> None:
         note(words)
 
 
-def _cases(request: Request, cases: str) -> None:
-    from ascendtile.reports.cli.console import show_json
+def _cases(request: ExploreRequest, cases: str) -> None:
     from ascendtile.reports.cli.explore_export import shapes_csv
     from ascendtile.reports.cli.explore_progress import exploring
+    from ascendtile.reports.terminal.console import show_json
     from ascendtile.reports.terminal.explore_tables import shapes_page
     from ascendtile.tiling import explore_shapes
 
@@ -285,7 +285,7 @@ def _cases(request: Request, cases: str) -> None:
         _show(request, found, shapes_page)
 
 
-def _what_if(request: Request) -> None:
+def _what_if(request: ExploreRequest) -> None:
     from ascendtile.reports.cli.explore_progress import exploring
     from ascendtile.reports.terminal.explore_tables import variants_page
     from ascendtile.tiling import what_if
@@ -298,7 +298,7 @@ def _what_if(request: Request) -> None:
     _show(request, found, variants_page)
 
 
-def _diff(request: Request, tilings: tuple[str, str]) -> None:
+def _diff(request: ExploreRequest, tilings: tuple[str, str]) -> None:
     from ascendtile.reports.terminal.explore_tables import difference_page
     from ascendtile.tiling import difference
 
@@ -313,8 +313,8 @@ def _diff(request: Request, tilings: tuple[str, str]) -> None:
     _show(request, difference(op.name, first, second, **options), difference_page)
 
 
-def _show(request: Request, found: Any, page: Callable[[Any], Any]) -> None:
-    from ascendtile.reports.cli.console import show, show_json
+def _show(request: ExploreRequest, found: Any, page: Callable[[Any], Any]) -> None:
+    from ascendtile.reports.terminal.console import show, show_json
 
     if request.as_json:
         show_json(found.to_dict())

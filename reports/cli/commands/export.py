@@ -43,7 +43,7 @@ def command(
     on one axis of time (perfetto). Tables:
     PipeUtilization.csv, Memory.csv, ResourceConflictRatio.csv, OpBasicInfo.csv for each launch, and op_summary.csv.
     """
-    from ascendtile.reports.cli.console import note, show_json
+    from ascendtile.reports.terminal.console import note, show_json
     from ascendtile.simulator import load_run
 
     run = load_run(file)

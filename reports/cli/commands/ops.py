@@ -13,8 +13,8 @@ from ascendtile.reports.cli.options import find_operator, json_option
 def command(op: str | None, as_json: bool) -> None:
     """List operators, or the cases and tiling of one."""
     from ascendtile.kernels import operators
-    from ascendtile.reports.cli.console import show, show_json
     from ascendtile.reports.terminal import ops_view as view
+    from ascendtile.reports.terminal.console import show, show_json
 
     chosen = [find_operator(op)] if op else list(operators().values())
     if as_json:

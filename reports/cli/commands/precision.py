@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Request:
+class PrecisionRequest:
     """What was asked for on the command line."""
 
     op: str
@@ -105,7 +105,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     Example: ascendtile precision matmul --case 1024 --product ascend910b3
     """
-    request = Request(**asked)
+    request = PrecisionRequest(**asked)
     _check(ctx, request)
     from ascendtile.simulator.device import device
 
@@ -117,7 +117,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
             _sweep(op, request)
 
 
-def _check(ctx: click.Context, request: Request) -> None:
+def _check(ctx: click.Context, request: PrecisionRequest) -> None:
     sources = {"--case": request.case, "--size": request.size, "--input": request.input_file}
     found = [flag for flag, value in sources.items() if value]
     if len(found) > 1:
@@ -129,7 +129,7 @@ def _check(ctx: click.Context, request: Request) -> None:
             raise click.UsageError(f"--{name} is for random inputs, --input brings its own; give one", ctx)
 
 
-def _arguments(op: Operator, request: Request) -> dict[str, Any]:
+def _arguments(op: Operator, request: PrecisionRequest) -> dict[str, Any]:
     from ascendtile.reports.cli.commands.run import read_sizes
     from ascendtile.reports.cli.inputs import read_inputs
 
@@ -147,28 +147,30 @@ def _arguments(op: Operator, request: Request) -> dict[str, Any]:
     }
 
 
-def _study(op: Operator, request: Request) -> None:
+def _study(op: Operator, request: PrecisionRequest) -> None:
     from ascendtile.kernels.study.study import precision_study
-    from ascendtile.reports.cli.console import show, show_json
     from ascendtile.reports.cli.inputs import read_arrays
+    from ascendtile.reports.facts.study_json import study_json
     from ascendtile.reports.terminal import precision_view as view
+    from ascendtile.reports.terminal.console import show, show_json
 
     reference = read_arrays(request.reference) if request.reference else None
     study = precision_study(op, **_arguments(op, request), reference=reference)
     if request.as_json:
-        show_json(view.study_json(study))
+        show_json(study_json(study))
     else:
         show(view.study_page(study))
 
 
-def _sweep(op: Operator, request: Request) -> None:
+def _sweep(op: Operator, request: PrecisionRequest) -> None:
     from ascendtile.kernels.study.sweep import precision_sweep
-    from ascendtile.reports.cli.console import show, show_json
+    from ascendtile.reports.facts.study_json import sweep_json
     from ascendtile.reports.terminal import precision_view as view
+    from ascendtile.reports.terminal.console import show, show_json
 
     assert request.sweep is not None
     studies = precision_sweep(op, request.sweep, **_arguments(op, request))
     if request.as_json:
-        show_json(view.sweep_json(request.sweep, studies))
+        show_json(sweep_json(request.sweep, studies))
     else:
         show(view.sweep_page(request.sweep, studies))

@@ -26,8 +26,8 @@ def command(name: str | None, assumed: bool, overrides: dict[str, str], as_json:
 
 
 def _show_table(as_json: bool) -> None:
-    from ascendtile.reports.cli.console import show, show_json
     from ascendtile.reports.terminal import products_view as view
+    from ascendtile.reports.terminal.console import show, show_json
     from ascendtile.simulator.products import load_product, product_names
 
     products = [load_product(name) for name in product_names()]
@@ -38,8 +38,8 @@ def _show_table(as_json: bool) -> None:
 
 
 def _show_product(name: str, assumed: bool, overrides: dict[str, str], as_json: bool) -> None:
-    from ascendtile.reports.cli.console import show, show_json
     from ascendtile.reports.terminal import products_view as view
+    from ascendtile.reports.terminal.console import show, show_json
     from ascendtile.simulator.products import load_product
 
     product = load_product(name, overrides)

@@ -65,8 +65,8 @@ def _check(files: tuple[str, ...], output: str | None, picture: str | None, as_j
 
 def _show(records: list[Any], files: tuple[str, ...], as_json: bool) -> None:
     """In the terminal."""
-    from ascendtile.reports.cli.console import show, show_json
     from ascendtile.reports.terminal import record_view
+    from ascendtile.reports.terminal.console import show, show_json
 
     if as_json:
         show_json(record_view.plain(records, files))
@@ -76,8 +76,8 @@ def _show(records: list[Any], files: tuple[str, ...], as_json: bool) -> None:
 
 
 def _write(records: list[Any], files: tuple[str, ...], output: str) -> None:
-    from ascendtile.reports.cli.console import note
     from ascendtile.reports.html import write_page
+    from ascendtile.reports.terminal.console import note
     from ascendtile.simulator.errors import UsageError
 
     try:
@@ -89,8 +89,8 @@ def _write(records: list[Any], files: tuple[str, ...], output: str) -> None:
 
 
 def _draw(records: list[Any], picture: str, output: str) -> None:
-    from ascendtile.reports.cli.console import note
     from ascendtile.reports.pictures import PAIRS, PICTURES, save
+    from ascendtile.reports.terminal.console import note
     from ascendtile.simulator.record.run import Run
 
     first = records[0]

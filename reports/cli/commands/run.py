@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """What was asked for on the command line."""
 
     op: str
@@ -139,7 +139,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     for ascendtile stand before it: ascendtile run [--product P] [--set NAME=VALUE...] [--cube-math-type M] [--no-values |
     --no-time] [--explain] [--save F] [--out DIR] [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE for a module.
     """
-    request = Request(**asked)
+    request = RunRequest(**asked)
     _check(ctx, request)
     from ascendtile.simulator.device import device
 
@@ -150,7 +150,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         _show(request, result, _spread(request))
 
 
-def _check(ctx: click.Context, request: Request) -> None:
+def _check(ctx: click.Context, request: RunRequest) -> None:
     """Refuse what contradicts itself, and a record that could not be written, before anything is computed."""
     if request.no_values and request.no_time:
         raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
@@ -173,7 +173,7 @@ def _check(ctx: click.Context, request: Request) -> None:
         check_target(request.save)
 
 
-def _run(request: Request) -> OpResult:
+def _run(request: RunRequest) -> OpResult:
     from ascendtile.kernels import run_op
     from ascendtile.reports.cli.progress import shown
 
@@ -184,7 +184,7 @@ def _run(request: Request) -> OpResult:
         )
 
 
-def _spread(request: Request) -> dict[str, Spread]:
+def _spread(request: RunRequest) -> dict[str, Spread]:
     """The same run in other orders of the programs, values only."""
     if request.atomic_seeds is None:
         return {}
@@ -198,7 +198,7 @@ def _spread(request: Request) -> dict[str, Spread]:
     )
 
 
-def _arguments(op: Operator, request: Request) -> dict[str, Any]:
+def _arguments(op: Operator, request: RunRequest) -> dict[str, Any]:
     from ascendtile.reports.cli.inputs import read_inputs
 
     inputs = read_inputs(request.input_file, op) if request.input_file else None
@@ -232,8 +232,8 @@ def _size(name: str, text: str) -> int | tuple[int, ...]:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
-def _show(request: Request, result: OpResult, spread: dict[str, Spread]) -> None:
-    from ascendtile.reports.cli.console import note, show, show_json
+def _show(request: RunRequest, result: OpResult, spread: dict[str, Spread]) -> None:
+    from ascendtile.reports.terminal.console import note, show, show_json
     from ascendtile.reports.terminal.spread_view import spread_json, spread_table
 
     if request.as_json:

@@ -60,8 +60,8 @@ def _check(plot: str | None) -> None:
 
 def _show(found: object, as_json: bool) -> None:
     from ascendtile.kernels.validation import Validation
-    from ascendtile.reports.cli.console import note, show, show_json
     from ascendtile.reports.terminal import validation_view as view
+    from ascendtile.reports.terminal.console import note, show, show_json
 
     assert isinstance(found, Validation)
     if not as_json:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from ...observers import watch
+from ..torch_npu.clock import CLOCK
 from .choices import (
     AiCMetrics,
     ExperimentalConfig,
@@ -60,7 +61,7 @@ class ProfilerActivity(Enum):
 
 
 @dataclass(frozen=True)
-class Row:
+class LaunchRow:
     """One launch: its step, its beginning in us since the shim was installed, and the columns behind the base."""
 
     step: int
@@ -73,8 +74,8 @@ class Row:
     pipes: dict[str, Any]
 
 
-def _row(step: int, start_us: float, launch: Launch) -> Row:
-    return Row(
+def _row(step: int, start_us: float, launch: Launch) -> LaunchRow:
+    return LaunchRow(
         step,
         launch.kernel,
         start_us,
@@ -116,7 +117,7 @@ class profile:
         self.on_trace_ready = on_trace_ready
         self.experimental_config = experimental_config
         self.metadata: dict[str, Any] = {}
-        self.rows: list[Row] = []
+        self.rows: list[LaunchRow] = []
         self.step_num = 0
         self.current_action = self.schedule(0)
         self._watching: AbstractContextManager[None] | None = None
@@ -156,8 +157,6 @@ class profile:
             return
         if not run.launches:
             raise UsageError(UNTIMED)
-        from ..npu import CLOCK
-
         start = max(self._end_us, CLOCK.now_us - run.time_us)  # the clock was told before, if torch is there
         for launch in run.launches:
             self.rows.append(_row(self.step_num, start, launch))
@@ -206,7 +205,7 @@ class profile:
             out.writerows([*self._cells(r), *map(_number, r.pipes.values())] for r in self.rows)
         return path
 
-    def _cells(self, row: Row) -> list[Any]:
+    def _cells(self, row: LaunchRow) -> list[Any]:
         start, duration = _number(row.start_us), _number(row.time_us)
         base = [0, row.kernel, row.kernel, row.core, start, duration, ABSENT, row.programs]
         return [*([row.step] if self.has_steps else []), *base, *row.shapes.values()]

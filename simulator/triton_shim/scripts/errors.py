@@ -1,7 +1,7 @@
 """What is said of an error that ends a script: where it comes from in the user's files, and what may help.
 
 An exception of the script itself is shown as Python shows it, without the frames of ascendtile; an error of the simulator
-gets the place in the script that led to it.
+gets the place in the script that led to it. `script` is the name of the script: the path of a file, or a module's name.
 """
 
 from __future__ import annotations
@@ -12,15 +12,12 @@ import sysconfig
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import ascendtile.simulator as simulator
 from ascendtile.simulator import knob_trials as knobs
 from ascendtile.simulator.errors import AscendtileError, UsageError
-from ascendtile.simulator.triton_shim import importing, standin, torch_devices
-
-if TYPE_CHECKING:
-    from .script import Script
+from ascendtile.simulator.triton_shim import importing, standin
+from ascendtile.simulator.triton_shim.torch_npu import torch_devices
 
 PACKAGE = Path(simulator.__file__).resolve().parent.parent
 OURS = tuple(str(PACKAGE / folder) + os.sep for folder in ("simulator", "kernels", "tiling", "reports"))
@@ -54,14 +51,14 @@ def is_standard(file: str) -> bool:
     return file.startswith(STANDARD) and not file.startswith(INSTALLED)
 
 
-def is_ours(file: str, script: Script) -> bool:
+def is_ours(file: str, script: str) -> bool:
     """Whether a frame is ascendtile's, or of what Python runs modules with, and no part of the script."""
-    if file == script.name:
+    if file == script:
         return False
     return file.startswith((*OURS, "<frozen runpy", "<frozen importlib")) or file == runpy.__file__
 
 
-def frames(error: BaseException, script: Script) -> Frames:
+def frames(error: BaseException, script: str) -> Frames:
     """The frames of an error's traceback."""
     found = traceback.extract_tb(error.__traceback__)
     ours = [f for f in found if is_ours(f.filename, script)]
@@ -69,7 +66,7 @@ def frames(error: BaseException, script: Script) -> Frames:
     return Frames(shown, any(f.name in LAUNCHING and f.filename.startswith(OURS[0]) for f in ours))
 
 
-def placed(error: AscendtileError, script: Script) -> AscendtileError:
+def placed(error: AscendtileError, script: str) -> AscendtileError:
     """The error with the place in the user's files that led to it."""
     found = frames(error, script)
     if not found.shown:
@@ -97,7 +94,7 @@ def _words(frame: traceback.FrameSummary) -> str:
     return f"{frame.filename}:{frame.lineno}: {(frame.line or '').strip()}"
 
 
-def shown(error: Exception, script: Script) -> str:
+def shown(error: Exception, script: str) -> str:
     """An exception as Python prints it, without our frames, and a hint where there is one."""
     report = traceback.TracebackException.from_exception(error)
     part: traceback.TracebackException | None = report
@@ -114,7 +111,7 @@ def shown(error: Exception, script: Script) -> str:
     return text + (f"{words}\n" if words else "")
 
 
-def _inside(error: Exception, script: Script) -> bool:
+def _inside(error: Exception, script: str) -> bool:
     """Whether our code raised it, or what our code called: not the script, nor a function that it handed to us."""
     files = [f.filename for f in traceback.extract_tb(error.__traceback__)]
     if isinstance(error, SyntaxError) and not (error.filename or "").startswith(OURS):
@@ -130,7 +127,7 @@ def _inside(error: Exception, script: Script) -> bool:
     return True in ours[first:] and files[-1] not in files[first : first + ours[first:].index(True)]
 
 
-def hint(error: Exception, script: Script) -> str:
+def hint(error: Exception, script: str) -> str:
     """What may help with an error that a script on a device without CUDA ends with."""
     users = frames(error, script).users
     line = (users[-1].line or "") if users else ""
@@ -141,7 +138,7 @@ def hint(error: Exception, script: Script) -> str:
     return CUDA_HINT if asked or torch else ""
 
 
-def own_frames(error: BaseException, script: Script) -> list[traceback.FrameSummary]:
+def own_frames(error: BaseException, script: str) -> list[traceback.FrameSummary]:
     """Frames that are not ours."""
     return frames(error, script).shown
 

@@ -2,7 +2,7 @@
 
 `run_script` gives its exit status. An exception of the script itself is shown as Python shows it, without the frames of
 ascendtile; what the simulator refuses or finds out is an error with the place in the script that launched the kernel
-(`script_errors.py` has both).
+(`errors.py` has both).
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ class Script:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScriptOutcome:
     """Exit status of a script, and in words what ended it early."""
 
     status: int = 0
     error: str | None = None
 
 
-def run_script(script: Script, tell: Callable[[Run], None], devices: Sequence[str] = ("npu",)) -> Outcome:
+def run_script(
+    script: Script, tell: Callable[[Run], None], devices: Sequence[str] = ("npu",)
+) -> ScriptOutcome:
     """Run it and `tell` of its launches. Errors of the simulator are raised, with the place of the launch added."""
     with watch(tell), triton_shim.installed(devices), _like_python(script):
         try:
@@ -51,11 +53,11 @@ def run_script(script: Script, tell: Callable[[Run], None], devices: Sequence[st
         except SystemExit as e:
             return _exit_status(e.code)
         except AscendtileError as e:
-            raise script_errors.placed(e, script) from None
+            raise script_errors.placed(e, script.name) from None
         except Exception as e:
-            sys.stderr.write(script_errors.shown(e, script))
-            return Outcome(FAILED, f"{type(e).__name__}: {e}".removesuffix(": "))
-    return Outcome()
+            sys.stderr.write(script_errors.shown(e, script.name))
+            return ScriptOutcome(FAILED, f"{type(e).__name__}: {e}".removesuffix(": "))
+    return ScriptOutcome()
 
 
 def _start(script: Script) -> None:
@@ -92,7 +94,7 @@ def _module(script: Script) -> None:
     try:
         runpy.run_module(script.name, run_name="__main__", alter_sys=True)
     except ImportError as e:
-        if not script_errors.own_frames(e, script):
+        if not script_errors.own_frames(e, script.name):
             raise UsageError(f"cannot run module {script.name}: {e}") from None
         raise
 
@@ -114,11 +116,11 @@ def _like_python(script: Script) -> Iterator[None]:
             sys.modules["__main__"] = main
 
 
-def _exit_status(code: object) -> Outcome:
+def _exit_status(code: object) -> ScriptOutcome:
     """Of `sys.exit(code)`: a text is written to standard error and means 1."""
     if code is None:
-        return Outcome()
+        return ScriptOutcome()
     if isinstance(code, int):
-        return Outcome(code & 0xFF)
+        return ScriptOutcome(code & 0xFF)
     sys.stderr.write(f"{code}\n")
-    return Outcome(FAILED, str(code))
+    return ScriptOutcome(FAILED, str(code))

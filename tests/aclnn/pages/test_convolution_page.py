@@ -1,7 +1,8 @@
 """The page of aclnnConvolutionBackward: checks, types, modes and ranges by product, formats, empty tensors, examples.
 
-Values by strategy and mode are in tests/kernels/convolution/test_convolution_backward.py, the checks behind the Python
-face in test_convolution_checks.py beside it, both phases of mixed tensors in tests/aclnn/test_convolution_backward.py.
+Values by strategy and mode are in tests/kernels/convolution/test_convolution_backward.py, the checks behind the
+Python face in tests/kernels/convolution/test_convolution_checks.py, both phases of mixed tensors in
+tests/aclnn/test_convolution_backward.py.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from ascendtile.kernels import run_op
-from ascendtile.reports.cli.repeat_command import repeat_command
+from ascendtile.reports.facts.repeat_command import repeat_command
 from ascendtile.simulator import load_run
 
 SIZES = ("--size", "m=30", "n=26", "k=52")

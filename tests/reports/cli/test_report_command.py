@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
+from ascendtile.reports.facts.study_json import study_json, sweep_json
 from ascendtile.reports.pictures import PICTURES
 from ascendtile.reports.terminal.explore_view import as_text
-from ascendtile.reports.terminal.precision_view import study_json, study_page, sweep_json, sweep_page
+from ascendtile.reports.terminal.precision_view import study_page, sweep_page
 from ascendtile.tiling import explore
 
 from .. import page_reader

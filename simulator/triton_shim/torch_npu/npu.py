@@ -11,30 +11,15 @@ import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..device import current_device
-from ..errors import UsageError
+from ...device import current_device
+from ...errors import UsageError
+from ..profiler import profiler
+from ..standin import StandIn
+from ..utilities import Utilities
 from . import attention
-from .driver import Utilities
-from .profiler import profiler
-from .standin import StandIn
-
-if TYPE_CHECKING:
-    from ..record.run import Run
-
-
-class Clock:
-    """Simulated time since the shim was installed."""
-
-    def __init__(self) -> None:
-        self.now_us = 0.0
-
-    def tell(self, run: Run) -> None:
-        self.now_us += run.time_us
-
-
-CLOCK = Clock()
+from .clock import CLOCK
 
 
 class Event:

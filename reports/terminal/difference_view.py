@@ -1,4 +1,4 @@
-"""Comparisons as pages of the terminal and as plain data."""
+"""The comparison of two runs as a page of the terminal and as plain data."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.words import clean
+from ascendtile.reports.facts.differences import FigurePair, RunDifference
 from ascendtile.reports.terminal.sections import Block, add_row, fact, make_table, title_line
 from ascendtile.simulator.precision.metrics import json_value
-
-from .profile import ProfileComparison
-from .runs import Pair, RunDifference
 
 MENTIONED = 0.005  # of the longer run's time: what moved less is not shown
 MOST_ROWS = 8
@@ -62,7 +59,7 @@ def _who(d: RunDifference, first: bool) -> str:
     return f"{facts.product_name(run)}  {time}{limit}"
 
 
-def _verdict(time: Pair) -> str:
+def _verdict(time: FigurePair) -> str:
     first, second = time.first or 0.0, time.second or 0.0
     if first == second or not first:
         return "as fast as A"
@@ -79,7 +76,7 @@ def _settings(d: RunDifference) -> Block:
     return [Text(), table, *_more(len(d.settings) - MOST_SETTINGS)]
 
 
-def _table(title: str, pairs: tuple[Pair, ...], longer: float, ranked: bool) -> Block:
+def _table(title: str, pairs: tuple[FigurePair, ...], longer: float, ranked: bool) -> Block:
     """Only what moved, the largest first, where there is a rank."""
     kept = sorted(pairs, key=lambda p: -abs(p.change)) if ranked else list(pairs)
     kept = [p for p in kept if abs(p.change) >= MENTIONED * longer] if ranked else kept
@@ -96,7 +93,7 @@ def _more(hidden: int) -> Block:
     return [Text(f"  and {hidden} more", style="dim")] if hidden > 0 else []
 
 
-def _sizes(title: str, pairs: tuple[Pair, ...], unit: int) -> Block:
+def _sizes(title: str, pairs: tuple[FigurePair, ...], unit: int) -> Block:
     if not any(p.first or p.second for p in pairs):
         return []
     table = make_table((title, 47), (">A", 9), (">B", 9), (">B - A", 10))
@@ -152,38 +149,5 @@ def _about(d: RunDifference, first: bool) -> dict[str, Any]:
     }
 
 
-def _pair(p: Pair) -> dict[str, Any]:
+def _pair(p: FigurePair) -> dict[str, Any]:
     return {"a": p.first, "b": p.second, "change": p.change}
-
-
-def profile_page(c: ProfileComparison) -> RenderableType:
-    """Measured beside predicted, pipe by pipe."""
-    table = make_table(("", 30), (">measured", 12), (">predicted", 12), (">error", 10))
-    for row in c.rows:
-        shown = words.micros if row.unit == "us" else words.percent
-        error = "-" if row.error is None else words.signed_percent(row.error)
-        add_row(table, row.name, shown(row.measured), shown(row.predicted), error)
-    missing = f"the run has no such pipe: {', '.join(c.missing)}"
-    return Group(
-        title_line(c.run),
-        fact("device", facts.product_name(c.run)),
-        fact("kernel", f"{clean(c.launch.kernel, 60)}; profile of {c.measured.rows} rows"),
-        Text(),
-        table,
-        Text(
-            "\ntimes in us, pipes as shares of their core's cycles; error: (predicted - measured) / measured",
-            style="dim",
-        ),
-        *([fact("missing", missing)] if c.missing else []),
-    )
-
-
-def profile_json(c: ProfileComparison) -> dict[str, Any]:
-    """{"op", "product", "kernel", "rows": [{"name", "unit", "measured", "predicted", "error"}], "missing": [...]}"""
-    rows = [
-        {"name": r.name, "unit": r.unit, "measured": r.measured, "predicted": r.predicted, "error": r.error}
-        for r in c.rows
-    ]
-    about = {"op": c.run.op or c.run.name, "product": facts.product_name(c.run), "kernel": c.launch.kernel}
-    plain: dict[str, Any] = json_value({**about, "rows": rows, "missing": list(c.missing)})
-    return plain

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import UsageError
+from ...errors import UsageError
 
 BLOCK_SCORES = 1 << 22  # scores at a time: 16 MiB in float32
 SUM_COLUMNS = 8  # the vendor repeats maximum and sum of a row so often in the last axis

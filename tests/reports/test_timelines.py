@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.reports.facts.told_part import told_part, told_words
+from ascendtile.reports.facts.timelines import told_part, told_words
 from ascendtile.reports.html import page_of
 from ascendtile.reports.html.timeline_data import timeline_data
 from ascendtile.reports.html.writing import page_text

@@ -12,9 +12,10 @@ import threading
 from types import ModuleType
 from typing import Any
 
-from .. import observers as watching
+from ... import observers as watching
+from ..patching import Patches
 from . import npu
-from .patching import Patches
+from .clock import CLOCK
 
 
 class _RewritingType(type):
@@ -71,7 +72,7 @@ class TorchOnCpu:
         self._threads()
         self.mode = _mode(self)
         self.mode.__enter__()
-        self.watching = watching.watch(npu.CLOCK.tell)
+        self.watching = watching.watch(CLOCK.tell)
         self.watching.__enter__()
 
     def remove(self) -> None:

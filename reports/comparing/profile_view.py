@@ -1,0 +1,48 @@
+"""A run beside what a profiler measured, as a page of the terminal and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from ascendtile.reports.facts import facts, words
+from ascendtile.reports.facts.words import clean
+from ascendtile.reports.terminal.sections import add_row, fact, make_table, title_line
+from ascendtile.simulator.precision.metrics import json_value
+
+from .profile import ProfileComparison
+
+
+def profile_page(c: ProfileComparison) -> RenderableType:
+    """Measured beside predicted, pipe by pipe."""
+    table = make_table(("", 30), (">measured", 12), (">predicted", 12), (">error", 10))
+    for row in c.rows:
+        shown = words.micros if row.unit == "us" else words.percent
+        error = "-" if row.error is None else words.signed_percent(row.error)
+        add_row(table, row.name, shown(row.measured), shown(row.predicted), error)
+    missing = f"the run has no such pipe: {', '.join(c.missing)}"
+    return Group(
+        title_line(c.run),
+        fact("device", facts.product_name(c.run)),
+        fact("kernel", f"{clean(c.launch.kernel, 60)}; profile of {c.measured.rows} rows"),
+        Text(),
+        table,
+        Text(
+            "\ntimes in us, pipes as shares of their core's cycles; error: (predicted - measured) / measured",
+            style="dim",
+        ),
+        *([fact("missing", missing)] if c.missing else []),
+    )
+
+
+def profile_json(c: ProfileComparison) -> dict[str, Any]:
+    """{"op", "product", "kernel", "rows": [{"name", "unit", "measured", "predicted", "error"}], "missing": [...]}"""
+    rows = [
+        {"name": r.name, "unit": r.unit, "measured": r.measured, "predicted": r.predicted, "error": r.error}
+        for r in c.rows
+    ]
+    about = {"op": c.run.op or c.run.name, "product": facts.product_name(c.run), "kernel": c.launch.kernel}
+    plain: dict[str, Any] = json_value({**about, "rows": rows, "missing": list(c.missing)})
+    return plain

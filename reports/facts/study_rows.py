@@ -1,0 +1,59 @@
+"""Rows of a precision study for charts and pictures: one for each computation, with its name, colour and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ascendtile.reports.facts import words
+from ascendtile.reports.facts.scales import power
+from ascendtile.reports.facts.study_data import StudyData, StudyRow
+from ascendtile.simulator.precision.metrics import ErrorReport
+
+
+def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:
+    """One row for each computation: modes that compute the same have the same errors."""
+    found: dict[Any, StudyRow] = {}
+    for r in rows:
+        if name in r.errors:
+            found.setdefault((r.dtype, r.compute_dtype, repr(r.errors[name])), r)
+    return list(found.values())
+
+
+def with_modes(rows: Iterable[StudyRow], name: str) -> list[tuple[StudyRow, list[str]]]:
+    """One row for each computation and time, with all modes that it stands for."""
+    found: dict[Any, tuple[StudyRow, list[str]]] = {}
+    for r in rows:
+        if name in r.errors:
+            key = (r.dtype, r.compute_dtype, r.time_us, repr(r.errors[name]))
+            found.setdefault(key, (r, []))[1].append(r.cube_math_type)
+    return list(found.values())
+
+
+def labelled(rows: Iterable[StudyRow], name: str) -> dict[str, StudyRow]:
+    """A short name for each computation: "float16 as fp16"; where two have the same types the mode tells the later one."""
+    out: dict[str, StudyRow] = {}
+    for r in distinct(rows, name):
+        types = words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
+        out.setdefault(types if types not in out else f"{types}, {words.clean(r.cube_math_type, 30)}", r)
+    return out
+
+
+def colours(study: StudyData, name: str) -> dict[str, int]:
+    """Computation -> number of its colour, the same in every chart and picture of the output."""
+    every = {label for p in study.points for label in labelled(p.rows, name)}
+    return {label: k for k, label in enumerate(sorted(every, reverse=True))}
+
+
+def lost_percent(e: ErrorReport) -> float:
+    elements = math.prod(e.shape) or 1
+    return 100.0 * max(0.0, 1.0 - e.compared / elements)
+
+
+def sweep_label(value: str | None) -> str:
+    """2^-24 as it is written."""
+    base, caret, exponent = str(value).partition("^")
+    if caret and base == "2" and exponent.removeprefix("-").isdecimal() and len(exponent) < 6:
+        return power(int(exponent))
+    return words.clean(str(value), 12)

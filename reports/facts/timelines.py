@@ -1,0 +1,113 @@
+"""What views show of a timeline: the part that tells everything, and its instructions in lanes, one a pipe and core.
+
+Beyond `Timeline.until` some instructions are missing, and no view shows that part.
+
+part = told_part(launch.timeline)
+print(told_words(launch))  # "the first 14,386 of 68,432 cycles, 21 %, ..." or ""
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from ascendtile.reports.facts import facts, words
+from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.record.run import Launch, Timeline
+
+NOTHING = "there is no cycle of which every instruction is kept (device option timeline)"
+TICKS = 2**30  # at most, from the first cycle to the last
+FINEST = 16  # ticks in a cycle at most
+MOST_LANES = 4096
+MOST_CYCLES = 2.0**50
+
+
+def told_until(t: Timeline) -> float | None:
+    """The cycle up to which every instruction is there; None where all of them are, or the record does not know."""
+    return None if t.complete or not t.until > 0 else t.until
+
+
+def told_part(t: Timeline) -> Timeline:
+    """The instructions that start before that cycle; the same timeline where it is whole."""
+    until = told_until(t)
+    if until is None or not len(t.start) or float(t.start.max()) < until:
+        return t
+    kept = np.flatnonzero(t.start < until)
+    arrays = {f.name: x for f in fields(t) if isinstance(x := getattr(t, f.name), np.ndarray)}
+    cut: dict[str, Any] = {n: x[kept] for n, x in arrays.items()}
+    if t.waited is not None:
+        cut["waited"] = renumbered(t.waited[kept], kept, len(t.start))
+    return replace(t, **cut)
+
+
+def renumbered(waited: np.ndarray, kept: np.ndarray, count: int) -> np.ndarray:
+    """Places among `kept`, in its order, of what has places among `count`; -1 for what is not kept."""
+    place = np.full(count, -1, np.int32)
+    place[kept] = np.arange(len(kept), dtype=np.int32)
+    return np.where(waited >= 0, place[np.maximum(waited, 0)], -1).astype(np.int32)
+
+
+def told_words(launch: Launch) -> str:
+    """How much of the launch a timeline of it shows; empty where that is all of it."""
+    t = launch.timeline
+    if t is None or t.complete:
+        return ""
+    until = told_until(t)
+    if until is None:
+        return "The timeline is cut, and the record does not say where: instructions may be missing at any cycle."
+    shown = int(np.count_nonzero(t.start < until))
+    part = words.percent(facts.share(until, launch.cycles))
+    return (
+        f"Shown are the first {words.count(until)} of {words.count(launch.cycles)} cycles ({part}), {shown:,} records of "
+        f"instructions: the run was told to keep {len(t.start):,}, and from there on some are missing."
+    )
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Instructions in the order of their lanes. start, end: in ticks; first: where each lane begins, and the end of all."""
+
+    order: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    first: np.ndarray
+    keys: list[tuple[int, int]]  # core and pipe of each lane
+    span: int
+    cycles_per_tick: float
+
+
+def sort_lanes(t: Timeline) -> Lanes:
+    """Lanes in the order of cores and pipes; in each, instructions in the order of time and never two at once.
+
+    The axis ends with the last instruction, of a timeline that was cut where it stops telling everything (`told_part`).
+    """
+    start, end = (np.clip(np.nan_to_num(x, posinf=0.0), 0.0, MOST_CYCLES) for x in (t.start, t.end))
+    core, pipe = t.core.astype(np.int64), t.pipe.astype(np.int64)
+    order = np.lexsort((start, pipe, core))
+    core, pipe, start, end = core[order], pipe[order], start[order], end[order]
+    breaks = np.flatnonzero((np.diff(core) != 0) | (np.diff(pipe) != 0)) + 1
+    first = np.concatenate([[0], breaks, [len(core)]]) if len(core) else np.zeros(1, np.int64)
+    if len(first) - 1 > MOST_LANES:
+        raise UsageError(
+            f"its timeline names {len(first) - 1} pipes of cores, a page shows {MOST_LANES} at most"
+        )
+    until = told_until(t)
+    cycles = float(end.max(initial=1.0)) or 1.0
+    shown = cycles if until is None else min(cycles, until)
+    per_cycle = min(float(FINEST), 2.0 ** math.floor(math.log2(TICKS / cycles)))
+    begin = np.rint(start * per_cycle).astype(np.int64)
+    finish = np.maximum(np.rint(end * per_cycle).astype(np.int64), begin)
+    _cut_overlaps(begin, finish, first)
+    keys = [(int(core[k]), int(pipe[k])) for k in first[:-1]]
+    return Lanes(order, begin, finish, first, keys, max(1, round(shown * per_cycle)), 1.0 / per_cycle)
+
+
+def _cut_overlaps(begin: np.ndarray, finish: np.ndarray, first: np.ndarray) -> None:
+    """A pipe does one thing at a time: what rounding (or a strange record) lets overlap ends where the next begins."""
+    last = np.zeros(len(begin), bool)
+    last[first[1:] - 1] = True
+    following = np.append(begin[1:], 0)
+    np.minimum(finish, following, out=finish, where=~last)

@@ -193,6 +193,7 @@ def test_row_of_checks_of_volumes_and_transposed(call, row):
         assert status_on("ascend910b3", PHASE_ONE, {**call(), **row.change}) == (0, "")
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("mode", range(4))
 def test_grouped_volumes_in_float32_take_every_cube_math_type(mode):
     """Also USE_FP16, of which the document knows no exception: FLOAT is converted to FLOAT16."""
@@ -203,6 +204,7 @@ def test_grouped_volumes_in_float32_take_every_cube_math_type(mode):
         np.testing.assert_array_equal(call[n].array(), expected)
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize("extra", [(1, 0), (7, 9), (-1, 0)], ids=str)
 def test_output_padding_has_no_effect_unless_transposed(extra):
     values = integers((1, 4, 3, 3), (1, 3, 5, 5), (4, 3, 3, 3))
@@ -212,6 +214,7 @@ def test_output_padding_has_no_effect_unless_transposed(extra):
         np.testing.assert_array_equal(call[n].array(), expected)
 
 
+@pytest.mark.extra("torch")
 @pytest.mark.parametrize(
     ("stride", "dilation", "extra"), [(1, 2, 1), (2, 1, 1), (2, 3, 2), (1, 1, 3)], ids=str
 )

@@ -40,6 +40,7 @@ from .given_outputs import direct, read_outputs, write_back
 from .knob_changes import changes
 from .launching import call_of
 from .memory import require_memory
+from .shared_memory import check_apart, kept_inputs
 from .strided_copies import copy_step
 
 Progress = Callable[[int, int], None]
@@ -186,9 +187,10 @@ def _run(
     if out:
         expected = op.plan(shapes, problem.options, knobs, bench).outputs
         given = read_outputs(op.name, out, expected)
-        workshop = replace(workshop, given=direct(given, expected))
+        check_apart(op.name, given, problem.tensors)
+        workshop = replace(workshop, given=direct(given, expected, problem.tensors))
     plan = plan_that_fits(op, tensors, problem.options, knobs, workshop)
-    last, words_of_out = write_back(given, plan.outputs, workshop)
+    last, words_of_out = write_back(given, plan.outputs, workshop, problem.tensors)
     plan = replace(plan, steps=(*plan.steps, *last), outputs={**plan.outputs, **given})
     notes += words_of_out
     warnings = (*warnings, *_changed(op, asked, plan.tiling))
@@ -196,6 +198,8 @@ def _run(
     def replan(tiling: dict[str, Any]) -> Plan:
         return op.plan(shapes, problem.options, tiling, bench)
 
+    judged = errors and machine.values
+    before = replace(problem, tensors=kept_inputs(given, problem.tensors)) if judged else problem
     try:
         launched = _launch((*copies, *plan.steps), machine, progress)
         if machine.time and machine.explain:
@@ -208,7 +212,7 @@ def _run(
         text = f"{e.words}\n{advice.words([p.name for p in op.parameters])}"
         raise BufferOverflowError(text, e.space, e.need_bytes, e.have_bytes) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
-    reports = _errors(op, problem, outputs) if errors and machine.values else {}
+    reports = _errors(op, before, outputs) if judged else {}
     words = (*notes, *_beyond(op, problem, machine), *plan.notes, *_about_cube(op, problem, plan, machine))
     return OpResult(
         outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words

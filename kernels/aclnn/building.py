@@ -17,6 +17,7 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.ir import types as ty
 from ..matmul.tiles import cast_step
 from ..operator.beyond import call_notes, value_warnings
+from ..operator.modes import idle_mode
 from ..operator.operator import Operator, Tensor, Workshop, dtype_name, dtype_of
 from ..running.advice import Advice, numbers_of
 from ..running.fitting import plan_that_fits
@@ -105,6 +106,13 @@ class Call:
         strided = [n for n, t in tensors.items() if t.size and not t.contiguous()]
         kinds = {n: dtype_name(t.like) for n, t in tensors.items()}
         found = call_notes(self.operator, kinds, strided, current_device().product)
+        return tuple(translated(n, self.names) for n in found)
+
+    def idle_mode(self) -> tuple[str, ...]:
+        """That the cubeMathType has no effect on tensors of these types."""
+        tensors = {n: t.like for n, t in self.inputs.items()}
+        machine = current_device()
+        found = idle_mode(self.operator, tensors, machine.product, machine.cube_math_type)
         return tuple(translated(n, self.names) for n in found)
 
     def in_place(self) -> tuple[str, ...]:
@@ -202,7 +210,7 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
         if isinstance(call, Idle):
             executor = aclOpExecutor(api, _nothing, machine, notes)
         else:
-            notes += (*call.beyond(), *call.in_place())
+            notes += (*call.beyond(), *call.idle_mode(), *call.in_place())
             executor = aclOpExecutor(api, _with_knobs(call).build, machine, notes, call.value_notes)
             if call.vendor_bytes is not None:
                 executor.vendor_workspace_size = call.vendor_bytes + SYSTEM_BYTES

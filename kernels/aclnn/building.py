@@ -15,6 +15,7 @@ from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
+from ..operator.modes import idle_mode
 from ..operator.notes import call_notes, value_warnings
 from ..operator.operator import Operator, Tensor, Workshop, dtype_name, dtype_of
 from ..running.advice import Advice, numbers_of
@@ -23,7 +24,7 @@ from ..running.run_op import MAX_ELEMENTS
 from ..running.strided_copies import copy_step, view_copy_step
 from ..shared.casts import cast_step
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
-from .overlap import meet, meets_itself
+from .overlap import meet, meets_itself, same_place
 from .status import (
     INNER_NULLPTR,
     INNER_TILING_ERROR,
@@ -107,6 +108,28 @@ class Call:
         found = call_notes(self.operator, kinds, strided, current_device().product)
         return tuple(translated(n, self.names) for n in found)
 
+    def idle_mode(self) -> tuple[str, ...]:
+        """That the cubeMathType has no effect on tensors of these types."""
+        tensors = {n: t.like for n, t in self.inputs.items()}
+        machine = current_device()
+        found = idle_mode(self.operator, tensors, machine.product, machine.cube_math_type)
+        return tuple(translated(n, self.names) for n in found)
+
+    def in_place(self) -> tuple[str, ...]:
+        """Outputs in the memory of inputs. The vendor's library does not look at that, and the kernels run as they are."""
+        found = []
+        for n, t in self.outputs.items():
+            for m, x in self.inputs.items():
+                if meet(t, x):
+                    whole = same_place(t, x)
+                    how = "is in place of" if whole else "shares memory with a part of"
+                    risk = "may be" if whole else "are likely to be"
+                    found.append(
+                        f"{self.names[n]} {how} {self.names[m]}, which is not checked: a kernel that reads {self.names[m]} "
+                        f"after {self.names[n]} is written reads what was written, and results {risk} wrong"
+                    )
+        return tuple(found)
+
     def value_notes(self) -> tuple[str, ...]:
         """What becomes of NaN and infinities in the inputs: asked when the kernels run, when the values are there."""
         arrays = {n: x for n, t in self.inputs.items() if isinstance(x := t.array(), np.ndarray)}
@@ -187,7 +210,7 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
         if isinstance(call, Idle):
             executor = aclOpExecutor(api, _nothing, machine, notes)
         else:
-            notes += call.beyond()
+            notes += (*call.beyond(), *call.idle_mode(), *call.in_place())
             executor = aclOpExecutor(api, _with_knobs(call).build, machine, notes, call.value_notes)
             if call.vendor_bytes is not None:
                 executor.vendor_workspace_size = call.vendor_bytes + SYSTEM_BYTES

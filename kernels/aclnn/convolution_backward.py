@@ -36,6 +36,7 @@ NAMES = {
     "grad_input": "gradInput",
     "grad_weight": "gradWeight",
     "grad_bias": "gradBias",
+    "cube_math_type": "cubeMathType",
     OPERATOR.name: API,
 }
 

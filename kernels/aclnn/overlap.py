@@ -33,6 +33,13 @@ def meet(a: aclTensor, b: aclTensor) -> bool:
     return bool((_byte_map(a, start, stop) & _byte_map(b, start, stop)).any())
 
 
+def same_place(a: aclTensor, b: aclTensor) -> bool:
+    """Whether each element of two tensors that meet has the address of the other's."""
+    steps = [[s for n, s in zip(x.shape, x.strides, strict=True) if n > 1] for x in (a, b)]
+    bytes_each = {x.dtype.itemsize for x in (a, b)}
+    return a.shape == b.shape and a.offset == b.offset and len(bytes_each) == 1 and steps[0] == steps[1]
+
+
 def _ends(x: aclTensor) -> tuple[int, int]:
     """The first element of the storage that it has, and the one behind its last."""
     ends = [(n - 1) * s for n, s in zip(x.shape, x.strides, strict=True)]

@@ -5,10 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from ...simulator.device import CUBE_MATH_TYPES
+from ...simulator.products import Product
 from .messages import listed
-from .operator import Operator
+from .operator import Operator, Tensors, dtype_name
 from .parameter import whole
 from .refusing import refuse
+
+
+def idle_mode(op: Operator, tensors: Tensors, product: Product, mode: str) -> tuple[str, ...]:
+    """A note where an operator of the Cube does what it does with KEEP_DTYPE, and no warning of the mode says so."""
+    keep = CUBE_MATH_TYPES[0]
+    if op.resolve is None or mode == keep:
+        return ()
+    found = op.resolve(tensors, product, mode)
+    if found.warning or found != op.resolve(tensors, product, keep):
+        return ()
+    kinds = listed(dict.fromkeys(dtype_name(tensors[n]) for n in op.required))
+    words = f"with inputs of {kinds} the Cube multiplies in {found.operand}, as with {keep}"
+    return (f"cube_math_type {mode} has no effect: {words}",)
 
 
 def mode_name(op: Operator, given: Any) -> Any:

@@ -24,7 +24,7 @@ from ...simulator.products import Product, load_product, product_names
 from .beyond import Beyond
 from .draw import Draw
 from .messages import listed, near
-from .parameter import Argument, Parameter, read_all
+from .parameter import Argument, Parameter, as_mapping, read_all
 
 Tensor = np.ndarray | Shape
 Tensors = Mapping[str, Tensor]
@@ -159,7 +159,7 @@ class Operator:
     many rows and columns (None: what a study affords); empty where that is all of it.
     on_cube: for operators that use the Cube with one of their tilings only. whole: why a study has no block of the output to
     compute instead of all. beyond: what is taken on purpose and stands in no document. finite_on: architectures for which
-    the document excludes NaN and infinities.
+    the document excludes NaN and infinities. without_influence: inputs that the interface has and no kernel reads.
     explored: the axes of the space of tilings, by knob; without, every knob gets the values that its declaration suggests.
     fits: rule -> which points (columns of knobs) keep it, for a product and a cubeMathType. bound_us: least time of points.
     Those of these three that name a parameter `options` get the arguments of the operator, too, and `fits` as `axes` the
@@ -206,6 +206,7 @@ class Operator:
     whole: str = ""
     beyond: Beyond | None = None
     finite_on: tuple[int, ...] = ()
+    without_influence: tuple[str, ...] = ()
 
     def resolution(
         self, tensors: Tensors, product: Product, mode: str, tiling: Mapping[str, Any]
@@ -237,11 +238,18 @@ class Operator:
 
     def read_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Checked options with defaults filled in."""
-        return read_all(f"{self.name}: option", self.options, options)
+        given = as_mapping(f"{self.name}: options", options, "name to value")
+        for p in self.options:
+            if p.kind == "choice" and p.name in given and given[p.name] is None:
+                raise UsageError(
+                    f"{self.name}: option {p.name!r} must be one of {listed(p.choices or (), 'or')}, got None"
+                )
+        return read_all(self.name, "option", self.options, given)
 
     def read_tiling(self, tiling: Mapping[str, Any]) -> dict[str, Any]:
         """Checked knobs; None where the operator is to choose."""
-        return read_all(f"{self.name}: tiling parameter", self.parameters, tiling)
+        given = as_mapping(f"{self.name}: tiling", tiling, "knob to value")
+        return read_all(self.name, "tiling parameter", self.parameters, given)
 
     def case(self, case: str | Case | Sizes | None) -> Case:
         """The case of that name, the first one for None, or a case made of sizes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -128,10 +129,23 @@ def whole(value: Any) -> int | None:
         return None
 
 
-def read_all(what: str, parameters: tuple[Parameter, ...], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every parameter by name: the given value, checked, or the default."""
+def as_mapping(what: str, given: Any, holds: str) -> Mapping[str, Any]:
+    """What was given by name; nothing for None. Raises `UsageError` for what is no mapping. holds: "knob to value"."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        short = isinstance(given, str | int | float)
+        words = reprlib.repr(given) if short else f"a {type(given).__name__}"
+        raise UsageError(f"{what} must be a mapping of {holds}, got {words}")
+    return given
+
+
+def read_all(
+    op: str, family: str, parameters: tuple[Parameter, ...], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every parameter by name: the given value, checked, or the default. family: "tiling parameter" or "option"."""
     known = {p.name: p for p in parameters}
     for name in given:
         if name not in known:
-            raise UsageError(f"unknown {what} {name!r}{near(name, known)}")
-    return {n: p.read(what, given.get(n)) for n, p in known.items()}
+            raise UsageError(f"{op} has no {family} {name!r}{near(name, known)}")
+    return {n: p.read(f"{op}: {family}", given.get(n)) for n, p in known.items()}

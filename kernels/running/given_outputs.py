@@ -13,6 +13,7 @@ from ...simulator.precision import dtypes as ty
 from ..operator.messages import near
 from ..operator.operator import Step, Tensor, Workshop, dtype_of
 from ..shared.casts import cast_step
+from .shared_memory import replaced
 from .strided_copies import view_copy_step
 
 BUFFERS = 2
@@ -46,13 +47,25 @@ def _check(op: str, name: str, array: np.ndarray, expected: Tensor) -> None:
         raise UsageError(f"{op}: out {name!r} has {why}; it must be an array that can be written")
 
 
-def direct(given: Mapping[str, np.ndarray], expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those that the operator can write itself: contiguous, of the type that it writes."""
-    return {n: x for n, x in given.items() if x.flags.c_contiguous and dtype_of(x) == dtype_of(expected[n])}
+def direct(
+    given: Mapping[str, np.ndarray], expected: Mapping[str, Tensor], inputs: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Those that the operator can write itself: contiguous, of the type that it writes, and no input.
+
+    A kernel may read an input again after it has written an output, so what is in place of an input is written last.
+    """
+    return {
+        n: x
+        for n, x in given.items()
+        if x.flags.c_contiguous and dtype_of(x) == dtype_of(expected[n]) and replaced(x, inputs) is None
+    }
 
 
 def write_back(
-    given: Mapping[str, np.ndarray], found: Mapping[str, Tensor], workshop: Workshop
+    given: Mapping[str, np.ndarray],
+    found: Mapping[str, Tensor],
+    workshop: Workshop,
+    inputs: Mapping[str, Tensor],
 ) -> tuple[list[Step], list[str]]:
     """Launches that bring the others into the given arrays, and words about it."""
     steps: list[Step] = []
@@ -67,7 +80,8 @@ def write_back(
             steps.append(cast_step(x, target, cores, BUFFERS))
             notes.append(f"out {name} is {array.dtype}: a launch of its own casts to it")
             x = target
-        if not array.flags.c_contiguous:
+        if x is not array:
             steps.append(view_copy_step(x, array, workshop.product))
-            notes.append(f"out {name} is strided: a launch of its own copies into it")
+            why = f"in place of input {replaced(array, inputs)}" if array.flags.c_contiguous else "strided"
+            notes.append(f"out {name} is {why}: a launch of its own copies into it")
     return steps, notes

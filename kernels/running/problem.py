@@ -85,7 +85,7 @@ def _tensor(op: Operator, name: str, x: Any, dtype: str | None) -> Tensor:
     if found is None or not found.is_floating() or (target is None and found.name not in DTYPE_NAMES):
         raise UsageError(
             f"{op.name}: {name!r} holds {array.dtype}; it must hold {listed(op.dtypes, 'or')}"
-            + ("; give a dtype to have it converted" if found is not None and found.is_floating() else "")
+            + ("; cast the array first" if found is not None and found.is_floating() else "")
         )
     if target is not None and array.dtype != target.storage:
         return encode(array, target.name)

@@ -18,7 +18,7 @@ from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
 from ...simulator.record.run import Launch, Run
 from ..operator.messages import listed
-from ..operator.modes import mode_name
+from ..operator.modes import idle_mode, mode_name
 from ..operator.notes import call_notes, value_warnings
 from ..operator.operator import (
     Arrays,
@@ -32,6 +32,7 @@ from ..operator.operator import (
     dtype_name,
     dtype_of,
 )
+from ..operator.parameter import as_mapping
 from ..operator.registry import get_operator
 from .advice import Advice
 from .fitting import plan_that_fits
@@ -40,6 +41,7 @@ from .knob_changes import changes
 from .launching import call_of
 from .memory import require_memory
 from .problem import Problem, problem_of_case, problem_of_inputs
+from .shared_memory import check_apart, kept_inputs
 from .strided_copies import copy_step
 
 Progress = Callable[[int, int], None]
@@ -141,25 +143,38 @@ def run_op(
     }
     choice["explain"] = explain
     with device(product, **choice) as machine:
-        knobs = op.read_tiling(tiling or {})
-        given = options or {}
+        knobs = op.read_tiling(as_mapping(f"{op.name}: tiling", tiling, "knob to value"))
+        given = as_mapping(f"{op.name}: options", options, "name to value")
+        into = as_mapping(f"{op.name}: out", out, "output to array")
         if inputs is None:
             problem = problem_of_case(op, op.case(case), dtype, machine, seed, distribution, given)
         elif case is not None:
             raise UsageError(f"{op.name}: give a case or inputs, not both")
         else:
-            problem = problem_of_inputs(op, inputs, dtype, given)
+            tensors = as_mapping(f"{op.name}: inputs", inputs, "input to array")
+            problem = problem_of_inputs(op, tensors, dtype, given)
         asked = {n: knobs[n] for n in tiling or {}}
-        return _run(op, problem, knobs, asked, machine, errors, progress, out or {})
+        return _run(op, problem, knobs, asked, machine, errors, progress, into)
 
 
 def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[str, ...]:
     """Words about knobs that the operator could not take as they were given."""
     return tuple(
-        f"tiling {n}={x} was asked for, {n}={used[n]} is used: {op.name} limits and rounds it, or needs no such knob here"
+        f"tiling {n}={x} was asked for{_instead(op.name, n, x, used[n])}"
         for n, x in asked.items()
         if x is not None and n in used and used[n] != x
     )
+
+
+def _instead(op: str, name: str, asked: Any, used: Any) -> str:
+    """What is done with a knob, and why as far as both values tell."""
+    if used is None:
+        return f" and is not used: {op} needs no such knob with this tiling"
+    numbers = all(isinstance(x, int) and not isinstance(x, bool) for x in (asked, used))
+    why = f"{op} cannot take it here"
+    if numbers:
+        why = f"{op} rounds it up" if used > asked else f"{op} takes no more here, or rounds it down"
+    return f", {name}={used} is used: {why}"
 
 
 def _run(
@@ -186,16 +201,21 @@ def _run(
     if out:
         expected = op.plan(shapes, problem.options, knobs, bench).outputs
         given = read_outputs(op.name, out, expected)
-        workshop = replace(workshop, given=direct(given, expected))
+        check_apart(op.name, given, problem.tensors)
+        workshop = replace(workshop, given=direct(given, expected, problem.tensors))
     plan = plan_that_fits(op, tensors, problem.options, knobs, workshop)
-    last, words_of_out = write_back(given, plan.outputs, workshop)
+    last, words_of_out = write_back(given, plan.outputs, workshop, problem.tensors)
     plan = replace(plan, steps=(*plan.steps, *last), outputs={**plan.outputs, **given})
     notes += words_of_out
+    if not machine.values:
+        notes += [f"out {n} is left as it is: values are off" for n in given]
     warnings = (*warnings, *_changed(op, asked, plan.tiling))
 
     def replan(tiling: dict[str, Any]) -> Plan:
         return op.plan(shapes, problem.options, tiling, bench)
 
+    judged = errors and machine.values
+    before = replace(problem, tensors=kept_inputs(given, problem.tensors)) if judged else problem
     try:
         launched = _launch((*copies, *plan.steps), machine, progress)
         if machine.time and machine.explain:
@@ -208,7 +228,7 @@ def _run(
         text = f"{e.words}\n{advice.words([p.name for p in op.parameters])}"
         raise BufferOverflowError(text, e.space, e.need_bytes, e.have_bytes) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
-    reports = _errors(op, problem, outputs) if errors and machine.values else {}
+    reports = _errors(op, before, outputs) if judged else {}
     words = (*notes, *_beyond(op, problem, machine), *plan.notes, *_about_cube(op, problem, plan, machine))
     return OpResult(
         outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words
@@ -244,7 +264,7 @@ def _about_cube(op: Operator, problem: Problem, plan: Plan, machine: Device) -> 
         words = f"{op.on_cube.words}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
         return [words, *([found.warning] if found.warning else [])]
     idle = not (op.uses_cube or plan.uses_cube) and mode != CUBE_MATH_TYPES[0]
-    return [without_cube(op, (mode,))] if idle else []
+    return [without_cube(op, (mode,))] if idle else [*idle_mode(op, problem.tensors, machine.product, mode)]
 
 
 def without_cube(op: Operator, modes: Sequence[str]) -> str:

@@ -50,7 +50,13 @@ def _search(e: Exploration) -> str:
     failed = f", {sum(e.failed.values()):,} failed" if e.failed else ""
     known = f", {e.reused:,} of them from the store" if e.reused else ""
     rate = f", {e.bounded:,} bounds" if e.bounded else ""
-    return f"{e.sampler}{rate}, {e.evaluated:,} tilings evaluated{failed}{known}, {e.seconds:.3g} s{only_best(e)}"
+    part = " (ended early, no proof)" if e.sampler == "exact" and _ended_early(e) else ""
+    return f"{e.sampler}{part}{rate}, {e.evaluated:,} tilings evaluated{failed}{known}, {e.seconds:.3g} s{only_best(e)}"
+
+
+def _ended_early(e: Exploration) -> bool:
+    """Whether an exact search left points that could be better, by its budget or stopped from outside."""
+    return not e.optimal and bool(e.found or e.interrupted) and not e.proof.startswith("none of")
 
 
 def only_best(e: Exploration) -> str:

@@ -77,7 +77,9 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    walk = lowering(call.program, how.apart, lambda part: TimeWithValues(part, call.grid, values(part), limit))
+    walk = lowering(
+        call.program, how.apart, lambda part: TimeWithValues(part, call.grid, values(part), limit)
+    )
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))

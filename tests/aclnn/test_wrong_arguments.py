@@ -269,3 +269,21 @@ def test_messages_tell_function_and_status_once():
         assert words in message
         assert message.count("161002") == 1
         assert message.count("aclnn") == 1
+
+
+def test_outputs_in_the_memory_of_inputs_are_noted():
+    """The vendor's library does not look at it: status 0, and a note that names both."""
+    x = {n: blank(t.shape, "float32") if isinstance(t, aclnn.aclTensor) else t for n, t in gn.good().items()}
+    shape = x["gradOut"].shape
+    steps = [int(np.prod(shape[k + 1 :])) for k in range(len(shape))]
+    memory = aclnn.DeviceMemory(4 * int(np.prod(shape)) + 4)
+    dy, shifted = window(memory, shape, steps), window(memory, shape, steps, 1)
+    for out, words in (
+        (x["gradInput"], ""),
+        (window(memory, shape, steps), "gradInput is in place of gradOut, which is not checked"),
+        (shifted, "gradInput shares memory with a part of gradOut, which is not checked"),
+    ):
+        status, _, executor = gn.PHASE_ONE(*{**x, "gradOut": dy, "gradInput": out}.values())
+        assert status == 0
+        found = [n for n in executor.notes if "gradInput" in n]
+        assert [n.startswith(words) for n in found] == [True] * bool(words)

@@ -126,3 +126,32 @@ def test_outputs_that_cannot_be_taken(out, text):
     with pytest.raises(sim.UsageError) as error:
         run_op("rms_norm_grad", "tiny", "float16", out=out)
     assert text in str(error.value)
+
+
+def test_an_output_in_place_of_an_input_has_the_values_and_errors_of_one_beside_it():
+    """dgamma is cleared before gamma is read: in place of it, it must be written last."""
+    for source, name in (("dy", "dx"), ("gamma", "dgamma")):
+        inputs = get_operator("rms_norm_grad").inputs("tiny", "float32")
+        apart = run_op("rms_norm_grad", inputs=inputs)
+        within = run_op("rms_norm_grad", inputs=inputs, out={name: inputs[source]})
+        assert within.outputs[name] is inputs[source]
+        for n, x in apart.outputs.items():
+            assert within.outputs[n].tobytes() == x.tobytes()
+            assert repr(within.errors[n]) == repr(apart.errors[n])
+        assert f"out {name} is in place of input {source}: a launch of its own copies into it" in within.notes
+
+
+@pytest.mark.parametrize("values", [True, False])
+def test_outputs_that_share_memory_with_a_part_of_an_input_or_with_each_other_are_refused(values):
+    inputs = get_operator("rms_norm_grad").inputs("tiny", "float32")
+    flat = np.zeros(65 * 64, np.float32)
+    inputs["dy"] = flat[: 8 * 64].reshape(8, 64)
+    shifted, turned = flat[1 : 8 * 64 + 1].reshape(8, 64), inputs["dy"][::-1]
+    for dx in (shifted, turned):
+        with pytest.raises(
+            sim.UsageError, match=r"out 'dx' shares memory with a part of input 'dy' .* array of its own"
+        ):
+            run_op("rms_norm_grad", inputs=inputs, out={"dx": dx}, values=values)
+    both = {"dx": flat[600 : 600 + 512].reshape(8, 64), "dgamma": flat[700 : 700 + 64]}
+    with pytest.raises(sim.UsageError, match="out 'dgamma' shares memory with out 'dx'"):
+        run_op("rms_norm_grad", inputs=inputs, out=both, values=values)

@@ -159,8 +159,8 @@ def test_short_names_of_types():
 @pytest.mark.parametrize(
     ("tiling", "text"),
     [
-        ({"core": 4}, "unknown {op}: tiling parameter 'core'; did you mean cores?"),
-        ({"zzz": 4}, "unknown {op}: tiling parameter 'zzz'; known are "),
+        ({"core": 4}, "{op} has no tiling parameter 'core'; did you mean cores?"),
+        ({"zzz": 4}, "{op} has no tiling parameter 'zzz'; known are "),
         ({"cores": 2.5}, "{op}: tiling parameter 'cores' must be an integer, got 2.5"),
         ({"cores": float("nan")}, "{op}: tiling parameter 'cores' must be an integer, got nan"),
         ({"cores": float("inf")}, "{op}: tiling parameter 'cores' must be an integer, got inf"),

@@ -342,6 +342,7 @@ OPERATOR = Operator(
     dtypes=("float16", "bfloat16", "float32"),
     required=("grad_out", "x", "mean", "invstd"),
     optional=("weight",),
+    without_influence=("weight",),
     main="x",
     fixed_dtypes={"mean": "float32", "invstd": "float32"},
     outputs=OUTPUTS,

@@ -27,7 +27,7 @@ RUNS = (
 @click.option("--out", metavar="DIR", default=FOLDER, show_default=True, help="Folder for the run records.")
 @json_option()
 def command(out: str, as_json: bool) -> None:
-    """Four runs on ascend910b3 in some seconds.
+    """Four runs on ascend910b3 in about ten seconds.
 
     Shows errors, time, bounds and the lines that cost most of each, and keeps a record of each in DIR.
     """

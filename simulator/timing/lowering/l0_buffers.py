@@ -46,6 +46,7 @@ def l0_buffer(plan: Plan, name: str) -> Buffer:
             f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
             f"{f' x {v.copies} copies' if v.copies > 1 else ''}  line {v.line}"
             for v in (*own.peak, *tiles)
+            if v.bytes
         )
         raise BufferOverflowError(
             f"{plan.program.name} on {plan.product.name}: {name.lower()} overflow, requires {8 * need} bits while "

@@ -145,12 +145,13 @@ def _live_value(s: Slot, names: Mapping[int, str]) -> LiveValue:
 
 def overflow(program: Program, space: str, buffer: Buffer, device: str) -> str:
     need, have = buffer.peak_bytes, buffer.capacity_bytes
+    alive = [v for v in buffer.peak if v.bytes]  # constants take nothing
     rows = "\n".join(
         f"    {v.bytes * v.copies:>8} B  {v.name} {list(v.shape)} {v.dtype}"
         f"{f' x {v.copies} copies' if v.copies > 1 else ''}  {_line(program, v)}"
-        for v in buffer.peak[:6]
+        for v in alive[:6]
     )
-    rest = buffer.peak[6:]
+    rest = alive[6:]
     if rest:
         rows += f"\n    {sum(v.bytes * v.copies for v in rest):>8} B  in {len(rest)} smaller ones"
     return (

@@ -30,6 +30,7 @@ CUDA_HINT = (
     "asks for CUDA say `ascendtile run --cuda SCRIPT` (or triton_shim.install(devices=['npu', 'cuda'])): then "
     '`.is_cuda` is True and "cuda" means the simulated device'
 )
+TORCH_HINT = "hint: torch is not installed; `pip install 'ascendtile[torch]'` adds it"
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,9 @@ def _inside(error: Exception, script: str) -> bool:
 
 
 def hint(error: Exception, script: str) -> str:
-    """What may help with an error that a script on a device without CUDA ends with."""
+    """What may help with an error that a script on a device without CUDA, or on a machine without torch, ends with."""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "torch":
+        return TORCH_HINT
     users = frames(error, script).users
     line = (users[-1].line or "") if users else ""
     asked = isinstance(error, AssertionError) and "is_cuda" in line

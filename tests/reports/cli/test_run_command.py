@@ -241,7 +241,7 @@ def test_report_of_what_is_no_record(refused, tmp_path):
         ([*TINY, "--set", "a=1", "a=2"], "a is given twice, '1' and '2'"),
         ([*TINY, "--tiling", "rows=0"], "'rows' must be at least 1, got 0"),
         ([*TINY, "--tiling", "rows=two"], "'rows' must be an integer, got 'two'"),
-        ([*TINY, "--tiling", "colour=red"], "unknown rms_norm_grad: tiling parameter 'colour'"),
+        ([*TINY, "--tiling", "colour=red"], "rms_norm_grad has no tiling parameter 'colour'"),
         ([*TINY, "--tiling", "rows="], "'rows=' is not NAME=VALUE"),
         ([*TINY, "--option", "mean=1"], "option 'mean'"),
         ([*TINY, "--no-values", "--no-time"], "leave nothing to do"),

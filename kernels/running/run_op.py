@@ -32,7 +32,7 @@ from ..operator.operator import (
     dtype_name,
     dtype_of,
 )
-from ..operator.parameter import as_mapping
+from ..operator.parameter import AUTO, as_mapping
 from ..operator.registry import get_operator
 from .advice import Advice
 from .fitting import plan_that_fits
@@ -162,7 +162,7 @@ def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) ->
     return tuple(
         f"tiling {n}={x} was asked for{_instead(op.name, n, x, used[n])}"
         for n, x in asked.items()
-        if x is not None and n in used and used[n] != x
+        if x not in (None, AUTO) and n in used and used[n] != x
     )
 
 
@@ -173,7 +173,11 @@ def _instead(op: str, name: str, asked: Any, used: Any) -> str:
     numbers = all(isinstance(x, int) and not isinstance(x, bool) for x in (asked, used))
     why = f"{op} cannot take it here"
     if numbers:
-        why = f"{op} rounds it up" if used > asked else f"{op} takes no more here, or rounds it down"
+        why = (
+            f"{op} takes no less here, or rounds it up"
+            if used > asked
+            else f"{op} takes no more here, or rounds it down"
+        )
     return f", {name}={used} is used: {why}"
 
 

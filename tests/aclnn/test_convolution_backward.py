@@ -144,3 +144,14 @@ def test_merged_groups_that_are_no_whole_blocks_are_refused_in_phase_one():
     assert "'merged_groups' is 1; groups of 2 and 2 channels" in aclnn.aclGetRecentErrMsg()
     with aclnn.tiling(convolution_backward={"merged_groups": 2}):
         assert PHASES[0](*given.values())[0] == 0
+
+
+@pytest.mark.parametrize("kind", [F32, F16])
+def test_a_mode_that_changes_nothing_is_noted(kind):
+    given = good()
+    tensors = {n: blank(x.shape, kind, x.format) for n, x in given.items() if isinstance(x, aclnn.aclTensor)}
+    for mode in range(4):
+        status, _, executor = PHASES[0](*{**given, **tensors, "cubeMathType": mode}.values())
+        assert status == 0, aclnn.aclGetRecentErrMsg()
+        told = [n for n in executor.notes if n.startswith("cubeMathType") and "has no effect" in n]
+        assert bool(told) == (kind == F16 and mode > 0)

@@ -68,3 +68,9 @@ def test_without_knobs_the_sizes_are_what_the_caller_can_change():
     assert "for gradOut [2, 2, 5], input [2, 2, 5]" in message
     assert "make the tensors smaller" in message
     assert "=" not in message.split("available")[1]
+
+
+def test_a_knob_that_the_operator_lacks_is_named():
+    status, message = group_norm(zzz=1)
+    assert status == 161002
+    assert message.startswith("aclnnGroupNormBackward: has no tiling parameter 'zzz'; known are strategy")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tracemalloc
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import bce_with_logits_backward, get_operator, operators, rms_norm_grad, run_op
+from ascendtile.simulator.precision.cube_math import MODES
+from ascendtile.simulator.products import load_product
 
 ALL = list(operators().values())
 RMS = get_operator("rms_norm_grad")
@@ -214,7 +217,10 @@ def test_missing_and_unknown_inputs_are_named(tiny, change, text):
     ("x", "text"),
     [
         ([[1.0]], "'x' is a list; give a numpy array or a torch CPU tensor"),
-        (np.zeros((8, 64)), "'x' holds float64; it must hold float16, bfloat16 or float32; give a dtype"),
+        (
+            np.zeros((8, 64)),
+            "'x' holds float64; it must hold float16, bfloat16 or float32; cast the array first",
+        ),
         (np.zeros((8, 64), int), "'x' holds int64; it must hold"),
         (np.zeros((8, 64), complex), "'x' holds complex128; it must hold"),
         (np.full((8, 64), "a"), "'x' holds <U1; it must hold"),
@@ -362,3 +368,69 @@ def test_sizes_of_operators_whose_pages_have_empty_tensors_may_be_0(name, sizes,
 def test_empty_sizes_that_are_refused(name, sizes, words):
     with pytest.raises(sim.UsageError, match=words):
         run_op(name, sizes)
+
+
+@pytest.mark.parametrize("given", [3, "rows=1", [("rows", 1)], np.zeros((8, 64), np.float32)])
+@pytest.mark.parametrize("name", ["tiling", "options", "out", "inputs"])
+def test_what_goes_by_name_must_be_a_mapping(name, given):
+    with pytest.raises(
+        sim.UsageError, match=rf"^rms_norm_grad: {name} must be a mapping of \w+ to \w+, got "
+    ):
+        run_op("rms_norm_grad", values=False, **{name: given})
+
+
+def test_why_a_knob_is_not_used_as_asked():
+    def words(tiling):
+        return " ".join(run_op("rms_norm_grad", "tiny", tiling=tiling, values=False).warnings)
+
+    assert words({"rows": 7}).endswith("rows=1 is used: rms_norm_grad takes no more here, or rounds it down")
+    assert words({"strategy": "auto"}) == ""
+    rounded = words({"strategy": "split_row", "cols": 33})
+    assert rounded.endswith("cols=64 is used: rms_norm_grad takes no less here, or rounds it up")
+
+
+def test_a_knob_that_only_other_strategies_have_is_told():
+    def plan(*given):
+        found = RMS.plan(*given)
+        return replace(found, tiling={**found.tiling, "groups": None})
+
+    found = run_op(replace(RMS, plan=plan), "tiny", tiling={"groups": 2}, values=False)
+    words = "tiling groups=2 was asked for and is not used: rms_norm_grad needs no such knob with this tiling"
+    assert found.warnings == (words,)
+
+
+def test_an_option_of_none_is_refused_with_the_values_that_it_may_have():
+    with pytest.raises(sim.UsageError, match="'reduction' must be one of none, mean or sum, got None"):
+        run_op("bce_with_logits_backward", "tiny", options={"reduction": None}, values=False)
+
+
+def test_outputs_are_left_as_they_are_without_values(tiny):
+    dx = np.full((8, 64), 7, np.float32)
+    found = run_op(RMS, inputs=tiny, out={"dx": dx}, values=False)
+    assert "out dx is left as it is: values are off" in found.notes
+    assert (dx == 7).all()
+    assert not any("left as it is" in n for n in run_op(RMS, inputs=tiny, out={"dx": dx}).notes)
+
+
+@pytest.mark.parametrize("name", ["weight", "x"])
+def test_nan_in_an_input_without_influence_is_no_warning(name):
+    op = get_operator("batch_norm_reduce_backward")
+    inputs = {
+        **op.inputs("tiny", "float32"),
+        "weight": np.ones(op.shapes("tiny", "float32")["mean"].shape, np.float32),
+    }
+    inputs[name].flat[0] = np.nan
+    found = run_op(op, inputs=inputs, product="ascend910a", errors=False, time=False)
+    assert any("with infinities or NaN" in w for w in found.warnings) == (name == "x")
+
+
+@pytest.mark.parametrize("op", [op.name for op in ALL if op.resolve])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_mode_that_changes_nothing_is_said(op, dtype):
+    """One that changes what the Cube multiplies is no such note."""
+    tensors, product = get_operator(op).shapes("tiny", dtype), load_product("ascend910b3")
+    operands = [get_operator(op).resolve(tensors, product, m).operand for m in list(MODES)[:4]]
+    for mode, operand in enumerate(operands):
+        found = run_op(op, "tiny", dtype, cube_math_type=mode, values=False)
+        told = [w for w in (*found.notes, *found.warnings) if "has no effect" in w or "mode ignored" in w]
+        assert len(told) == (mode > 0 and operand == operands[0])

@@ -106,6 +106,7 @@ def test_what_if_and_diff_are_tables(explored):
 def test_a_budget_ends_without_a_proof(explored):
     answer = explored("--objective", "ub", "--budget", "2")
     assert "not proved: the budget ended" in answer.out
+    assert "search  exact (ended early, no proof)," in answer.out
 
 
 WRONG = {

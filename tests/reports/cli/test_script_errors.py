@@ -171,3 +171,14 @@ def test_a_script_that_wants_cuda_is_told_what_to_do(tmp_path, monkeypatch, caps
     assert "hint: tensors stay on the CPU here, so `.is_cuda` is False" in err
     assert "inside of ascendtile" not in err
     assert status_of(["run", "--cuda", "script.py"]) == 0, "what the hint says helps"
+
+
+def test_a_script_that_needs_torch_without_it_is_told_what_adds_it(tmp_path, monkeypatch, capsys):
+    from ascendtile.reports.cli.main import status_of
+
+    monkeypatch.chdir(tmp_path)
+    missing = "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')"  # as Python raises it
+    (tmp_path / "script.py").write_text(f"{missing}\n")
+    assert status_of(["run", "script.py"]) == 1
+    last = capsys.readouterr().err.rstrip().splitlines()[-1]
+    assert last == "hint: torch is not installed; `pip install 'ascendtile[torch]'` adds it"

@@ -72,3 +72,17 @@ def test_an_overflow_names_the_file_of_a_helper_from_elsewhere(tmp_path: Path) -
     assert any(re.search(r"  v \[131072\] fp32  line 7$", row) for row in rows)
     assert any(f"{helper.__file__}:" in row for row in rows)
     assert all(f"{kernel.__file__}:" not in row for row in rows)
+
+
+def test_an_overflow_leaves_out_what_takes_no_memory(tmp_path: Path) -> None:
+    kernel = module(
+        tmp_path,
+        "@sim.jit\ndef k(x, out, f, B: tl.constexpr):\n    i = tl.arange(0, B)\n    factor = f * 2.0\n"
+        "    tl.store(out + i, tl.exp(tl.load(x + i)) * factor)\n",
+    )
+    x = np.zeros(1 << 17, np.float32)
+    with pytest.raises(sim.RunError, match="ub overflow") as caught:
+        kernel.k[(1,)](x, x.copy(), 0.5, B=1 << 17)
+    rows = [line.split()[0] for line in str(caught.value).split("\n") if " B  " in line]
+    assert rows
+    assert "0" not in rows

@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import CompileError
 from ..ir.building import buffers
-from ..ir.building.aggregate import children, flatten, rebuild, same_structure, stays, unflatten
+from ..ir.building.aggregate import children, flatten, rebuild, same_structure
 from ..ir.building.promotion import describe, is_number
 from ..ir.building.ranges import DynamicRange, StaticRange
 from ..ir.building.registry import unwrap
@@ -22,7 +22,9 @@ from ..ir.program import Region, Value
 from ..ir.types import AnyType
 from ..ir.undefined import Undefined
 from ..precision import dtypes as ty
+from .carried import Carried
 from .expressions import Expressions
+from .names_below import assigned, loop_variables, returns
 
 MAX_STATIC_TURNS = 100_000
 
@@ -42,7 +44,7 @@ class Control(Expressions):
     def if_statement(self, s: ast.If, rest: list[ast.stmt]) -> Return | None:
         """Compile an `if`; where it may return, `rest` goes into its branches and the `Return` of all of it is given."""
         condition = self.condition(s.test)
-        taken_has_return = _returns(s.body) or _returns(s.orelse)
+        taken_has_return = returns(s.body) or returns(s.orelse)
         if not isinstance(condition, Value):
             return self.constant_if(s.body if condition else s.orelse, rest, taken_has_return)
         if not taken_has_return:
@@ -65,8 +67,8 @@ class Control(Expressions):
         other, other_env, _ = self.branch(s.orelse, before)
         undefined = _undefined(then_env, other_env, self.source.loc(s).line)
         body = [*s.body, *s.orelse]
-        assigned = (*_assigned(body), *_loop_variables(body), *buffers.contents(before))
-        names = [n for n in assigned if n in then_env and n not in undefined]
+        written = (*assigned(body), *loop_variables(body), *buffers.contents(before))
+        names = [n for n in written if n in then_env and n not in undefined]
         merged, results = self.merge(names, then, then_env, other, other_env, s)
         self.emit_if(condition, then, other, results, s)
         self.env = {**before, **merged, **undefined}
@@ -218,7 +220,7 @@ class Control(Expressions):
             self.dynamic_for(s, turns)
             return None
         values = self.unrolled_values(turns, s.iter)
-        if not _returns(s.body):
+        if not returns(s.body):
             self.unrolled(s, values)
             return None
         turn_by_turn = [t for x in values for t in (Bind(s.target, x, s), *s.body)]
@@ -304,7 +306,7 @@ class Control(Expressions):
         stay the same are found by trying: a body that changes one is compiled again with that part carried; a number
         that no turn changed is compiled again as the constant it is.
         """
-        written = (*_assigned(body), *buffers.contents(self.env))
+        written = (*assigned(body), *buffers.contents(self.env))
         names = [n for n in written if n in self.env and n not in targets]
         names = [n for n in names if not isinstance(self.env[n], Undefined)]
         carried = Carried({n: unwrap(self.env[n]) for n in names})
@@ -359,7 +361,7 @@ class Control(Expressions):
         self.b.region = outer
         new_names = set(self.env) - set(before)
         self.env = {**before, **{n: Undefined(f"{n!r} is assigned inside a loop only") for n in new_names}}
-        self.forget([n for n in _loop_variables(body) if n not in carried.trees], node)
+        self.forget([n for n in loop_variables(body) if n not in carried.trees], node)
 
     def turn_results(self, carried: Carried, args: list[Value], node: ast.AST) -> list[Value]:
         """What a turn hands to the next one, for every carried part in order."""
@@ -436,60 +438,6 @@ class Control(Expressions):
         self.env.update(carried.names_with(results))
 
 
-class Carried:
-    """Names that a loop carries. `fixed` are the parts, as (name, number of the leaf), taken to stay the same."""
-
-    def __init__(self, trees: dict[str, Any]) -> None:
-        self.trees = trees
-        self.fixed = {(n, k) for n, x in trees.items() for k, f in enumerate(stays(x)) if f}
-        self.changed: list[tuple[str, int]] = []
-        self.initial: list[Value] = []
-        self.tried: set[tuple[str, int]] = set()
-
-    def owners(self) -> list[str]:
-        """For each carried part the name it belongs to."""
-        return [
-            n for n, x in self.trees.items() for k, _ in enumerate(flatten(x)) if (n, k) not in self.fixed
-        ]
-
-    def moving(self) -> list[Any]:
-        """The parts that are carried, as they are before the loop."""
-        return [
-            leaf
-            for n, x in self.trees.items()
-            for k, leaf in enumerate(flatten(x))
-            if (n, k) not in self.fixed
-        ]
-
-    def untried_numbers(self) -> list[tuple[str, int]]:
-        """Numbers that are carried and were never taken as constants."""
-        parts = [(n, k, leaf) for n, x in self.trees.items() for k, leaf in enumerate(flatten(x))]
-        return [
-            (n, k)
-            for n, k, x in parts
-            if is_number(x) and (n, k) not in self.fixed and (n, k) not in self.tried
-        ]
-
-    def names_with(self, values: list[Value]) -> dict[str, Any]:
-        """The names with `values` as their carried parts."""
-        position = iter(values)
-        out = {}
-        for n, x in self.trees.items():
-            leaves = [leaf if (n, k) in self.fixed else next(position) for k, leaf in enumerate(flatten(x))]
-            out[n] = unflatten(x, iter(leaves))
-        return out
-
-    def settle(self) -> None:
-        """Carry what was found to change, fix what was found to stay; what was fixed by trial is then carried for good."""
-        for part in self.changed:
-            if part in self.fixed:
-                self.fixed.discard(part)
-            else:
-                self.fixed.add(part)
-            self.tried.add(part)
-        self.changed = []
-
-
 class Bind(ast.stmt):
     """Gives a value to the variable of an unrolled loop, between two copies of its body."""
 
@@ -511,50 +459,6 @@ def _same_constant(a: Any, c: Any) -> bool:
         return type(a) is type(c) and bool(a == c)
     except ValueError:
         return False
-
-
-class _Below(NamedTuple):
-    """What is in a statement: whether it may return, names that it assigns, variables of its loops."""
-
-    returns: bool
-    assigned: tuple[str, ...]
-    variables: tuple[str, ...]
-
-
-def _below(s: ast.stmt) -> _Below:
-    """Kept with the statement: every compilation of a kernel asks again."""
-    found: _Below | None = s.__dict__.get("below")
-    if found is None:
-        found = s.__dict__["below"] = _look_below(s)
-    return found
-
-
-def _look_below(s: ast.stmt) -> _Below:
-    nodes = list(ast.walk(s))
-    loops = [n.target for n in nodes if isinstance(n, ast.For)]
-    ids = {id(t) for t in loops}
-    names = [
-        n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and id(n) not in ids
-    ]
-    return _Below(
-        any(isinstance(n, ast.Return) for n in nodes),
-        tuple(dict.fromkeys(names)),
-        tuple(t.id for t in loops if isinstance(t, ast.Name)),
-    )
-
-
-def _returns(body: list[ast.stmt]) -> bool:
-    return any(_below(s).returns for s in body)
-
-
-def _assigned(body: list[ast.stmt]) -> list[str]:
-    """Names that statements assign, in order of first appearance."""
-    return list(dict.fromkeys(n for s in body for n in _below(s).assigned))
-
-
-def _loop_variables(body: list[ast.stmt]) -> list[str]:
-    """Names that are variables of loops inside of the statements."""
-    return [n for s in body for n in _below(s).variables]
 
 
 def _undefined(then_env: dict[str, Any], other_env: dict[str, Any], line: int) -> dict[str, Undefined]:

@@ -16,7 +16,6 @@ import numpy as np
 
 from .lazy_views import show, write
 from .no_assembly import NoAssembly
-from .saving import save_run
 
 if TYPE_CHECKING:
     from ..precision.metrics import ErrorReport
@@ -368,6 +367,8 @@ class Run:
 
     def save(self, path: str | Path) -> None:
         """Write the record to `path`; an existing file is replaced only once the new one is whole."""
+        from .saving import save_run  # not before: a launch does not need it
+
         save_run(self, path)
 
     def html(self, path: str | Path) -> None:

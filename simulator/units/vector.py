@@ -274,6 +274,23 @@ _COARSE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 _UNARY |= {name: _estimate(exact) for name, exact in _COARSE.items()}
 _TRANSCENDENTAL = {"exp": (exp_f32, np.exp), "log": (log_f32, np.log)}
 
+# Names of all operations of one operand, and of two.
+UNARY = frozenset(
+    (
+        *_UNARY,
+        *_TRANSCENDENTAL,
+        *functions.UNARY,
+        *functions.INTEGER_UNARY,
+        *(f"sqrt{way}" for way in _DIRECTIONS),
+    )
+)
+BINARY = frozenset(
+    (
+        *(*_FLOAT, *_INTEGER, *functions.BINARY, "floordiv", "nextafter", "ldexp", "umulhi"),
+        *(f"{name}{way}" for name in _DOUBLE for way in _DIRECTIONS),
+    )
+)
+
 
 def _transcendental(
     name: str, x: np.ndarray, dtype: DType, out: np.ndarray, numerics: Numerics

@@ -10,47 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from ...errors import UsageError
 from ...products import Product
+from ..operations.table import CASTS, OPERATIONS
 from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
 CONFLICT = "per_repeat_conflict"
 WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
-
-# Rows of the product table that stand in for operations it does not list.
-NEAREST = {
-    "neg": "muls",
-    "xor": "or",
-    "shl": "shift",
-    "shr": "shift",
-    "log": "ln",
-    "floor": "cast_f32_s32",
-    "ceil": "cast_f32_s32",
-    "mod": "div",
-    "pow": "exp",
-    "floordiv": "div",
-    "index": "adds",
-}
-EXACT_ALIASES = {"log", "shl", "shr", "neg"}
-CASTS = {
-    ("fp16", "fp32"): "cast_f16_f32",
-    ("fp32", "fp16"): "cast_f32_f16",
-    ("bf16", "fp32"): "cast_bf16_f32",
-    ("fp32", "bf16"): "cast_f32_bf16",
-    ("fp32", "int32"): "cast_f32_s32",
-    ("int32", "fp32"): "cast_s32_f32",
-    ("int8", "fp16"): "cast_s8_f16",
-    ("fp32", "int64"): "cast_f32_s64",
-    **dict.fromkeys(
-        (
-            *(("fp16", t) for t in ("int8", "uint8", "int16", "int32")),
-            *(("int16", t) for t in ("fp16", "fp32")),
-            ("uint8", "fp16"),
-            ("int64", "fp32"),
-        ),
-        "cast_other",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -131,12 +98,10 @@ class CostModel:
 
     def _look_up(self, op: str, dtype: str) -> Row:
         p = self.product
-        name, grade = op, BEST
-        if not p.has(f"vector.op.{name}.fixed_cycles"):
-            name = NEAREST.get(op, "adds")
-            if op not in EXACT_ALIASES:
-                grade = WORST
-                self.note(f"{op}: no figure is published; costed as the nearest documented row, {name}")
+        name, grade = self._instruction(op), BEST
+        if name != op and OPERATIONS[op].near:
+            grade = WORST
+            self.note(f"{op}: no figure is published; costed as the nearest documented row, {name}")
         prefix, late = f"vector.op.{name}.per_repeat.", f"vector.op.{name}.fixed_cycles"
         rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
         self._note_assumed(late)
@@ -147,12 +112,22 @@ class CostModel:
         self.note(f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}")
         return Row(rows[nearest], p.number(late), WORST)
 
+    def _instruction(self, op: str) -> str:
+        """The row of an instruction, or of an operation of the tile program."""
+        if self.product.has(f"vector.op.{op}.fixed_cycles"):
+            return op
+        row = OPERATIONS[op].row if op in OPERATIONS else ""
+        if not row:
+            raise UsageError(
+                f"no cost for {op}: neither an instruction of {self.product.name} nor an operation with a row"
+            )
+        return row
+
     def _special(self, op: str, table: str, dtype: str, other: float) -> tuple[float, int]:
         """A figure that some operations have beside their row, and its grade; `other` where this one has none."""
         key = (f"{op}.{table}", dtype)
         if key not in self._specials:
-            name = op if self.product.has(f"vector.op.{op}.fixed_cycles") else NEAREST.get(op, "adds")
-            prefix = f"vector.op.{name}.{table}."
+            prefix = f"vector.op.{self._instruction(op)}.{table}."
             near = (*_SIMILAR.get(dtype, ()), "any") if table == CONFLICT else ("any",)
             keys = (f"{prefix}{t}" for t in (dtype, *near))
             self._specials[key] = next((k for k in keys if self.product.has(k)), None)

@@ -4,42 +4,18 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 from ...ir.program import Op, Value
 from ...precision.dtypes import DType
+from ..operations.sequences import Steps, count
+from ..operations.table import OPERATIONS, operation, steps_of, why_by_element
 from ..placement.banks import Banks
 from ..placement.layouts import BLOCK_BYTES, COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
 from .custom import CustomCosts
-from .functions import SCALAR_ONLY, Steps, count, steps_of
 from .model import WRITE_MEETS_READ, Cost, CostModel
 from .provenance import grade_of
 from .rearrange import RearrangeCosts
-
-VECTOR_SCALAR = {"add": "adds", "sub": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
-# No vector instruction on A2/A3: integer comparison other than what selects need, and 64-bit integer arithmetic
-# (Triton-Ascend programming guide, operations that fall back to scalar loops).
-WIDE_INTEGERS = ("int64", "uint64")
-
-
-def falls_back(op: Op) -> str | None:
-    """Why an operation runs element by element on the scalar unit, or None."""
-    v = op.args[0]
-    if v is None or not v.shape or not isinstance(v.dtype, DType):
-        return None
-    if op.kind == "compare" and v.dtype.is_int() and not v.dtype.is_bool():
-        return f"{v.dtype} comparison has no vector instruction"
-    if op.kind == "histogram":
-        return "a histogram has no vector instruction"
-    if op.kind == "sort" and not v.dtype.is_floating():
-        return f"a sort of {v.dtype} has no vector instruction"
-    if op.name in SCALAR_ONLY:
-        return f"{op.name} has no vector instruction"
-    if op.kind in ("binary", "scan", "fma") and v.dtype.name in WIDE_INTEGERS:
-        return f"{v.dtype} arithmetic has no vector instruction"
-    if op.kind == "binary" and op.name in ("floordiv", "mod") and v.dtype.is_int():
-        return "integer division has no vector instruction"
-    return None
-
 
 BLOCKS_A_REPEAT = 8
 REDUCED_BY_INSTRUCTION = ("sum", "max", "min")
@@ -63,23 +39,15 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         self.banks: Banks | None = None  # where tiles lie, once they are placed
 
     def of(self, op: Op) -> Cost:
-        if falls_back(op):
+        if why_by_element(op):
             return self.model.scalar_loop(_elements_one_by_one(op))
         steps = steps_of(op)
-        if steps is not None:
-            return self._function(op, steps)
-        return getattr(self, f"_{op.kind}")(op)  # type: ignore[no-any-return]
+        return self._function(op, steps) if steps else METHODS[operation(op).cost](self, op)
 
     def on_vector(self, op: Op) -> Cost:
         """What the operation would cost on fp32 elements, which the Vector unit takes."""
-        name = "compare" if op.kind == "compare" else op.name
-        name = (
-            "div"
-            if name in ("floordiv", "mod")
-            else name
-            if name in ("mul", "compare", "max", "min")
-            else "add"
-        )
+        entry = operation(op)
+        name = entry.row if entry.castable else OPERATIONS[op.name].row
         return self.model.vector(name, "fp32", padded_elements(op.results[0], 32), 32)
 
     # -- elementwise -------------------------------------------------------------------------------------------------
@@ -143,9 +111,10 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         """Instruction of the operation, and what has to come before it."""
         if SCALAR not in forms:
             return op.name, None
-        if op.name in VECTOR_SCALAR:
+        scalar = operation(op).scalar
+        if scalar:
             turned = op.name == "sub" and forms[0] == SCALAR  # s - x: negate, then add
-            return VECTOR_SCALAR[op.name], self._whole("muls", r) if turned else None
+            return scalar, self._whole("muls", r) if turned else None
         return op.name, self._whole("duplicate", r)
 
     def _whole(self, name: str, v: Value, conflict: bool = False) -> Cost:
@@ -295,6 +264,16 @@ class VectorCosts(RearrangeCosts, CustomCosts):
             total = step if total is None else total.then(step)
             n = lower
         return total or self.model.vector("copy", dtype, max(1, rest), bits)
+
+
+def _method(cost: str) -> Callable[[VectorCosts, Op], Cost]:
+    found: Callable[[VectorCosts, Op], Cost] | None = getattr(VectorCosts, f"_{cost}", None)
+    if found is None:
+        raise ImportError(f"VectorCosts has no method _{cost}, by which the table of operations costs one")
+    return found
+
+
+METHODS = {o.cost: _method(o.cost) for o in OPERATIONS.values() if o.cost}
 
 
 def _compute_type(v: Value) -> str:

@@ -22,7 +22,7 @@ from ...precision.dtypes import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.transfers import averages, boxed, line_requests, sharers, traffic
-from ..costs.vector import falls_back
+from ..operations.table import OPERATIONS, operation, why_by_element
 from ..placement.accumulator_inits import BT
 from ..placement.layouts import BLOCK_BYTES, TILE, align
 from ..placement.layouts import SCALAR as SCALAR_FORM
@@ -36,13 +36,6 @@ from .flags import Crossing
 from .shared_turns import SharedTurns, TurnsRecorder, is_shared
 from .sub_cores import SubRecorder
 
-# The documents say that they miss 0.1 % (FP16) and 0.01 % (FP32); accurate kernels of the vendor use Div and Sqrt.
-COARSE = {
-    "rec": "the coarse Reciprocal instruction: about 9 bits; 1.0 / x is accurate",
-    "rsqrt": "the coarse Rsqrt instruction: about 9 bits; tl.rsqrt(x) is accurate",
-}
-# Integer operations that give the same numbers on fp32, as long as these are small.
-CASTABLE = ("add", "sub", "mul", "max", "min", "floordiv", "mod", "lt", "le", "gt", "ge", "eq", "ne")
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
@@ -223,10 +216,9 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
     def _template(self, op: Op) -> Template:
         """What every execution of a dense operation has in common."""
         cost = self._with_real_operands(op, self._with_copied_tile(op, self.plan.costs.of(op)))
-        coarse = COARSE.get(op.name) if op.kind == "unary" else None
-        if coarse:
-            self.plan.warn(op, coarse)
-        why = falls_back(op)
+        if operation(op).coarse:
+            self.plan.warn(op, operation(op).coarse)
+        why = why_by_element(op)
         if why and not op.attrs.get("of_access"):
             self._warn_scalar(op, why, cost.occupancy)
         pipe = self.plan.scalar if why else self._pipe(op)
@@ -260,7 +252,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             f"{why}: runs element by element on the scalar unit ({{cycles:.0f}} cycles",
             {"cycles": cycles},
         )
-        if op.name in CASTABLE:
+        if any(n in OPERATIONS and OPERATIONS[n].castable for n in (op.kind, op.name)):
             text += ", {vector:.0f} as a vector instruction on .to(tl.float32), which is exact below 2**24"
             numbers["vector"] = self.plan.costs.on_vector(op).occupancy
         self.plan.warn(op, f"{text})", **numbers)

@@ -16,6 +16,7 @@ from itertools import combinations
 from ...errors import BufferOverflowError
 from ...ir.program import Op, Program, Region, Value
 from ...record.run import Buffer
+from ..operations.table import operation
 from .accumulator_inits import BT
 from .aliasing import move_apart, transferred
 from .allocate_buffers import explicit_slots
@@ -34,7 +35,6 @@ BIAS_IN_L1 = -1  # in place of the number of an operand
 MANY = 2**31  # copies: as many as are asked for
 UNLIMITED: Mapping[str, int] = {}
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
-ELEMENTWISE = ("binary", "unary", "cast", "select", "fma")
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Placer:
     def _taken_over(self, op: Op, r: Value) -> Slot | None:
         """The buffer of an operand of the same size that dies at this operation."""
         insertion = op.kind == INSERTION
-        if not (insertion or op.kind in ELEMENTWISE) or not r.shape or self.homes.home(r) != UB:
+        if not (insertion or operation(op).elementwise) or not r.shape or self.homes.home(r) != UB:
             return None
         for v in op.args[:1] if insertion else op.args:
             root = None if v is None else self.definitions.root(v)
@@ -351,7 +351,7 @@ class Placer:
             if self._last_in_body(arg, body) <= self.lives.at[produced.id]:
                 self.sum_of[root.id] = slot
             return
-        if produced.kind not in ELEMENTWISE or self.homes.home(root) != UB:
+        if not operation(produced).elementwise or self.homes.home(root) != UB:
             return
         if self._last_in_body(arg, body) <= self.lives.at[produced.id] and tile_bytes(root) == tile_bytes(
             arg

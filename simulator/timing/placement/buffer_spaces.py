@@ -5,10 +5,10 @@ from __future__ import annotations
 from ...ir.building.buffers import moved
 from ...ir.liveness import read_by
 from ...ir.program import Op, Program, Region
+from ..operations.table import operation
 from .layouts import TILE, Definitions
 
 ELSEWHERE = ("alloc", "for", "while", "if", "from_l1", "move")
-ONE_TO_ONE = ("binary", "unary", "cast", "select", "fma")  # may be written over an operand
 
 
 def made_in_place(program: Program, definitions: Definitions) -> dict[int, Op]:
@@ -53,5 +53,5 @@ def _touched(program: Program, move: Op, between: list[Op]) -> bool:
     return any(
         any(program.buffers.get(v) is mine for v in read_by(op))
         for k, op in enumerate(between)
-        if k or op.kind not in ONE_TO_ONE
+        if k or not operation(op).elementwise
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...ir.building.buffers import moved
 from ...ir.program import Op, Value
 from ...precision.dtypes import DType
+from ..operations.table import Scratch, operation
 from .layouts import BLOCK_BYTES, SCALAR, TILE, Definitions, align, element_bits, tile_bytes
 
 REPEAT_LANES_FP32 = 64
@@ -18,23 +21,8 @@ def scratch_bytes(op: Op, definitions: Definitions) -> int:
         return 0
     if op.results and op.results[0].static.kind in ("affine", "box", "scalar", "pointer"):
         return 0
-    if op.kind in ("binary", "compare", "select", "unary", "fma"):
-        return _operands(op, definitions) + _widened(op)
-    if op.kind in ("reduce", "arg_reduce"):
-        return _reduction(op) + _made_real(op.args[0], definitions)
-    if op.kind in ("store", "atomic"):
-        return _made_real(op.args[1], definitions)
-    if op.kind in ("slice", "cat", "gather", "scan", "sort", "histogram"):
-        return sum(_made_real(v, definitions) for v in op.args) + _moving(op)
-    if op.kind in ("cast", "extract_slice", "get_element"):
-        return _made_real(op.args[0], definitions) + _offsets_of(op) + _halves_of_masks(op)
-    if op.kind == "move":
-        return _made_real(moved(op), definitions) if op.attrs["space"] != "UB" else 0
-    if op.kind == "custom":
-        return sum(_made_real(v, definitions) for v in op.args) + op.attrs["scratch"]  # type: ignore[no-any-return]
-    if op.kind == "insert_slice":  # a whole tile that is a formula is written straight into the result
-        return _made_real(op.args[1], definitions) + _offsets_of(op) + _halves_of_masks(op)
-    return 0
+    needs = operation(op).scratch
+    return sum(size(op, definitions) for what, size in BYTES.items() if what in needs)
 
 
 def _made_real(v: Value | None, definitions: Definitions) -> int:
@@ -46,7 +34,7 @@ def _made_real(v: Value | None, definitions: Definitions) -> int:
 
 def _operands(op: Op, definitions: Definitions) -> int:
     total = 0
-    for i, v in enumerate(op.args):
+    for v in op.args:
         if v is None or not v.shape:
             continue
         form = definitions.form(v)
@@ -54,9 +42,15 @@ def _operands(op: Op, definitions: Definitions) -> int:
             total += tile_bytes(v)
         elif form == "column":
             total += v.numel // v.shape[-1] * BLOCK_BYTES
-        elif form == SCALAR and (op.name == "div" or (op.kind == "select" and i > 0)):
-            total += tile_bytes(v)
-    return total
+    return total + _widened(op)
+
+
+def _scalars(op: Op, definitions: Definitions) -> int:
+    """Scalars that the instruction takes as tiles only; formulas among them are counted with the operands."""
+    select = op.kind == "select"
+    tiles = [v for v in (op.args[1:] if select else op.args) if v is not None and v.shape]
+    scalars = [v for v in tiles if definitions.form(v) == SCALAR]
+    return sum(tile_bytes(v) for v in scalars if not (select and v.static.kind in ("affine", "box")))
 
 
 def _widened(op: Op) -> int:
@@ -73,9 +67,13 @@ def _widened(op: Op) -> int:
     return 2 * v.numel * 4
 
 
+def _sliced(op: Op) -> int:
+    """Byte offsets of the elements, where a slice has to be gathered; masks are sliced as halves."""
+    return _offsets_of(op) + _halves_of_masks(op)
+
+
 def _offsets_of(op: Op) -> int:
-    """Byte offsets of the elements, where a slice has to be gathered."""
-    if op.kind not in ("extract_slice", "insert_slice") or slice_is_copied(op):
+    if slice_is_copied(op):
         return 0
     return (op.results[0] if op.kind == "extract_slice" else op.args[1]).numel * 4  # type: ignore[union-attr]
 
@@ -93,19 +91,10 @@ def slice_is_copied(op: Op) -> bool:
 
 
 def _halves_of_masks(op: Op) -> int:
-    """Masks are sliced as halves."""
-    if op.kind not in ("extract_slice", "insert_slice") or not op.results[0].dtype.is_bool():
+    if not op.results[0].dtype.is_bool():
         return 0
     tiles = (*op.args[: 1 if op.kind == "extract_slice" else 2], *op.results)
     return sum(align(v.numel * HALF_BITS // 8, BLOCK_BYTES) for v in tiles if v is not None)
-
-
-def _moving(op: Op) -> int:
-    """Byte offsets of a gather; the pairs of value and index that a sort merges to and fro."""
-    v = op.results[0]
-    if op.kind == "gather":
-        return v.numel * 4
-    return 2 * v.numel * SORT_PAIR_BYTES if op.kind == "sort" else 0
 
 
 def _reduction(op: Op) -> int:
@@ -117,3 +106,26 @@ def _reduction(op: Op) -> int:
         partials = -(-v.shape[-1] // REPEAT_LANES_FP32)
         return align(rows * partials * 4, BLOCK_BYTES) if partials > 1 else 0
     return tile_bytes(v) // 2 if v.shape[axis] > 2 else 0  # two halves: their sum is the result
+
+
+def _all(op: Op, definitions: Definitions) -> int:
+    return sum(_made_real(v, definitions) for v in op.args)
+
+
+def _into_l1(op: Op, definitions: Definitions) -> int:
+    return _made_real(moved(op), definitions) if op.attrs["space"] != "UB" else 0
+
+
+BYTES: dict[Scratch, Callable[[Op, Definitions], int]] = {
+    Scratch.OPERANDS: _operands,
+    Scratch.SCALARS: _scalars,
+    Scratch.FIRST: lambda op, d: _made_real(op.args[0], d),
+    Scratch.SECOND: lambda op, d: _made_real(op.args[1], d),
+    Scratch.ALL: _all,
+    Scratch.INTO_L1: _into_l1,
+    Scratch.PARTIALS: lambda op, d: _reduction(op),
+    Scratch.OFFSETS: lambda op, d: op.results[0].numel * 4,
+    Scratch.SLICED: lambda op, d: _sliced(op),
+    Scratch.PAIRS: lambda op, d: 2 * op.results[0].numel * SORT_PAIR_BYTES,
+    Scratch.STATED: lambda op, d: int(op.attrs["scratch"]),
+}

@@ -17,10 +17,9 @@ from ...record.run import Roof
 from ..costs.cube import ITEM_BYTES
 from ..engine.engine import EngineResult, Group, Machine, Trace
 from ..lowering.context import Plan
+from ..operations.table import operation
 from ..placement.layouts import align
 
-OF_RESULT = ("unary", "binary", "compare", "select", "cast")
-OF_OPERAND = ("reduce", "arg_reduce", "scan", "sort", "histogram")
 # Way between global memory and a core -> the numbers of its channels (`machine._channels`).
 PORTS = {"GM to UB": (0, 1), "UB to GM": (2, 6), "GM to L1": (3, 4), "L0C to GM": (5, 7)}
 L0 = {
@@ -37,10 +36,9 @@ def roofs(plan: Plan, machine: Machine, result: EngineResult, per_us: float) -> 
 
 def operations(op: Op) -> int:
     """Operations of one execution on the Vector unit; 0 for what computes nothing there."""
-    tile = op.results[0] if op.kind in (*OF_RESULT, "fma") else op.args[0] if op.kind in OF_OPERAND else None
-    if tile is None or not tile.shape or tile.is_pointer:
-        return 0
-    return tile.numel * (2 if op.kind == "fma" else 1)
+    entry = operation(op)
+    tile = (op.args if entry.of_operand else op.results)[0] if entry.flops else None
+    return 0 if tile is None or not tile.shape or tile.is_pointer else tile.numel * entry.flops
 
 
 def _executed(plan: Plan) -> Iterator[tuple[Op, int]]:

@@ -6,11 +6,8 @@ polynomial or a quotient of two, undo the reduction. Every use is listed as assu
 
 from __future__ import annotations
 
-from ...ir.program import Op
-
-Steps = tuple[
-    tuple[str, int], ...
-]  # (row of the product's table, how many of them, each waiting for the last)
+# (row of the product's table, how many of them), each waiting for the last
+Steps = tuple[tuple[str, int], ...]
 
 
 def _polynomial(degree: int) -> Steps:
@@ -38,19 +35,19 @@ _MODIFIED: Steps = (*_SIGN, ("exp", 1), *_polynomial(16), ("sqrt", 1), ("div", 1
 _GAMMA: Steps = (*_SIGN, ("ln", 2), ("mul", 2), *_rational(6), *_SIN, ("compares", 2), ("select", 2))
 _POW: Steps = (("abs", 1), ("ln", 1), ("mul", 1), ("exp", 1), ("compares", 3), ("select", 3), ("muls", 1))
 _REMAINDER: Steps = (("div", 1), ("cast_f32_s32", 2), ("mul", 1), ("sub", 1))
+# Directed rounding: the nearest result, its error, and a step to the neighbour where that is on the wrong side.
+DIRECTIONS = ("rz", "rd", "ru")
 _CORRECTION: Steps = (("mul", 1), ("sub", 1), ("compares", 1), ("adds", 1), ("select", 1))
 _NAN_TOO: Steps = (("compare", 2), ("select", 2))
 
-STEPS: dict[str, Steps] = {
+UNARY: dict[str, Steps] = {
     "acos": (*_SIGN, ("adds", 1), ("sqrt", 1), *_polynomial(7), ("select", 1)),
     "acosh": _LOG_OF_ROOT,
     "asin": (*_SIGN, ("adds", 1), ("sqrt", 1), *_polynomial(7), ("select", 1)),
     "asinh": (*_SIGN, *_LOG_OF_ROOT),
     "atan": _ATAN,
-    "atan2": (*_ATAN, ("div", 1), ("compares", 2), ("select", 3)),
     "atanh": (("adds", 1), ("muls", 1), ("adds", 1), ("div", 1), ("ln", 1), ("muls", 1)),
     "cbrt": (*_SIGN, ("ln", 1), ("muls", 1), ("exp", 1), ("mul", 2), ("div", 1), ("select", 1)),
-    "copysign": (("abs", 1), ("compares", 1), ("muls", 1), ("select", 1)),
     "cos": (("adds", 1), *_SIN),
     "cosh": (*_EXP_TWICE, ("add", 1), ("muls", 1)),
     "cospi": _SIN,
@@ -64,28 +61,16 @@ STEPS: dict[str, Steps] = {
     "exp10": (("muls", 1), ("exp", 1)),
     "exp2": (("muls", 1), ("exp", 1)),
     "expm1": (("exp", 1), ("adds", 1), *_polynomial(5), ("compares", 1), ("select", 1)),
-    "fdim": (("sub", 1), ("maxs", 1)),
-    "fma": (("fusedmuladd", 1),),
-    "fmod": _REMAINDER,
-    "hypot": (("mul", 2), ("add", 1), ("sqrt", 1)),
     "j0": _BESSEL,
     "j1": _BESSEL,
-    "jn": (*_BESSEL, *_BESSEL),
-    "ldexp": (("cast_s32_f32", 1), ("muls", 1), ("exp", 1), ("mul", 1)),
     "lgamma": _GAMMA,
     "log10": (("ln", 1), ("muls", 1)),
     "log1p": (("adds", 1), ("ln", 1), *_polynomial(5), ("compares", 1), ("select", 1)),
     "log2": (("ln", 1), ("muls", 1)),
     "logb": (("abs", 1), ("shift", 1), ("cast_s32_f32", 1), ("adds", 1)),
-    "max_nan": (("max", 1), *_NAN_TOO),
-    "min_nan": (("min", 1), *_NAN_TOO),
-    "nextafter": (("compare", 2), ("select", 3), ("adds", 2)),
     "normcdf": (("muls", 1), *_ERFC),
     "normcdfinv": _QUANTILE,
-    "pow": _POW,
     "rcbrt": (*_SIGN, ("ln", 1), ("muls", 1), ("exp", 1), ("mul", 2), ("div", 2), ("select", 1)),
-    "remainder": _REMAINDER,
-    "rhypot": (("mul", 2), ("add", 1), ("sqrt", 1), ("duplicate", 1), ("div", 1)),
     "rint": (("cast_f32_s32", 1),),
     "round": (("cast_f32_s32", 1),),
     "sin": _SIN,
@@ -97,22 +82,25 @@ STEPS: dict[str, Steps] = {
     "trunc": (("cast_f32_s32", 1),),
     "y0": (*_BESSEL, ("ln", 1)),
     "y1": (*_BESSEL, ("ln", 1)),
+    **{f"sqrt_{way}": (("sqrt", 1), *_CORRECTION) for way in DIRECTIONS},
+}
+BINARY: dict[str, Steps] = {
+    "atan2": (*_ATAN, ("div", 1), ("compares", 2), ("select", 3)),
+    "copysign": (("abs", 1), ("compares", 1), ("muls", 1), ("select", 1)),
+    "fdim": (("sub", 1), ("maxs", 1)),
+    "fmod": _REMAINDER,
+    "hypot": (("mul", 2), ("add", 1), ("sqrt", 1)),
+    "jn": (*_BESSEL, *_BESSEL),
+    "ldexp": (("cast_s32_f32", 1), ("muls", 1), ("exp", 1), ("mul", 1)),
+    "max_nan": (("max", 1), *_NAN_TOO),
+    "min_nan": (("min", 1), *_NAN_TOO),
+    "nextafter": (("compare", 2), ("select", 3), ("adds", 2)),
+    "pow": _POW,
+    "remainder": _REMAINDER,
+    "rhypot": (("mul", 2), ("add", 1), ("sqrt", 1), ("duplicate", 1), ("div", 1)),
     "yn": (*_BESSEL, *_BESSEL),
+    **{f"{name}_{way}": ((name, 1), *_CORRECTION) for name in ("div", "mul") for way in DIRECTIONS},
 }
-# Directed rounding: the nearest result, its error, and a step to the neighbour where that is on the wrong side.
-STEPS |= {
-    f"{name}_{way}": ((name, 1), *_CORRECTION)
-    for name in ("div", "mul", "sqrt")
-    for way in ("rz", "rd", "ru")
-}
-SCALAR_ONLY = ("umulhi", "popc", "clz", "ffs", "brev")  # no vector instruction does it
-
-
-def steps_of(op: Op) -> Steps | None:
-    """The instructions of an operation that is none itself; None where the product's table has a row for it."""
-    if op.kind not in ("unary", "binary", "fma") or not op.results[0].dtype.is_floating():
-        return None
-    return STEPS.get(op.name or op.kind)
 
 
 def count(steps: Steps) -> int:

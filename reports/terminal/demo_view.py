@@ -11,11 +11,11 @@ dx                      1.95e-03  1.42e-01  1.76e-04  2.09e-04     0.596   12.5
 dgamma                  3.83e-05  4.62e-04  1.05e-06  8.07e-06  6.08e+03   22.5
 
 the lines that cost most
-  70 %     44,440 cycles  rms_norm_grad_tiles.py:70
+  70 %     44,440 cycles  tiles.py:70
         tl.store(dx_ptr + offsets, dx.to(dx_ptr.dtype.element_ty), mask=alive)
-  23 %     14,618 cycles  rms_norm_grad_tiles.py:69
+  23 %     14,618 cycles  tiles.py:69
         dx = (t - xh * c[:, None]) * rstd
-   1 %        650 cycles  rms_norm_grad_tiles.py:74
+   1 %        650 cycles  tiles.py:74
         tl.atomic_add(dgamma_ptr + cols, dgamma)
 open    ascendtile report ascendtile-demo/rms_norm_grad-llama3-8b-float16.run
 

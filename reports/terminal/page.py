@@ -36,11 +36,11 @@
 
     buffers at their peak                     KiB       of
     UB  75 %                                144.1    192.0 ███████████████░░░░░
-      gamma  4096 fp32                       16.0          rms_norm_grad_tiles.py:56
-      dgamma  4096 fp32                      16.0          rms_norm_grad_tiles.py:68
-      load for x  1x4096 fp16                16.0 2 copies rms_norm_grad_tiles.py:62
-      xh  1x4096 fp32                        16.0          rms_norm_grad_tiles.py:64
-      load for dy  1x4096 fp16               16.0 2 copies rms_norm_grad_tiles.py:63
+      gamma  4096 fp32                       16.0          tiles.py:56
+      dgamma  4096 fp32                      16.0          tiles.py:68
+      load for x  1x4096 fp16                16.0 2 copies tiles.py:62
+      xh  1x4096 fp32                        16.0          tiles.py:64
+      load for dy  1x4096 fp16               16.0 2 copies tiles.py:63
       and 5 smaller
 
     error against float64    max abs   max rel  mean rel      rmse   max ulp   bits
@@ -48,11 +48,11 @@
     dgamma                  3.83e-05  4.62e-04  1.05e-06  8.07e-06  6.08e+03   22.5
 
     the lines that cost most
-      23 %     18,947 cycles  rms_norm_grad_tiles.py:70
+      23 %     18,947 cycles  tiles.py:70
             dx = (t - xh * c[:, None]) * rstd
-      16 %     13,069 cycles  rms_norm_grad_tiles.py:22
+      16 %     13,069 cycles  tiles.py:22
             x = tl.sum(tl.reshape(x, (x.shape[0], x.shape[1] // 64, 64)), axis=1)
-      14 %     11,726 cycles  rms_norm_grad_tiles.py:63
+      14 %     11,726 cycles  tiles.py:63
             dy = tl.load(dy_ptr + at + tile, mask=alive, other=0.0).to(tl.float32)
 
     keep    run.save("x.run") or --save x.run; then: ascendtile report x.run

@@ -162,7 +162,7 @@ def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) ->
     return tuple(
         f"tiling {n}={x} was asked for{_instead(op.name, n, x, used[n])}"
         for n, x in asked.items()
-        if x not in (None, AUTO) and n in used and used[n] != x
+        if x is not None and n in used and used[n] != x
     )
 
 
@@ -171,7 +171,7 @@ def _instead(op: str, name: str, asked: Any, used: Any) -> str:
     if used is None:
         return f" and is not used: {op} needs no such knob with this tiling"
     numbers = all(isinstance(x, int) and not isinstance(x, bool) for x in (asked, used))
-    why = f"{op} cannot take it here"
+    why = f"{op} chose it" if asked == AUTO else f"{op} cannot take it here"
     if numbers:
         why = (
             f"{op} takes no less here, or rounds it up"

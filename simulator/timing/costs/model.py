@@ -60,7 +60,7 @@ class Cost:
         return replace(self, grade=WORST)
 
 
-class Row(NamedTuple):
+class InstructionRow(NamedTuple):
     """Cycles of a vector operation on a dtype, and the worst grade of these figures."""
 
     per_repeat: float
@@ -81,14 +81,14 @@ class CostModel:
         self.repeat_max = product.integer("vector.repeat_times_max")
         self.scalar_cycles = product.number("scalar.simple_op_cycles")
         self.scalar_element_cycles = product.number(SCALAR_LOOP)
-        self.known_rows: dict[tuple[str, str], Row] = {}
+        self.known_rows: dict[tuple[str, str], InstructionRow] = {}
         self._specials: dict[tuple[str, str], str | None] = {}
 
     def row(self, op: str, dtype: str) -> tuple[float, float]:
         """(cycles per repeat, fixed cycles) of a vector operation on a dtype."""
         return self.graded_row(op, dtype)[:2]
 
-    def graded_row(self, op: str, dtype: str) -> Row:
+    def graded_row(self, op: str, dtype: str) -> InstructionRow:
         """`row` with the grade of its figures."""
         key = (op, dtype)
         found = self.known_rows.get(key)
@@ -96,7 +96,7 @@ class CostModel:
             found = self.known_rows[key] = self._look_up(op, dtype)
         return found
 
-    def _look_up(self, op: str, dtype: str) -> Row:
+    def _look_up(self, op: str, dtype: str) -> InstructionRow:
         p = self.product
         name, grade = self._instruction(op), BEST
         if name != op and OPERATIONS[op].near:
@@ -107,10 +107,10 @@ class CostModel:
         self._note_assumed(late)
         grade = max(grade, grade_of(p, (late, f"{prefix}{dtype}", f"{prefix}any")))
         if dtype in rows or "any" in rows:
-            return Row(rows.get(dtype, rows.get("any", 0.0)), p.number(late), grade)
+            return InstructionRow(rows.get(dtype, rows.get("any", 0.0)), p.number(late), grade)
         nearest = _nearest_dtype(dtype, tuple(rows))
         self.note(f"{op} on {dtype}: no figure is published; costed as {name} on {nearest}")
-        return Row(rows[nearest], p.number(late), WORST)
+        return InstructionRow(rows[nearest], p.number(late), WORST)
 
     def _instruction(self, op: str) -> str:
         """The row of an instruction, or of an operation of the tile program."""

@@ -5,7 +5,10 @@ from libc.stdint cimport int32_t, int64_t
 from ascendtile.simulator.timing.engine._attribution cimport begin_charging, lane_is_full
 from ascendtile.simulator.timing.engine._bandwidth cimport join
 from ascendtile.simulator.timing.engine._heap cimport push
-from ascendtile.simulator.timing.engine._state cimport BANDWIDTH, FLAG, ISSUE, MAX_PIPES, MEETING, REASONS, UNKNOWN, Core, Interval, Lane, Pipe, Record, Stage, TimelineRow, World, is_known, record_of
+from ascendtile.simulator.timing.engine._state cimport (
+    BANDWIDTH, FLAG, ISSUE, MAX_PIPES, MEETING, REASONS, UNKNOWN, Core, Interval, Lane, Pipe, Record,
+    Stage, TimelineRow, World, is_known, record_of,
+)
 from ascendtile.simulator.timing.engine._window cimport look_ahead
 
 

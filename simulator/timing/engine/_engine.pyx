@@ -16,7 +16,10 @@ from ascendtile.simulator.timing.engine._bandwidth cimport MAX_RESOURCES as RESO
 from ascendtile.simulator.timing.engine._bandwidth cimport earliest, join, leave, settle
 from ascendtile.simulator.timing.engine._core cimport advance, begin_program, end_meeting, end_transfer
 from ascendtile.simulator.timing.engine._heap cimport Entry, pop, push
-from ascendtile.simulator.timing.engine._state cimport MAX_PIPES as PIPES, MAX_UNITS as UNITS, MEETING, MEETINGS as KINDS, REASONS, TAIL, ChannelRow, Core, Pipe, PipeRow, ProgramRow, Record, Run, SpanRow, TimelineRow, World, is_known, record_of
+from ascendtile.simulator.timing.engine._state cimport (
+    MAX_PIPES as PIPES, MAX_UNITS as UNITS, MEETING, MEETINGS as KINDS, REASONS, TAIL, ChannelRow, Core,
+    Pipe, PipeRow, ProgramRow, Record, Run, SpanRow, TimelineRow, World, is_known, record_of,
+)
 
 MAX_PIPES = PIPES
 MAX_UNITS = UNITS

@@ -81,7 +81,7 @@ class Definitions:
     def __init__(self, program: Program) -> None:
         self.by_value: dict[int, Op] = {r.id: op for op in program.walk() for r in op.results}
         self.parameters = {v.id for v in program.params.values()}
-        self.folded: set[int] = set()  # results that cost nothing where they are used (homes.py)
+        self.folded: set[int] = set()  # results that cost nothing where they are used (memory_spaces.py)
         self.roots: dict[int, Value | None] | None = (
             None  # those found so far, once `folded` does not change any more
         )

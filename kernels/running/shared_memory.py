@@ -48,7 +48,7 @@ def replaced(array: np.ndarray, inputs: Mapping[str, Any]) -> str | None:
 def share(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays have a byte in common; True where finding out takes too long."""
     try:
-        return bool(np.shares_memory(a, b, max_work=WORK))  # type: ignore[arg-type]  # any bound is taken
+        return bool(np.shares_memory(a, b, max_work=WORK))
     except np.exceptions.TooHardError:
         return True
 

@@ -215,10 +215,10 @@ class CubeLowering(Walker):
         What is sent may be overwritten as soon as the pipe has read it: records of no length before and after the transfer
         say so, since the transfer itself is done only when the other core knows.
         """
-        self._add(pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
+        self.add(pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
         grade = grade_of(self.plan.product, (CROSSING,))
         self._moved(op, pipe, channel, size, cycles[0], cycles[1], (), (hop,), (), grade)
-        self._add(pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
+        self.add(pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
 
     def cube_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A product stored from L0C by the fixpipe, which casts and turns NZ into ND on the way."""
@@ -238,7 +238,7 @@ class CubeLowering(Walker):
         self._check_bursts(op, v, bursts, elements)  # type: ignore[attr-defined]
         reads = self.slots_of(v)  # type: ignore[attr-defined]
         if plan.unit_flag:  # the drain starts here, and from here on the Cube follows it piece by piece
-            self._add(plan.wiring.fixp, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
+            self.add(plan.wiring.fixp, op.loc, occupancy=0.0, instructions=0, reads=reads)  # type: ignore[attr-defined]
             reads = ()
         self._moved(
             op,
@@ -284,7 +284,7 @@ class CubeLowering(Walker):
         self, op: Op, pipe: int, channel: int, amount: Any, occupancy: float, latency: float, reads: Any, writes: Any,
         clobbers: Any, grade: int = 0,
     ) -> None:  # fmt: skip
-        self._add(  # type: ignore[attr-defined]
+        self.add(  # type: ignore[attr-defined]
             pipe,
             op.loc,
             channel=channel,

@@ -7,47 +7,53 @@ other core as its latency; a wait reads that slot on the receiver's pipe, which 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from ...errors import RunError
 from ...interpreter.two_cores.deadlock import MOST_AHEAD
 from ...ir.located_errors import at_line
 from ...ir.passes.split_cores import CUBE, barrier_cores
-from ...ir.program import Op, Program
+from ...ir.program import Loc, Op, Program
 from ..costs.provenance import CROSSING, grade_of
 from ..engine.inputs import MEETING
-from .context import drained_pipes
-from .cube_core import CubeLowering
+from .context import Plan, drained_pipes
 
 KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of meetings of all programs, by the mode of a barrier
 
 
-class Crossing(CubeLowering):
-    """The part of lowering that knows the flags."""
+class Sink(Protocol):
+    """Takes the records of a walk."""
 
-    flags: dict[tuple[str, str, int], int]
+    def flush(self, cube: bool = False) -> None:
+        """The scalar work before, on the unit of the next record."""
 
-    def begin_flags(self) -> None:
-        """Called before each walk."""
-        self.flags = {}
-        self.recorder.drains = self.plan.drains
-        self.recorder.flag_slots = lambda: self.plan.flag_slots
+    def add(self, pipe: int, loc: Loc, **what: Any) -> None:
+        """A record of a source line; `what` as of `Recorder.add`, and the grade of its figures."""
 
-    def synced(self, op: Op, event: Any) -> None:
+
+class FlagLowering:
+    """Records of the flags of one walk. sets: how often each flag was set and waited for so far."""
+
+    def __init__(self, plan: Plan, sink: Sink) -> None:
+        self.plan = plan
+        self.sink = sink
+        self.sets: dict[tuple[str, str, int], int] = {}
+
+    def record(self, op: Op, event: Any) -> None:
         if op.name == "all":
             self._barrier(op)
             return
         assert isinstance(event, int)
         core = op.attrs["core"]
-        self.flush(cube=core == CUBE)  # type: ignore[attr-defined]
+        self.sink.flush(cube=core == CUBE)
         key = (op.name, op.attrs["sender"], event)
-        turn = self.flags[key] = self.flags.get(key, -1) + 1
+        turn = self.sets[key] = self.sets.get(key, -1) + 1
         slot = self.plan.extra_slot(("flag", op.attrs["sender"], event, turn))
         if op.name == "wait":
             self._cross(op, self._pipe_of(core, op.attrs["receiver_pipe"]), reads=(slot,))
             return
         self._set(op, core, slot)
-        if turn - self.flags.get(("wait", *key[1:]), -1) > MOST_AHEAD:
+        if turn - self.sets.get(("wait", *key[1:]), -1) > MOST_AHEAD:
             self.plan.warn(
                 op,
                 f"sync_block_set: the {core} core may be more than {MOST_AHEAD} sets of event {event} ahead of the waits, "
@@ -62,7 +68,7 @@ class Crossing(CubeLowering):
 
     def _barrier(self, op: Op) -> None:
         """Each core stops all its pipes, tells the others, and goes on when it has heard of all of them, in all programs."""
-        self.flush()  # type: ignore[attr-defined]
+        self.sink.flush()
         plan = self.plan
         cores = [c for c in barrier_cores(op.attrs["mode"]) if self._pipe_of(c, "S") >= 0]
         if not cores:
@@ -88,7 +94,7 @@ class Crossing(CubeLowering):
         return self.plan.wiring.pipe(core, name)
 
     def _cross(self, op: Op, pipe: int, latency: float = 0.0, instructions: int = 1, **slots: Any) -> None:
-        self._add(  # type: ignore[attr-defined]
+        self.sink.add(
             pipe,
             op.loc,
             occupancy=0.0,

@@ -411,7 +411,7 @@ class Turns(Lowering):
         self, op: Op, pipe: int, channels: tuple[int, int], amount: Any, first: Any, what: dict[str, Any]
     ) -> None:
         if self.series is not None and isinstance(first, np.ndarray):  # a discrete load: all of it, each time
-            self._add(pipe, op.loc, channel=channels[0], amount=amount, **what)
+            self.add(pipe, op.loc, channel=channels[0], amount=amount, **what)
         else:
             super()._transfer(op, pipe, channels, amount, first, what)
 
@@ -422,7 +422,7 @@ class Turns(Lowering):
         partial = np.broadcast_to(np.asarray(elements) < r.numel, len(self.active))
         if partial.any():
             cost = self.plan.costs.filled(r)
-            self._add(
+            self.add(
                 self.plan.wiring.vector,
                 op.loc,
                 occupancy=cost.occupancy + cost.latency,

@@ -63,7 +63,7 @@ class LoweredApart(Lowered):
         recorder: Recorder = vector.recorder
         cube.recorder = BothLanes(recorder) if isinstance(recorder, SubRecorder) else recorder
         cube.begin_waves(numbers)
-        cube.current, cube.flags = vector.current, vector.flags
+        cube.current, cube.flags.sets = vector.current, vector.flags.sets
         self.together.walk(numbers, arguments)
         cube.flush(cube=True)
         vector.flush()

@@ -32,14 +32,14 @@ from ..trace.recorder import Recorder
 from ..trace.series import Series, Source, take_one
 from .buffers import RECORDED, BufferLowering
 from .context import Plan, Template, Way
-from .flags import Crossing
+from .flags import FlagLowering
 from .shared_turns import SharedTurns, TurnsRecorder, is_shared
 from .sub_cores import SubRecorder
 
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
-class Lowering(BufferLowering, SharedTurns, Crossing):
+class Lowering(BufferLowering, SharedTurns):
     """Records of one walk. `plan` is what all walks of a launch share: costs, buffers, lines."""
 
     plan: Plan
@@ -55,7 +55,9 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             count = len(numbers)
             self.recorder = TurnsRecorder(count, plan) if plan.shares_turns else Recorder(count, numbers)
         self.shared_loop, self.shared_turns = None, 0
-        self.begin_flags()
+        self.flags = FlagLowering(plan, self)
+        self.recorder.drains = plan.drains
+        self.recorder.flag_slots = lambda: plan.flag_slots
         self.first_number = int(numbers[0])
         self.touch = touch
         self.begin_waves(numbers)
@@ -96,7 +98,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             )
             cycles = self.pending * self.plan.costs.model.scalar_cycles
             self.pending = 0
-            self._add(pipe, self.pending_loc, occupancy=cycles, instructions=0)
+            self.add(pipe, self.pending_loc, occupancy=cycles, instructions=0)
 
     def turn(self, op: Op, number: int) -> None:
         if op is self.shared_loop:
@@ -136,7 +138,8 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         """The copy of a buffer that this turn of a loop (by id) writes, and the slots that this clobbers."""
         return slot.targets[self.turn_counts.get(loop, 0) % slot.copies if slot.copies > 1 else 0]
 
-    def _add(self, pipe: int, loc: Loc, **what: Any) -> None:
+    def add(self, pipe: int, loc: Loc, **what: Any) -> None:
+        """A record of the active programs. what: as of `Recorder.add`, and the grade of its figures."""
         active = self.active_or_none()
         if isinstance(what.get("channel"), Source):
             self._add_later(pipe, active, what.pop("channel"), what)
@@ -157,6 +160,9 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         """What an access touches, and the lines of both its channels."""
         lines = tuple(self.plan.line(op.loc, pipe, channel) for channel in ways)
         return Source(ways, tensor, region, write, lines)  # type: ignore[arg-type]
+
+    def synced(self, op: Op, event: Any) -> None:
+        self.flags.record(op, event)
 
     def active_or_none(self) -> np.ndarray | None:
         active = self.active
@@ -260,7 +266,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
     def _scalar_op(self, op: Op) -> None:
         writes, _ = self.target(op.results[0])
         cycles = self.plan.costs.model.scalar_cycles
-        self._add(self.plan.scalar, op.loc, occupancy=cycles, reads=self.slots_of(*op.args), writes=writes)
+        self.add(self.plan.scalar, op.loc, occupancy=cycles, reads=self.slots_of(*op.args), writes=writes)
 
     def _vector_scalars(self, op: Op) -> tuple[Value, ...]:
         """Scalars that the Vector unit computed and that an instruction takes as a scalar operand."""
@@ -275,7 +281,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
     def _into_register(self, op: Op, scalar: Value) -> None:
         """The scalar unit reads it from UB before the instruction can be issued."""
         cycles = self.plan.costs.model.scalar_cycles
-        self._add(self.plan.scalar, op.loc, occupancy=cycles, reads=self.slots_of(scalar))
+        self.add(self.plan.scalar, op.loc, occupancy=cycles, reads=self.slots_of(scalar))
 
     def _with_real_operands(self, op: Op, cost: Cost) -> Cost:
         for v in op.args:
@@ -325,7 +331,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         r = op.results[0]
         if not r.shape:
             writes, _ = self.target(r)
-            self._add(self.plan.scalar, op.loc, occupancy=self.plan.scalar_read_cycles, writes=writes)
+            self.add(self.plan.scalar, op.loc, occupancy=self.plan.scalar_read_cycles, writes=writes)
             return
         writes, clobbers = self.target(r)
         if not isinstance(pointer.offsets, Affine) or not boxed(mask):
@@ -358,14 +364,14 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         """
         if isinstance(first, tuple):
             source = self.touching(op, pipe, channels, first[0], first[1], False)
-            self._add(pipe, op.loc, channel=source, amount=amount, **what)
+            self.add(pipe, op.loc, channel=source, amount=amount, **what)
             return
         least, most = first.min(), first.max()
         slow = float(averages(np.reshape(what.pop("slow", what["occupancy"]), (1, -1)))[0])
         if least == most and least in (0.0, 1.0):
             if least:
                 what = {**what, "occupancy": slow}
-            self._add(pipe, op.loc, channel=channels[0 if least else 1], amount=amount, **what)
+            self.add(pipe, op.loc, channel=channels[0 if least else 1], amount=amount, **what)
             return
         numbers = self.active - self.first_number
         mixed = (first > 0) & (first < 1)
@@ -383,7 +389,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
                 least_cycles = slow if channel == channels[0] else what["occupancy"]
                 least_cycles *= float(averages(share[chosen][None, :])[0])
                 own = {**how, "occupancy": least_cycles}
-                self._add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **own)
+                self.add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **own)
 
     def traffic(self, tensor: Tensor, offsets: Affine, mask: Any, itemsize: int) -> tuple[Any, Any, Any]:
         """(bytes on the way, bursts, elements) of a regular access."""
@@ -473,7 +479,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         partial = np.broadcast_to(np.asarray(elements) < r.numel, len(numbers))
         if partial.any():
             cost = self.plan.costs.filled(r)
-            self._add(
+            self.add(
                 self.plan.wiring.vector,
                 op.loc,
                 occupancy=cost.occupancy + cost.latency,
@@ -503,7 +509,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         latency = self.plan.read_latency if reading else self.plan.write_latency
         things = "elements" if run == 1 else f"rows of {run} elements"
         self.plan.warn(op, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
-        self._add(
+        self.add(
             wiring.mte2 if reading else wiring.mte3,
             op.loc,
             occupancy=n * interval,
@@ -539,7 +545,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = self.traffic(pointer.tensor, offsets, mask, _itemsize(v))
         self._check_bursts(op, v, bursts, elements)
-        self._add(
+        self.add(
             self.plan.wiring.mte3,
             op.loc,
             channel=channel,
@@ -579,7 +585,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
         """A tile that is a view or a formula is written to scratch, from where it is stored."""
         cost = self.plan.costs.made_real(v)
         slot = self.plan.placement.scratch_of[op.id]
-        self._add(
+        self.add(
             self.plan.wiring.vector,
             op.loc,
             occupancy=cost.occupancy,
@@ -600,7 +606,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             "device_print: costed as one pass of the scalar unit over its elements; the figure is assumed"
         ] = None
         cost = model.scalar_loop(elements)
-        self._add(
+        self.add(
             self.plan.scalar,
             op.loc,
             occupancy=cost.occupancy,
@@ -633,7 +639,7 @@ class Lowering(BufferLowering, SharedTurns, Crossing):
             return
         self.flush()
         cost = self.plan.costs.made_real(v)
-        self._add(
+        self.add(
             self.plan.wiring.vector,
             v.loc,
             occupancy=cost.occupancy,

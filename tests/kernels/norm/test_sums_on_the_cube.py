@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import get_operator, run_op
-from ascendtile.kernels.norm.column_products import choose_tile, tile_bytes
+from ascendtile.kernels.norm.column_products import L1_KEPT, choose_tile, tile_bytes
 from ascendtile.simulator.products import load_product
 from ascendtile.tiling import explore
 
@@ -81,6 +81,11 @@ def test_any_rows_columns_and_tile_of_the_products(rows, cols, deep, wide, produ
     inputs = RMS.inputs({"rows": rows, "cols": cols}, "float16")
     tiling = {**ON_CUBE, "cube_rows": deep, "cube_cols": wide}
     mode = "USE_FP16" if product == "ascend310p" else "KEEP_DTYPE"  # the Cube of 310P takes no FP32
+    need = tile_bytes(min(rows, deep), min(cols, wide), 2 if mode == "USE_FP16" else 4)
+    if need > load_product(product).l1_bytes - L1_KEPT:
+        with pytest.raises(sim.UsageError, match=f"need {need} bytes of L1"):
+            run_op(RMS, inputs=inputs, tiling=tiling, product=product, cube_math_type=mode)
+        return
     found = run_op(RMS, inputs=inputs, tiling=tiling, product=product, cube_math_type=mode)
     assert_dgamma(inputs, found.outputs, 2.0**-11 if mode == "USE_FP16" else 0.0)
     assert found.tiling["cube_rows"] <= deep

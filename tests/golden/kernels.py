@@ -22,7 +22,7 @@ def product_then_exp(a, b, c, EPILOGUE: tl.constexpr, M: tl.constexpr, N: tl.con
 
 @sim.jit
 def ping_pong(a, b, out, hop, back, count, M: tl.constexpr):
-    """Cube and Vector in loops of their own that wait for each other."""
+    """Cube and Vector in loops of their own: each product waits for what the Vector core made of the one before it."""
     p = tl.program_id(0) * M * M
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     at = p + i * M + j

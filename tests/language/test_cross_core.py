@@ -12,6 +12,8 @@ import ascendtile.simulator.language as tl
 from ascendtile.simulator.errors import CompileError, RunError, UsageError
 from ascendtile.simulator.language.extra.cann import extension as al
 
+from ..golden.kernels import ping_pong
+
 COUPLED = ("ascend910a", "ascend310p", "ascend310b")
 SPLIT = ("ascend910b1", "ascend910b2", "ascend910b3", "ascend910b4", "ascend910c")
 PIPE = al.PIPE
@@ -29,32 +31,6 @@ def exp_of_product(a, b, c, hop, M: tl.constexpr, N: tl.constexpr, K: tl.constex
     al.sync_block_set("cube", "vector", 5, PIPE.PIPE_FIX, PIPE.PIPE_MTE2)
     al.sync_block_wait("cube", "vector", 5, PIPE.PIPE_FIX, PIPE.PIPE_MTE2)
     tl.store(c + here, tl.exp(tl.load(hop + here)))
-
-
-@sim.jit
-def ping_pong(a, b, w, out, hop, back, turns, M: tl.constexpr):
-    """Two loops of their own: each product waits for what the Vector core made of the one before it."""
-    p = tl.program_id(0) * M * M
-    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
-    at = p + i * M + j
-    with al.scope(core_mode="cube"):
-        y = tl.load(b + i * M + j)
-        for _ in range(turns):
-            al.sync_block_wait("vector", "cube", 1)
-            x = tl.load(back + at)
-            tl.store(hop + at, tl.dot(x, y))
-            al.sync_block_set("cube", "vector", 0)
-    with al.scope(core_mode="vector"):
-        tl.store(back + at, tl.load(a + at))
-        total = tl.zeros((M, M), tl.float32)
-        al.sync_block_set("vector", "cube", 1)
-        for _ in range(turns):
-            al.sync_block_wait("cube", "vector", 0)
-            z = tl.load(hop + at) * 0.5 + 1.0
-            total += z
-            tl.store(back + at, z)
-            al.sync_block_set("vector", "cube", 1)
-        tl.store(out + at, total)
 
 
 @sim.jit
@@ -110,7 +86,7 @@ def test_loops_of_both_cores_take_turns(turns: int) -> None:
     a, b = drawn(rng, p, m, m), drawn(rng, m, m) * 0.3
     out, hop, back = (np.full((p, m, m), np.nan, np.float32) for _ in range(3))
     with sim.device("ascend910b1"):
-        run = ping_pong[(p,)](a, b, 0, out, hop, back, turns, M=m)
+        run = ping_pong[(p,)](a, b, out, hop, back, turns, M=m)
     assert np.allclose(out, ping_pong_by_hand(a, b, turns, m), rtol=1e-4)
     assert run.cycles > turns * 2 * 220  # both flags of a turn travel one after another
 
@@ -121,7 +97,7 @@ def test_values_of_waiting_cores_do_not_need_time() -> None:
     a, b = drawn(rng, 2, m, m), drawn(rng, m, m)
     out, hop, back = (np.empty((2, m, m), np.float32) for _ in range(3))
     with sim.device("ascend910b3", time=False):
-        ping_pong[(2,)](a, b, 0, out, hop, back, 3, M=m)
+        ping_pong[(2,)](a, b, out, hop, back, 3, M=m)
     assert np.allclose(out, ping_pong_by_hand(a, b, 3, m), rtol=1e-4)
 
 
@@ -131,8 +107,8 @@ def test_time_without_values_is_the_same() -> None:
     out, hop, back = (np.empty((2, m, m), np.float32) for _ in range(3))
     shapes = [sim.shape(x.shape, "float32") for x in (a, b, out, hop, back)]
     with sim.device("ascend910b3"):
-        run = ping_pong[(2,)](a, b, 0, out, hop, back, 3, M=m)
-        alone = ping_pong.time((2,), shapes[0], shapes[1], 0, *shapes[2:], 3, M=m)
+        run = ping_pong[(2,)](a, b, out, hop, back, 3, M=m)
+        alone = ping_pong.time((2,), *shapes, 3, M=m)
     assert run.cycles == alone.cycles
 
 

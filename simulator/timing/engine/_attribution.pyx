@@ -117,7 +117,7 @@ cdef double known_until(const World* world, const Core* core) noexcept nogil:
             time = pipe.start
         elif pipe.started < pipe.issued:
             time = max(pipe.free, pipe.times[pipe.head])
-        elif stage.next < core.count:
+        elif stage.next < core.count or not core.ended:
             time = max(pipe.free, stage.time)
         else:
             continue

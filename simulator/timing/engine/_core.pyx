@@ -1,15 +1,15 @@
 """One core of the machine; the contract is _core.pxd."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 
 from ascendtile.simulator.timing.engine._attribution cimport begin_charging, lane_is_full
 from ascendtile.simulator.timing.engine._bandwidth cimport join
 from ascendtile.simulator.timing.engine._heap cimport push
 from ascendtile.simulator.timing.engine._state cimport (
-    BANDWIDTH, FLAG, ISSUE, MAX_PIPES, MEETING, REASONS, UNKNOWN, Core, Interval, Lane, Pipe, Record,
-    Stage, TimelineRow, World, is_known, record_of,
+    BANDWIDTH, CROSSES, FLAG, ISSUE, MAX_PIPES, MEETING, REASONS, UNKNOWN, Core, Dep, Interval, Lane, Pipe,
+    Record, Stage, Step, TimelineRow, World, is_known, record_of,
 )
-from ascendtile.simulator.timing.engine._window cimport look_ahead
+from ascendtile.simulator.timing.engine._decode cimport begin_decoding, look_ahead
 
 
 cdef extern from *:
@@ -23,10 +23,8 @@ cdef void begin_program(World* world, Core* core, double start) noexcept nogil:
     """Empty queues, all pipes free at `start`, nothing done yet."""
     cdef int u, p
     core.begin = start
-    core.left = core.count
     core.queued = core.streaming = 0
-    core.low = core.high = core.gone = core.place = 0
-    core.done, core.kind, core.unit = core.window, core.kind_window, core.unit_window
+    begin_decoding(core)
     core.horizon, core.final = start, -1
     for u in range(world.units):
         core.stages[u] = Stage(start, 0, False, -1, -1, -1)
@@ -34,7 +32,6 @@ cdef void begin_program(World* world, Core* core, double start) noexcept nogil:
         core.pipes[p].free = start
         core.pipes[p].waits = -1
         core.pipes[p].issued = core.pipes[p].started = core.pipes[p].head = core.pipes[p].tail = 0
-        core.passed[p] = -1
     begin_charging(world, core)
 
 
@@ -43,34 +40,22 @@ cdef struct Wait:  # how long a record waits, what for, and for which record (-1
     int reason, record
 
 
-cdef inline int find_start(
-    const World* world, const Core* core, int r, const Record* record, Wait* wait
-) noexcept nogil:
+cdef inline int find_start(const World* world, const Core* core, int r, Wait* wait) noexcept nogil:
     """Raise `wait` (the issue time) to what the dependencies ask; return one that is not known, or -1."""
-    cdef const int32_t* dep = world.deps + record.dep_first
+    cdef const Step* step = &core.step[r]
+    cdef const Dep* dep = &core.dep[step.dep]
     cdef double time
-    cdef int32_t code
-    cdef int i, before
-    for i in range(record.dep_count):
-        code = dep[i]
-        if code >= 0:
-            before = r - (code >> 3)
-            time = core.done[before]
-        else:
-            code = -1 - code
-            before = <int>core.keep[code >> 3]
-            time = core.kept[code >> 3] if before < core.low else core.done[before]
-        if time < 0:
+    cdef int i
+    for i in range(step.deps):
+        time = dep[i].time
+        if time == UNKNOWN:
+            time = core.step[dep[i].record].done
             if time == UNKNOWN:
-                return before
-            before = -2 - <int>time
-            time = core.done[before]
-            if time == UNKNOWN:
-                return before
-        if code & 4:
+                return dep[i].record
+        if dep[i].code & CROSSES:
             time += world.cross
         if time > wait.until:
-            wait[0] = Wait(time, code & 3, before)
+            wait[0] = Wait(time, dep[i].code & 3, dep[i].record)
     return -1
 
 
@@ -92,7 +77,7 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
     cdef const Record* record = record_of(core, r)
     cdef double done = free + record.latency
     cdef TimelineRow* row
-    core.done[r] = done
+    core.step[r].done = done
     core.pipes[p].free, core.pipes[p].done = free, done
     if done > core.horizon or (done == core.horizon and r < core.final):
         core.horizon, core.final, core.final_line = done, r, record.line
@@ -107,7 +92,8 @@ cdef inline void finish(World* world, Core* core, int p, int r, double start, do
         row = &world.timeline[world.timeline_size]
         row[0] = TimelineRow(
             start, free, done, core.pipes[p].gap, core.pipes[p].beyond, core.pipes[p].amount,
-            core.index, core.program, r, core.pipes[p].waited, p, core.pipes[p].reason,
+            core.index, core.program, r, <int>(record - core.decoder.records), core.pipes[p].waited, p,
+            core.pipes[p].reason,
         )
         world.timeline_size += 1
     elif start < world.timeline_until:
@@ -137,7 +123,8 @@ cdef inline void start_record(
     World* world, Core* core, int p, int r, Wait wait
 ) noexcept nogil:
     """Take the pipe once the wait is over. A transfer joins the flows when the clock gets there."""
-    cdef const Record* record = record_of(core, r)
+    cdef const Step* step = &core.step[r]
+    cdef const Record* record = step.what
     cdef Pipe* pipe = &core.pipes[p]
     cdef double start = pipe.free
     cdef double value
@@ -150,13 +137,9 @@ cdef inline void start_record(
         pipe.gap, pipe.reason, pipe.waited = wait.until - start, wait.reason, wait.record
         note_stall(world, core, record, p, wait.reason, pipe.gap)
         start = wait.until
-    if record.channel < 0:
-        value = record.occupancy if record.column < 0 else core.row[record.column]
-        finish(world, core, p, r, start, start + value)
-        return
-    value = record.amount if record.column < 0 else core.row[record.column]
-    if value == 0:
-        finish(world, core, p, r, start, start + record.occupancy)
+    value = step.amount
+    if record.channel < 0 or value == 0:
+        finish(world, core, p, r, start, start + step.occupancy)
         return
     pipe.streaming = True
     core.streaming |= 1u << p
@@ -182,7 +165,7 @@ cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
     """The last byte of the pipe's transfer has passed now."""
     cdef Pipe* pipe = &core.pipes[p]
     cdef const Record* record = record_of(core, pipe.record)
-    cdef double taken = pipe.start + record.occupancy
+    cdef double taken = pipe.start + core.step[pipe.record].occupancy
     cdef double beyond = world.now - pipe.start - pipe.amount / world.sharing.channel[record.channel].port
     if beyond > 0:
         pipe.beyond = beyond
@@ -211,7 +194,7 @@ cdef inline bint issue_scalar(World* world, Core* core, Stage* stage, int p, int
     """A record in line with issue: the stage itself waits and works. False if it cannot start yet."""
     cdef const Record* record = record_of(core, r)
     cdef Wait wait = Wait(stage.time + world.issue * record.instructions, ISSUE, stage.cause)
-    stage.waits = find_start(world, core, r, record, &wait)
+    stage.waits = find_start(world, core, r, &wait)
     if stage.waits >= 0:
         return False
     start_record(world, core, p, r, wait)
@@ -251,23 +234,21 @@ cdef inline bint issue(World* world, Core* core, int unit) noexcept nogil:
         stage.full = -1
     if stage.waits >= 0 and not is_known(core, stage.waits):
         return False
-    while r < core.count and not stage.busy:
-        if r >= core.high:
+    while not stage.busy:
+        if r == core.count:
             stage.next = r
-            look_ahead(world, core)
-            if r >= core.high:
+            if not core.ended:
+                look_ahead(world, core)
+            if r == core.count:
                 break
-        if core.unit[r] == unit:
+        if core.step[r].unit == unit:
             p = record_of(core, r).pipe
-            if core.done[r] != UNKNOWN:  # nothing but a skipped record is known before its issue
-                core.left -= 1
+            if world.pipe[p].scalar:
+                issued = issue_scalar(world, core, stage, p, r)
             else:
-                if world.pipe[p].scalar:
-                    issued = issue_scalar(world, core, stage, p, r)
-                else:
-                    issued = issue_queued(world, core, stage, p, r)
-                if not issued:
-                    break
+                issued = issue_queued(world, core, stage, p, r)
+            if not issued:
+                break
         r += 1
     stage.next = r
     return r != first
@@ -282,7 +263,7 @@ cdef inline bint execute(World* world, Core* core, int p) noexcept nogil:
         place = pipe.head
         r = pipe.records[place]
         wait = Wait(pipe.times[place], ISSUE, pipe.causes[place])
-        pipe.waits = find_start(world, core, r, record_of(core, r), &wait)
+        pipe.waits = find_start(world, core, r, &wait)
         if pipe.waits >= 0:
             break
         pipe.times[place] = wait.until if wait.until > pipe.free else pipe.free
@@ -300,7 +281,7 @@ cdef void advance(World* world, Core* core) noexcept nogil:
     cdef unsigned int waiting
     cdef Pipe* pipe
     cdef int u, p
-    while moved and core.left:
+    while moved and (core.left or not core.ended):
         moved = False
         for u in range(world.units):
             moved |= issue(world, core, u)

@@ -3,6 +3,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from ascendtile.simulator.timing.engine._code import Code
+
 MAX_PIPES: Final[int]
 MAX_UNITS: Final[int]
 MAX_CHANNELS: Final[int]
@@ -21,14 +23,7 @@ def run(
     cross: float,
     issue: float,
     expected: npt.NDArray[np.int64],
-    records: _Rows,
-    deps: npt.NDArray[np.int32],
-    table: _Floats,
-    programs: _Rows,
-    runs: _Rows,
-    order: npt.NDArray[np.int32],
-    keep: npt.NDArray[np.int64],
-    kept: _Floats,
+    code: Code,
     queue_times: _Floats,
     queue_records: npt.NDArray[np.int32],
     core_cycles: _Floats,
@@ -45,4 +40,5 @@ def run(
     timeline_until: _Floats,
     counters: npt.NDArray[np.int64],
     by_line: bool,
+    buffers: bool,
 ) -> tuple[int, int, int] | None: ...

@@ -6,7 +6,7 @@ time is known when the next program is handed out; then the lowest core takes it
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -14,11 +14,12 @@ from ascendtile.simulator.timing.engine._attribution cimport charge_rest
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_CHANNELS as CHANNELS
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_RESOURCES as RESOURCES
 from ascendtile.simulator.timing.engine._bandwidth cimport earliest, join, leave, settle
+from ascendtile.simulator.timing.engine._code cimport Code, free_decoder, make_decoder, open_program
 from ascendtile.simulator.timing.engine._core cimport advance, begin_program, end_meeting, end_transfer
 from ascendtile.simulator.timing.engine._heap cimport Entry, pop, push
 from ascendtile.simulator.timing.engine._state cimport (
     MAX_PIPES as PIPES, MAX_UNITS as UNITS, MEETING, MEETINGS as KINDS, REASONS, TAIL, ChannelRow, Core,
-    Pipe, PipeRow, ProgramRow, Record, Run, SpanRow, TimelineRow, World, is_known, record_of,
+    Pipe, PipeRow, Slot, SpanRow, TimelineRow, Traces, World, is_known, record_of,
 )
 
 MAX_PIPES = PIPES
@@ -31,10 +32,8 @@ cdef int64_t SLICE = 1 << 18  # events between two looks at the keyboard
 
 
 cdef struct Launch:  # the programs and what is kept about them
-    const Record* records
-    const double* table
-    const ProgramRow* programs
-    int64_t count, next
+    const Traces* traces
+    int64_t next
     int cores
     double dispatch
     SpanRow* spans
@@ -55,30 +54,21 @@ cdef void close_program(World* world, Launch* launch, Core* core) noexcept nogil
 
 cdef void go_on(World* world, Launch* launch, Core* core) noexcept nogil:
     advance(world, core)
-    if core.left == 0:
+    if core.left == 0 and core.ended:
         close_program(world, launch, core)
 
 
 cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch) noexcept nogil:
     """Give the next program to a core that is free now."""
-    cdef const ProgramRow* program
     launch.cycles[core.index] = world.now
-    if launch.next == launch.count:
+    if launch.next == launch.traces.count:
         return
-    program = &launch.programs[launch.next]
     core.program = <int>launch.next
-    core.count = <int>program.count
-    core.kinds = launch.records + program.first
-    core.row = launch.table + program.row
-    core.run = world.runs + program.run
-    core.last_run = core.run + program.runs - 1 if program.runs else NULL
-    core.order = world.order + program.order
-    core.keep, core.keeps = world.keep + program.keep, program.keeps
+    open_program(launch.traces, &core.decoder, launch.next)
     launch.next += 1
     launch.taken[core.index] += 1
     launch.dispatched[core.index] += dispatch
     launch.spans[core.program] = SpanRow(world.now + dispatch, 0.0, core.index)
-    core.reach = program.reach
     begin_program(world, core, world.now + dispatch)
     go_on(world, launch, core)
 
@@ -151,28 +141,26 @@ cdef bint run_slice(World* world, Launch* launch, Core* cores, int64_t events) n
 cdef int64_t first_unknown(const Core* core) noexcept nogil:
     """The first record of a stuck core that is not done."""
     cdef int64_t r
-    for r in range(core.low, core.high):
+    for r in range(core.low, core.count):
         if not is_known(core, r):
             return r
-    return core.high
+    return core.count
 
 
 def run(
     const PipeRow[::1] pipes, int units, const ChannelRow[::1] channels, const double[::1] capacity,
     double dispatch, double cross, double issue, const int64_t[::1] expected,
-    const Record[::1] records, const int32_t[::1] deps, const double[::1] table,
-    const ProgramRow[::1] programs, const Run[::1] runs, const int32_t[::1] order, const int64_t[::1] keep,
-    double[:, ::1] kept, double[:, ::1] queue_times, int[:, :, ::1] queue_records,
+    Code code, double[:, ::1] queue_times, int[:, :, ::1] queue_records,
     double[::1] core_cycles, double[::1] core_dispatch, int64_t[::1] core_programs,
     double[:, ::1] busy, double[:, :, ::1] stalls, double[:, ::1] line_busy, double[:, :, ::1] line_stalls,
     double[::1] line_exposed, double[::1] channel_bytes, SpanRow[::1] spans,
-    TimelineRow[::1] timeline, double[::1] timeline_until, int64_t[::1] counters, bint by_line,
+    TimelineRow[::1] timeline, double[::1] timeline_until, int64_t[::1] counters, bint by_line, bint buffers,
 ):
     """Fill the output arrays (zeroed by the caller); return core, program, record that are stuck, or None.
 
     No array may be empty. `counters` becomes records run, instructions run, late starts, rows of the timeline
     in use; the length of `timeline` less one is the limit. `timeline_until` becomes the least start of a
-    record that is not in it. by_line: fill `line_exposed`.
+    record that is not in it. by_line: fill `line_exposed`. buffers: whether records wait for them.
     """
     cdef int n_cores = <int>queue_times.shape[0], n_pipes = <int>pipes.shape[0], c, p
     cdef World world
@@ -186,10 +174,9 @@ def run(
         raise MemoryError("no memory for the state of the cores")
     memset(&world, 0, sizeof(World))
     world.pipes, world.units, world.pipe = n_pipes, units, &pipes[0]
-    world.cross, world.issue, world.deps = cross, issue, &deps[0]
+    world.cross, world.issue, world.buffers = cross, issue, buffers
     for c in range(KINDS):
         world.expected[c] = expected[c]
-    world.runs, world.order, world.keep = &runs[0], &order[0], &keep[0]
     world.sharing.channels, world.sharing.resources = <int>channels.shape[0], <int>capacity.shape[0]
     for c in range(world.sharing.channels):
         world.sharing.channel[c].port = channels[c].port
@@ -204,18 +191,21 @@ def run(
     world.timeline, world.timeline_limit = &timeline[0], timeline.shape[0] - 1
     world.timeline_until, world.by_line = INFINITY, by_line
     launch = Launch(
-        &records[0], &table[0], &programs[0], programs.shape[0], 0, n_cores, dispatch, &spans[0],
-        &core_cycles[0], &core_dispatch[0], &core_programs[0],
+        &code.all, 0, n_cores, dispatch, &spans[0], &core_cycles[0], &core_dispatch[0], &core_programs[0],
     )
-    for c in range(n_cores):
-        cores[c].index = c
-        cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
-        cores[c].kept = &kept[c, 0]
-        for p in range(n_pipes):
-            cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
-            cores[c].pipes[p].records = &queue_records[c, 0, pipes[p].first]
-            cores[c].pipes[p].causes = &queue_records[c, 1, pipes[p].first]
     try:
+        for c in range(n_cores):
+            cores[c].index = c
+            cores[c].busy, cores[c].stalls = &busy[c, 0], &stalls[c, 0, 0]
+            make_decoder(&code.all, &cores[c].decoder)
+            cores[c].slot_count = code.all.slot_count
+            cores[c].slots = <Slot*>calloc(code.all.slot_count + 1, sizeof(Slot))
+            if not cores[c].slots:
+                raise MemoryError("no memory for the slots of the cores")
+            for p in range(n_pipes):
+                cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
+                cores[c].pipes[p].records = &queue_records[c, 0, pipes[p].first]
+                cores[c].pipes[p].causes = &queue_records[c, 1, pipes[p].first]
         with nogil:
             for c in range(n_cores):
                 hand_out(&world, &launch, &cores[c], 0.0)
@@ -236,9 +226,11 @@ def run(
         return None
     finally:
         for c in range(n_cores):
+            free_decoder(&cores[c].decoder)
             free(cores[c].window)
-            free(cores[c].kind_window)
-            free(cores[c].unit_window)
+            free(cores[c].dep_window)
+            free(cores[c].slots)
+            free(cores[c].uses)
             for p in range(n_pipes):
                 free(cores[c].lanes[p].intervals)
         free(cores)

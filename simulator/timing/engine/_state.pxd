@@ -3,7 +3,7 @@
 The rows are what Python lays out (layout.py has the same fields); the rest belongs to the loop.
 """
 
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t
 
 from ascendtile.simulator.timing.engine._bandwidth cimport Sharing
 from ascendtile.simulator.timing.engine._heap cimport Heap
@@ -23,6 +23,8 @@ cdef enum Reason:
 
 cdef enum:
     UNKNOWN = -1  # a done time
+    CROSSES = 4  # bit of a dependency's code
+    NOBODY = -1  # in place of a record
     MEETING = -2  # as a channel, and below: meetings of all programs, MEETINGS kinds of them
     MEETINGS = 3
 
@@ -36,33 +38,75 @@ cdef struct ChannelRow:
     double port
     int64_t uses
 
-cdef struct Record:
+cdef struct Record:  # an instruction of the trace
     double occupancy
     double latency
     double amount
-    int32_t dep_first
-    int32_t dep_count
-    int32_t column
+    int32_t column  # first row of its amounts among the program's values; -1: `amount`, or `occupancy` without a channel
+    int32_t cycles  # first row of its occupancies; -1: `occupancy`
     int32_t instructions
     int32_t line
+    int32_t slot  # where its slots begin: those it reads, writes and clobbers
+    int32_t stride  # where its strides begin
+    int16_t reads
+    int16_t writes
+    int16_t clobbers
+    int8_t depth  # how many strides: rows from an iteration to the next one, of each loop around it, the innermost first
     int8_t pipe
     int8_t channel
 
-cdef struct Run:  # records in a row: the same `length` kinds again and again, up to where the next run starts
-    int64_t start
-    int64_t first  # of its kinds in the order
-    int64_t length
+cdef struct LoopRow:
+    int64_t first  # of the code of its body
+    int64_t end
+    int64_t trips
+    int32_t gain  # what an iteration adds to counts: where that begins, and how many
+    int32_t gains
+
+cdef struct GainRow:
+    int64_t by
+    int32_t counter
+
+cdef struct RotatingRow:  # a slot that is another one whenever a count goes on: choice (base + count) mod copies
+    int64_t base
+    int32_t counter
+    int32_t copies
+    int32_t choice  # the first choice
+
+cdef struct TraceRow:  # of one trace, with places among those of all traces
+    int64_t records
+    int64_t code
+    int64_t length  # of the code outside of loops
+    int64_t loops
+    int64_t gains
+    int64_t slots
+    int64_t strides
+    int64_t rotating
+    int64_t choices
+    int64_t items
+    int64_t cycles
+    int64_t flags
 
 cdef struct ProgramRow:
-    int64_t first  # of its kinds of records
-    int64_t count  # of its records
-    int64_t reach  # how far back a record may ask when another one was done, but for kept ones
+    int32_t trace
     int64_t row  # of its values in the table
-    int64_t run  # the first of its runs
-    int64_t runs  # 0: each kind is met once, in order
-    int64_t order  # where its order begins
-    int64_t keep  # the first of its records whose times are kept
-    int64_t keeps
+
+cdef struct Traces:  # all arrays of a launch
+    const TraceRow* traces
+    const ProgramRow* programs
+    const Record* records
+    const int32_t* code
+    const LoopRow* loops
+    const GainRow* gains
+    const int32_t* slots
+    const int64_t* strides
+    const RotatingRow* rotating
+    const int64_t* choices
+    const int32_t* items
+    const double* cycles
+    const int8_t* flags
+    const double* table
+    int64_t count  # programs
+    int64_t depth, counters, slot_count
 
 cdef struct SpanRow:
     double start
@@ -79,6 +123,7 @@ cdef struct TimelineRow:
     int32_t core
     int32_t program
     int32_t record
+    int32_t instruction  # of the trace
     int32_t waited  # the record that the gap waited for, -1 if none
     int32_t pipe
     int32_t reason  # of the gap, -1 if there is none
@@ -116,27 +161,72 @@ cdef struct Pipe:
     double gap, beyond  # of the record that started last
     int reason, waited
 
+cdef struct Frame:  # a loop that the decoder is in
+    const LoopRow* loop
+    int64_t iteration, after, end
+
+cdef struct Decoder:
+    const Record* records
+    const int32_t* code
+    const LoopRow* loops
+    const GainRow* gains
+    const int32_t* slots
+    const int64_t* strides
+    const RotatingRow* rotating
+    const int64_t* choices  # where each choice begins among the items
+    const int32_t* items
+    const double* cycles
+    const int8_t* flags  # per slot: whether it stands for a flag
+    const double* row  # the program's values
+    int64_t place, end  # in the code
+    int depth
+    Frame* frames
+    int64_t* counts
+
+cdef struct Dep:  # what a record waits for
+    double time  # when that was done; UNKNOWN: ask `record`
+    int record
+    int code  # kind, and CROSSES if it is on another pipe
+
+cdef struct Step:  # a record of the program that is on its way
+    double done
+    double amount  # bytes of a transfer
+    double occupancy
+    const Record* what
+    int64_t dep
+    int deps
+    int unit
+
+cdef struct Use:  # a record that reads a slot
+    double time, latency
+    int record, pipe, next
+
+cdef struct Slot:  # the record that wrote it last, and those that have read it since
+    double time
+    int record, pipe, use
+
+cdef struct Passed:  # the last record of a pipe that was not skipped
+    double latency
+    int record
+
 cdef struct Core:
-    int index, program, count, left
-    const Record* kinds
-    const double* row
-    const Run* run  # of record `high`
-    const Run* last_run  # NULL: each kind is met once
-    const int32_t* order  # of the run's kinds
-    int64_t place  # in the run, of record `high`
-    const int64_t* keep  # records whose times are asked for from far behind, `keeps` of them, in order
-    int64_t keeps
-    int64_t gone  # of them that are before `low`
-    double* kept  # when these were done
+    int index, program
+    int64_t count, left  # records so far, and those of them that are not done
+    bint ended  # no more are to come
+    Decoder decoder
     double begin
-    double* done  # per record; UNKNOWN, or -2 - q: skipped, done together with record q
-    int32_t* kind  # per record
-    int8_t* unit  # per record
-    double* window  # what is kept of `done`: from record `low` to before `high`, in `room` places
-    int32_t* kind_window  # of `kind`
-    int8_t* unit_window  # of `unit`
-    int64_t room, low, high, reach
-    int passed[MAX_PIPES]  # the last record before `high` that is not skipped; -1 if none
+    Step* step  # per record
+    Step* window  # what is kept of them: from record `low` to before `count`, in `room` places
+    int64_t room, low
+    Dep* dep
+    Dep* dep_window
+    int64_t dep_room, dep_low, dep_count
+    Slot* slots
+    int64_t slot_count
+    Use* uses
+    int64_t use_room
+    int use_free, use_count
+    Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
     double lane_time[MAX_PIPES]  # when the interval at `head` begins, or ends once it has; infinite for none
     unsigned int lanes_busy  # bit per lane: whether it has begun
@@ -157,11 +247,7 @@ cdef struct World:
     int pipes, units
     const PipeRow* pipe
     double cross, issue
-    const Run* runs
-    const int32_t* order
-    const int64_t* keep
-    # How many records back << 3 | crosses pipes << 2 | kind; below 0: -1 - (number in `keep` << 3 | ...)
-    const int32_t* deps
+    bint buffers  # whether records wait for buffers
     double now
     Sharing sharing
     Heap starts  # transfers that start after now, and meetings that somebody comes to
@@ -180,9 +266,9 @@ cdef struct World:
     int64_t expected[MEETINGS]  # who has to come until it is over
 
 cdef inline const Record* record_of(const Core* core, int64_t r) noexcept nogil:
-    """A record from `low` to before `high`."""
-    return &core.kinds[core.kind[r]]
+    """A record from `low` to before `count`."""
+    return core.step[r].what
 
 cdef inline bint is_known(const Core* core, int64_t r) noexcept nogil:
     """Whether it is known when a record was done; one that is forgotten is known."""
-    return r < core.low or core.done[r] != UNKNOWN
+    return r < core.low or core.step[r].done != UNKNOWN

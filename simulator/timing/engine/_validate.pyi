@@ -3,20 +3,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_Array = npt.NDArray[Any]
+_Rows = npt.NDArray[Any]
 
-def sound(
-    pipe: _Array,
-    occupancy: _Array,
-    latency: _Array,
-    channel: _Array,
-    amount: _Array,
-    instructions: _Array,
-    line: _Array,
-    dep_start: _Array,
-    dep: _Array,
-    dep_kind: _Array,
-    column: _Array,
+def fault(
+    instructions: _Rows,
+    code: npt.NDArray[np.int32],
+    length: int,
+    loops: _Rows,
+    gains: _Rows,
+    slots: npt.NDArray[np.int32],
+    rotating: _Rows,
+    choices: npt.NDArray[np.int64],
+    items: npt.NDArray[np.int32],
+    strides: npt.NDArray[np.int64],
+    cycles: npt.NDArray[np.float64],
     table: npt.NDArray[np.float64],
-    kinds: int,
-) -> bool: ...
+    flags: npt.NDArray[np.int8],
+) -> str: ...

@@ -16,6 +16,8 @@ It knows neither kernels nor products. The rules:
   resources.
 * A record whose channel is a meeting (`meeting`) waits, once it could start, until all pipes of all programs that
   have one of that kind have come to theirs. It takes no time of its own; the wait is a gap of its pipe, for a flag.
+* Records wait for those that touch the slots that they use: a read for the last writer (data), a write for the readers since
+  then and for the writer (buffer; a flag where the slot stands for one), a clobber as a write does.
 * A record that a program skips takes no time, no issue and no place in a queue; it is done together with the
   record before it on its pipe (at the program's start if there is none).
 
@@ -32,20 +34,9 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.simulator.timing.engine import _engine
-from ascendtile.simulator.timing.engine.dependencies import Dependencies, Lists, dependencies
-from ascendtile.simulator.timing.engine.inputs import (
-    BUFFER,
-    DATA,
-    FLAG,
-    Array,
-    Channel,
-    Group,
-    Machine,
-    PipeSpec,
-    Resource,
-    Trace,
-)
+from ascendtile.simulator.timing.engine.inputs import Channel, Machine, PipeSpec, Resource
 from ascendtile.simulator.timing.engine.layout import SPAN, TIMELINE, Layout, lay_out
+from ascendtile.simulator.timing.engine.trace import BUFFER, DATA, FLAG, Array, Group, Trace
 
 __all__ = [
     "BUFFER",
@@ -53,15 +44,12 @@ __all__ = [
     "FLAG",
     "REASONS",
     "Channel",
-    "Dependencies",
     "EngineResult",
     "Group",
-    "Lists",
     "Machine",
     "PipeSpec",
     "Resource",
     "Trace",
-    "dependencies",
     "simulate",
 ]
 
@@ -101,10 +89,10 @@ class EngineResult:
         timeline: rows in the order in which they were computed: start, end (when the pipe is free) and done;
             gap: cycles for which the pipe had been free since the record before (since the program's start,
             if there is none); reason of the gap, a number in REASONS, and waited: the record of the same
-            program that it waited for, -1 if none (issue: what the scalar stage had waited for last; one
-            that is skipped stands for the one before it on its pipe); both are -1 where there is no gap;
+            program that it waited for, -1 if none (issue: what the scalar stage had waited for last; for one
+            that is skipped the one before it on its pipe); both are -1 where there is no gap;
             beyond: cycles of a transfer that sharing bandwidth added; amount: its bytes; core, program,
-            record, pipe.
+            record (its number among those that the program does not skip), instruction (of the trace), pipe.
         timeline_until: every record that starts before that is in the timeline; infinite if all are.
     """
 
@@ -128,11 +116,16 @@ class EngineResult:
 
 
 def simulate(
-    machine: Machine, groups: Sequence[Group], timeline_limit: int = 0, by_line: bool = True
+    machine: Machine,
+    groups: Sequence[Group],
+    timeline_limit: int = 0,
+    by_line: bool = True,
+    buffers: bool = True,
 ) -> EngineResult:
     """Run all programs of the groups; keep the first `timeline_limit` records that get computed.
 
     by_line: False leaves out what is charged to which line (`line_exposed`), which takes a quarter of the time.
+    buffers: False lets no record wait for a buffer that others still read.
 
     Raises:
         UsageError: the groups name a pipe or channel that the machine lacks, or their launch numbers have
@@ -145,7 +138,7 @@ def simulate(
         raise UsageError("the groups have 0 programs, at least 1 is needed")
     layout = lay_out(machine, groups)
     output = _Output.zeros(machine, layout, timeline_limit)
-    stuck = _run(machine, layout, output, by_line)
+    stuck = _run(machine, layout, output, by_line, buffers)
     if stuck is not None:
         core, program, record = stuck
         raise RunError(f"hang: core {core} cannot go on with program {program} at record {record}")
@@ -171,7 +164,7 @@ class _Output:
     @classmethod
     def zeros(cls, machine: Machine, layout: Layout, timeline_limit: int) -> _Output:
         cores, pipes = machine.cores, len(machine.pipes)
-        rows = min(timeline_limit, int(layout.programs["count"].sum()))
+        rows = min(timeline_limit, layout.records)
         return cls(
             core_cycles=np.zeros(cores),
             core_dispatch=np.zeros(cores),
@@ -182,7 +175,7 @@ class _Output:
             line_stalls=np.zeros((layout.lines, pipes, len(REASONS))),
             line_exposed=np.zeros(layout.lines),
             channel_bytes=np.zeros(len(layout.channels)),
-            spans=np.zeros(len(layout.programs), SPAN),
+            spans=np.zeros(layout.programs, SPAN),
             timeline=np.zeros(rows + 1, TIMELINE),
             timeline_until=np.zeros(1),
             counters=np.zeros(4, np.int64),
@@ -214,8 +207,10 @@ class _Output:
         )
 
 
-def _run(machine: Machine, layout: Layout, output: _Output, by_line: bool) -> tuple[int, int, int] | None:
-    cores = min(machine.cores, len(layout.programs))
+def _run(
+    machine: Machine, layout: Layout, output: _Output, by_line: bool, buffers: bool
+) -> tuple[int, int, int] | None:
+    cores = min(machine.cores, layout.programs)
     places = int(layout.pipes["depth"].sum())
     return _engine.run(
         layout.pipes,
@@ -226,14 +221,7 @@ def _run(machine: Machine, layout: Layout, output: _Output, by_line: bool) -> tu
         machine.cross_pipe_cycles,
         machine.issue_cycles,
         layout.expected,
-        layout.records,
-        layout.deps,
-        layout.table,
-        layout.programs,
-        layout.runs,
-        layout.order,
-        layout.keep,
-        np.empty((cores, max(1, int(layout.programs["keeps"].max())))),
+        layout.code,
         np.empty((cores, places)),
         np.empty((cores, 2, places), np.int32),
         output.core_cycles,
@@ -250,4 +238,5 @@ def _run(machine: Machine, layout: Layout, output: _Output, by_line: bool) -> tu
         output.timeline_until,
         output.counters,
         by_line,
+        buffers,
     )

@@ -20,7 +20,7 @@ from ascendtile.simulator.timing.engine.engine import (
     Trace,
     simulate,
 )
-from ascendtile.simulator.timing.engine.inputs import MEETING
+from ascendtile.simulator.timing.engine.trace import FLAG, INSTRUCTION, MEETING
 
 S, MTE2, V, MTE3 = range(4)
 LOAD, STORE = range(2)
@@ -49,6 +49,69 @@ def machine(
         cross_pipe_cycles=cross,
         issue_cycles=issue,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """R records in a row, told by the records that each one waits for, as the reference simulator wants them.
+
+    Fields of the columns as in INSTRUCTION; dep, dep_kind: record r waits for dep[dep_start[r]:dep_start[r + 1]].
+    """
+
+    pipe: np.ndarray
+    occupancy: np.ndarray
+    latency: np.ndarray
+    channel: np.ndarray
+    amount: np.ndarray
+    instructions: np.ndarray
+    line: np.ndarray
+    dep_start: np.ndarray
+    dep: np.ndarray
+    dep_kind: np.ndarray
+    column: np.ndarray | None = None
+    table: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+
+    @property
+    def records(self) -> int:
+        return len(self.pipe)
+
+    def trace(self) -> Trace:
+        """As slots: one for each dependency, which the earlier record writes (or reads) and the later one reads (or clobbers)."""
+        count = self.records
+        reads, writes, clobbers = ([[] for _ in range(count)] for _ in range(3))
+        for r in range(count):
+            for i in range(int(self.dep_start[r]), int(self.dep_start[r + 1])):
+                q, kind = int(self.dep[i]), int(self.dep_kind[i])
+                (reads if kind == BUFFER else writes)[q].append(i)
+                (clobbers if kind == BUFFER else reads)[r].append(i)
+        rows = np.zeros(count, INSTRUCTION)
+        for name in ("pipe", "occupancy", "latency", "channel", "amount", "instructions", "line"):
+            rows[name] = getattr(self, name)
+        rows["column"] = -1 if self.column is None else self.column
+        rows["cycles"] = -1
+        used = [[*a, *b, *c] for a, b, c in zip(reads, writes, clobbers, strict=True)]
+        rows["slot"] = np.cumsum([0, *(len(x) for x in used)])[:-1]
+        for name, lists in (("reads", reads), ("writes", writes), ("clobbers", clobbers)):
+            rows[name] = [len(x) for x in lists]
+        return Trace(
+            instructions=rows,
+            code=np.arange(count, dtype=np.int32),
+            length=count,
+            slots=np.array([s for x in used for s in x], np.int32),
+            flags=(np.asarray(self.dep_kind) == FLAG).astype(np.int8),
+            table=np.ascontiguousarray(self.table, np.float64),
+        )
+
+
+class Part(NamedTuple):
+    """Programs and their records."""
+
+    records: Records
+    programs: np.ndarray
+
+    @property
+    def group(self) -> Group:
+        return Group(trace=self.records.trace(), programs=self.programs)
 
 
 @dataclass
@@ -107,12 +170,12 @@ class Builder:
         self.deps.append([(q, DATA) for q in data] + [(q, BUFFER) for q in buffer])
         return len(self.rows) - 1
 
-    def trace(self) -> Trace:
+    def records(self) -> Records:
         names = ("pipe", "occupancy", "latency", "channel", "amount", "instructions", "line", "column")
         columns = np.array(self.rows, float).reshape(-1, len(names)).T
         whole = ("pipe", "channel", "instructions", "line", "column")
         flat = np.array([d for found in self.deps for d in found], np.int32).reshape(-1, 2)
-        return Trace(
+        return Records(
             **{n: c.astype(np.int32) if n in whole else c for n, c in zip(names, columns, strict=True)},
             table=np.array(self.table, float) if self.table else np.empty((0, 0)),
             dep_start=np.cumsum([0, *(len(found) for found in self.deps)]),
@@ -120,9 +183,15 @@ class Builder:
             dep_kind=flat[:, 1],
         )
 
-    def group(self, programs: int | Sequence[int] = 1) -> Group:
+    def trace(self) -> Trace:
+        return self.records().trace()
+
+    def part(self, programs: int | Sequence[int] = 1) -> Part:
         numbers = np.arange(programs) if isinstance(programs, int) else np.asarray(programs)
-        return Group(trace=self.trace(), programs=numbers)
+        return Part(self.records(), numbers)
+
+    def group(self, programs: int | Sequence[int] = 1) -> Group:
+        return self.part(programs).group
 
     def run(self, on: Machine, programs: int = 1) -> EngineResult:
         return simulate(on, [self.group(programs)], timeline_limit=1_000_000)

@@ -11,8 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ascendtile.simulator.timing.engine.engine import Group, Machine, Trace
-from ascendtile.simulator.timing.engine.inputs import MEETING
+from ascendtile.simulator.timing.engine.engine import Machine
+from ascendtile.simulator.timing.engine.trace import MEETING
+
+from .engine_builder import Part, Records
 
 REACHED = 1e-9  # bytes: a flow with less than this left has ended
 
@@ -29,7 +31,7 @@ class Run:
     """One program on one core."""
 
     number: int
-    trace: Trace
+    trace: Records
     column: int
     begin: float
     queues: list[list[int]]
@@ -81,9 +83,9 @@ def fair(flows: Sequence[Flow], machine: Machine) -> None:
 class Reference:
     """Runs all programs on construction; results by program."""
 
-    def __init__(self, machine: Machine, groups: Sequence[Group]) -> None:
+    def __init__(self, machine: Machine, parts: Sequence[Part]) -> None:
         self.machine, self.now = machine, 0.0
-        self.waiting = sorted((int(n), g.trace, j) for g in groups for j, n in enumerate(g.programs))
+        self.waiting = sorted((int(n), g.records, j) for g in parts for j, n in enumerate(g.programs))
         self.cores: list[Run | None] = [None] * machine.cores
         self.runs: dict[int, Run] = {}
         self.ends: dict[int, float] = {}

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from ascendtile.simulator.timing.engine.engine import Channel, Group, Machine, PipeSpec, Resource, Trace
+from ascendtile.simulator.timing.engine.engine import Channel, Machine, PipeSpec, Resource
+
+from .engine_builder import Part, Records
 
 cycles = st.integers(0, 40).map(lambda n: n / 4)
 rates = st.integers(1, 64).map(lambda n: n / 2)
@@ -42,16 +44,16 @@ def machines(draw: st.DrawFn, cores: int = 4, channels: int = 3) -> Machine:
 @st.composite
 def groups(
     draw: st.DrawFn, machine: Machine, programs: int = 6, records: int = 16, skips: bool = True
-) -> list[Group]:
+) -> list[Part]:
     total = draw(st.integers(1, programs))
     split = draw(st.integers(1, total))
     order = draw(st.permutations(range(total)))
     parts = [part for part in (order[:split], order[split:]) if part]
-    return [Group(trace=_trace(draw, machine, len(p), records, skips), programs=np.array(p)) for p in parts]
+    return [Part(_records(draw, machine, len(p), records, skips), np.array(p)) for p in parts]
 
 
 @st.composite
-def cases(draw: st.DrawFn, **limits: Any) -> tuple[Machine, list[Group]]:
+def cases(draw: st.DrawFn, **limits: Any) -> tuple[Machine, list[Part]]:
     """A machine and groups that it can run."""
     machine = draw(machines(**{k: v for k, v in limits.items() if k in ("cores", "channels")}))
     return machine, draw(
@@ -69,13 +71,13 @@ def some_cycles(made: np.random.Generator, count: int) -> np.ndarray:
     return np.where(made.random(count) < 0.2, 0, made.integers(0, 41, count)) / 4
 
 
-def _trace(draw: st.DrawFn, machine: Machine, programs: int, records: int, skips: bool) -> Trace:
+def _records(draw: st.DrawFn, machine: Machine, programs: int, records: int, skips: bool) -> Records:
     count, columns = draw(st.integers(0, records)), draw(st.integers(0, 3))
     made = numbers(draw)
     table = made.integers(-10 if skips else 0, 61, (columns, programs))
     deps = [sorted(made.permutation(r)[: made.integers(0, 4)].tolist()) for r in range(count)]
     flat = np.array([q for d in deps for q in d], int)
-    return Trace(
+    return Records(
         pipe=made.integers(0, len(machine.pipes), count),
         occupancy=some_cycles(made, count),
         latency=some_cycles(made, count),

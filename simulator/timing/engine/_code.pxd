@@ -1,0 +1,87 @@
+"""The tree of a trace as code: which instruction of a program comes next, in which rows its numbers are, and its slots.
+
+A number of the code is an instruction, or -1 - k: loop k, whose body is code elsewhere.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+from ascendtile.simulator.timing.engine._state cimport (
+    Decoder, Frame, GainRow, LoopRow, Record, RotatingRow, Traces,
+)
+
+
+cdef class Code:
+    cdef Traces all
+    cdef object arrays
+
+
+cdef bint make_decoder(const Traces* traces, Decoder* d) except False
+cdef void free_decoder(Decoder* d) noexcept nogil
+cdef void open_program(const Traces* traces, Decoder* d, int64_t program) noexcept nogil
+
+
+cdef inline void count(Decoder* d, const LoopRow* loop, int64_t times) noexcept nogil:
+    """Counts go on by so many iterations."""
+    cdef const GainRow* gain = d.gains + loop.gain
+    cdef int32_t i
+    for i in range(loop.gains):
+        d.counts[gain[i].counter] += times * gain[i].by
+
+
+cdef inline void enter(Decoder* d, const LoopRow* loop) noexcept nogil:
+    d.frames[d.depth] = Frame(loop, 0, d.place, d.end)
+    d.depth += 1
+    d.place, d.end = loop.first, loop.end
+
+
+cdef inline void iterate(Decoder* d) noexcept nogil:
+    """At the end of a body: the next iteration, or what comes after the loop."""
+    cdef Frame* frame = &d.frames[d.depth - 1]
+    frame.iteration += 1
+    if frame.iteration < frame.loop.trips:
+        count(d, frame.loop, 1)
+        d.place = frame.loop.first
+        return
+    count(d, frame.loop, 1 - frame.loop.trips)
+    d.place, d.end = frame.after, frame.end
+    d.depth -= 1
+
+
+cdef inline int64_t next_instruction(Decoder* d) noexcept nogil:
+    """The number of the next one; -1 at the end."""
+    cdef int32_t code
+    while True:
+        if d.place == d.end:
+            if d.depth == 0:
+                return -1
+            iterate(d)
+            continue
+        code = d.code[d.place]
+        d.place += 1
+        if code >= 0:
+            return code
+        enter(d, &d.loops[-1 - code])
+
+
+cdef inline int64_t row_of(const Decoder* d, const Record* x) noexcept nogil:
+    """How many rows after the first one its numbers are in these iterations."""
+    cdef const int64_t* stride = d.strides + x.stride
+    cdef int64_t row = 0
+    cdef int k
+    for k in range(x.depth):
+        row += stride[k] * d.frames[d.depth - 1 - k].iteration
+    return row
+
+
+cdef inline const int32_t* choice(const Decoder* d, int32_t slot, int64_t* size) noexcept nogil:
+    """The slots that a rotating one stands for now."""
+    cdef const RotatingRow* x = &d.rotating[-1 - slot]
+    cdef int64_t k = x.choice + (x.base + d.counts[x.counter]) % x.copies
+    size[0] = d.choices[k + 1] - d.choices[k]
+    return d.items + d.choices[k]
+
+
+cdef inline int32_t single(const Decoder* d, int32_t slot) noexcept nogil:
+    """A slot that is read or written is one, also where it rotates."""
+    cdef int64_t size
+    return slot if slot >= 0 else choice(d, slot, &size)[0]

@@ -14,7 +14,6 @@ import numpy as np
 
 from .. import progress as at_work
 from ..errors import AscendtileError, RunError
-from ..ir.liveness import last_uses
 from ..ir.passes.split_cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vectors
 from ..ir.program import Op, Program, Region, Value
 from ..precision import dtypes as ty
@@ -63,14 +62,14 @@ def _handlers(reading: type) -> tuple[str, ...]:
 class Reading(ABC):
     """State of a walk for some programs of a grid, and the methods that a reading overrides."""
 
-    frees = True  # whether values are given back after their last use
-
     def __init__(
         self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
     ) -> None:
         self.program = program
         self.grid = grid
-        self.last_uses = last_uses(program) if self.frees else {}
+        self.last_uses: dict[
+            int, tuple[int, ...]
+        ] = {}  # values (by id) given back after an operation (by id)
         self.total = grid[0] * grid[1] * grid[2]
         self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
         self.cube_once = _written_once(program) if self.subs > 1 else frozenset()
@@ -154,9 +153,6 @@ class Reading(ABC):
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""
 
-    def before_use(self, op: Op, args: list[Any]) -> None:
-        """Called before a dense operation; a reading may charge for making symbolic operands real."""
-
     def synced(self, op: Op, event: Any) -> None:
         """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
 
@@ -183,7 +179,6 @@ class Reading(ABC):
 
     def dense_op(self, op: Op, frame: Frame) -> None:
         args = [None if v is None else frame.get(v) for v in op.args]
-        self.before_use(op, args)
         frame.values[op.results[0].id] = self.scalar_result(op, self.dense(op, args))
 
     def scalar_result(self, op: Op, out: Any) -> Any:

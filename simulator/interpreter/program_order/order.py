@@ -12,7 +12,7 @@ import numpy as np
 from ...ir.program import Op, Program, Region, Value
 from ...precision.dtypes import DType
 from ..arguments import runtime_arguments
-from ..backend import Addresses
+from ..backend import AddressBackend
 from ..flat_pointers import Anywhere
 from ..interpreter import DataDependentError, Interpreter
 from ..lanes import lanes
@@ -220,7 +220,7 @@ def _flow_op(op: Op, flow: Any) -> None:
                 flow(a, [op.args[first + k], op.regions[-1].yields[k]])
 
 
-class _Touched(Addresses):
+class _Touched(AddressBackend):
     """Keeps what memory each program reads, stores to and adds to, in the shared tensors.
 
     adding: shared tensors (by id) that the kernel only adds to.

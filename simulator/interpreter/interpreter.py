@@ -59,25 +59,21 @@ class Interpreter(Indexing, Slicing, Flow):
                 self.handlers[op.kind](op, frame)
 
     def op_load(self, op: Op, frame: Frame) -> None:
-        p, m, o = (None if v is None else frame.get(v) for v in op.args)
-        assert p is not None
+        p, m, o = self.operands(op, frame)
         frame.values[op.results[0].id] = self.scalar_result(op, self.load(op, p, m, o))
 
     def op_store(self, op: Op, frame: Frame) -> None:
-        p, x, m = (None if v is None else frame.get(v) for v in op.args)
-        assert p is not None
         if op.id in self.cube_once:
             self.once(op, frame)
         else:
-            self.store(op, p, x, m)
+            self.store(op, *self.operands(op, frame))
 
     def once(self, op: Op, frame: Frame) -> None:
         """A store or atomic of the Cube's core: by the lanes of the first Vector core only."""
         index = np.flatnonzero(self.active < self.total)
         if not len(index):
             return
-        p, x, m, *_ = (None if v is None else take(frame.get(v), index) for v in op.args)
-        assert p is not None
+        p, x, m, *_ = (take(x, index) for x in self.operands(op, frame))
         before, self.active = self.active, self.active[index]
         if op.kind == "store":
             self.store(op, p, x, m)
@@ -89,8 +85,7 @@ class Interpreter(Indexing, Slicing, Flow):
         if op.id in self.cube_once:
             self.once(op, frame)
             return
-        p, x, m, *rest = (None if v is None else frame.get(v) for v in op.args)
-        assert p is not None
+        p, x, m, *rest = self.operands(op, frame)
         frame.values[op.results[0].id] = self.atomic(op, p, x, m, rest[0] if rest else None)
 
     def op_sync(self, op: Op, frame: Frame) -> None:
@@ -124,9 +119,7 @@ class Interpreter(Indexing, Slicing, Flow):
         self.show(op, [frame.get(v) for v in op.args if v is not None])
 
     def op_assert(self, op: Op, frame: Frame) -> None:
-        v = op.args[0]
-        assert v is not None
-        self.check_assert(op, frame.get(v))
+        self.check_assert(op, frame.get(op.operand(0)))
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         return self.backend.dense(op, args)

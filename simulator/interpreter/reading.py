@@ -113,8 +113,7 @@ class Reading(ABC):
 
     def divided_by_zero(self, op: Op, b: Any) -> RunError:
         """The error of an integer division whose right side `b`, (P or 1, *shape), has a zero."""
-        site, v = self.site(op), op.args[1]
-        assert v is not None
+        site, v = self.site(op), op.operand(1)
         zeros = np.atleast_1d(np.asarray(b) == 0)
         row = zeros[int(np.argmax(zeros.reshape(len(zeros), -1).any(axis=1)))]
         element = f", element {[int(k) for k in np.argwhere(row)[0]]}" if row.ndim else ""
@@ -178,8 +177,13 @@ class Reading(ABC):
         """A print is reached."""
 
     def dense_op(self, op: Op, frame: Frame) -> None:
-        args = [None if v is None else frame.get(v) for v in op.args]
+        args = self.operands(op, frame)
         frame.values[op.results[0].id] = self.scalar_result(op, self.dense(op, args))
+
+    @staticmethod
+    def operands(op: Op, frame: Frame) -> list[Any]:
+        """What the operands are, None for one that is absent."""
+        return [None if v is None else frame.get(v) for v in op.args]
 
     def scalar_result(self, op: Op, out: Any) -> Any:
         """Elements of an integer or boolean scalar as the walk holds scalars; anything else as it is."""

@@ -259,9 +259,7 @@ class Plan:
 
     def operand(self, op: Op) -> str:
         """Type in which the Cube reads the operands of a product."""
-        a = op.args[0]
-        assert a is not None
-        return operand_format(a.dtype.name, op.attrs["precision"], self.hf32)
+        return operand_format(op.operand(0).dtype.name, op.attrs["precision"], self.hf32)
 
     def product_parts(self, op: Op) -> list[Part]:
         """L0 tiles of a product, k innermost."""
@@ -283,9 +281,7 @@ class Plan:
         return next((k for k in (0, 1) if op.args[k] is before.args[k]), -1)
 
     def _cut(self, op: Op) -> list[Part]:
-        a, b = op.args[0], op.args[1]
-        assert a is not None
-        assert b is not None
+        a, b = op.operand(0), op.operand(1)
         (m, k), n = a.shape[-2:], b.shape[-1]
         operand = self.operand(op)
         tile = self.cube.l0_tile(m, n, k, operand, self.l0_tile)

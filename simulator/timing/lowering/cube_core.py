@@ -120,8 +120,7 @@ class CubeLowering:
         return self.context.copy_of(self.plan.l0_halves[side], key)[0][0]
 
     def _operand_slots(self, op: Op, i: int) -> tuple[int, ...]:
-        context, plan, v = self.context, self.plan, op.args[i]
-        assert v is not None
+        context, plan, v = self.context, self.plan, op.operand(i)
         source = plan.homes.source(v)
         slot = plan.placement.l1_copy.get((op.id, i))
         if slot is None:
@@ -192,8 +191,7 @@ class CubeLowering:
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A product stored from L0C by the fixpipe, which casts and turns NZ into ND on the way."""
-        context, plan, v = self.context, self.plan, op.args[1]
-        assert v is not None
+        context, plan, v = self.context, self.plan, op.operand(1)
         context.flush(cube=True)
         known = isinstance(pointer.offsets, Affine)
         offsets = pointer.offsets if known else Affine(0, (0,) * len(v.shape), v.shape)

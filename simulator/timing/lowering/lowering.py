@@ -80,8 +80,7 @@ class Lowering(LoweringContext):
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         _check_known(op, pointer, mask)
-        homes, v = self.plan.homes, op.args[1]
-        root = None if v is None else self.plan.definitions.root(v)
+        homes, root = self.plan.homes, self.plan.definitions.root(op.operand(1))
         in_l0c = root is not None and homes.home(root) == L0C and root.id not in homes.copied_to_ub
         (self.cube if in_l0c else self.vector).record_store(op, pointer, mask)
 
@@ -145,8 +144,7 @@ class Lowering(LoweringContext):
 
 def _check_known(op: Op, pointer: Pointers, mask: Any) -> None:
     """A regular access whose place or extent is loaded from memory is regular: only a run with data can time it."""
-    p, m = op.args[0], op.args[1 if op.kind == "load" else 2]
-    assert p is not None
+    p, m = op.operand(0), op.args[1 if op.kind == "load" else 2]
     at = p.shape and isinstance(pointer.offsets, Opaque) and p.static.affine_offsets
     if at or (m is not None and isinstance(mask, Opaque) and m.static.kind in ("box", "scalar")):
         what = "address" if at else "mask"

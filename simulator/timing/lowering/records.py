@@ -142,8 +142,8 @@ class LoweringContext(Interpreter):
         self, op: Op, pipe: int, ways: tuple[int, int], tensor: Any, region: AccessRegion, write: bool
     ) -> Source:
         """What an access touches, and the lines of both its channels."""
-        lines = tuple(self.plan.line(op.loc, pipe, channel) for channel in ways)
-        return Source(ways, tensor, region, write, lines)  # type: ignore[arg-type]
+        one, other = (self.plan.line(op.loc, pipe, channel) for channel in ways)
+        return Source(ways, tensor, region, write, (one, other))
 
     def active_or_none(self) -> np.ndarray | None:
         active = self.active

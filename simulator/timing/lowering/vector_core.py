@@ -127,7 +127,7 @@ class VectorLowering:
         """An insertion into a tile that lives on (in another buffer) starts with a copy of that tile."""
         if op.kind != "insert_slice":
             return cost
-        full, slots = self.plan.definitions.root(op.args[0]), self.plan.placement.slot_of  # type: ignore[arg-type]
+        full, slots = self.plan.definitions.root(op.operand(0)), self.plan.placement.slot_of
         if full is None or slots.get(full.id) is slots.get(op.results[0].id):
             return cost
         return self.plan.costs.rows_copied(full).then(cost)
@@ -164,8 +164,7 @@ class VectorLowering:
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """UB to GM."""
-        context, plan, v = self.context, self.plan, op.args[1]
-        assert v is not None
+        context, plan, v = self.context, self.plan, op.operand(1)
         context.flush()
         reads = context.slots_of(v)
         if v.shape and (plan.definitions.root(v) is None or plan.definitions.form(v) != TILE):

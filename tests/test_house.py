@@ -52,7 +52,6 @@ ORDERS = {
 
 # 2026-11-22
 KNOWN_NAMES_OF_TWO = {
-    "Addresses",
     "Block",
     "Buffer",
     "Call",

@@ -14,6 +14,7 @@ class Backend(ABC):
     """Elements and memory for one interpreter, which is `walk`: it knows which programs are walked, and where."""
 
     walk: Reading
+    frees = True  # whether values are given back after their last use
 
     def attach(self, walk: Reading) -> None:
         """Called once, by the interpreter that takes this backend."""
@@ -52,8 +53,10 @@ class Backend(ABC):
         return ()
 
 
-class Addresses(Backend):
-    """Knows no element: for those who ask only where memory is accessed, or which flags are passed."""
+class AddressBackend(Backend):
+    """Knows no element: for those who ask only where memory is accessed, which flags are passed, or how long it takes."""
+
+    frees = False  # nothing here is large enough
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         return OPAQUE

@@ -35,9 +35,7 @@ class Flow(Reading):
         return x if x.any() else False
 
     def op_if(self, op: Op, frame: Frame) -> None:
-        v = op.args[0]
-        assert v is not None
-        x = self.truth(op, frame.get(v))
+        x = self.truth(op, frame.get(op.operand(0)))
         then, other = op.regions
         if not isinstance(x, np.ndarray):
             taken = then if x else other

@@ -1,7 +1,7 @@
-"""Walks a tile program for many programs of its grid at once, exactly for each of them.
+"""Interprets a tile program for many programs of its grid at once, exactly for each of them.
 
 `Indexing` computes scalars, index tiles and masks; `Flow` follows branches and loops. What operations on elements and
-accesses to memory mean, `Interpreter` asks its backend (see backend.py); timing's lowering derives from `Walker`.
+accesses to memory mean, `Interpreter` asks its backend (see backend.py).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.liveness import last_uses
 from ..ir.passes.split_cores import EVENTS
 from ..ir.program import Op, Program, Region
 from .backend import Backend
@@ -22,29 +23,57 @@ from .slicing import Slicing
 from .values import OPAQUE, Opaque, Pointers, take
 
 
-class Walker(Indexing, Slicing, Flow):
-    """One walk over a program, without what elements and memory mean."""
+class Interpreter(Indexing, Slicing, Flow):
+    """Carries out a program; elements and memory are a backend's.
+
+    skipped: operations (by id) that are left out; nobody can know their results.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        grid: tuple[int, int, int],
+        backend: Backend,
+        step_limit: int = DEFAULT_STEP_LIMIT,
+        skipped: AbstractSet[int] = frozenset(),
+    ) -> None:
+        super().__init__(program, grid, step_limit)
+        self.backend = backend
+        self.skipped = skipped
+        if backend.frees:
+            self.last_uses = last_uses(program)
+        backend.attach(self)
+
+    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        super().walk(numbers, arguments)
+        self.backend.finished()
+
+    def region(self, region: Region, frame: Frame) -> None:
+        if not self.skipped:
+            super().region(region, frame)
+            return
+        for op in region.ops:
+            if op.id in self.skipped:
+                frame.values.update((r.id, OPAQUE) for r in op.results)
+            else:
+                self.handlers[op.kind](op, frame)
 
     def op_load(self, op: Op, frame: Frame) -> None:
-        p, m, o = (None if v is None else frame.get(v) for v in op.args)
-        assert p is not None
+        p, m, o = self.operands(op, frame)
         frame.values[op.results[0].id] = self.scalar_result(op, self.load(op, p, m, o))
 
     def op_store(self, op: Op, frame: Frame) -> None:
-        p, x, m = (None if v is None else frame.get(v) for v in op.args)
-        assert p is not None
         if op.id in self.cube_once:
             self.once(op, frame)
         else:
-            self.store(op, p, x, m)
+            self.store(op, *self.operands(op, frame))
 
     def once(self, op: Op, frame: Frame) -> None:
         """A store or atomic of the Cube's core: by the lanes of the first Vector core only."""
         index = np.flatnonzero(self.active < self.total)
         if not len(index):
             return
-        p, x, m, *_ = (None if v is None else take(frame.get(v), index) for v in op.args)
-        assert p is not None
+        p, x, m, *_ = (take(x, index) for x in self.operands(op, frame))
         before, self.active = self.active, self.active[index]
         if op.kind == "store":
             self.store(op, p, x, m)
@@ -56,8 +85,7 @@ class Walker(Indexing, Slicing, Flow):
         if op.id in self.cube_once:
             self.once(op, frame)
             return
-        p, x, m, *rest = (None if v is None else frame.get(v) for v in op.args)
-        assert p is not None
+        p, x, m, *rest = self.operands(op, frame)
         frame.values[op.results[0].id] = self.atomic(op, p, x, m, rest[0] if rest else None)
 
     def op_sync(self, op: Op, frame: Frame) -> None:
@@ -80,7 +108,6 @@ class Walker(Indexing, Slicing, Flow):
 
     def op_custom(self, op: Op, frame: Frame) -> None:
         args = [frame.get(v) for v in op.args if v is not None]
-        self.before_use(op, args)
         made = self.dense(op, args)
         for k, r in enumerate(op.results):
             x = made if isinstance(made, Opaque) else made[k]
@@ -92,43 +119,7 @@ class Walker(Indexing, Slicing, Flow):
         self.show(op, [frame.get(v) for v in op.args if v is not None])
 
     def op_assert(self, op: Op, frame: Frame) -> None:
-        v = op.args[0]
-        assert v is not None
-        self.check_assert(op, frame.get(v))
-
-
-class Interpreter(Walker):
-    """A walk whose elements and memory are a backend's.
-
-    skipped: operations (by id) that are left out; nobody can know their results.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        grid: tuple[int, int, int],
-        backend: Backend,
-        step_limit: int = DEFAULT_STEP_LIMIT,
-        skipped: AbstractSet[int] = frozenset(),
-    ) -> None:
-        super().__init__(program, grid, step_limit)
-        self.backend = backend
-        self.skipped = skipped
-        backend.attach(self)
-
-    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
-        super().walk(numbers, arguments)
-        self.backend.finished()
-
-    def region(self, region: Region, frame: Frame) -> None:
-        if not self.skipped:
-            super().region(region, frame)
-            return
-        for op in region.ops:
-            if op.id in self.skipped:
-                frame.values.update((r.id, OPAQUE) for r in op.results)
-            else:
-                self.handlers[op.kind](op, frame)
+        self.check_assert(op, frame.get(op.operand(0)))
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         return self.backend.dense(op, args)
@@ -167,4 +158,4 @@ def _checked_event(op: Op, event: Any, site: Site) -> Any:
     return event
 
 
-__all__ = ["DEFAULT_STEP_LIMIT", "DataDependentError", "Frame", "Interpreter", "Walker"]
+__all__ = ["DEFAULT_STEP_LIMIT", "DataDependentError", "Frame", "Interpreter"]

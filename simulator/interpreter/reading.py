@@ -14,7 +14,6 @@ import numpy as np
 
 from .. import progress as at_work
 from ..errors import AscendtileError, RunError
-from ..ir.liveness import last_uses
 from ..ir.passes.split_cores import CUBE, SUB_VECTOR_CORES, Cores, has_sub_vectors
 from ..ir.program import Op, Program, Region, Value
 from ..precision import dtypes as ty
@@ -63,14 +62,14 @@ def _handlers(reading: type) -> tuple[str, ...]:
 class Reading(ABC):
     """State of a walk for some programs of a grid, and the methods that a reading overrides."""
 
-    frees = True  # whether values are given back after their last use
-
     def __init__(
         self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
     ) -> None:
         self.program = program
         self.grid = grid
-        self.last_uses = last_uses(program) if self.frees else {}
+        self.last_uses: dict[
+            int, tuple[int, ...]
+        ] = {}  # values (by id) given back after an operation (by id)
         self.total = grid[0] * grid[1] * grid[2]
         self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
         self.cube_once = _written_once(program) if self.subs > 1 else frozenset()
@@ -114,8 +113,7 @@ class Reading(ABC):
 
     def divided_by_zero(self, op: Op, b: Any) -> RunError:
         """The error of an integer division whose right side `b`, (P or 1, *shape), has a zero."""
-        site, v = self.site(op), op.args[1]
-        assert v is not None
+        site, v = self.site(op), op.operand(1)
         zeros = np.atleast_1d(np.asarray(b) == 0)
         row = zeros[int(np.argmax(zeros.reshape(len(zeros), -1).any(axis=1)))]
         element = f", element {[int(k) for k in np.argwhere(row)[0]]}" if row.ndim else ""
@@ -154,9 +152,6 @@ class Reading(ABC):
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""
 
-    def before_use(self, op: Op, args: list[Any]) -> None:
-        """Called before a dense operation; a reading may charge for making symbolic operands real."""
-
     def synced(self, op: Op, event: Any) -> None:
         """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
 
@@ -182,9 +177,13 @@ class Reading(ABC):
         """A print is reached."""
 
     def dense_op(self, op: Op, frame: Frame) -> None:
-        args = [None if v is None else frame.get(v) for v in op.args]
-        self.before_use(op, args)
+        args = self.operands(op, frame)
         frame.values[op.results[0].id] = self.scalar_result(op, self.dense(op, args))
+
+    @staticmethod
+    def operands(op: Op, frame: Frame) -> list[Any]:
+        """What the operands are, None for one that is absent."""
+        return [None if v is None else frame.get(v) for v in op.args]
 
     def scalar_result(self, op: Op, out: Any) -> Any:
         """Elements of an integer or boolean scalar as the walk holds scalars; anything else as it is."""

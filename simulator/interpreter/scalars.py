@@ -56,8 +56,7 @@ class Indexing(Reading):
         frame.values[op.results[0].id] = Affine(op.attrs["start"], (1,), op.results[0].shape)
 
     def op_splat(self, op: Op, frame: Frame) -> None:
-        v, r = op.args[0], op.results[0]
-        assert v is not None
+        v, r = op.operand(0), op.results[0]
         x = frame.get(v)
         rank = len(r.shape)
         if isinstance(x, Pointers):
@@ -73,7 +72,7 @@ class Indexing(Reading):
 
     def op_broadcast(self, op: Op, frame: Frame) -> None:
         x = self.shaped(op, frame)
-        old, new = op.args[0].shape, op.results[0].shape  # type: ignore[union-attr]
+        old, new = op.operand(0).shape, op.results[0].shape
         if isinstance(x, Affine):
             x = Affine(
                 x.base, tuple(0 if o != n else s for s, o, n in zip(x.strides, old, new, strict=True)), new
@@ -117,25 +116,24 @@ class Indexing(Reading):
 
     def shaped(self, op: Op, frame: Frame) -> Any:
         """Operand of a shape operation: of pointers, their offsets."""
-        v = op.args[0]
-        assert v is not None
+        v = op.operand(0)
         x = frame.get(v)
         return x.offsets if isinstance(x, Pointers) else x
 
     def put(self, op: Op, frame: Frame, x: Any) -> None:
-        v = op.args[0]
-        assert v is not None
+        v = op.operand(0)
         if v.is_pointer:
             x = Pointers(frame.get(v).tensor, x)
         frame.values[op.results[0].id] = x
 
     def op_addptr(self, op: Op, frame: Frame) -> None:
-        x, y = op.args
-        p, o = frame.get(x), frame.get(y)  # type: ignore[arg-type]
+        p, o = self.operands(op, frame)
         base = p.offsets
         if isinstance(o, Opaque) or isinstance(base, Opaque):
             out: Any = OPAQUE
-        elif isinstance(base, Affine) and isinstance(o, Affine) and symbolic.inside(o, *_limits(op.args[1])):
+        elif (
+            isinstance(base, Affine) and isinstance(o, Affine) and symbolic.inside(o, *_limits(op.operand(1)))
+        ):
             out = symbolic.affine_binary("add", base, o)
         elif op.results[0].shape == ():
             out = base + o
@@ -144,8 +142,7 @@ class Indexing(Reading):
         frame.values[op.results[0].id] = Pointers(p.tensor, out)
 
     def op_binary(self, op: Op, frame: Frame) -> None:
-        x, y = op.args
-        a, b = frame.get(x), frame.get(y)  # type: ignore[arg-type]
+        a, b = self.operands(op, frame)
         out = self.symbolic_binary(op, a, b)
         if out is None:
             self.dense_op(op, frame)
@@ -184,7 +181,7 @@ class Indexing(Reading):
         return symbolic.fit_in(out, dtype.bits, dtype.kind == "int")
 
     def op_compare(self, op: Op, frame: Frame) -> None:
-        a, b = (frame.get(v) for v in op.args if v is not None)
+        a, b = self.operands(op, frame)
         r = op.results[0]
         if isinstance(a, Affine) and isinstance(b, Affine):
             out = self.index_compare(op, a, b) if r.static.kind == "box" else None
@@ -192,7 +189,7 @@ class Indexing(Reading):
                 self.symbolic_done(op)
                 frame.values[r.id] = out
                 return
-        elif r.shape == () and op.args[0].dtype != ty.uint64:  # type: ignore[union-attr]
+        elif r.shape == () and op.operand(0).dtype != ty.uint64:
             frame.values[r.id] = self.scalar_compare(op, a, b)
             self.symbolic_done(op)
             return
@@ -200,7 +197,7 @@ class Indexing(Reading):
 
     def index_compare(self, op: Op, a: Affine, b: Affine) -> Box | None:
         """A box, unless an element does not fit its type: what wraps is compared element by element."""
-        limits = _limits(op.args[0])
+        limits = _limits(op.operand(0))
         return (
             symbolic.affine_compare(op.name, a, b)
             if symbolic.inside(a, *limits) and symbolic.inside(b, *limits)
@@ -216,8 +213,7 @@ class Indexing(Reading):
         return out if isinstance(out, np.ndarray) else bool(out)
 
     def op_cast(self, op: Op, frame: Frame) -> None:
-        v = op.args[0]
-        assert v is not None
+        v = op.operand(0)
         x, r = frame.get(v), op.results[0]
         if op.attrs.get("overflow"):
             self.dense_op(op, frame)
@@ -258,8 +254,7 @@ class Indexing(Reading):
         return symbolic.fit_in(x, dtype.bits, dtype.kind == "int")
 
     def op_unary(self, op: Op, frame: Frame) -> None:
-        v = op.args[0]
-        assert v is not None
+        v = op.operand(0)
         x = frame.get(v)
         plain = op.name in ("neg", "abs") and not isinstance(x, Opaque)
         if plain and not v.shape and v.dtype.is_int() and not v.dtype.is_bool():
@@ -275,7 +270,7 @@ class Indexing(Reading):
             self.dense_op(op, frame)
 
     def select_pointers(self, op: Op, frame: Frame) -> Pointers:
-        c, a, b = (frame.get(v) for v in op.args if v is not None)
+        c, a, b = self.operands(op, frame)
         if any(isinstance(x, Opaque) for x in (c, a.offsets, b.offsets)):
             raise DataDependentError(
                 f"{place(op)}: an address depends on loaded data, which this run does not have"
@@ -295,8 +290,7 @@ class Indexing(Reading):
 
     def op_bitcast(self, op: Op, frame: Frame) -> None:
         """A view: the bits stay where they are, and it takes no instruction."""
-        v, r = op.args[0], op.results[0]
-        assert v is not None
+        v, r = op.operand(0), op.results[0]
         x = frame.get(v)
         if not isinstance(x, Opaque):
             source, target = _element(v), _element(r)
@@ -315,8 +309,7 @@ def _element(v: Value) -> DType:
     return v.dtype
 
 
-def _limits(v: Value | None) -> tuple[int, int]:
-    assert v is not None
+def _limits(v: Value) -> tuple[int, int]:
     assert isinstance(v.dtype, DType)
     return ty.limits(v.dtype)
 

@@ -20,7 +20,7 @@ class Slicing(Reading):
 
     def op_extract_slice(self, op: Op, frame: Frame) -> None:
         offsets = self.checked_offsets(op, frame, 1)
-        x, r = frame.get(op.args[0]), op.results[0]  # type: ignore[arg-type]
+        x, r = frame.get(op.operand(0)), op.results[0]
         known = not any(isinstance(o, Opaque) for o in offsets)
         if isinstance(x, Affine) and r.static.kind == "affine" and known:
             frame.values[r.id] = _slice_of_index(x, offsets, op)
@@ -37,7 +37,7 @@ class Slicing(Reading):
     def op_subview(self, op: Op, frame: Frame) -> None:
         """A view: the elements stay where they are, and it takes no instruction."""
         self.checked_offsets(op, frame, 1)
-        x = frame.get(op.args[0])  # type: ignore[arg-type]
+        x = frame.get(op.operand(0))
         if not isinstance(x, Opaque):
             moving = [np.atleast_1d(np.asarray(frame.get(v))) for v in op.args[1:] if v is not None]
             x = slices.extract(self.real(x, op.args[0]), places_of(op, tuple(moving)))
@@ -67,7 +67,7 @@ class Slicing(Reading):
         return offsets
 
     def check_axis(self, op: Op, axis: int, at: np.ndarray) -> None:
-        n = op.args[0].shape[axis]  # type: ignore[union-attr]
+        n = op.operand(0).shape[axis]
         reach = (op.attrs["sizes"][axis] - 1) * op.attrs["strides"][axis]
         bad = np.flatnonzero((at < 0) | (at > n - 1 - reach))
         if len(bad):

@@ -126,6 +126,12 @@ class Op:
         self.loc = loc
         self.regions = regions
 
+    def operand(self, k: int) -> Value:
+        """Operand `k`, of those that are never absent."""
+        v = self.args[k]
+        assert v is not None
+        return v
+
     def __repr__(self) -> str:
         head = f"{self.kind}.{self.name}" if self.name else self.kind
         out = ", ".join(map(repr, self.results))

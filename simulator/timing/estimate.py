@@ -13,7 +13,7 @@ import numpy as np
 from ..call import Call, describe_argument
 from ..errors import AscendtileError, BufferOverflowError
 from ..interpreter.arguments import runtime_arguments
-from ..interpreter.backend import Backend
+from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.tensors import Tensor
@@ -29,9 +29,10 @@ from .lowering.context import Plan
 from .lowering.flags import check_barrier
 from .lowering.l0_buffers import NAMES as L0_NAMES
 from .lowering.l0_buffers import check_products, l0_buffer
+from .lowering.loops import Turns
 from .lowering.lowered import Lowered, lowering
+from .lowering.lowering import Lowering
 from .lowering.shared_turns import shares_turns
-from .lowering.walks import TimeOnly, TimeWithValues
 from .lowering.warnings import buffer_words, grid_words, padded_rows
 from .placement.accumulator_inits import BT
 from .placement.allocate import Placement
@@ -57,7 +58,8 @@ def estimate(call: Call) -> Launch:
     numbers, touch = np.arange(total, dtype=np.int64), _cache(call)
     order = flag_order(call.program, call.grid, call.arguments)
     apart = order is not None and not order.in_order
-    walk = lowering(call.program, apart, lambda part: TimeOnly(part, call.grid, call.device.step_limit))
+    limit = call.device.step_limit
+    walk = lowering(call.program, apart, lambda part: Turns(part, call.grid, AddressBackend(), limit))
     size = 1 if order is not None and not order.even else total
     groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)
@@ -77,9 +79,7 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    walk = lowering(
-        call.program, how.apart, lambda part: TimeWithValues(part, call.grid, values(part), limit)
-    )
+    walk = lowering(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))

@@ -12,7 +12,7 @@ import numpy as np
 from ...ir.program import Op, Program, Region, Value
 from ...precision.dtypes import DType
 from ..arguments import runtime_arguments
-from ..backend import Addresses
+from ..backend import AddressBackend
 from ..flat_pointers import Anywhere
 from ..interpreter import DataDependentError, Interpreter
 from ..lanes import lanes
@@ -97,8 +97,7 @@ def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -
     roots = _roots(program)
 
     def matters(op: Op) -> bool:
-        pointer = op.args[0]
-        assert pointer is not None
+        pointer = op.operand(0)
         found = roots.get(pointer.id)
         return not found or not names.isdisjoint(found)
 
@@ -108,7 +107,7 @@ def _apart_from(program: Program, arguments: dict[str, Any], shared: set[int]) -
 def _reach_anything(program: Program) -> bool:
     """Whether pointers made of numbers are written through, or read while others are written."""
     roots = _roots(program)
-    rootless = [_what(op) for op, _ in _accesses(program.body, 1) if not roots.get(op.args[0].id)]  # type: ignore[union-attr]
+    rootless = [_what(op) for op, _ in _accesses(program.body, 1) if not roots.get(op.operand(0).id)]
     if not rootless:
         return False
     return any(op.kind in ("store", "atomic") for op in program.walk())
@@ -163,8 +162,7 @@ def _uses(program: Program) -> dict[str, dict[str, int]]:
     roots = _roots(program)
     out: dict[str, dict[str, int]] = {}
     for op, times in _accesses(program.body, 1):
-        assert op.args[0] is not None
-        for name in roots.get(op.args[0].id, set()):
+        for name in roots.get(op.operand(0).id, set()):
             uses = out.setdefault(name, {})
             uses[_what(op)] = uses.get(_what(op), 0) + times
     return out
@@ -220,7 +218,7 @@ def _flow_op(op: Op, flow: Any) -> None:
                 flow(a, [op.args[first + k], op.regions[-1].yields[k]])
 
 
-class _Touched(Addresses):
+class _Touched(AddressBackend):
     """Keeps what memory each program reads, stores to and adds to, in the shared tensors.
 
     adding: shared tensors (by id) that the kernel only adds to.
@@ -249,7 +247,7 @@ class _Touched(Addresses):
             return
         if id(tensor.whole) not in self.shared or self.unknown:
             return
-        scalar = not op.args[0].shape  # type: ignore[union-attr]
+        scalar = not op.operand(0).shape
         if isinstance(offsets, Opaque) or not (scalar or isinstance(offsets, Affine)):
             self.unknown = True
             return

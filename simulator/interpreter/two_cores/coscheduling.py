@@ -10,11 +10,11 @@ import numpy as np
 
 from ...ir.passes.core_parts import parts
 from ...ir.program import Program
-from ..interpreter import Walker
+from ..interpreter import Interpreter
 from ..lanes import lanes
 from .exchange import Exchange
 
-W = TypeVar("W", bound=Walker)
+W = TypeVar("W", bound=Interpreter)
 
 
 class Together(Generic[W]):

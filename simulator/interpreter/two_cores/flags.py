@@ -16,7 +16,7 @@ from ...errors import RunError
 from ...ir.passes.split_cores import EVENTS
 from ...ir.program import Op, Program, walk
 from ..arguments import runtime_arguments
-from ..backend import Addresses
+from ..backend import AddressBackend
 from ..interpreter import Interpreter
 from ..lanes import chunk_size, lanes, programs_at_once
 from ..program_order.order import find_order
@@ -93,7 +93,7 @@ def way(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any])
     return Way(apart, 1 if order.depends else chunk_size(program))
 
 
-class _FlagCounts(Addresses):
+class _FlagCounts(AddressBackend):
     """Counts flags, where all programs are walked in the source's order."""
 
     def __init__(self) -> None:

@@ -183,7 +183,9 @@ class Plan:
         self.l0c_to_ub = _way(product, "l0c_to_ub")
         self.l1_to_ub = _way(product, "l1_to_ub")
         first = self.placement.engine_slots
-        self.l0_slots = ((first, first + 1), (first + 2, first + 3))
+        self.l0_halves = tuple(
+            Slot([], 0, 0, 0, copies=2, targets=[((n,), ()), ((n + 2,), ())]) for n in (first, first + 1)
+        )
         self._parts: dict[int, list[Part]] = {}
         self.tiles: dict[int, tuple[Op, L0Tile]] = {}  # of each product, by operation
         self._after = dict(_neighbours(self.program.body))
@@ -239,10 +241,15 @@ class Plan:
         pipes = sorted({p for op in syncs for p in drained_pipes(self.wiring, op)})
         return {p: self.extra_slot(("drain", p)) for p in pipes}
 
+    def assume(self, *figures: str) -> None:
+        """List those of the figures that nobody published."""
+        for key in figures:
+            if self.product.has(key) and self.product.figure(key).assumed:
+                self.costs.model.assumed[key] = None
+
     def cross_core(self) -> float:
         """Cycles that a flag takes from one core to another."""
-        if self.product.figure(CROSS_CORE).assumed and CROSS_CORE not in self.costs.model.assumed:
-            self.costs.model.assumed[CROSS_CORE] = None
+        self.assume(CROSS_CORE)
         return self.product.number(CROSS_CORE)
 
     @property
@@ -252,9 +259,7 @@ class Plan:
 
     def operand(self, op: Op) -> str:
         """Type in which the Cube reads the operands of a product."""
-        a = op.args[0]
-        assert a is not None
-        return operand_format(a.dtype.name, op.attrs["precision"], self.hf32)
+        return operand_format(op.operand(0).dtype.name, op.attrs["precision"], self.hf32)
 
     def product_parts(self, op: Op) -> list[Part]:
         """L0 tiles of a product, k innermost."""
@@ -276,9 +281,7 @@ class Plan:
         return next((k for k in (0, 1) if op.args[k] is before.args[k]), -1)
 
     def _cut(self, op: Op) -> list[Part]:
-        a, b = op.args[0], op.args[1]
-        assert a is not None
-        assert b is not None
+        a, b = op.operand(0), op.operand(1)
         (m, k), n = a.shape[-2:], b.shape[-1]
         operand = self.operand(op)
         tile = self.cube.l0_tile(m, n, k, operand, self.l0_tile)

@@ -7,36 +7,27 @@ other core as its latency; a wait reads that slot on the receiver's pipe, which 
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from ...errors import RunError
 from ...interpreter.two_cores.deadlock import MOST_AHEAD
 from ...ir.located_errors import at_line
 from ...ir.passes.split_cores import CUBE, barrier_cores
-from ...ir.program import Loc, Op, Program
+from ...ir.program import Op, Program
 from ..costs.provenance import CROSSING, grade_of
 from ..engine.inputs import MEETING
-from .context import Plan, drained_pipes
+from .context import drained_pipes
+from .records import LoweringContext
 
 KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of meetings of all programs, by the mode of a barrier
-
-
-class Sink(Protocol):
-    """Takes the records of a walk."""
-
-    def flush(self, cube: bool = False) -> None:
-        """The scalar work before, on the unit of the next record."""
-
-    def add(self, pipe: int, loc: Loc, **what: Any) -> None:
-        """A record of a source line; `what` as of `Recorder.add`, and the grade of its figures."""
 
 
 class FlagLowering:
     """Records of the flags of one walk. sets: how often each flag was set and waited for so far."""
 
-    def __init__(self, plan: Plan, sink: Sink) -> None:
-        self.plan = plan
-        self.sink = sink
+    def __init__(self, context: LoweringContext) -> None:
+        self.context = context
+        self.plan = context.plan
         self.sets: dict[tuple[str, str, int], int] = {}
 
     def record(self, op: Op, event: Any) -> None:
@@ -45,7 +36,7 @@ class FlagLowering:
             return
         assert isinstance(event, int)
         core = op.attrs["core"]
-        self.sink.flush(cube=core == CUBE)
+        self.context.flush(cube=core == CUBE)
         key = (op.name, op.attrs["sender"], event)
         turn = self.sets[key] = self.sets.get(key, -1) + 1
         slot = self.plan.extra_slot(("flag", op.attrs["sender"], event, turn))
@@ -68,7 +59,7 @@ class FlagLowering:
 
     def _barrier(self, op: Op) -> None:
         """Each core stops all its pipes, tells the others, and goes on when it has heard of all of them, in all programs."""
-        self.sink.flush()
+        self.context.flush()
         plan = self.plan
         cores = [c for c in barrier_cores(op.attrs["mode"]) if self._pipe_of(c, "S") >= 0]
         if not cores:
@@ -94,7 +85,7 @@ class FlagLowering:
         return self.plan.wiring.pipe(core, name)
 
     def _cross(self, op: Op, pipe: int, latency: float = 0.0, instructions: int = 1, **slots: Any) -> None:
-        self.sink.add(
+        self.context.add(
             pipe,
             op.loc,
             occupancy=0.0,

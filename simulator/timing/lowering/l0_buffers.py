@@ -72,8 +72,7 @@ def _bytes(tiles: tuple[LiveValue, ...]) -> int:
 
 def _tiles(plan: Plan, op: Op, tile: L0Tile, name: str) -> tuple[LiveValue, ...]:
     left = name == "L0A"
-    v = op.args[0 if left else 1]
-    assert v is not None
+    v = op.operand(0 if left else 1)
     shape, size = ((tile.m, tile.k), tile.l0a_bytes) if left else ((tile.k, tile.n), tile.l0b_bytes)
     words = (
         f"base tile of {plan.homes.source(v).name or ('the left operand' if left else 'the right operand')}"
@@ -112,7 +111,5 @@ def _padding(plan: Plan, op: Op) -> Iterator[str]:
 
 def _lengths(op: Op) -> tuple[int, int, int]:
     """M, N and K."""
-    a, b = op.args[0], op.args[1]
-    assert a is not None
-    assert b is not None
+    a, b = op.operand(0), op.operand(1)
     return a.shape[-2], b.shape[-1], a.shape[-1]

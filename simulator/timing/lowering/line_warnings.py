@@ -56,7 +56,7 @@ def dot_words(program: Program, hf32: bool) -> tuple[str, ...]:
 
 
 def _words(op: Op, hf32: bool) -> Iterator[str]:
-    stored = op.args[0].dtype.name  # type: ignore[union-attr]
+    stored = op.operand(0).dtype.name
     asked = dict(x.split("=", 1) for x in op.attrs["asked"])
     wanted = asked.get("input_precision", "").lower()
     used = operand_format(stored, op.attrs["precision"], hf32)

@@ -9,9 +9,7 @@ from ..trace.ragged_loops import Stretches
 from ..trace.rotation import Rotation
 from ..trace.scalar_evolution import NotAlikeError
 from ..trace.series import Series, Unrolled
-from .vector_core import Lowering
-
-PRODUCTS = ("products of L0A", "products of L0B")  # the counts by which halves of L0 alternate
+from .lowering import Lowering
 
 
 class LeftOver:
@@ -59,10 +57,10 @@ class State:
         self.copies = [d.copy() for d in self.dicts]
         self.warnings = plan.warnings.saved()
         self.current, self.turn_counts = dict(turns.current), dict(turns.turn_counts)
-        self.products, self.steps_left = turns.products, turns.steps_left
+        self.steps_left = turns.steps_left
         self.pending, self.pending_loc = turns.pending, turns.pending_loc
         self.read_lines = turns.touch.read_lines
-        self.pending_bias = dict(turns.pending_bias)
+        self.pending_bias = dict(turns.cube.pending_bias)
 
     def restore(self, turns: Lowering) -> None:
         for d, copy in zip(self.dicts, self.copies, strict=True):
@@ -70,10 +68,10 @@ class State:
             d.update(copy)
         turns.plan.warnings.restore(self.warnings)
         turns.current, turns.turn_counts = self.current, self.turn_counts
-        turns.products, turns.steps_left = self.products, self.steps_left
+        turns.steps_left = self.steps_left
         turns.pending, turns.pending_loc = self.pending, self.pending_loc
         turns.touch.read_lines = self.read_lines
-        turns.pending_bias = self.pending_bias
+        turns.cube.pending_bias = self.pending_bias
 
     def check(self, after: Lowering, op: Op, fresh: bool) -> None:
         """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew.
@@ -95,14 +93,10 @@ class State:
         gains: dict[Any, int] = {
             k: count - self.turn_counts.get(k, -1) for k, count in turns.turn_counts.items()
         }
-        more = [after - before for before, after in zip(self.products, turns.products, strict=True)]
-        gains.update(zip(PRODUCTS, more, strict=True))
         found = series.unrolled(stretches, rotation, gains, last)
         for v, slot in turns.current.items():
             if slot < 0:
                 turns.current[v] = rotation.after((slot,), gains, times - 1, last)[0]
-        a, b = (count + times * by for count, by in zip(self.products, more, strict=True))
-        turns.products = (a, b)
         for k in turns.turn_counts:
             turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
         return found

@@ -36,9 +36,10 @@ from ..trace.rotation import Rotation, Slots
 from ..trace.scalar_evolution import AlikeUntilError, NotAlikeError, after, equal, foreseen, grown, growth
 from ..trace.series import Series, Source, Unrolled, take
 from .context import Way
-from .loop_state import PRODUCTS, Flush, LeftOver, State
-from .shared_turns import TurnsRecorder, is_shared
-from .vector_core import Lowering
+from .loop_state import Flush, LeftOver, State
+from .lowering import Lowering
+from .shared_turns import is_shared
+from .sub_cores import TurnsRecorder
 
 LANES = 1 << 17  # at most, of one walk
 RECORDS = 1 << 18  # at most, of one walk, unless its loops inside turn out longer than in the first turn
@@ -347,21 +348,13 @@ class Turns(Lowering):
             self.left_over.note(roots, self.current)
         return super().slots_at(roots)
 
-    def copy_of(self, slot: Slot, loop: int) -> tuple[Slots, Slots]:
+    def copy_of(self, slot: Slot, loop: Any) -> tuple[Slots, Slots]:
         if self.series is None or slot.copies == 1:
             return super().copy_of(slot, loop)
         count = self.turn_counts.get(loop, 0)
         writes, clobbers = zip(*slot.targets, strict=True)
         moved = (self.rotation.number(clobbers, loop, count),) if any(clobbers) else ()
         return (self.rotation.number(writes, loop, count),), moved
-
-    def half(self, side: int, fresh: bool) -> int:
-        if self.series is None:
-            return super().half(side, fresh)
-        if fresh:
-            self.count_load(side)
-        choices = tuple((pair[side],) for pair in self.plan.l0_slots)
-        return self.rotation.number(choices, PRODUCTS[side], self.products[side] - 1)
 
     # -- records -----------------------------------------------------------------------------------------------------
 
@@ -407,17 +400,17 @@ class Turns(Lowering):
             what.pop("grade", 0)
             self.series.add(pipe, source.lines[0], active=active, source=source, **what)
 
-    def _transfer(
+    def transfer(
         self, op: Op, pipe: int, channels: tuple[int, int], amount: Any, first: Any, what: dict[str, Any]
     ) -> None:
         if self.series is not None and isinstance(first, np.ndarray):  # a discrete load: all of it, each time
             self.add(pipe, op.loc, channel=channels[0], amount=amount, **what)
         else:
-            super()._transfer(op, pipe, channels, amount, first, what)
+            super().transfer(op, pipe, channels, amount, first, what)
 
-    def _fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
+    def fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
         if self.series is None:
-            super()._fill(op, r, elements, slots)
+            super().fill(op, r, elements, slots)
             return
         partial = np.broadcast_to(np.asarray(elements) < r.numel, len(self.active))
         if partial.any():
@@ -432,10 +425,10 @@ class Turns(Lowering):
                 partial=partial,
             )
 
-    def _check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
+    def check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
         """A warning belongs to a turn: one that is new would have to wait for its place among them."""
         if self.series is None:
-            super()._check_bursts(op, v, bursts, elements)
+            super().check_bursts(op, v, bursts, elements)
             return
         if isinstance(bursts, int) and isinstance(elements, int) and (bursts <= 1 or bursts != elements):
             return
@@ -443,7 +436,7 @@ class Turns(Lowering):
         lanes, starts = len(self.active), np.flatnonzero(np.diff(self.turn_of, prepend=-1))
         many, every = (np.maximum.reduceat(np.broadcast_to(x, lanes), starts) for x in (bursts, elements))
         for n in np.unique(many[(many > 1) & (many == every)]):
-            super()._check_bursts(op, v, int(n), int(n))
+            super().check_bursts(op, v, int(n), int(n))
         if len(self.plan.warnings) > known:
             raise NotAlikeError
 

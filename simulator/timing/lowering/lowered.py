@@ -14,8 +14,8 @@ from ...ir.program import Program
 from ..costs.l2_cache import FirstTouch
 from ..trace.recorder import Recorder
 from .context import Plan
+from .lowering import Lowering
 from .sub_cores import BothLanes, SubRecorder
-from .vector_core import Lowering
 
 
 class Lowered:
@@ -27,7 +27,7 @@ class Lowered:
 
     def found(self) -> tuple[str, ...]:
         """What a walk over values has to say, in words."""
-        return tuple(self.walk.found())  # type: ignore[attr-defined]
+        return self.walk.backend.found()
 
     def lower(
         self, plan: Plan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
@@ -49,10 +49,10 @@ class LoweredApart(Lowered):
 
     def __init__(self, program: Program, make: Callable[[Program], Lowering]) -> None:
         self.together = Together(program, make)
-        self.parts: dict[str, Any] = self.together.walks
+        self.parts = self.together.walks
 
     def found(self) -> tuple[str, ...]:
-        return tuple(words for w in self.parts.values() for words in w.found())
+        return tuple(words for w in self.parts.values() for words in w.backend.found())
 
     def lower(
         self, plan: Plan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]

@@ -7,16 +7,12 @@ That is how a kernel of both cores is compiled without a word on who does what; 
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...interpreter.faults import place
 from ...ir.passes.split_cores import SUB_VECTOR_CORES, has_sub_vectors
 from ...ir.program import Op, Program
 from ...products import Product
-from ..trace.recorder import Redirected
-from .context import Plan
-from .cube_core import CubeLowering
-from .sub_cores import Pair
+from .records import LoweringContext
+from .sub_cores import TurnsRecorder
 
 WORDS = (
     "parallel(bind_sub_block=True): turns go to the two vector cores of a group in turn, work around the loop is done by "
@@ -35,78 +31,55 @@ def shares_turns(program: Program, product: Product) -> bool:
     return two and not has_sub_vectors(program) and any(is_shared(op) for op in program.walk())
 
 
-class TurnsRecorder(Redirected):
-    """Takes the records of one Vector core and puts them on the pipes of two. `core`: whose turn it is, None for both."""
+class SharedTurns:
+    """The part of lowering that knows such loops. loop: the one that is being walked, None outside of them."""
 
-    def __init__(self, programs: int, plan: Plan) -> None:
-        super().__init__(programs)
-        self.pair = Pair(plan)
-        self.wiring = plan.wiring
-        self.core: int | None = None
+    def __init__(self, context: LoweringContext) -> None:
+        self.context = context
+        self.plan = context.plan
+        self.loop: Op | None = None
+        self.count = 0  # turns so far
 
-    def _cores(self, pipe: int) -> tuple[int, ...]:
-        if pipe not in self.pair.own:
-            return (0,)
-        if self.core is not None:
-            return (self.core,)
-        return (0,) if pipe == self.wiring.mte3 else (0, 1)
-
-    def add(self, pipe: int, line: int, **what: Any) -> None:
-        if self.drains and pipe in self.drains and len(self.drains) == len(self.pair.plan.drains):
-            self.drains = self.pair.drains(self.drains)
-        cores = self._cores(pipe)
-        shift = self.pair.shift if pipe in self.pair.own else 0
-        slots = {n: what.pop(n, ()) for n in ("reads", "writes", "clobbers")}
-        channel = what.pop("channel", -1)
-        for sub in cores:
-            mine: dict[str, Any] = {n: self.pair.slots(s, sub, pipe, n == "reads") for n, s in slots.items()}
-            again = (
-                sub and len(cores) > 1 and channel == self.wiring.read[0]
-            )  # the second core finds it in L2
-            mine["channel"] = self.wiring.read[1] if again else channel
-            super().add(pipe + sub * shift, line, **mine, **what)
-
-
-class SharedTurns(CubeLowering):
-    """The part of lowering that knows such loops."""
-
-    shared_loop: Op | None
-    shared_turns: int
-    turn_counts: dict[int, int]
-
-    def begin_shared(self, op: Op) -> None:
-        if not isinstance(self.recorder, TurnsRecorder):
-            self.plan.costs.model.notes[
-                f"{place(op)}: parallel(bind_sub_block=True): one vector core does all turns: {self._why_alone()}"
-            ] = None
+    def begin(self, op: Op) -> None:
+        """A loop is entered; nothing for one that is not shared."""
+        if not is_shared(op):
             return
-        self.plan.costs.model.notes[f"{place(op)}: {WORDS}"] = None
+        notes = self.plan.costs.model.notes
+        if not isinstance(self.context.recorder, TurnsRecorder):
+            words = f"parallel(bind_sub_block=True): one vector core does all turns: {self._why_alone()}"
+            notes[f"{place(op)}: {words}"] = None
+            return
+        notes[f"{place(op)}: {WORDS}"] = None
         carried = ", ".join(r.name for r in op.results)
         if carried:
-            self.plan.warn(
-                op,
-                f"{carried} goes from turn to turn, but on the device two vector cores share the turns",
-            )
-        if self.shared_loop is None:
-            self.flush()  # type: ignore[attr-defined]
-            self.shared_loop, self.shared_turns = op, 0
+            words = f"{carried} goes from turn to turn, but on the device two vector cores share the turns"
+            self.plan.warn(op, words)
+        if self.loop is None:
+            self.context.flush()
+            self.loop, self.count = op, 0
 
     def _why_alone(self) -> str:
-        if self.subs > 1:
+        if self.context.subs > 1:
             return "the kernel tells the two apart by sub_vec_id"
-        if shares_turns(self.program, self.plan.product):
+        if shares_turns(self.context.program, self.plan.product):
             return "they have no work of their own"
         return f"{self.plan.product.name} has no second one in a core"
 
-    def next_core(self, op: Op) -> None:
-        """The next turn of a shared loop is the other Vector core's; each counts its own turns."""
-        assert isinstance(self.recorder, TurnsRecorder)
-        self.flush()  # type: ignore[attr-defined]
-        self.recorder.core = self.shared_turns % SUB_VECTOR_CORES
-        self.turn_counts[op.id] = self.shared_turns // SUB_VECTOR_CORES
-        self.shared_turns += 1
+    def next_core(self) -> None:
+        """The next turn of the shared loop is the other Vector core's; each counts its own turns."""
+        assert self.loop is not None
+        turn, core = divmod(self.count, SUB_VECTOR_CORES)
+        self._go_to(core)
+        self.context.turn_counts[self.loop.id] = turn
+        self.count += 1
 
-    def end_shared(self, op: Op) -> None:
-        if op is self.shared_loop and isinstance(self.recorder, TurnsRecorder):
-            self.flush()  # type: ignore[attr-defined]
-            self.recorder.core = self.shared_loop = None
+    def end(self, op: Op) -> None:
+        """A loop is left."""
+        if op is self.loop:
+            self._go_to(None)
+            self.loop = None
+
+    def _go_to(self, core: int | None) -> None:
+        assert isinstance(self.context.recorder, TurnsRecorder)
+        self.context.flush()
+        self.context.recorder.core = core

@@ -130,3 +130,35 @@ class BothLanes(Redirected):
 
     def settle(self) -> None:
         self.all.settle()
+
+
+class TurnsRecorder(Redirected):
+    """Takes the records of one Vector core and puts them on the pipes of two. `core`: whose turn it is, None for both."""
+
+    def __init__(self, programs: int, plan: Plan) -> None:
+        super().__init__(programs)
+        self.pair = Pair(plan)
+        self.wiring = plan.wiring
+        self.core: int | None = None
+
+    def _cores(self, pipe: int) -> tuple[int, ...]:
+        if pipe not in self.pair.own:
+            return (0,)
+        if self.core is not None:
+            return (self.core,)
+        return (0,) if pipe == self.wiring.mte3 else (0, 1)
+
+    def add(self, pipe: int, line: int, **what: Any) -> None:
+        if self.drains and pipe in self.drains and len(self.drains) == len(self.pair.plan.drains):
+            self.drains = self.pair.drains(self.drains)
+        cores = self._cores(pipe)
+        shift = self.pair.shift if pipe in self.pair.own else 0
+        slots = {n: what.pop(n, ()) for n in ("reads", "writes", "clobbers")}
+        channel = what.pop("channel", -1)
+        for sub in cores:
+            mine: dict[str, Any] = {n: self.pair.slots(s, sub, pipe, n == "reads") for n, s in slots.items()}
+            again = (
+                sub and len(cores) > 1 and channel == self.wiring.read[0]
+            )  # the second core finds it in L2
+            mine["channel"] = self.wiring.read[1] if again else channel
+            super().add(pipe + sub * shift, line, **mine, **what)

@@ -12,10 +12,10 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.simulator.execution.numpy_backend import EVALUATE
+from ascendtile.simulator.interpreter.interpreter import Interpreter
 from ascendtile.simulator.products.vocabulary import OPS
 from ascendtile.simulator.timing import costs
 from ascendtile.simulator.timing.costs.model import CostModel
-from ascendtile.simulator.timing.lowering.walks import TimeOnly, TimeWithValues
 from ascendtile.simulator.timing.operations import table
 from ascendtile.simulator.units import vector
 
@@ -64,9 +64,8 @@ def test_an_entry_without_row_and_steps_fails_at_import() -> None:
 
 
 def test_the_interpreter_carries_out_nothing_that_has_no_entry() -> None:
-    for walk in (TimeOnly, TimeWithValues):
-        kinds = {name.removeprefix("op_") for name in dir(walk) if name.startswith("op_")}
-        assert kinds - set(table.NAMED) <= set(table.OPERATIONS)
+    kinds = {name.removeprefix("op_") for name in dir(Interpreter) if name.startswith("op_")}
+    assert kinds - set(table.NAMED) <= set(table.OPERATIONS)
     with pytest.raises(ImportError, match="no cost for swizzle: the interpreter"):
         table.require({"add", "swizzle"}, "the interpreter")
 

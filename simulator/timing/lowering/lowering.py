@@ -1,0 +1,159 @@
+"""Lowering: the interpreter records the pipe instructions of a program, besides (or instead of) computing elements.
+
+What a part of the core does, a part of lowering knows; `Lowering` says which one an operation belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...interpreter.faults import place
+from ...interpreter.reading import DataDependentError
+from ...interpreter.values import Opaque, Pointers
+from ...ir.program import Op, Region, Value
+from ..costs.l2_cache import FirstTouch
+from ..operations.table import NAMED, require
+from ..placement.accumulator_inits import BT
+from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
+from .buffers import BufferLowering
+from .context import Plan
+from .cube_core import CubeLowering
+from .flags import FlagLowering
+from .records import LoweringContext
+from .shared_turns import SharedTurns
+from .vector_core import VectorLowering
+
+
+class Lowering(LoweringContext):
+    """An interpreter that records. Its backend knows elements where control flow or addresses depend on them."""
+
+    def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
+        super().prepare(plan, numbers, touch)
+        self.vector = VectorLowering(self)
+        self.cube = CubeLowering(self)
+        self.buffers = BufferLowering(self, self.cube)
+        self.flags = FlagLowering(self)
+        self.shared = SharedTurns(self)
+
+    # -- operations --------------------------------------------------------------------------------------------------
+
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        if op.kind in self.buffers.recorders:
+            self.buffers.recorders[op.kind](op)
+        elif op.kind == "dot":
+            self.count(op)
+            self.cube.record_dot(op)
+        elif not (self.plan.homes.has_dot and self.plan.homes.home(op.results[0]) in (VIEW, FIXP)):
+            self.vector.record_dense(op)
+        return self.backend.dense(op, args)
+
+    def show(self, op: Op, values: list[Any]) -> None:
+        self.vector.record_print(op)
+        super().show(op, values)
+
+    def synced(self, op: Op, event: Any) -> None:
+        self.flags.record(op, event)
+
+    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+        self.record_load(op, pointer, mask)
+        return self.backend.load(op, pointer, mask, other)
+
+    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
+        self.record_store(op, pointer, mask)
+        self.backend.store(op, pointer, value, mask)
+
+    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+        self.record_atomic(op, pointer, mask)
+        return self.backend.atomic(op, pointer, value, mask, expected)
+
+    def record_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        _check_known(op, pointer, mask)
+        home = self.plan.homes.home(op.results[0])
+        if home == L1:
+            self.cube.record_load(op, pointer, mask)
+        elif home == BT:
+            self.cube.record_bias_load(op, pointer, mask)
+        else:
+            self.vector.record_load(op, pointer, mask)
+
+    def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        _check_known(op, pointer, mask)
+        homes, root = self.plan.homes, self.plan.definitions.root(op.operand(1))
+        in_l0c = root is not None and homes.home(root) == L0C and root.id not in homes.copied_to_ub
+        (self.cube if in_l0c else self.vector).record_store(op, pointer, mask)
+
+    def record_atomic(self, op: Op, pointer: Pointers, mask: Any) -> None:
+        """A store that the memory system combines; where the old values are used, a load of the same elements before it."""
+        if op.attrs["result_used"]:
+            self.plan.warn(
+                op,
+                f"atomic_{op.name} with its old values: no figure is published; costed as a load and a store",
+            )
+            self.record_load(op, pointer, mask)
+        self.record_store(op, pointer, mask)
+
+    # -- loops and branches ------------------------------------------------------------------------------------------
+
+    def turn(self, op: Op, number: int) -> None:
+        if op is self.shared.loop:
+            self.shared.next_core()
+        else:
+            self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
+        self.symbolic_done(op)
+        self.recorder.settle()
+
+    def loop_begins(self, op: Op) -> None:
+        """Values that a loop carries start in their own buffer: written or copied there unless they already are."""
+        for r, v in zip(op.results, op.args[3 if op.kind == "for" else 0 :], strict=True):
+            self.move_into(v, r)
+        self.shared.begin(op)
+
+    def turn_ends(self, op: Op) -> None:
+        """What was not computed in its carried buffer is copied there."""
+        for r, y in zip(op.results, op.regions[-1].yields, strict=True):
+            self.move_into(y, r)
+
+    def branch_ends(self, op: Op, region: Region) -> None:
+        """What a branch did not compute in the buffer of the `if` is copied there."""
+        for r, y in zip(op.results, region.yields, strict=True):
+            self.move_into(y, r)
+
+    def loop_done(self, op: Op) -> None:
+        self.shared.end(op)
+        for r in op.results:
+            if r.id in self.plan.placement.ub_copy:
+                self.cube.to_ub(op, r)
+
+    def move_into(self, v: Value | None, r: Value) -> None:
+        slot = self.plan.placement.slot_of.get(r.id)
+        if v is None or slot is None or not r.shape:
+            return
+        root = self.plan.definitions.root(v)
+        if root is not None and self.plan.placement.slot_of.get(root.id) is slot:
+            return
+        if slot.space == L0C and (root is None or self.plan.homes.home(root) != L0C):
+            self.cube.start_sum(v, slot)  # the first Mmad starts from zero, or from a bias
+            return
+        if root is not None and self.plan.placement.sum_of.get(root.id) is slot:
+            return
+        self.flush()
+        self.made_real(v.loc, v, slot)
+
+
+def _check_known(op: Op, pointer: Pointers, mask: Any) -> None:
+    """A regular access whose place or extent is loaded from memory is regular: only a run with data can time it."""
+    p, m = op.operand(0), op.args[1 if op.kind == "load" else 2]
+    at = p.shape and isinstance(pointer.offsets, Opaque) and p.static.affine_offsets
+    if at or (m is not None and isinstance(mask, Opaque) and m.static.kind in ("box", "scalar")):
+        what = "address" if at else "mask"
+        raise DataDependentError(
+            f"{place(op)}: the {what} of a {op.kind} depends on loaded data, which a run without values does not have"
+        )
+
+
+require(
+    {name.removeprefix("op_") for name in dir(Lowering) if name.startswith("op_")} - set(NAMED),
+    "the interpreter (simulator/interpreter)",
+)

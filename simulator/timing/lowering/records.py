@@ -1,0 +1,401 @@
+"""How every part of lowering makes records: what holds a value now, which programs are active, and how bytes move."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...interpreter.flat_pointers import Anywhere
+from ...interpreter.interpreter import Interpreter
+from ...interpreter.regions import Region as AccessRegion
+from ...interpreter.regions import check
+from ...interpreter.tensors import Tensor
+from ...interpreter.values import Affine, Pointers
+from ...ir.program import Loc, Op, Value
+from ...precision.dtypes import DType
+from ..costs.l2_cache import FirstTouch
+from ..costs.model import Cost
+from ..costs.provenance import BEST
+from ..costs.transfers import averages, line_requests, sharers, traffic
+from ..placement.layouts import BLOCK_BYTES, align
+from ..placement.slots import Slot
+from ..trace.recorder import Recorder
+from ..trace.series import Series, Source, take_one
+from .context import Plan, Way
+from .sub_cores import SubRecorder, TurnsRecorder
+
+_NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+
+
+class LoweringContext(Interpreter):
+    """The walk of some programs and its records. `plan` is what all walks of a launch share: costs, buffers, lines."""
+
+    plan: Plan
+    recorder: Recorder
+    first_number: int
+
+    def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
+        """Begin a list of records for the programs `numbers`."""
+        self.plan = plan
+        self.recorder = self._recorder(numbers)
+        self.recorder.drains = plan.drains
+        self.recorder.flag_slots = lambda: plan.flag_slots
+        self.first_number = int(numbers[0])
+        self.touch = touch
+        self.begin_waves(numbers)
+        self.current: dict[int, int] = {}
+        self.turn_counts: dict[Any, int] = {}
+        self.pending = 0
+        self.pending_loc = Loc("", 0)
+        self.last_region: tuple[Any, ...] | None = None
+        self.last_active = numbers
+        self.last_columns: np.ndarray = numbers - numbers[0]
+
+    def _recorder(self, numbers: np.ndarray) -> Recorder:
+        if self.subs > 1:
+            return SubRecorder(len(numbers) // 2, self.total, self.plan)
+        if self.plan.shares_turns:
+            return TurnsRecorder(len(numbers), self.plan)
+        return Recorder(len(numbers), numbers)
+
+    def begin_waves(self, numbers: np.ndarray) -> None:
+        """Whether accesses are touched wave by wave, when all are known.
+
+        TurnsRecorder and SubRecorder put records elsewhere as they come: what their programs access is touched at once.
+        """
+        cores = self.plan.wiring.machine.cores
+        many = int(numbers[-1]) // cores > int(numbers[0]) // cores
+        self.waves = many and type(self.recorder) is Recorder and bool((np.diff(numbers) == 1).all())
+        self.touch.in_waves(cores if self.waves else 0)
+        self.recorder.know = self.touch.settle
+
+    def count(self, op: Op) -> None:
+        """Note that the active programs execute it, for `roofs.py`."""
+        self.plan.executed[op.id] = self.plan.executed.get(op.id, 0) + len(self.active)
+
+    def symbolic_done(self, op: Op) -> None:
+        self.pending += 1
+        self.pending_loc = op.loc
+
+    def flush(self, cube: bool = False) -> None:
+        """The scalar operations since the last record, as one record on the unit of the next record."""
+        if self.pending:
+            wiring = self.plan.wiring
+            pipe = wiring.cube_scalar if cube or wiring.scalar < 0 else wiring.scalar
+            cycles = self.pending * self.plan.costs.model.scalar_cycles
+            self.pending = 0
+            self.add(pipe, self.pending_loc, occupancy=cycles, instructions=0)
+
+    # -- slots ----------------------------------------------------------------------------------------------------------
+
+    def roots_of(self, *values: Value | None) -> tuple[tuple[int, int], ...]:
+        """(value id, slot number before any write) of what an instruction reads."""
+        placed = self.plan.placement.slot_of
+        roots = (self.plan.definitions.root(v) for v in values if v is not None)
+        found = {r.id: placed[r.id].number for r in roots if r is not None and r.id in placed}
+        return tuple(found.items())
+
+    def slots_at(self, roots: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+        """Engine slots that hold those values now."""
+        current = self.current
+        return tuple([current.get(i, number) for i, number in roots])
+
+    def slots_of(self, *values: Value | None) -> tuple[int, ...]:
+        return self.slots_at(self.roots_of(*values))
+
+    def target(self, v: Value) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """(slot, clobbered slots) of a value that is being defined."""
+        slot = self.plan.placement.slot_of.get(v.id)
+        if slot is None:
+            return _NOTHING
+        writes, clobbers = self.copy_of(slot, self.plan.placement.loop_of.get(v.id, -1))
+        self.current[v.id] = writes[0]
+        return writes, clobbers
+
+    def copy_of(self, slot: Slot, loop: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The copy of a buffer that is written now, and the slots that this clobbers.
+
+        loop: id of the operation whose iterations take one copy after the other, or another count of `turn_counts`.
+        """
+        return slot.targets[self.turn_counts.get(loop, 0) % slot.copies if slot.copies > 1 else 0]
+
+    # -- records --------------------------------------------------------------------------------------------------------
+
+    def add(self, pipe: int, loc: Loc, **what: Any) -> None:
+        """A record of the active programs. what: as of `Recorder.add`, and the grade of its figures."""
+        active = self.active_or_none()
+        if isinstance(what.get("channel"), Source):
+            self._add_later(pipe, active, what.pop("channel"), what)
+            return
+        line = self.plan.line(loc, pipe, what.get("channel", -1), what.pop("grade", 0))
+        self.recorder.add(pipe, line, active=what.pop("active", active), **what)
+
+    def _add_later(self, pipe: int, active: np.ndarray | None, source: Source, what: dict[str, Any]) -> None:
+        """A transfer whose share of memory is known when all accesses are."""
+        what.pop("grade", 0)  # that of the channels is in the lines
+        series = Series(active, self.recorder.drains)
+        series.add(pipe, source.lines[0], active=active, source=source, **what)
+        take_one(self.recorder, active, self.touch, series.templates[0])
+
+    def touching(
+        self, op: Op, pipe: int, ways: tuple[int, int], tensor: Any, region: AccessRegion, write: bool
+    ) -> Source:
+        """What an access touches, and the lines of both its channels."""
+        one, other = (self.plan.line(op.loc, pipe, channel) for channel in ways)
+        return Source(ways, tensor, region, write, (one, other))
+
+    def active_or_none(self) -> np.ndarray | None:
+        active = self.active
+        if len(active) == self.recorder.programs:
+            return None
+        if active is not self.last_active:
+            self.last_active, self.last_columns = active, active - self.first_number
+        return self.last_columns
+
+    def fixed(
+        self, op: Op, pipe: int, cycles: float, latency: float, reads: Any, writes: Any, clobbers: Any,
+        grade: int = BEST,
+    ) -> None:  # fmt: skip
+        """One instruction of a fixed cost."""
+        line, active = self.plan.line(op.loc, pipe, grade=grade), self.active_or_none()
+        self.recorder.add_fixed(pipe, line, cycles, latency, 1, reads, writes, clobbers, active)
+
+    def computed(self, op: Op, cost: Cost, reads: Any, writes: Any, clobbers: Any) -> None:
+        """Work of the Vector unit on tiles, as one instruction."""
+        pipe = self.plan.wiring.vector
+        self.fixed(op, pipe, cost.occupancy, cost.latency, reads, writes, clobbers, cost.grade)
+
+    def made_real(self, loc: Loc, v: Value, slot: Slot) -> None:
+        """A tile, which may be a view or a formula, is written into a buffer by the Vector unit."""
+        cost = self.plan.costs.made_real(v)
+        self.add(
+            self.plan.wiring.vector,
+            loc,
+            occupancy=cost.occupancy,
+            latency=cost.latency,
+            instructions=cost.instructions,
+            grade=cost.grade,
+            reads=self.slots_of(v),
+            writes=(slot.number,),
+            clobbers=slot.targets[0][1],
+        )
+
+    def written_out(self, op: Op, v: Value) -> tuple[int, ...]:
+        """A tile that is a view or a formula is written to scratch, from where it is stored."""
+        slot = self.plan.placement.scratch_of[op.id]
+        self.made_real(op.loc, v, slot)
+        return (slot.number,)
+
+    # -- global memory --------------------------------------------------------------------------------------------------
+
+    def load_box(
+        self,
+        op: Op,
+        pointer: Pointers,
+        mask: Any,
+        pipe: int,
+        channels: tuple[int, int],
+        way: Way,
+        **what: Any,
+    ) -> tuple[Any, Any]:
+        """A regular load; gives its bursts and its elements. channels: from memory and from L2."""
+        size = itemsize(op.results[0])
+        amount, bursts, elements = self.traffic(pointer.tensor, pointer.offsets, mask, size)
+        first, many = self.first_share(op, pointer, mask, amount)
+        what.update(self.least_in(op, way, pointer, mask, (amount, bursts), many))
+        self.transfer(op, pipe, channels, amount, first, what)
+        return bursts, elements
+
+    def discrete(
+        self, op: Op, v: Value, what: str, pipe: int, channel: int, cycles: tuple[float, float], **slots: Any
+    ) -> None:
+        """Addresses that are no regular pattern: one transfer for each element, or for each run of neighbours.
+
+        cycles: between two transfers, and until the last has arrived.
+        """
+        run = op.attrs.get("run", 1)
+        n, size = v.numel // run, align(run * itemsize(v), BLOCK_BYTES)
+        things = "elements" if run == 1 else f"rows of {run} elements"
+        self.plan.warn(op, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
+        self.add(
+            pipe,
+            op.loc,
+            occupancy=n * cycles[0],
+            latency=cycles[1],
+            channel=channel,
+            amount=n * size,
+            instructions=n,
+            **slots,
+        )
+
+    def region_of(self, tensor: Tensor, offsets: Any, mask: Any) -> AccessRegion:
+        """Where an affine access of all programs touches its tensor. Asked more than once about each access."""
+        known = self.last_region
+        if known is None or any(
+            [a is not b for a, b in zip(known, (tensor, offsets, mask, self.active), strict=False)]
+        ):
+            region = AccessRegion(tensor, offsets, mask, len(self.active))
+            known = self.last_region = (tensor, offsets, mask, self.active, region)
+        region = known[4]
+        assert isinstance(region, AccessRegion)
+        return region
+
+    def traffic(self, tensor: Tensor, offsets: Affine, mask: Any, itemsize: int) -> tuple[Any, Any, Any]:
+        """(bytes on the way, bursts, elements) of a regular access."""
+        return traffic(offsets, itemsize, self.region_of(tensor, offsets, mask))
+
+    def least(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> dict[str, Any]:
+        """What a record says of the cycles that a transfer takes at least: on average over the programs."""
+        cycles = self.plan.least_cycles(way, bursts, amount, sharers)
+        return {
+            "occupancy": cycles
+            if isinstance(cycles, float)
+            else float(averages(np.asarray(cycles).reshape(1, -1))[0])
+        }
+
+    def least_in(
+        self, op: Op, way: Way, pointer: Pointers, mask: Any, moved: tuple[Any, Any], sharers: Any
+    ) -> dict[str, Any]:
+        """`least` of a regular load of so many (bytes, rows); `slow`: the cycles if memory gives it, where they differ."""
+        amount, rows = moved
+        if op.attrs.get("cache") == ".cv":
+            region = self.region_of(pointer.tensor, pointer.offsets, mask)
+            lines = line_requests(pointer.offsets, itemsize(op.results[0]), region)
+            return self.least(way.past_l2(), lines, amount, sharers)
+        found, slower = self.least(way, rows, amount, sharers), way.from_memory(rows, amount)
+        if slower is not None:
+            found["slow"] = self.plan.least_cycles(slower, rows, amount, sharers)
+        return found
+
+    def cores_alike(self, region: AccessRegion) -> Any:
+        """For each program how many cores read the same as it, at the same time."""
+        return sharers(region.starts, self.active, 1, self.plan.wiring.machine.cores)
+
+    def first_share(self, op: Op, pointer: Pointers, mask: Any, amount: Any) -> tuple[Any, Any]:
+        """(per program, or one for all alike, the part of a load that memory gives; cores that read the same)."""
+        if not isinstance(pointer.tensor, Anywhere):
+            region = self.checked_region(op, pointer, mask, "load", self.active)
+            many = self.cores_alike(region)
+            if op.attrs.get("cache") == ".cv":
+                self.touch.past(float(np.broadcast_to(amount, len(self.active)).sum()))
+                return np.ones(1), many
+            if self.waves:
+                return (pointer.tensor, region), many
+            return self.touch.share(pointer.tensor, region), many
+        out = np.ones(len(self.active))
+        for index, p, m in self.known.pieces(pointer, mask, self.active, "load", self.site(op)):
+            numbers = self.active if index is None else self.active[index]
+            out[slice(None) if index is None else index] = self.touch.share(
+                p.tensor, self.checked_region(op, p, m, "load", numbers)
+            )
+        return out, 1.0
+
+    def checked_region(
+        self, op: Op, pointer: Pointers, mask: Any, what: str, numbers: np.ndarray
+    ) -> AccessRegion:
+        """Where an affine access touches its tensor; out of bounds is an error here as it is with values."""
+        region = (
+            self.region_of(pointer.tensor, pointer.offsets, mask)
+            if numbers is self.active
+            else AccessRegion(pointer.tensor, pointer.offsets, mask, len(numbers))
+        )
+        check(
+            pointer.tensor, region, numbers if self.subs == 1 else numbers % self.total, what, self.site(op)
+        )
+        return region
+
+    def transfer(
+        self,
+        op: Op,
+        pipe: int,
+        channels: tuple[int, int],
+        amount: Any,
+        first: Any,
+        what: dict[str, Any],
+    ) -> None:
+        """A read: what is touched for the first time (a part of 0 to 1 per program) from HBM, the rest from L2.
+
+        first: those parts; or tensor and region, where they are known later.
+        """
+        if isinstance(first, tuple):
+            source = self.touching(op, pipe, channels, first[0], first[1], False)
+            self.add(pipe, op.loc, channel=source, amount=amount, **what)
+            return
+        least, most = first.min(), first.max()
+        slow = float(averages(np.reshape(what.pop("slow", what["occupancy"]), (1, -1)))[0])
+        if least == most and least in (0.0, 1.0):
+            if least:
+                what = {**what, "occupancy": slow}
+            self.add(pipe, op.loc, channel=channels[0 if least else 1], amount=amount, **what)
+            return
+        numbers = self.active - self.first_number
+        mixed = (first > 0) & (first < 1)
+        # Who reads the tile waits for the last of these records, which for programs that skip it is done with the one
+        # before it; so the others only clobber, and the last one need not wait for what its program skips. In a mixed
+        # transfer its latency covers that of the first part, and each part has its share of the least cycles.
+        early = {**what, "writes": (), "clobbers": (*what["writes"], *what["clobbers"])}
+        for channel, share, chosen, how in (
+            (channels[0], first, first == 1, early),
+            (channels[0], first, mixed, {**early, "latency": 0.0}),
+            (channels[1], 1.0 - first, first < 1, what),
+        ):
+            if chosen.any():
+                part = (np.broadcast_to(np.asarray(amount), len(numbers)) * share)[chosen]
+                least_cycles = slow if channel == channels[0] else what["occupancy"]
+                least_cycles *= float(averages(share[chosen][None, :])[0])
+                own = {**how, "occupancy": least_cycles}
+                self.add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **own)
+
+    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int], pipe: int) -> Any:
+        """Channel of a store: into L2, or at memory's pace where it pushes out what was changed before."""
+        if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, Anywhere):
+            return ways[0]
+        region = self.checked_region(op, pointer, mask, op.kind, self.active)
+        if self.waves:
+            return self.touching(op, pipe, ways, pointer.tensor, region, True)
+        return ways[0] if self.touch.write(pointer.tensor, region) else ways[1]
+
+    def check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
+        many = bursts if isinstance(bursts, int) else int(bursts.max())
+        if many <= 1:
+            return
+        all_elements = elements if isinstance(elements, int) else int(elements.max())
+        if many > 1 and many == all_elements and v.numel > 1:
+            self.plan.warn(
+                op,
+                f"{op.kind} of {list(v.shape)} is strided: {many} elements move as {many} blocks of 32 bytes",
+            )
+
+    def fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
+        """Masked-out elements are filled by the Vector unit after a partial load.
+
+        The record reads the slot and stands before its users on the Vector pipe, so it delays them. It does not count as
+        the slot's writer: programs that load whole tiles skip it, and a skipped writer would hold back their next load.
+        """
+        if isinstance(elements, int) and elements == r.numel:
+            return
+        numbers = self.active - self.first_number
+        partial = np.broadcast_to(np.asarray(elements) < r.numel, len(numbers))
+        if partial.any():
+            cost = self.plan.costs.filled(r)
+            self.add(
+                self.plan.wiring.vector,
+                op.loc,
+                occupancy=cost.occupancy + cost.latency,
+                instructions=cost.instructions,
+                grade=cost.grade,
+                reads=slots,
+                active=None if partial.all() and self.active_or_none() is None else numbers[partial],
+            )
+
+
+def itemsize(v: Value) -> int:
+    """Bytes of an element."""
+    assert isinstance(v.dtype, DType)
+    return v.dtype.itemsize
+
+
+def tile_size(v: Value) -> int:
+    """Bytes of a tile without padding."""
+    return v.numel * itemsize(v)

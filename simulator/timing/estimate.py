@@ -250,8 +250,8 @@ def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> boo
 
 
 def _lower(walk: Lowered, call: Call, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> Group:
-    recorder = walk.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
-    return Group(trace=recorder.trace(plan.slots, plan.flag_slots), programs=numbers)
+    builder = walk.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
+    return Group(trace=builder.trace(plan.slots, plan.flag_slots), programs=numbers)
 
 
 def _cache(call: Call) -> FirstTouch:

@@ -15,7 +15,7 @@ from ...ir.located_errors import at_line
 from ...ir.passes.split_cores import CUBE, barrier_cores
 from ...ir.program import Op, Program
 from ..costs.provenance import CROSSING, grade_of
-from ..engine.inputs import MEETING
+from ..engine.trace import MEETING
 from .context import drained_pipes
 from .records import LoweringContext
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...ir.program import Op, walk
-from ..trace.ragged_loops import Stretches
-from ..trace.rotation import Rotation
 from ..trace.scalar_evolution import NotAlikeError
-from ..trace.series import Series, Unrolled
 from .lowering import Lowering
 
 
@@ -34,11 +31,12 @@ class LeftOver:
 
 
 class Flush(NamedTuple):
-    """The first record of scalar work in a walk of many turns: where it went, and the operations it stands for."""
+    """The first record of scalar work in a walk of many iterations: where it went, the operations it stands for, its lanes."""
 
-    series: Series
+    body: list[Any]
     number: int
     pending: int
+    lanes: int
 
 
 class State:
@@ -85,18 +83,17 @@ class State:
         if moved and not moved <= {r.id for inner in walk(op.regions[0]) for r in inner.results}:
             raise NotAlikeError
 
-    def repeat(
-        self, turns: Lowering, rotation: Rotation, series: Series, stretches: Stretches, last: bool
-    ) -> list[Unrolled]:
-        """Go on as after all turns instead of one; gives the records of each stretch."""
-        times = stretches.turns
-        gains: dict[Any, int] = {
-            k: count - self.turn_counts.get(k, -1) for k, count in turns.turn_counts.items()
-        }
-        found = series.unrolled(stretches, rotation, gains, last)
+    def repeat(self, turns: Lowering, times: int, last: bool) -> dict[Any, int]:
+        """Go on as after so many iterations instead of one; gives what one adds to counts.
+
+        last: no other loop is walked around this one, so that all counts are known.
+        """
+        rotating = turns.recorder.builder.rotating
+        gains = {k: count - self.turn_counts.get(k, -1) for k, count in turns.turn_counts.items()}
         for v, slot in turns.current.items():
             if slot < 0:
-                turns.current[v] = rotation.after((slot,), gains, times - 1, last)[0]
+                later = rotating.after(slot, gains, times - 1)
+                turns.current[v] = rotating.now(later) if last else later
         for k in turns.turn_counts:
             turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
-        return found
+        return gains

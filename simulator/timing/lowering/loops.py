@@ -30,16 +30,12 @@ from ...precision import dtypes as ty
 from ...precision.dtypes import DType
 from ..costs.transfers import sharers
 from ..placement.slots import Slot
-from ..trace.ragged_loops import Stretches, even, of_trips
-from ..trace.recorder import Recorder
-from ..trace.rotation import Rotation, Slots
+from ..trace.lanes import Stretches, even, of_trips
 from ..trace.scalar_evolution import AlikeUntilError, NotAlikeError, after, equal, foreseen, grown, growth
-from ..trace.series import Series, Source, Unrolled, take
-from .context import Way
+from ..trace.tree import Access, Cut, Loop, Slots, records
 from .loop_state import Flush, LeftOver, State
 from .lowering import Lowering
 from .shared_turns import is_shared
-from .sub_cores import TurnsRecorder
 
 LANES = 1 << 17  # at most, of one walk
 RECORDS = 1 << 18  # at most, of one walk, unless its loops inside turn out longer than in the first turn
@@ -59,11 +55,10 @@ class Turns(Lowering):
 
     def prepare(self, *args: Any) -> None:
         super().prepare(*args)
-        self.series: Series | None = None
         self.times = 1  # turns that a step of the walk stands for
         self.turn_of: np.ndarray = np.zeros(0, np.int64)  # of each lane, in a walk of many turns
         self.inside = False  # whether a walk of many turns is one of a loop inside of another such walk
-        self.rotation = Rotation()
+        self.columns: np.ndarray | None = None  # programs of such a walk, None for all
         self.alone: set[int] = set()  # loops whose turns are walked one by one
         self.asked: set[int] = set()
         self.first_flush: Flush | None = None  # of the walk of many turns; see `_from_the_start`
@@ -81,10 +76,10 @@ class Turns(Lowering):
         done, carried = self._from_the_start(op, frame, (lower, step), first, last, carried)
         failed = False
         while last - done > LEAST:
-            before = self.recorder.records
+            before = self.recorder.builder.records
             earlier, carried = carried, super().turns(op, frame, lower, step, done, done + 1, carried)
             done += 1
-            most = self._most(self.recorder.records - before)
+            most = self._most(self.recorder.builder.records - before)
             while (m := min(last - done, most, self.steps_left // self.times)) >= LEAST:
                 try:
                     gains = [growth(x, y) for x, y in zip(earlier, carried, strict=True)]
@@ -97,7 +92,7 @@ class Turns(Lowering):
             if failed or m < LEAST:
                 break
             failed = True  # a second turn alone may be enough: forms of values settle
-        if failed and m >= LEAST and self.series is None:
+        if failed and m >= LEAST and not self.at_once:
             self.alone.add(op.id)
         return super().turns(op, frame, lower, step, done, last, carried)
 
@@ -121,11 +116,11 @@ class Turns(Lowering):
     def uneven(
         self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
     ) -> list[Any]:
-        if self.series is not None:
+        if self.at_once:
             raise self._unlike_from(trips != trips[0])
         if self.together and op.id not in self.uneven_apart and self._may_be_alike(op):
             parts = of_trips(trips)
-            lanes, turns = sum(p.turns * len(p.programs) for p in parts), sum(p.turns for p in parts)
+            lanes, turns = sum(p.trips * len(p.programs) for p in parts), sum(p.trips for p in parts)
             if lanes <= LANES and turns <= self.steps_left and self._pays(op, turns):
                 try:
                     start, gains = self._foreseen(op, frame, lower, carried)
@@ -168,17 +163,16 @@ class Turns(Lowering):
         """Whether to walk them at once is less work than one by one."""
         return turns > 1 and (turns - 1) * sum(1 for _ in walk(op.regions[0])) >= SAVED
 
-    def _most(self, records: int) -> int:
+    def _most(self, count: int) -> int:
         """Turns of so many records each that are walked at once; a loop inside such a walk has no say in its records."""
         lanes = LANES // len(self.active)
-        return min(lanes, RECORDS // max(1, records)) if self.series is None else lanes
+        return lanes if self.at_once else min(lanes, RECORDS // max(1, count))
 
     def _may_be_alike(self, op: Op) -> bool:
         if op.id not in self.asked:
             self.asked.add(op.id)
-            apart = self.exchange is not None or type(self.recorder) not in (Recorder, Series, TurnsRecorder)
             if (
-                apart
+                self.exchange is not None
                 or is_shared(op)
                 or any(o.kind in ONE_BY_ONE or is_shared(o) for o in walk(op.regions[0]))
             ):
@@ -196,27 +190,26 @@ class Turns(Lowering):
         fresh: bool = False,
     ) -> None:
         """Walk the next turns. counter: its value in the first of them, and its step. fresh: no turn was before."""
-        before = State(self)
+        before, recorder = State(self), self.recorder
         flushed, self.first_flush = self.first_flush, None
         left_over, self.left_over = self.left_over, LeftOver(before.current) if fresh else self.left_over
-        outer, active, times, turn_of = self.recorder, self.active, self.times, self.turn_of
-        around, self.inside = self.inside, isinstance(outer, Series)
-        inside = self.inside
-        series = Series(self.active_or_none(), outer.drains)
-        self.recorder = self.series = series  # type: ignore[assignment]
-        self.active, self.times = active[turns.index], times * turns.turns
-        self.turn_of = turn_of[turns.index] + turns.turn * times if inside else turns.turn
+        active, times, turn_of, around, inside = self.active, self.times, self.turn_of, recorder.body, self.inside
+        self.inside = around is not None
+        columns = self.columns = self.columns if self.inside else self.active_or_none()
+        body: list[Any] = []
+        recorder.body = body
+        self.active, self.times = active[turns.index], times * turns.trips
+        self.turn_of = turn_of[turns.index] + turns.iteration * times if self.inside else turns.iteration
         try:
             self._check_memory(frame, len(turns.index))
             self._body(op, Frame(frame, turns.index), counter, turns, carried, gains)
             if fresh:
-                self._charge_later_turns(series, before.pending, inside and flushed is None)
+                self._charge_later_turns(turns, before.pending)
                 self.left_over.check(self.current)  # type: ignore[union-attr]
-                if not inside and series.records * turns.turns > RECORDS:
+                if not self.inside and records(body) * turns.trips > RECORDS:
                     raise NotAlikeError
-            _check_pipes(outer, series)
             before.check(self, op, fresh)
-            found = before.repeat(self, self.rotation, series, turns, not inside)
+            more = before.repeat(self, turns.trips, not self.inside)
         except BaseException:
             before.restore(self)
             self.first_flush = flushed
@@ -224,18 +217,28 @@ class Turns(Lowering):
         finally:
             if left_over is not None and fresh:
                 left_over.inside(self.left_over)  # type: ignore[arg-type]
-            self.recorder, self.active, self.times, self.left_over = outer, active, times, left_over
-            self.turn_of, self.inside = turn_of, around
-            self.series = outer if isinstance(outer, Series) else None
-        if isinstance(outer, Series):
-            self.first_flush = flushed or self._flush_inside(outer, series, found[0])
-            outer.take(found[0])
-            return
+            recorder.body, self.active, self.times, self.left_over = around, active, times, left_over
+            self.turn_of, self.inside = turn_of, inside
         self.first_flush = flushed or self.first_flush
-        for part, records in zip(turns.parts, found, strict=True):
-            every = len(part.programs) == len(active)
-            columns = series.columns if every else active[part.programs] - self.first_number
-            take(outer, columns, records, self.touch)
+        self._take(body, turns, more, columns)
+
+    def _take(
+        self, body: list[Any], turns: Stretches, more: dict[Any, int], columns: np.ndarray | None
+    ) -> None:
+        """Hand on the loop: one for each stretch of iterations. more: what an iteration adds to counts."""
+        rotating, parts = self.recorder.builder.rotating, turns.parts
+        gains = {c: more[c] for c in rotating.counters(body) if more.get(c)}
+        if len(parts) == 1 and len(parts[0].programs) == len(self.active):
+            self.recorder.take(Loop(turns.trips, body, gains), columns)
+            return
+        done = lanes = 0
+        for part in parts:
+            end = lanes + part.trips * len(part.programs)
+            mine = rotating.later(Cut(len(turns.index), lanes, end).body(body), gains, done)
+            every = len(part.programs) == len(self.active)
+            own = columns if every else self.active[part.programs] - self.first_number
+            self.recorder.take(Loop(part.trips, mine, gains), own)
+            done, lanes = done + part.trips, end
 
     def _body(
         self,
@@ -248,7 +251,7 @@ class Turns(Lowering):
     ) -> None:
         """One walk for all turns."""
         body = op.regions[0]
-        turn, index = turns.turn, turns.index
+        turn, index = turns.iteration, turns.index
         self.step(op)
         self.turn(op, 0)
         inner = Frame(frame)
@@ -261,32 +264,32 @@ class Turns(Lowering):
                 raise NotAlikeError
         self.turn_ends(op)
 
+    @property
+    def at_once(self) -> bool:
+        """Whether many iterations are walked at once now."""
+        return self.recorder.body is not None
+
     def flush(self, cube: bool = False) -> None:
-        if self.pending and self.series is not None and self.first_flush is None:
-            self.first_flush = Flush(self.series, len(self.series.templates), self.pending)
+        body = self.recorder.body
+        if self.pending and body is not None and self.first_flush is None:
+            self.first_flush = Flush(body, len(body), self.pending, len(self.active))
         super().flush(cube)
 
-    def _charge_later_turns(self, series: Series, before: int, apart: bool) -> None:
-        """The first scalar work of a turn has in the first what was before the loop, in others what the last one left.
+    def _charge_later_turns(self, turns: Stretches, before: int) -> None:
+        """The first scalar work of an iteration has in the first what was before the loop, in others what the last one left.
 
-        apart: its record in the first turn gets a template of its own, also if it is the same.
+        Its record may be in a loop inside: there it is that of the first iteration.
         """
-        first = self.first_flush
-        there = first is not None and first.series is series
-        if self.pending == before and not (apart and there):
+        if self.pending == before:
             return
-        if first is None or not there:
-            raise NotAlikeError
-        cycles = (self.pending + first.pending - before) * self.plan.costs.model.scalar_cycles
-        series.first_turn = (first.number, series.templates[first.number])
-        series.templates[first.number] = series.templates[first.number]._replace(occupancy=cycles)
-
-    def _flush_inside(self, outer: Series, series: Series, found: Unrolled) -> Flush | None:
-        """That of a loop inside, whose first turn has a template of its own for it, for the turn around it."""
         first = self.first_flush
-        if first is None or first.series is not series or series.first_turn is None:
-            return first
-        return Flush(outer, len(outer.templates) + len(found.templates) - 1, first.pending)
+        if first is None:
+            raise NotAlikeError
+        x, cycles = first.body[first.number], self.plan.costs.model.scalar_cycles
+        occupancy = x.occupancy if isinstance(x.occupancy, np.ndarray) else np.full(first.lanes, x.occupancy)
+        occupancy[: len(turns.index)] = (self.pending + first.pending - before) * cycles
+        occupancy[: turns.first] = first.pending * cycles
+        first.body[first.number] = x._replace(occupancy=occupancy)
 
     def _check_memory(self, frame: Frame | None, lanes: int) -> None:
         """Index tiles that are held element by element get a copy for each lane."""
@@ -301,7 +304,7 @@ class Turns(Lowering):
     # -- what may not differ between lanes ---------------------------------------------------------------------------
 
     def region(self, region: Region, frame: Frame) -> None:
-        if self.series is None:
+        if not self.at_once:
             super().region(region, frame)
             return
         values = frame.values
@@ -328,12 +331,12 @@ class Turns(Lowering):
 
     def truth(self, op: Op, x: Any) -> bool | np.ndarray:
         out = super().truth(op, x)
-        if self.series is not None and isinstance(out, np.ndarray):
+        if self.at_once and isinstance(out, np.ndarray):
             raise self._unlike_from(out != out[0])
         return out
 
     def subset(self, op: Op, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
-        if self.series is not None:
+        if self.at_once:
             raise NotAlikeError
         return super().subset(op, region, frame, index)
 
@@ -349,85 +352,36 @@ class Turns(Lowering):
         return super().slots_at(roots)
 
     def copy_of(self, slot: Slot, loop: Any) -> tuple[Slots, Slots]:
-        if self.series is None or slot.copies == 1:
+        if not self.at_once or slot.copies == 1:
             return super().copy_of(slot, loop)
-        count = self.turn_counts.get(loop, 0)
+        count, number = self.turn_counts.get(loop, 0), self.recorder.builder.rotating.number
         writes, clobbers = zip(*slot.targets, strict=True)
-        moved = (self.rotation.number(clobbers, loop, count),) if any(clobbers) else ()
-        return (self.rotation.number(writes, loop, count),), moved
+        return (number(writes, loop, count),), (number(clobbers, loop, count),) if any(clobbers) else ()
 
     # -- records -----------------------------------------------------------------------------------------------------
 
     def active_or_none(self) -> np.ndarray | None:
-        return super().active_or_none() if self.series is None else self.series.columns
+        return self.columns if self.at_once else super().active_or_none()
 
-    def first_share(self, op: Op, pointer: Pointers, mask: Any, amount: Any) -> tuple[Any, Any]:
-        """In a walk of many turns: where the load reads. What comes from memory is found when all are known."""
-        if self.series is None or op.attrs.get("cache") == ".cv":
-            return super().first_share(op, pointer, mask, amount)
-        if isinstance(pointer.tensor, Anywhere):
+    def source(
+        self, op: Op, pointer: Pointers, mask: Any, amount: Any
+    ) -> tuple[Access | None, np.ndarray | None, Any]:
+        if self.at_once and isinstance(pointer.tensor, Anywhere):
             raise NotAlikeError
-        region = self.checked_region(op, pointer, mask, "load", self.active)
-        return (pointer.tensor, region), self.cores_alike(region)
+        return super().source(op, pointer, mask, amount)
 
     def cores_alike(self, region: AccessRegion) -> Any:
         cores = self.plan.wiring.machine.cores
-        return sharers(
-            region.starts, self.active, self.times, cores, None if self.series is None else self.turn_of
-        )
+        return sharers(region.starts, self.active, self.times, cores, self.turn_of if self.at_once else None)
 
-    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int], pipe: int) -> Any:
-        """In a walk of many turns: what the store changes. Its way is found when all are known."""
-        if self.series is None or not isinstance(pointer.offsets, Affine):
-            return super().way_out(op, pointer, mask, ways, pipe)
-        if isinstance(pointer.tensor, Anywhere):
+    def way_out(self, op: Op, pointer: Pointers, mask: Any, channels: tuple[int, int], pipe: int) -> Any:
+        if self.at_once and isinstance(pointer.offsets, Affine) and isinstance(pointer.tensor, Anywhere):
             raise NotAlikeError
-        region = self.checked_region(op, pointer, mask, op.kind, self.active)
-        return self.touching(op, pipe, ways, pointer.tensor, region, True)
-
-    def least(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> dict[str, Any]:
-        if self.series is None:
-            return super().least(way, bursts, amount, sharers)
-        cycles = self.plan.least_cycles(way, bursts, amount, sharers)
-        return (
-            {"occupancy": 0.0, "least": cycles} if isinstance(cycles, np.ndarray) else {"occupancy": cycles}
-        )
-
-    def _add_later(self, pipe: int, active: np.ndarray | None, source: Source, what: dict[str, Any]) -> None:
-        if self.series is None:
-            super()._add_later(pipe, active, source, what)
-        else:
-            what.pop("grade", 0)
-            self.series.add(pipe, source.lines[0], active=active, source=source, **what)
-
-    def transfer(
-        self, op: Op, pipe: int, channels: tuple[int, int], amount: Any, first: Any, what: dict[str, Any]
-    ) -> None:
-        if self.series is not None and isinstance(first, np.ndarray):  # a discrete load: all of it, each time
-            self.add(pipe, op.loc, channel=channels[0], amount=amount, **what)
-        else:
-            super().transfer(op, pipe, channels, amount, first, what)
-
-    def fill(self, op: Op, r: Value, elements: Any, slots: tuple[int, ...]) -> None:
-        if self.series is None:
-            super().fill(op, r, elements, slots)
-            return
-        partial = np.broadcast_to(np.asarray(elements) < r.numel, len(self.active))
-        if partial.any():
-            cost = self.plan.costs.filled(r)
-            self.add(
-                self.plan.wiring.vector,
-                op.loc,
-                occupancy=cost.occupancy + cost.latency,
-                instructions=cost.instructions,
-                grade=cost.grade,
-                reads=slots,
-                partial=partial,
-            )
+        return super().way_out(op, pointer, mask, channels, pipe)
 
     def check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
         """A warning belongs to a turn: one that is new would have to wait for its place among them."""
-        if self.series is None:
+        if not self.at_once:
             super().check_bursts(op, v, bursts, elements)
             return
         if isinstance(bursts, int) and isinstance(elements, int) and (bursts <= 1 or bursts != elements):
@@ -456,12 +410,6 @@ def _limits(v: Value | None) -> tuple[int, int]:
     assert isinstance(v.dtype, DType)
     low, high = ty.limits(v.dtype)
     return max(low, -EXACT), min(high, EXACT)
-
-
-def _check_pipes(recorder: Recorder, series: Series) -> None:
-    """Where two Vector cores share turns, what a Vector core does is put in its place record by record."""
-    if isinstance(recorder, TurnsRecorder) and any(t.pipe in recorder.pair.own for t in series.templates):
-        raise NotAlikeError
 
 
 def _check_form(x: Any) -> None:

@@ -12,10 +12,9 @@ from ...interpreter.two_cores.coscheduling import Together
 from ...ir.passes.split_cores import CUBE, VECTOR
 from ...ir.program import Program
 from ..costs.l2_cache import FirstTouch
-from ..trace.recorder import Recorder
+from ..trace.builder import TraceBuilder
 from .context import Plan
 from .lowering import Lowering
-from .sub_cores import BothLanes, SubRecorder
 
 
 class Lowered:
@@ -31,13 +30,13 @@ class Lowered:
 
     def lower(
         self, plan: Plan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
-    ) -> Recorder:
+    ) -> TraceBuilder:
         """The records of those programs."""
         walked = lanes(self.program, self.walk.grid, numbers)
         self.walk.prepare(plan, walked, touch)
         self.walk.walk(walked, arguments)
         self.walk.flush()
-        return self.walk.recorder
+        return self.walk.recorder.builder
 
 
 class LoweredApart(Lowered):
@@ -56,18 +55,17 @@ class LoweredApart(Lowered):
 
     def lower(
         self, plan: Plan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
-    ) -> Recorder:
+    ) -> TraceBuilder:
         cube, vector = self.parts[CUBE], self.parts[VECTOR]
         vector.prepare(plan, lanes(vector.program, vector.grid, numbers), touch)
         cube.prepare(plan, numbers, touch)
-        recorder: Recorder = vector.recorder
-        cube.recorder = BothLanes(recorder) if isinstance(recorder, SubRecorder) else recorder
-        cube.begin_waves(numbers)
+        builder = vector.recorder.builder
+        cube.record_to(builder)
         cube.current, cube.flags.sets = vector.current, vector.flags.sets
         self.together.walk(numbers, arguments)
         cube.flush(cube=True)
         vector.flush()
-        return recorder
+        return builder
 
 
 def lowering(program: Program, apart: bool, make: Callable[[Program], Lowering]) -> Lowered:

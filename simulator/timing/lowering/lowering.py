@@ -102,18 +102,19 @@ class Lowering(LoweringContext):
         else:
             self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
         self.symbolic_done(op)
-        self.recorder.settle()
 
     def loop_begins(self, op: Op) -> None:
         """Values that a loop carries start in their own buffer: written or copied there unless they already are."""
         for r, v in zip(op.results, op.args[3 if op.kind == "for" else 0 :], strict=True):
             self.move_into(v, r)
         self.shared.begin(op)
+        self.recorder.loop_begins()
 
     def turn_ends(self, op: Op) -> None:
         """What was not computed in its carried buffer is copied there."""
         for r, y in zip(op.results, op.regions[-1].yields, strict=True):
             self.move_into(y, r)
+        self.recorder.iteration_ends()
 
     def branch_ends(self, op: Op, region: Region) -> None:
         """What a branch did not compute in the buffer of the `if` is copied there."""
@@ -121,6 +122,7 @@ class Lowering(LoweringContext):
             self.move_into(y, r)
 
     def loop_done(self, op: Op) -> None:
+        self.recorder.loop_ends()
         self.shared.end(op)
         for r in op.results:
             if r.id in self.plan.placement.ub_copy:

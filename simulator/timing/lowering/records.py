@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,24 @@ from ...precision.dtypes import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.provenance import BEST
-from ..costs.transfers import averages, line_requests, sharers, traffic
+from ..costs.transfers import line_requests, sharers, traffic
 from ..placement.layouts import BLOCK_BYTES, align
 from ..placement.slots import Slot
+from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
-from ..trace.series import Series, Source, take_one
+from ..trace.tree import Access, Instruction, Path
 from .context import Plan, Way
-from .sub_cores import SubRecorder, TurnsRecorder
+from .sub_cores import pair_of
 
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+
+
+class Target(NamedTuple):
+    """In place of a channel: what memory gives or takes, and what L2 does, is known when all accesses are."""
+
+    path: Path
+    access: Access | None
+    share: np.ndarray | None = None
 
 
 class LoweringContext(Interpreter):
@@ -36,14 +45,12 @@ class LoweringContext(Interpreter):
     first_number: int
 
     def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
-        """Begin a list of records for the programs `numbers`."""
+        """Begin a trace of the programs `numbers`: lanes, of which a program has two where it tells its Vector cores apart."""
         self.plan = plan
-        self.recorder = self._recorder(numbers)
-        self.recorder.drains = plan.drains
-        self.recorder.flag_slots = lambda: plan.flag_slots
+        programs = numbers[: len(numbers) // self.subs]
+        self.record_to(TraceBuilder(programs, touch, pair_of(plan, self.subs, self.total)))
         self.first_number = int(numbers[0])
         self.touch = touch
-        self.begin_waves(numbers)
         self.current: dict[int, int] = {}
         self.turn_counts: dict[Any, int] = {}
         self.pending = 0
@@ -52,23 +59,18 @@ class LoweringContext(Interpreter):
         self.last_active = numbers
         self.last_columns: np.ndarray = numbers - numbers[0]
 
-    def _recorder(self, numbers: np.ndarray) -> Recorder:
-        if self.subs > 1:
-            return SubRecorder(len(numbers) // 2, self.total, self.plan)
-        if self.plan.shares_turns:
-            return TurnsRecorder(len(numbers), self.plan)
-        return Recorder(len(numbers), numbers)
+    def record_to(self, builder: TraceBuilder) -> None:
+        """Put records there.
 
-    def begin_waves(self, numbers: np.ndarray) -> None:
-        """Whether accesses are touched wave by wave, when all are known.
-
-        TurnsRecorder and SubRecorder put records elsewhere as they come: what their programs access is touched at once.
+        Where programs do not follow each other, or have two Vector cores, what they access is touched at once.
         """
-        cores = self.plan.wiring.machine.cores
+        plan, numbers = self.plan, builder.numbers
+        shared = plan.wiring.mte3 if plan.shares_turns else -1
+        self.recorder = Recorder(builder, self.subs, plan.drains, shared)
+        cores = plan.wiring.machine.cores
         many = int(numbers[-1]) // cores > int(numbers[0]) // cores
-        self.waves = many and type(self.recorder) is Recorder and bool((np.diff(numbers) == 1).all())
-        self.touch.in_waves(cores if self.waves else 0)
-        self.recorder.know = self.touch.settle
+        waves = many and builder.pair is None and bool((np.diff(numbers) == 1).all())
+        builder.touch.in_waves(cores if waves else 0)
 
     def count(self, op: Op) -> None:
         """Note that the active programs execute it, for `roofs.py`."""
@@ -122,28 +124,22 @@ class LoweringContext(Interpreter):
 
     # -- records --------------------------------------------------------------------------------------------------------
 
-    def add(self, pipe: int, loc: Loc, **what: Any) -> None:
-        """A record of the active programs. what: as of `Recorder.add`, and the grade of its figures."""
-        active = self.active_or_none()
-        if isinstance(what.get("channel"), Source):
-            self._add_later(pipe, active, what.pop("channel"), what)
-            return
-        line = self.plan.line(loc, pipe, what.get("channel", -1), what.pop("grade", 0))
-        self.recorder.add(pipe, line, active=what.pop("active", active), **what)
+    def add(
+        self, pipe: int, loc: Loc, *, occupancy: Any, channel: Any = -1, grade: int = BEST, **what: Any
+    ) -> None:
+        """A record of the active programs. channel: its number, or a `Target`. what: fields of `Instruction`."""
+        if isinstance(channel, Target):
+            (number, _), (line, _) = channel.path
+            what.update(path=channel.path, access=channel.access, share=channel.share)
+        else:
+            number, line = channel, self.plan.line(loc, pipe, channel, grade)
+        x = Instruction(pipe, line, occupancy, channel=number, **what)
+        self.recorder.add(x, self.active_or_none())
 
-    def _add_later(self, pipe: int, active: np.ndarray | None, source: Source, what: dict[str, Any]) -> None:
-        """A transfer whose share of memory is known when all accesses are."""
-        what.pop("grade", 0)  # that of the channels is in the lines
-        series = Series(active, self.recorder.drains)
-        series.add(pipe, source.lines[0], active=active, source=source, **what)
-        take_one(self.recorder, active, self.touch, series.templates[0])
-
-    def touching(
-        self, op: Op, pipe: int, ways: tuple[int, int], tensor: Any, region: AccessRegion, write: bool
-    ) -> Source:
-        """What an access touches, and the lines of both its channels."""
-        one, other = (self.plan.line(op.loc, pipe, channel) for channel in ways)
-        return Source(ways, tensor, region, write, (one, other))
+    def path(self, op: Op, pipe: int, channels: tuple[int, int]) -> Path:
+        """The channels of a transfer, from memory and from L2, and the lines of both."""
+        one, other = (self.plan.line(op.loc, pipe, channel) for channel in channels)
+        return Path(channels, (one, other))
 
     def active_or_none(self) -> np.ndarray | None:
         active = self.active
@@ -202,9 +198,10 @@ class LoweringContext(Interpreter):
         """A regular load; gives its bursts and its elements. channels: from memory and from L2."""
         size = itemsize(op.results[0])
         amount, bursts, elements = self.traffic(pointer.tensor, pointer.offsets, mask, size)
-        first, many = self.first_share(op, pointer, mask, amount)
+        access, share, many = self.source(op, pointer, mask, amount)
         what.update(self.least_in(op, way, pointer, mask, (amount, bursts), many))
-        self.transfer(op, pipe, channels, amount, first, what)
+        target = Target(self.path(op, pipe, channels), access, share)
+        self.add(pipe, op.loc, channel=target, amount=amount, **what)
         return bursts, elements
 
     def discrete(
@@ -245,51 +242,44 @@ class LoweringContext(Interpreter):
         """(bytes on the way, bursts, elements) of a regular access."""
         return traffic(offsets, itemsize, self.region_of(tensor, offsets, mask))
 
-    def least(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> dict[str, Any]:
-        """What a record says of the cycles that a transfer takes at least: on average over the programs."""
-        cycles = self.plan.least_cycles(way, bursts, amount, sharers)
-        return {
-            "occupancy": cycles
-            if isinstance(cycles, float)
-            else float(averages(np.asarray(cycles).reshape(1, -1))[0])
-        }
-
     def least_in(
         self, op: Op, way: Way, pointer: Pointers, mask: Any, moved: tuple[Any, Any], sharers: Any
     ) -> dict[str, Any]:
-        """`least` of a regular load of so many (bytes, rows); `slow`: the cycles if memory gives it, where they differ."""
+        """The least cycles of a regular load of so many (bytes, rows); `slow`: those if memory gives it, where they differ."""
         amount, rows = moved
         if op.attrs.get("cache") == ".cv":
             region = self.region_of(pointer.tensor, pointer.offsets, mask)
             lines = line_requests(pointer.offsets, itemsize(op.results[0]), region)
-            return self.least(way.past_l2(), lines, amount, sharers)
-        found, slower = self.least(way, rows, amount, sharers), way.from_memory(rows, amount)
-        if slower is not None:
-            found["slow"] = self.plan.least_cycles(slower, rows, amount, sharers)
-        return found
+            return {"occupancy": self.plan.least_cycles(way.past_l2(), lines, amount, sharers)}
+        found, slower = self.plan.least_cycles(way, rows, amount, sharers), way.from_memory(rows, amount)
+        slow = None if slower is None else self.plan.least_cycles(slower, rows, amount, sharers)
+        return {"occupancy": found, "slow": slow}
 
     def cores_alike(self, region: AccessRegion) -> Any:
         """For each program how many cores read the same as it, at the same time."""
         return sharers(region.starts, self.active, 1, self.plan.wiring.machine.cores)
 
-    def first_share(self, op: Op, pointer: Pointers, mask: Any, amount: Any) -> tuple[Any, Any]:
-        """(per program, or one for all alike, the part of a load that memory gives; cores that read the same)."""
-        if not isinstance(pointer.tensor, Anywhere):
-            region = self.checked_region(op, pointer, mask, "load", self.active)
-            many = self.cores_alike(region)
-            if op.attrs.get("cache") == ".cv":
-                self.touch.past(float(np.broadcast_to(amount, len(self.active)).sum()))
-                return np.ones(1), many
-            if self.waves:
-                return (pointer.tensor, region), many
-            return self.touch.share(pointer.tensor, region), many
+    def source(
+        self, op: Op, pointer: Pointers, mask: Any, amount: Any
+    ) -> tuple[Access | None, np.ndarray | None, Any]:
+        """Where a load reads, or the part of it that memory gives; and for each program how many cores read the same."""
+        if isinstance(pointer.tensor, Anywhere):
+            return None, self._share_anywhere(op, pointer, mask), 1.0
+        region = self.checked_region(op, pointer, mask, "load", self.active)
+        many = self.cores_alike(region)
+        if op.attrs.get("cache") == ".cv":
+            self.touch.past(float(np.broadcast_to(amount, len(self.active)).sum()))
+            return None, np.ones(1), many
+        return Access(pointer.tensor, region, False), None, many
+
+    def _share_anywhere(self, op: Op, pointer: Pointers, mask: Any) -> np.ndarray:
         out = np.ones(len(self.active))
         for index, p, m in self.known.pieces(pointer, mask, self.active, "load", self.site(op)):
             numbers = self.active if index is None else self.active[index]
             out[slice(None) if index is None else index] = self.touch.share(
                 p.tensor, self.checked_region(op, p, m, "load", numbers)
             )
-        return out, 1.0
+        return out
 
     def checked_region(
         self, op: Op, pointer: Pointers, mask: Any, what: str, numbers: np.ndarray
@@ -305,56 +295,12 @@ class LoweringContext(Interpreter):
         )
         return region
 
-    def transfer(
-        self,
-        op: Op,
-        pipe: int,
-        channels: tuple[int, int],
-        amount: Any,
-        first: Any,
-        what: dict[str, Any],
-    ) -> None:
-        """A read: what is touched for the first time (a part of 0 to 1 per program) from HBM, the rest from L2.
-
-        first: those parts; or tensor and region, where they are known later.
-        """
-        if isinstance(first, tuple):
-            source = self.touching(op, pipe, channels, first[0], first[1], False)
-            self.add(pipe, op.loc, channel=source, amount=amount, **what)
-            return
-        least, most = first.min(), first.max()
-        slow = float(averages(np.reshape(what.pop("slow", what["occupancy"]), (1, -1)))[0])
-        if least == most and least in (0.0, 1.0):
-            if least:
-                what = {**what, "occupancy": slow}
-            self.add(pipe, op.loc, channel=channels[0 if least else 1], amount=amount, **what)
-            return
-        numbers = self.active - self.first_number
-        mixed = (first > 0) & (first < 1)
-        # Who reads the tile waits for the last of these records, which for programs that skip it is done with the one
-        # before it; so the others only clobber, and the last one need not wait for what its program skips. In a mixed
-        # transfer its latency covers that of the first part, and each part has its share of the least cycles.
-        early = {**what, "writes": (), "clobbers": (*what["writes"], *what["clobbers"])}
-        for channel, share, chosen, how in (
-            (channels[0], first, first == 1, early),
-            (channels[0], first, mixed, {**early, "latency": 0.0}),
-            (channels[1], 1.0 - first, first < 1, what),
-        ):
-            if chosen.any():
-                part = (np.broadcast_to(np.asarray(amount), len(numbers)) * share)[chosen]
-                least_cycles = slow if channel == channels[0] else what["occupancy"]
-                least_cycles *= float(averages(share[chosen][None, :])[0])
-                own = {**how, "occupancy": least_cycles}
-                self.add(pipe, op.loc, channel=channel, amount=part, active=numbers[chosen], **own)
-
-    def way_out(self, op: Op, pointer: Pointers, mask: Any, ways: tuple[int, int], pipe: int) -> Any:
+    def way_out(self, op: Op, pointer: Pointers, mask: Any, channels: tuple[int, int], pipe: int) -> Any:
         """Channel of a store: into L2, or at memory's pace where it pushes out what was changed before."""
         if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, Anywhere):
-            return ways[0]
+            return channels[0]
         region = self.checked_region(op, pointer, mask, op.kind, self.active)
-        if self.waves:
-            return self.touching(op, pipe, ways, pointer.tensor, region, True)
-        return ways[0] if self.touch.write(pointer.tensor, region) else ways[1]
+        return Target(self.path(op, pipe, channels), Access(pointer.tensor, region, True))
 
     def check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
         many = bursts if isinstance(bursts, int) else int(bursts.max())
@@ -375,8 +321,7 @@ class LoweringContext(Interpreter):
         """
         if isinstance(elements, int) and elements == r.numel:
             return
-        numbers = self.active - self.first_number
-        partial = np.broadcast_to(np.asarray(elements) < r.numel, len(numbers))
+        partial = np.broadcast_to(np.asarray(elements) < r.numel, len(self.active))
         if partial.any():
             cost = self.plan.costs.filled(r)
             self.add(
@@ -386,7 +331,7 @@ class LoweringContext(Interpreter):
                 instructions=cost.instructions,
                 grade=cost.grade,
                 reads=slots,
-                active=None if partial.all() and self.active_or_none() is None else numbers[partial],
+                partial=partial,
             )
 
 

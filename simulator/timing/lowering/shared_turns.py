@@ -12,7 +12,6 @@ from ...ir.passes.split_cores import SUB_VECTOR_CORES, has_sub_vectors
 from ...ir.program import Op, Program
 from ...products import Product
 from .records import LoweringContext
-from .sub_cores import TurnsRecorder
 
 WORDS = (
     "parallel(bind_sub_block=True): turns go to the two vector cores of a group in turn, work around the loop is done by "
@@ -45,7 +44,7 @@ class SharedTurns:
         if not is_shared(op):
             return
         notes = self.plan.costs.model.notes
-        if not isinstance(self.context.recorder, TurnsRecorder):
+        if not self.plan.shares_turns:
             words = f"parallel(bind_sub_block=True): one vector core does all turns: {self._why_alone()}"
             notes[f"{place(op)}: {words}"] = None
             return
@@ -80,6 +79,5 @@ class SharedTurns:
             self.loop = None
 
     def _go_to(self, core: int | None) -> None:
-        assert isinstance(self.context.recorder, TurnsRecorder)
         self.context.flush()
         self.context.recorder.core = core

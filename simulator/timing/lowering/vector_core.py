@@ -180,9 +180,15 @@ class VectorLowering:
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
         amount, bursts, elements = context.traffic(pointer.tensor, offsets, mask, itemsize(v))
         context.check_bursts(op, v, bursts, elements)
-        least = context.least(plan.write_way, bursts, amount, 1.0)
-        what = {"channel": channel, "amount": amount, "latency": plan.write_latency, "reads": reads, **least}
-        context.add(pipe, op.loc, **what)
+        context.add(
+            pipe,
+            op.loc,
+            occupancy=plan.least_cycles(plan.write_way, bursts, amount, 1.0),
+            latency=plan.write_latency,
+            channel=channel,
+            amount=amount,
+            reads=reads,
+        )
 
     def _spread(self, op: Op, v: Value, reads: tuple[int, ...]) -> tuple[int, ...]:
         """The elements of a strided store, each in a block of its own."""

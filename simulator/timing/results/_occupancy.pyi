@@ -1,9 +1,6 @@
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-_Array = npt.NDArray[Any]
 _Floats = npt.NDArray[np.float64]
 _Slots = npt.NDArray[np.int32]
 
@@ -15,12 +12,8 @@ def lives(
     ends: _Floats,
     moves: npt.NDArray[np.int8],
     pipe_of: npt.NDArray[np.int8],
-    read_start: _Array,
-    reads: _Slots,
-    write_start: _Array,
-    writes: _Slots,
-    clobber_start: _Array,
-    clobbers: _Slots,
+    first: npt.NDArray[np.int64],
+    slots: _Slots,
     slot: _Slots,
     start: _Floats,
     end: _Floats,

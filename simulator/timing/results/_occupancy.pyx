@@ -59,20 +59,19 @@ cdef inline void write(
 cdef void every_row(
     Out* out, Value* values, const int8_t[::1] sized, const int32_t[::1] records, const int32_t[::1] pipes,
     const double[::1] starts, const double[::1] ends, const int8_t[::1] moves, const int8_t[::1] pipe_of,
-    const int64_t[::1] read_start, const int32_t[::1] reads, const int64_t[::1] write_start,
-    const int32_t[::1] writes, const int64_t[::1] clobber_start, const int32_t[::1] clobbers,
+    const int64_t[::1] first, const int32_t[::1] slots,
 ) noexcept nogil:
     cdef int64_t row, i, k, r, after
     cdef int64_t rows = records.shape[0], known = pipe_of.shape[0]
     cdef Value* value
     for row in range(rows):
         r = records[row]
-        for i in range(read_start[r], read_start[r + 1]):
-            value = &values[reads[i]]
+        for i in range(first[3 * r], first[3 * r + 1]):
+            value = &values[slots[i]]
             if value.held:
                 value.until, value.read, value.read_at = max(value.until, ends[row]), True, row
-        for i in range(write_start[r], write_start[r + 1]):
-            write(out, values, sized, writes[i], row, r, pipes[row], starts[row], ends[row])
+        for i in range(first[3 * r + 1], first[3 * r + 2]):
+            write(out, values, sized, slots[i], row, r, pipes[row], starts[row], ends[row])
         if not moves[row]:
             continue
         after = row + 1
@@ -81,40 +80,35 @@ cdef void every_row(
                 after += 1
             if (after < rows and records[after] == k) or pipe_of[k] != pipes[row]:
                 continue
-            for i in range(write_start[k], write_start[k + 1]):
-                if among(clobbers, clobber_start[r], clobber_start[r + 1], writes[i]):
-                    write(out, values, sized, writes[i], row, r, pipes[row], starts[row], ends[row])
-        for i in range(clobber_start[r], clobber_start[r + 1]):
-            value = &values[clobbers[i]]
+            for i in range(first[3 * k + 1], first[3 * k + 2]):
+                if among(slots, first[3 * r + 2], first[3 * r + 3], slots[i]):
+                    write(out, values, sized, slots[i], row, r, pipes[row], starts[row], ends[row])
+        for i in range(first[3 * r + 2], first[3 * r + 3]):
+            value = &values[slots[i]]
             value.part, value.part_pipe, value.part_since = r, pipes[row], starts[row]
 
 
 def lives(
     const int8_t[::1] sized, const int32_t[::1] records, const int32_t[::1] pipes, const double[::1] starts,
     const double[::1] ends, const int8_t[::1] moves, const int8_t[::1] pipe_of,
-    const int64_t[::1] read_start, const int32_t[::1] reads, const int64_t[::1] write_start,
-    const int32_t[::1] writes, const int64_t[::1] clobber_start, const int32_t[::1] clobbers,
-    int32_t[::1] slot, double[::1] start, double[::1] end,
+    const int64_t[::1] first, const int32_t[::1] slots, int32_t[::1] slot, double[::1] start, double[::1] end,
 ):
     """Fill slot, start and end of each value that one program held; gives their number.
 
     sized: per slot whether it has bytes. records: the program's rows of the timeline, ascending, all known to
-    the lists; moves: whether they are transfers. pipe_of: pipe of each record that the lists know. The last
-    three arrays need three places for each of `writes` and one for each slot.
+    the lists; moves: whether they are transfers. pipe_of: pipe of each record that the lists know. first, slots: as of
+    `unroll` in engine/_code.pyx. The last three arrays need three places for each entry of `slots` and one for each slot.
     """
-    cdef int64_t slots = sized.shape[0], s
-    cdef Value* values = <Value*>calloc(max(1, slots), sizeof(Value))
+    cdef int64_t count = sized.shape[0], s
+    cdef Value* values = <Value*>calloc(max(1, count), sizeof(Value))
     cdef Out out = Out(&slot[0], &start[0], &end[0], 0)
     if not values:
         raise MemoryError("no memory for the values in the buffers")
     with nogil:
-        for s in range(slots):
+        for s in range(count):
             values[s].part = values[s].read_at = -1
-        every_row(
-            &out, values, sized, records, pipes, starts, ends, moves, pipe_of, read_start, reads, write_start,
-            writes, clobber_start, clobbers,
-        )
-        for s in range(slots):
+        every_row(&out, values, sized, records, pipes, starts, ends, moves, pipe_of, first, slots)
+        for s in range(count):
             if values[s].held:
                 emit(&out, <int32_t>s, &values[s])
     free(values)

@@ -14,31 +14,28 @@ from ..engine.engine import Group, Machine
 from ..engine.machine import Wiring
 
 
+MOST = 1 << 22  # numbers that are looked at in one go
+
+
 def pipe_work(machine: Machine, group: Group) -> np.ndarray:
     """[pipes, programs] cycles that each program needs of each pipe when nobody else uses the memory."""
     trace = group.trace
-    programs = len(group.programs)
     ports = np.array([c.port_bytes_per_cycle for c in machine.channels] or [1.0])
-    transfer = trace.channel >= 0
-    rate = np.where(transfer, ports[np.maximum(trace.channel, 0)], 1.0)
-    constant = np.where(transfer, np.maximum(trace.occupancy, trace.amount / rate), trace.occupancy)
-    if trace.counts is not None:
-        constant *= trace.counts
-    assert trace.column is not None
-    out = np.zeros((len(machine.pipes), programs))
-    fixed = trace.column < 0
-    for p in range(len(machine.pipes)):
-        out[p] += constant[fixed & (trace.pipe == p)].sum()
-    varying = np.flatnonzero(~fixed)
-    if not len(varying):
-        return out
-    rows = trace.table[trace.column[varying]]
-    least = np.where(transfer[varying], trace.occupancy[varying], 0.0)[:, None]
-    cycles = np.where(rows < 0, 0.0, np.maximum(least, rows / rate[varying, None]))
-    if trace.counts is not None:
-        cycles *= trace.counts[varying, None]
-    for p in range(len(machine.pipes)):
-        out[p] += cycles[trace.pipe[varying] == p].sum(axis=0)
+    which, column, least, times = trace.met()
+    channel, pipe = trace.channel[which], trace.pipe[which]
+    transfer = channel >= 0
+    rate = np.where(transfer, ports[np.maximum(channel, 0)], 1.0)
+    constant = np.where(transfer, np.maximum(least, trace.amount[which] / rate), least) * times
+    out = np.zeros((len(machine.pipes), len(group.programs)))
+    alike = column < 0
+    out += np.bincount(pipe[alike], constant[alike], len(out))[:, None]
+    varying = np.flatnonzero(~alike)
+    for part in np.array_split(varying, 1 + len(varying) * len(group.programs) // MOST):
+        rows = trace.table[column[part]]
+        floor = np.where(transfer[part], least[part], 0.0)[:, None]
+        cycles = np.where(rows < 0, 0.0, np.maximum(floor, rows / rate[part, None])) * times[part, None]
+        for p in np.unique(pipe[part]).tolist():
+            out[p] += cycles[pipe[part] == p].sum(axis=0)
     return out
 
 

@@ -29,7 +29,7 @@ def core_conflicts(plan: Plan, result: EngineResult, groups: Sequence[Group]) ->
 
 
 def _lost(plan: Plan, group: Group) -> list[tuple[int, tuple[float, float]]]:
-    """(number in the trace's arrays, cycles of each sort that one of it loses), of records with conflicts."""
+    """(number of an instruction, cycles of each sort that one of it loses), of those with conflicts."""
     trace = group.trace
     lines = np.array([line for line, _ in plan.conflicts], np.int32)
     found = np.flatnonzero(np.isin(trace.line, lines))
@@ -38,13 +38,14 @@ def _lost(plan: Plan, group: Group) -> list[tuple[int, tuple[float, float]]]:
 
 
 def _ran(group: Group, kind: int) -> np.ndarray:
-    """How often each program of the group ran the records of one kind."""
+    """How often each program of the group ran an instruction."""
     trace = group.trace
-    assert trace.column is not None
-    times = 1 if trace.counts is None else int(trace.counts[kind])
-    column = int(trace.column[kind])
-    ran = np.ones(len(group.programs)) if column < 0 else trace.table[column] >= 0
-    return np.multiply(ran, float(times))
+    times, column = float(trace.counts[kind]), int(trace.column[kind])
+    if column < 0:
+        return np.full(len(group.programs), times)
+    rows = int(trace.rows[kind])
+    ran: np.ndarray = (trace.table[column : column + rows] >= 0).sum(axis=0) * (times / rows)
+    return ran
 
 
 def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineCost, ...], np.ndarray]:

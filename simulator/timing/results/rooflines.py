@@ -128,8 +128,8 @@ def core_bytes(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dic
             moving = np.isin(g.trace.channel, channels)
             for unit in machine.units:
                 pipes = [k for k, p in enumerate(machine.pipes) if p.unit == unit]
-                chosen = np.flatnonzero(moving & np.isin(g.trace.pipe, pipes))
-                if len(chosen):
+                chosen = moving & np.isin(g.trace.pipe, pipes)
+                if chosen.any():
                     amounts = _of_programs(g.trace, chosen, len(g.programs))
                     name = f"{unit}.{way}"
                     out[name] = out.get(name, np.zeros(cores)) + np.bincount(mine, amounts, minlength=cores)
@@ -137,13 +137,13 @@ def core_bytes(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dic
 
 
 def _of_programs(trace: Trace, chosen: np.ndarray, programs: int) -> np.ndarray:
-    """[programs] bytes of the chosen kinds of records."""
-    assert trace.column is not None
-    times = np.ones(len(chosen)) if trace.counts is None else trace.counts[chosen].astype(np.float64)
-    column = trace.column[chosen]
-    alike, own = column < 0, column >= 0
-    total = np.full(programs, float((trace.amount[chosen][alike] * times[alike]).sum()))
-    weights = np.bincount(column[own], times[own], minlength=len(trace.table))
+    """[programs] bytes of the chosen instructions. chosen: whether each of them is."""
+    which, column, _, times = trace.met()
+    mine = chosen[which]
+    which, column, times = which[mine], column[mine], times[mine]
+    alike = column < 0
+    total = np.full(programs, float((trace.amount[which[alike]] * times[alike]).sum()))
+    weights = np.bincount(column[~alike], times[~alike], minlength=len(trace.table))
     for k in np.flatnonzero(weights).tolist():  # a negative entry: the program leaves the record out
         total += weights[k] * np.maximum(trace.table[k], 0.0)
     return total

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..engine.engine import BUFFER, Group, Machine, Trace, simulate
+from ..engine.engine import Group, Machine, simulate
 from ..engine.machine import Wiring
-from ..engine.runs import CROSSES
 
 AMPLE = 1e6
 WITHOUT_BUFFERS, WITHOUT_FLAGS, WITHOUT_DISPATCH = "buffers", "flags", "dispatch"
@@ -21,10 +20,11 @@ WITHOUT_BUFFERS, WITHOUT_FLAGS, WITHOUT_DISPATCH = "buffers", "flags", "dispatch
 
 def lifted_cycles(wiring: Wiring, groups: Sequence[Group]) -> dict[str, float]:
     """Limit -> cycles of the launch without it: "HBM", "L2", pipes by name, "buffers", "flags", "dispatch"."""
-    return {
-        name: simulate(machine, list(changed), by_line=False).cycles
+    found = {
+        name: simulate(machine, list(changed), by_line=False, buffers=name != WITHOUT_BUFFERS).cycles
         for name, machine, changed in _limits(wiring, groups)
     }
+    return found
 
 
 def _limits(wiring: Wiring, groups: Sequence[Group]) -> Iterator[tuple[str, Machine, Sequence[Group]]]:
@@ -34,7 +34,7 @@ def _limits(wiring: Wiring, groups: Sequence[Group]) -> Iterator[tuple[str, Mach
     for p in _used_pipes(machine, groups):
         ports = _channels_of(groups, p)
         yield wiring.pipe_name(p), _without_ports(machine, ports), [_without_pipe(g, p) for g in groups]
-    yield WITHOUT_BUFFERS, machine, [replace(g, trace=_without_buffers(g.trace)) for g in groups]
+    yield WITHOUT_BUFFERS, machine, groups
     yield WITHOUT_FLAGS, replace(machine, cross_pipe_cycles=0.0), groups
     if sum(len(g.programs) for g in groups) > machine.cores:
         yield WITHOUT_DISPATCH, replace(machine, dispatch_cycles=0.0), groups
@@ -70,16 +70,14 @@ def _without_pipe(group: Group, pipe: int) -> Group:
     trace = group.trace
     mine = trace.pipe == pipe
     table = trace.table
-    assert trace.column is not None
-    fixed = np.unique(trace.column[mine & (trace.channel < 0) & (trace.column >= 0)])
+    which, column, _, _ = trace.met()
+    own = mine[which]
+    fixed = np.unique(column[own & (trace.channel[which] < 0) & (column >= 0)])
     if len(fixed):
         table = table.copy()
         table[fixed] = np.minimum(table[fixed], 0.0)  # below zero: the program skips the record
-    occupancy, latency = np.where(mine, 0.0, trace.occupancy), np.where(mine, 0.0, trace.latency)
-    return replace(group, trace=replace(trace, occupancy=occupancy, latency=latency, table=table))
-
-
-def _without_buffers(trace: Trace) -> Trace:
-    keep = trace.dep_kind & ~CROSSES != BUFFER
-    kept = np.concatenate([[0], np.cumsum(keep)])
-    return replace(trace, dep=trace.dep[keep], dep_kind=trace.dep_kind[keep], dep_start=kept[trace.dep_start])
+    changed = trace.instructions.copy()
+    for name in ("occupancy", "latency"):
+        changed[name][mine] = 0.0
+    changed["cycles"][mine] = -1
+    return replace(group, trace=replace(trace, instructions=changed, table=table))

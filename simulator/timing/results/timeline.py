@@ -13,7 +13,6 @@ import numpy as np
 
 from ...ir.source import Source
 from ...record.run import LineCost, SourceText, Timeline
-from ..engine._engine import MAX_PIPES
 from ..engine.engine import REASONS, EngineResult, Group
 from ..lowering.context import Plan
 
@@ -63,7 +62,6 @@ def _found(file: str, line: int, lines: tuple[str, ...]) -> SourceText | None:
     return None
 
 
-ISSUE = REASONS.index("issue")
 FIELDS = ("core", "pipe", "program", "record", "start", "end", "done", "gap")
 # What pipes do that have one sort of work each.
 WORK = {
@@ -95,13 +93,11 @@ def launch_timeline(
     t = result.timeline
     if not len(t):
         return None
-    number, channel, other = (np.full(len(t), -1, np.int32) for _ in range(3))
+    number, channel = (np.full(len(t), -1, np.int32) for _ in range(2))
     for g in groups:
         mine = np.isin(t["program"], g.programs)
-        kinds = g.trace.kinds_of(t["record"][mine])
+        kinds = t["instruction"][mine]
         number[mine], channel[mine] = g.trace.line[kinds], g.trace.channel[kinds]
-        mine &= t["waited"] >= 0
-        other[mine] = g.trace.pipe[g.trace.kinds_of(t["waited"][mine])]
     name, names = _names(plan, number, channel, t["pipe"])
     complete = len(t) == result.records_run
     return Timeline(
@@ -109,7 +105,7 @@ def launch_timeline(
         line=rank[number],
         complete=complete,
         reason=t["reason"].astype(np.int8),
-        waited=_rows_of(t, other),
+        waited=_rows_of(t),
         bandwidth=np.ascontiguousarray(t["beyond"]),
         bytes=np.ascontiguousarray(t["amount"]),
         name=name,
@@ -120,25 +116,19 @@ def launch_timeline(
     )
 
 
-def _rows_of(t: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Per row the row of the record that its gap waited for, -1 for none. other: the pipe of that record.
+def _rows_of(t: np.ndarray) -> np.ndarray:
+    """Per row the row of the record that its gap waited for, -1 for none.
 
-    A record that its program skips is done together with the one before it on its pipe. Whatever a kept record waited for is
-    kept, as it was computed earlier; but what held up its issue may be a transfer that had only started.
+    Whatever a kept record waited for is kept, as it was computed earlier; but what held up its issue may be a transfer that
+    had only started.
     """
-    order = np.lexsort((t["record"], t["pipe"], t["program"]))
-    keys = _queue(t["program"], t["pipe"])[order] << 32 | t["record"][order]
-    queue = _queue(t["program"], other)
-    place = np.maximum(np.searchsorted(keys, queue << 32 | t["waited"], side="right") - 1, 0)
-    exact = t["record"][order[place]] == t["waited"]
-    found = (t["waited"] >= 0) & (keys[place] >> 32 == queue) & (exact | (t["reason"] != ISSUE))
+    program = t["program"].astype(np.int64) << 32
+    order = np.lexsort((t["record"], t["program"]))
+    keys = (program | t["record"])[order]
+    wanted = program | t["waited"]
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    found = (t["waited"] >= 0) & (keys[place] == wanted)
     return np.where(found, order[place], -1).astype(np.int32)
-
-
-def _queue(program: np.ndarray, pipe: np.ndarray) -> np.ndarray:
-    """One number for a program and a pipe."""
-    number: np.ndarray = program.astype(np.int64) * MAX_PIPES + pipe
-    return number
 
 
 def _names(

@@ -1,0 +1,341 @@
+"""Makes the trace of some programs while they are walked: each instruction once, and the code in which they come.
+
+An instruction that differs from another one in nothing is the same one, so that an iteration that repeats is a few numbers
+of code; iterations of a loop that repeat become a loop of the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..costs.l2_cache import FirstTouch, Ticket
+from ..engine.trace import GAIN, INSTRUCTION, LOOP, ROTATING, Trace
+from .pieces import Piece, pieces
+from .repeats import Repeats
+from .rotating import Rotating
+from .tree import Instruction, Loop, Slots, accesses, instructions, records
+from .two_cores import Pair
+
+CHUNK = 1 << 18  # records after which accesses are touched, in waves as far as they are known
+
+
+class Nest(NamedTuple):
+    """Loops around an instruction: iterations of all of them, and by how many rows each goes on, the innermost first."""
+
+    rows: int = 1
+    strides: tuple[int, ...] = ()
+
+    def inside(self, trips: int) -> Nest:
+        """Of one more loop, around which these are."""
+        return Nest(self.rows * trips, (self.rows, *self.strides))
+
+
+OUTSIDE = Nest()
+
+
+class Lanes(NamedTuple):
+    """Lanes that have a record. active: their numbers, None for all. each: lanes that one of the programs has."""
+
+    active: np.ndarray | None
+    each: int
+    programs: int
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.programs * self.each if self.active is None else len(self.active)
+
+    def numbers(self, programs: np.ndarray) -> np.ndarray:
+        """Numbers of their programs in the grid, as L2 counts waves; two lanes of a program come without waves."""
+        if self.each > 1:
+            return np.arange(self.count)
+        return programs if self.active is None else programs[self.active]
+
+
+class Pending(NamedTuple):
+    """What is known when all accesses of the programs are."""
+
+    body: Sequence[Any]
+    known: dict[int, int]  # number of each access, by identity
+    lanes: Lanes
+    ticket: Ticket
+
+
+class TraceBuilder:
+    """Takes what is recorded of the programs `numbers`, of the grid.
+
+    pair: where a program has two Vector cores. rotating: slots that alternate.
+    """
+
+    def __init__(self, numbers: np.ndarray, touch: FirstTouch, pair: Pair | None = None) -> None:
+        self.programs = len(numbers)
+        self.numbers = numbers
+        self.touch = touch
+        self.pair = pair
+        self.rotating = Rotating()
+        self.code: list[int | Pending] = []
+        self.repeats = Repeats(self)
+        self.records = 0
+        self.pending = False  # whether any record waits for its accesses
+        self.settled = 0  # of them, when accesses were touched last
+        self.known: dict[tuple[Any, ...], int] = {}  # instruction -> its number
+        self.keys: list[tuple[Any, ...]] = []
+        self.loops: list[tuple[int, tuple[int, ...], tuple[tuple[Any, int], ...]]] = []
+        self.known_loops: dict[Any, int] = {}
+        self.table: list[np.ndarray] = []
+        self.columns = 0
+        self.known_rows: dict[bytes, int] = {}
+        self.of_active: dict[tuple[float, int], tuple[int, np.ndarray]] = {}
+        self.cycles: list[np.ndarray] = []
+        self.cycle_rows = 0
+
+    # -- what comes --------------------------------------------------------------------------------------------------
+
+    def fixed(
+        self, pipe: int, line: int, occupancy: float, latency: float, channel: int, amount: float, count: int,
+        slots: tuple[Slots, Slots, Slots], active: np.ndarray | None,
+    ) -> None:  # fmt: skip
+        """A record that is the same in all programs that have it. count: instructions. active: those programs."""
+        column = -1
+        if active is not None:
+            column = self._of_active(amount if channel >= 0 else occupancy, active)
+            amount = 0.0
+        key = (occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel)
+        self.code.append(self._number(key))
+        self.records += 1
+
+    def take(self, body: Sequence[Any], active: np.ndarray | None, each: int) -> None:
+        """Instructions and loops of lanes. active: those that have them, None for all. each: lanes of a program."""
+        self.records += records(body)
+        known: dict[int, int] = {}
+        met = []
+        for x in instructions(body):
+            if x.access is not None and id(x.access) not in known:
+                known[id(x.access)] = len(known)
+                met.append(x.access)
+        if not met:
+            self._resolve(body, Lanes(active, each, self.programs), {})
+            return
+        order, rows = accesses(body, known)
+        lanes = Lanes(active, each, self.programs)
+        ticket = self.touch.later(met, order, rows, lanes.numbers(self.numbers))
+        pending = Pending(body, known, lanes, ticket)
+        if self.touch.cores:
+            self.code.append(pending)
+            self.pending = True
+            self.settle_if_many()
+        else:
+            self.touch.settle()
+            self._finish(pending)
+
+    def settle_if_many(self) -> None:
+        """What is pending takes room."""
+        if self.records - self.settled >= CHUNK:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Touch what is pending, and make code of it."""
+        self.settled = self.records
+        if not self.pending:
+            return
+        self.pending = False
+        self.touch.settle()
+        self.repeats.finish()
+        before, self.code = self.code, []
+        for x in before:
+            if isinstance(x, Pending):
+                self._finish(x)
+            else:
+                self.code.append(x)
+        self.repeats.finish()
+
+    def _finish(self, x: Pending) -> None:
+        self._resolve(x.body, x.lanes, {key: x.ticket.shares[k] for key, k in x.known.items()})
+
+    def _resolve(self, body: Sequence[Any], lanes: Lanes, shares: dict[int, np.ndarray]) -> None:
+        for code in self._codes(body, lanes, shares, OUTSIDE):
+            self.repeats.append(code)
+
+    # -- code --------------------------------------------------------------------------------------------------------
+
+    def _codes(
+        self, body: Sequence[Any], lanes: Lanes, shares: dict[int, np.ndarray], nest: Nest
+    ) -> list[int]:
+        out: list[int] = []
+        for x in body:
+            if isinstance(x, Loop):
+                inner = self._codes(x.body, lanes, shares, nest.inside(x.trips))
+                if inner:
+                    out.append(self.loop(x.trips, tuple(inner), tuple(sorted(x.gains.items(), key=str))))
+                continue
+            if x.access is not None:
+                x = x._replace(share=shares[id(x.access)])
+            for piece in pieces(x, lanes.count):
+                out += self._put(x, piece, lanes, nest)
+        return out
+
+    def loop(self, trips: int, body: tuple[int, ...], gains: tuple[tuple[Any, int], ...]) -> int:
+        """Code of a loop."""
+        key = (trips, body, gains)
+        k = self.known_loops.setdefault(key, len(self.loops))
+        if k == len(self.loops):
+            self.loops.append(key)
+        return -1 - k
+
+    def _put(self, x: Instruction, piece: Piece, all_lanes: Lanes, nest: Nest) -> list[int]:
+        """One record, or one for each Vector core that has it."""
+        if self.pair is None:
+            slots = x.reads, piece.writes, piece.clobbers
+            return [self._numbered(x, piece, all_lanes.active, None, nest, x.pipe, slots)]
+        out = []
+        for core in x.cores:
+            lanes, columns = self.pair.lanes(core, all_lanes.active, self.programs, all_lanes.each)
+            if isinstance(lanes, np.ndarray) and not len(lanes):
+                continue
+            slots = tuple(
+                self.pair.slots(s, core, x.pipe, k == 0, self.rotating)
+                for k, s in enumerate((x.reads, piece.writes, piece.clobbers))
+            )
+            own = piece._replace(channel=self.pair.channel(piece.channel, core, x))
+            out.append(self._numbered(x, own, columns, lanes, nest, self.pair.pipe(x.pipe, core), slots))
+        return out
+
+    def _numbered(
+        self, x: Instruction, piece: Piece, columns: np.ndarray | None, lanes: Any, nest: Nest, pipe: int, slots: Any
+    ) -> int:
+        """The number of an instruction."""
+        values = piece.amount
+        if isinstance(values, np.ndarray) and lanes is not None:
+            values = values[:, lanes] if values.shape[1] > 1 else values
+        occupancy, cycles, column, strides = piece.occupancy, -1, -1, ()
+        varies = isinstance(occupancy, np.ndarray)
+        if isinstance(values, np.ndarray):
+            if len(values) > 1 and (values == values[0]).all():
+                values = values[:1]
+            if columns is None and len(values) == 1 and (values == values[0, 0]).all() and values[0, 0] >= 0:
+                values = float(values[0, 0])
+        if isinstance(values, np.ndarray) or columns is not None:
+            if values is None:
+                values = np.reshape(occupancy, (-1, 1)) if varies else occupancy
+                varies = False
+                occupancy = 0.0 if isinstance(occupancy, np.ndarray) else occupancy
+            many = nest.rows if varies or (isinstance(values, np.ndarray) and len(values) > 1) else 1
+            column = self._rows(values, columns, many)
+            values, strides = 0.0, nest.strides if many > 1 else ()
+        if varies:
+            cycles, strides = self._cycles(occupancy), nest.strides
+            occupancy = 0.0
+        amount = 0.0 if values is None else values
+        key = (occupancy, piece.latency, amount, column, cycles, x.instructions, piece.line, slots, strides, pipe, piece.channel)  # fmt: skip
+        return self._number(key)
+
+    def _number(self, key: tuple[Any, ...]) -> int:
+        found = self.known.setdefault(key, len(self.keys))
+        if found == len(self.keys):
+            self.keys.append(key)
+        return found
+
+    # -- numbers that differ -----------------------------------------------------------------------------------------
+
+    def _of_active(self, amount: float, active: np.ndarray) -> int:
+        """Row of the table with one number for the active programs."""
+        found = self.of_active.get((amount, id(active)))
+        if found is None:
+            found = self._rows(amount, active, 1), active
+            self.of_active[amount, id(active)] = found  # keeps `active` alive, and so its id its own
+        return found[0]
+
+    def _rows(self, values: Any, columns: np.ndarray | None, rows: int) -> int:
+        """The first of so many rows of the table; -1 for programs that skip the record."""
+        block = np.full((rows, self.programs), -1.0)
+        block[:, slice(None) if columns is None else columns] = values
+        if rows == 1:
+            found = self.known_rows.setdefault(block.tobytes(), self.columns)
+            if found < self.columns:
+                return found
+        self.table.append(block)
+        self.columns += rows
+        return self.columns - rows
+
+    def _cycles(self, occupancy: np.ndarray) -> int:
+        self.cycles.append(occupancy)
+        self.cycle_rows += len(occupancy)
+        return self.cycle_rows - len(occupancy)
+
+    # -- the trace ---------------------------------------------------------------------------------------------------
+
+    def trace(self, slots: int, flags: Collection[int] = ()) -> Trace:
+        """All that was recorded. slots: how many there are. flags: those that stand for flags."""
+        self._settle()
+        self.repeats.finish()
+        rows, all_slots, strides = _instruction_rows(self.keys)
+        main = [c for c in self.code if not isinstance(c, Pending)]
+        code, loops, gains, counters = _code_rows(main, self.loops)
+        rotating, choices, items = self._rotating_rows(counters)
+        is_flag = np.zeros(max(1, slots), np.int8)
+        is_flag[list(flags)] = 1
+        return Trace(
+            instructions=rows,
+            code=code,
+            length=len(main),
+            loops=loops,
+            gains=gains,
+            slots=all_slots,
+            rotating=rotating,
+            choices=choices,
+            items=items,
+            strides=strides,
+            cycles=np.concatenate(self.cycles) if self.cycles else np.zeros(0),
+            table=_one_block(self.table),
+            flags=is_flag,
+        )
+
+    def _rotating_rows(self, counters: dict[Any, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        out = np.zeros(len(self.rotating.meaning), ROTATING)
+        sizes, items = [0], []
+        for row, (choices, counter, count) in zip(out, self.rotating.meaning, strict=True):
+            row["base"], row["copies"], row["choice"] = count, len(choices), len(sizes) - 1
+            row["counter"] = counters.setdefault(counter, len(counters))
+            for slots in choices:
+                items += slots
+                sizes.append(len(items))
+        return out, np.array(sizes, np.int64), np.array(items, np.int32)
+
+
+def _one_block(table: list[np.ndarray]) -> np.ndarray:
+    if len(table) > 1:
+        return np.concatenate(table)
+    return table[0] if table else np.empty((0, 0))
+
+
+def _instruction_rows(known: list[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows, slots, strides) of instructions, each a key of `TraceBuilder.known`."""
+    slots: list[int] = []
+    strides: list[int] = []
+    rows = []
+    for occupancy, latency, amount, column, cycles, count, line, (reads, writes, clobbers), own, pipe, channel in known:
+        place = len(slots), len(strides), len(reads), len(writes), len(clobbers), len(own)
+        rows.append((occupancy, latency, amount, column, cycles, count, line, *place, pipe, channel))
+        slots += reads
+        slots += writes
+        slots += clobbers
+        strides += own
+    return np.array(rows, INSTRUCTION), np.array(slots, np.int32), np.array(strides, np.int64)
+
+
+def _code_rows(
+    main: list[int], loops: list[Any]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[Any, int]]:
+    """(code, loops, gains, numbers of counters); bodies come after the main code."""
+    counters: dict[Any, int] = {}
+    rows, gains, parts, size = np.zeros(len(loops), LOOP), [], [np.array(main, np.int32)], len(main)
+    for row, (trips, body, gained) in zip(rows, loops, strict=True):
+        row["first"], row["end"], row["trips"] = size, size + len(body), trips
+        row["gain"], row["gains"] = len(gains), len(gained)
+        gains += [(by, counters.setdefault(counter, len(counters))) for counter, by in gained]
+        parts.append(np.array(body, np.int32))
+        size += len(body)
+    return np.concatenate(parts), rows, np.array(gains, GAIN), counters

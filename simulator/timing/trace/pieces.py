@@ -1,0 +1,103 @@
+"""An instruction of many lanes, as rows of numbers: what is averaged, who skips it, and loads that come in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .tree import Instruction, Slots
+
+
+class Piece(NamedTuple):
+    """A record with its numbers by iteration.
+
+    occupancy: one number, or one for each iteration. amount: bytes (of a fixed cost: cycles) as one number or as [iterations
+    or 1, lanes], negative for lanes that skip it; None: a fixed cost of `occupancy` in all lanes.
+    """
+
+    occupancy: Any
+    amount: Any
+    latency: float
+    channel: int
+    line: int
+    writes: Slots
+    clobbers: Slots
+
+
+def pieces(x: Instruction, lanes: int) -> Iterator[Piece]:
+    """lanes: of one iteration.
+
+    What lanes take at least is taken as their average, so that one lane does not stand for all.
+    """
+    occupancy = averages(x.occupancy, lanes)
+    if x.share is not None:
+        yield from _by_source(x, occupancy, lanes)
+        return
+    amount: Any = None
+    if x.partial is not None:
+        amount = np.where(_rows(x.partial, lanes) != 0, np.reshape(occupancy, (-1, 1)), -1.0)
+    elif x.channel >= 0:
+        amount = _rows(x.amount, lanes)
+    yield Piece(occupancy, amount, x.latency, x.channel, x.line, x.writes, x.clobbers)
+
+
+def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
+    """A transfer from memory or from L2; where lanes differ: all new, the new part of others, and the rest.
+
+    Who reads the tile waits for the last of these records, which for programs that skip it is done with the one before it; so
+    the others only clobber, and the last one need not wait for what its program skips. In a mixed transfer its latency covers
+    that of the first part, and each part has its share of the least cycles.
+    """
+    assert x.share is not None
+    assert x.path is not None
+    share = np.reshape(x.share, (-1, 1) if x.share.size == 1 else (-1, lanes))
+    slow = occupancy if x.slow is None else averages(x.slow, lanes)
+    amount = _rows(x.amount, lanes)
+    (memory, l2), (line, rest) = x.path
+    if (share == 1.0).all():
+        yield Piece(slow, amount, x.latency, memory, line, x.writes, x.clobbers)
+        return
+    if not share.any():
+        yield Piece(occupancy, amount, x.latency, l2, rest, x.writes, x.clobbers)
+        return
+    early = x.writes + x.clobbers
+    whole, mixed = share == 1.0, (share > 0.0) & (share < 1.0)
+    if whole.any():
+        yield Piece(*_part(slow, amount, share, whole), x.latency, memory, line, (), early)
+    if mixed.any():
+        yield Piece(*_part(slow, amount, share, mixed), 0.0, memory, line, (), early)
+    yield Piece(*_part(occupancy, amount, 1.0 - share, ~whole), x.latency, l2, rest, x.writes, x.clobbers)
+
+
+def _part(occupancy: Any, amount: Any, weight: np.ndarray, has: np.ndarray) -> tuple[Any, Any]:
+    """(occupancy, amounts) of lanes that have so much of a transfer, the others skip it."""
+    count = has.sum(axis=1)
+    low = np.where(has, weight, np.inf).min(axis=1)
+    high = np.where(has, weight, -np.inf).max(axis=1)
+    mean = np.where(has, weight, 0.0).sum(axis=1) / np.maximum(count, 1)
+    mean = np.where(count == 0, 0.0, np.where(low == high, high, mean))
+    return occupancy * mean, np.where(has, amount * weight, -1.0)
+
+
+def averages(x: Any, lanes: int) -> Any:
+    """One number, or for each iteration the average over its lanes; exact where they are alike."""
+    if not isinstance(x, np.ndarray):
+        return float(x)
+    if x.size == 1:
+        return float(x.reshape(-1)[0])
+    rows = x.reshape(-1, lanes)
+    first = rows[:, 0]
+    alike = (rows == rows[:, :1]).all(axis=1)
+    out = np.where(alike, first, rows.mean(axis=1))
+    return float(out[0]) if (out == out[0]).all() else out
+
+
+def _rows(x: Any, lanes: int) -> Any:
+    """One number, or rows of lanes."""
+    if not isinstance(x, np.ndarray):
+        return float(x)
+    if x.size == 1:
+        return float(x.reshape(-1)[0])
+    return np.asarray(x, np.float64).reshape(-1, lanes)

@@ -1,0 +1,149 @@
+"""Iterations that repeat, found while they come: where one is the same code as before, the trace has a loop.
+
+Two sorts: iterations that are walked one by one, whose code is compared with that of the iterations before; and loops whose
+iterations are walked many at a time, one stretch of them after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .builder import TraceBuilder
+
+PERIOD = 12  # iterations, at most, after which they may repeat
+OPEN = -(1 << 62)  # in the code, a loop that may still go on
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A loop that is walked one iteration at a time. start: of the iteration, in the code."""
+
+    start: int
+    done: list[tuple[int, ...]] = field(default_factory=list)  # iterations that are in the code as they are, the last ones
+    place: int = -1  # of the loop that they have become, in the code; -1 for none
+    unit: list[tuple[int, ...]] = field(default_factory=list)
+    trips: int = 0
+
+
+class Repeats:
+    """What repeats in the code of a builder."""
+
+    def __init__(self, builder: TraceBuilder) -> None:
+        self.builder = builder
+        self.frames: list[_Frame] = []
+
+    def begin(self) -> None:
+        """A loop is entered whose iterations come one by one."""
+        self.frames.append(_Frame(len(self.builder.code)))
+
+    def next(self) -> None:
+        """An iteration has ended."""
+        frame, code = self.frames[-1], self.builder.code
+        mine = tuple(code[frame.start :])
+        frame.start = len(code)
+        if not all([isinstance(c, int) for c in mine]):
+            self._close(frame)
+            return
+        frame.done.append(mine)  # type: ignore[arg-type]
+        if frame.place >= 0:
+            self._go_on(frame)
+        if frame.place < 0:
+            self._look_back(frame)
+
+    def end(self) -> None:
+        """A loop is left."""
+        self._close(self.frames.pop())
+
+    def finish(self) -> None:
+        """Nothing that repeats goes on; what comes next is looked at anew."""
+        for frame in self.frames:
+            self._close(frame)
+            frame.start = len(self.builder.code)
+
+    def _go_on(self, frame: _Frame) -> None:
+        """One more iteration of the unit, or of what comes after the loop."""
+        count = len(frame.done)
+        if frame.done[-1] != frame.unit[count - 1]:
+            done = frame.done
+            self._close(frame)
+            frame.done = done
+        elif count == len(frame.unit):
+            frame.trips += 1
+            self._drop(frame, count)
+
+    def _look_back(self, frame: _Frame) -> None:
+        """Whether the last iterations are as those before them."""
+        done = frame.done
+        for period in range(1, min(PERIOD, len(done) // 2) + 1):
+            if done[-1] == done[-1 - period] and done[-period:] == done[-2 * period : -period]:
+                frame.unit, frame.trips = done[-period:], 2
+                self._drop(frame, 2 * period)
+                frame.place = len(self.builder.code)
+                self.builder.code.append(OPEN)
+                frame.start = len(self.builder.code)
+                frame.done = []
+                return
+        del done[: -2 * PERIOD]
+
+    def _drop(self, frame: _Frame, count: int) -> None:
+        """Take the last iterations out of the code."""
+        size = sum(len(x) for x in frame.done[len(frame.done) - count :])
+        if size:
+            del self.builder.code[-size:]
+        del frame.done[len(frame.done) - count :]
+        frame.start = len(self.builder.code)
+
+    def _close(self, frame: _Frame) -> None:
+        """The loop that iterations have become ends."""
+        if frame.place >= 0:
+            body = tuple(c for x in frame.unit for c in x)
+            code = self.builder.code
+            if body:
+                code[frame.place] = self.builder.loop(frame.trips, body, ())
+            else:
+                del code[frame.place]
+                frame.start -= 1
+        frame.place, frame.unit, frame.trips, frame.done = -1, [], 0, []
+
+    # -- stretches of iterations ---------------------------------------------------------------------------------------
+
+    def append(self, code: int) -> None:
+        """Put code behind the rest; a loop that goes on where the one before it has ended becomes one with it."""
+        before = self.builder.code
+        last = before[-1] if before else 0
+        inside = not self.frames or len(before) > self.frames[-1].start
+        if code < 0 and inside and isinstance(last, int) and OPEN < last < 0 and self._follows(last, code):
+            trips, body, gains = self.builder.loops[-1 - last]
+            before[-1] = self.builder.loop(trips + self.builder.loops[-1 - code][0], body, gains)
+        else:
+            before.append(code)
+
+    def _follows(self, a: int, b: int) -> bool:
+        """Whether the iterations of loop b are those that come after loop a."""
+        trips, body, gains = self.builder.loops[-1 - a]
+        _, other, same = self.builder.loops[-1 - b]
+        return gains == same and self._is_later(body, other, dict(gains), trips)
+
+    def _is_later(self, body: tuple[int, ...], other: tuple[int, ...], gains: dict, trips: int) -> bool:
+        if len(body) != len(other):
+            return False
+        for x, y in zip(body, other, strict=True):
+            if (x < 0) != (y < 0):
+                return False
+            if x < 0:
+                (n, inner, one), (m, later, two) = self.builder.loops[-1 - x], self.builder.loops[-1 - y]
+                if n != m or one != two or not self._is_later(inner, later, gains, trips):
+                    return False
+            elif not self._same_later(x, y, gains, trips):
+                return False
+        return True
+
+    def _same_later(self, x: int, y: int, gains: dict, trips: int) -> bool:
+        one, two = self.builder.keys[x], self.builder.keys[y]
+        if one[:7] != two[:7] or one[8:] != two[8:] or one[8]:  # numbers of their own for each iteration do not repeat
+            return False
+        after = self.builder.rotating.after
+        moved = tuple(tuple([after(s, gains, trips) for s in slots]) for slots in one[7])
+        return moved == two[7]

@@ -17,9 +17,9 @@ from ..ir.program import Op, Program, Region
 from .backend import Backend
 from .control_flow import Flow
 from .faults import Site, place
-from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, scalar_from_dense
 from .scalars import Indexing
 from .slicing import Slicing
+from .state import DEFAULT_STEP_LIMIT, DataDependentError, Frame, scalar_from_dense
 from .values import OPAQUE, Opaque, Pointers, take
 
 

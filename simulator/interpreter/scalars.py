@@ -1,6 +1,6 @@
-"""Operations on scalars, index tiles, masks and pointers: exact for every program, and shared by all readings.
+"""Operations on scalars, index tiles, masks and pointers: exact for every program, and the same for every backend.
 
-Where a result leaves the symbolic form, the reading's `dense` takes over.
+Where a result leaves the symbolic form, the backend's `dense` takes over.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from . import flat_pointers as anywhere
 from . import symbolic
 from .faults import place
 from .merging import merge
-from .reading import DataDependentError, Frame, Reading, scalar_from_dense
+from .state import DataDependentError, Frame, InterpreterState, scalar_from_dense
 from .values import OPAQUE, Affine, Box, Opaque, Pointers, column
 
 
-class Indexing(Reading):
+class Indexing(InterpreterState):
     """The part of a walk that computes indices."""
 
     def op_const(self, op: Op, frame: Frame) -> None:

@@ -17,7 +17,7 @@ from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.tensors import Tensor
-from ..interpreter.two_cores.flags import flag_order, way
+from ..interpreter.two_cores.flags import flag_order, schedule
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
 from ..products import Product
@@ -72,7 +72,7 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     """
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
-    how = way(call.program, call.grid, call.arguments)
+    how = schedule(call.program, call.grid, call.arguments)
     seed = call.device.atomic_seed
     size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
     touch = _cache(call)

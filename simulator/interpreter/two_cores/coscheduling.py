@@ -17,7 +17,7 @@ from .exchange import Exchange
 W = TypeVar("W", bound=Interpreter)
 
 
-class Together(Generic[W]):
+class CoScheduled(Generic[W]):
     """The walks of both parts of a program. `make` makes the walk of a part."""
 
     def __init__(self, program: Program, make: Callable[[Program], W]) -> None:

@@ -21,8 +21,8 @@ from ...errors import AscendtileError
 from ...interpreter import symbolic
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.merging import merge
-from ...interpreter.reading import Frame
-from ...interpreter.regions import Region as AccessRegion
+from ...interpreter.regions import AccessRegion
+from ...interpreter.state import Frame
 from ...interpreter.values import Affine, Box, Pointers
 from ...interpreter.values import take as of_lanes
 from ...ir.program import Op, Region, Value, walk

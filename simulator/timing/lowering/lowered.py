@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...interpreter.lanes import lanes
-from ...interpreter.two_cores.coscheduling import Together
+from ...interpreter.two_cores.coscheduling import CoScheduled
 from ...ir.passes.split_cores import CUBE, VECTOR
 from ...ir.program import Program
 from ..costs.l2_cache import FirstTouch
@@ -48,7 +48,7 @@ class LoweredApart(Lowered):
     """
 
     def __init__(self, program: Program, make: Callable[[Program], Lowering]) -> None:
-        self.together = Together(program, make)
+        self.together = CoScheduled(program, make)
         self.parts = self.together.walks
 
     def found(self) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.interpreter import Interpreter
-from ...interpreter.regions import Region as AccessRegion
-from ...interpreter.regions import check
+from ...interpreter.regions import AccessRegion, check
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Loc, Op, Value

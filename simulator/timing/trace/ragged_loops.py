@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...interpreter.regions import Region
+from ...interpreter.regions import AccessRegion
 
 
 class Stretch(NamedTuple):
@@ -55,7 +55,7 @@ class Cut:
 
     def __init__(self, lanes: int, first: int, end: int) -> None:
         self.lanes, self.first, self.end = lanes, first, end
-        self.regions: dict[int, Region] = {}
+        self.regions: dict[int, AccessRegion] = {}
 
     def numbers(self, x: Any) -> Any:
         """One number stays; of an array with one number for each lane, in rows, those of the stretch."""
@@ -64,7 +64,7 @@ class Cut:
         rows = x.reshape(-1, self.lanes, *x.shape[1:])[:, self.first : self.end]
         return rows.reshape(-1, *x.shape[1:])
 
-    def region(self, region: Region) -> Region:
+    def region(self, region: AccessRegion) -> AccessRegion:
         found = self.regions.get(id(region))
         if found is None:
             found = self.regions[id(region)] = copy.copy(region)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...interpreter.regions import Region
+from ...interpreter.regions import AccessRegion
 from ...interpreter.tensors import Tensor
 from ..costs.l2_cache import FirstTouch, Ticket
 from ..engine.ragged import Ragged
@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
     channels: tuple[int, int]
     tensor: Tensor
-    region: Region
+    region: AccessRegion
     write: bool
     lines: tuple[int, int]
 

@@ -1,7 +1,4 @@
-"""What every walk over a tile program has: the values it knows, and what a reading of the program must define.
-
-`Interpreter` asks a backend what operations on elements and accesses mean; timing's lowering records instructions.
-"""
+"""What every part of the interpreter has: the programs that run, the values they know, and where an operation stands."""
 
 from __future__ import annotations
 
@@ -54,13 +51,13 @@ _MISSING = object()
 
 
 @functools.cache
-def _handlers(reading: type) -> tuple[str, ...]:
+def _handlers(interpreter: type) -> tuple[str, ...]:
     """Names of the methods that carry out operations."""
-    return tuple(name for name in dir(reading) if name.startswith("op_"))
+    return tuple(name for name in dir(interpreter) if name.startswith("op_"))
 
 
-class Reading(ABC):
-    """State of a walk for some programs of a grid, and the methods that a reading overrides."""
+class InterpreterState(ABC):
+    """State of the interpreter for some programs of a grid, and the methods that its parts and lowering override."""
 
     def __init__(
         self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
@@ -131,7 +128,7 @@ class Reading(ABC):
             for vid in self.last_uses.get(op.id, ()):
                 values.pop(vid, None)
 
-    # -- what a reading defines --------------------------------------------------------------------------------------
+    # -- what others define ------------------------------------------------------------------------------------------
 
     @abstractmethod
     def dense(self, op: Op, args: list[Any]) -> Any:

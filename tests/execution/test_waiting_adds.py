@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.interpreter import lanes
-from ascendtile.simulator.interpreter.two_cores.flags import schedule
+from ascendtile.simulator.interpreter.two_cores.flags import scheduling
 from ascendtile.simulator.launch import prepare
 
 from .runs import launch, run
@@ -59,7 +59,7 @@ def drawn(items: int, tiles: int, seed: int, dtype: Any = f32) -> tuple[np.ndarr
 
 def schedule_of(kernel: Any, programs: int, *args: Any, **kw: Any) -> Any:
     call = prepare(kernel, (programs,), args, kw)
-    return schedule(call.program, call.grid, call.arguments)
+    return scheduling(call.program, call.grid, call.arguments)
 
 
 @given(

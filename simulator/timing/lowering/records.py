@@ -12,7 +12,6 @@ from ...interpreter.regions import AccessRegion, check
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Loc, Op, Value
-from ...precision.dtypes import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.provenance import BEST
@@ -391,8 +390,7 @@ class LoweringContext(Interpreter):
 
 def itemsize(v: Value) -> int:
     """Bytes of an element."""
-    assert isinstance(v.dtype, DType)
-    return v.dtype.itemsize
+    return v.number.itemsize
 
 
 def tile_size(v: Value) -> int:

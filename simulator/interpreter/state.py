@@ -134,23 +134,8 @@ class InterpreterState(ABC):
     def dense(self, op: Op, args: list[Any]) -> Any:
         """Result of an operation on elements."""
 
-    @abstractmethod
-    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
-
-    @abstractmethod
-    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
-
-    @abstractmethod
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
-        """An access to global memory, as above; `expected` is what a compare-and-swap wants to find."""
-
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""
-
-    def synced(self, op: Op, event: Any) -> None:
-        """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
 
     def turn(self, op: Op, number: int) -> None:
         """A turn of a loop begins."""
@@ -166,12 +151,6 @@ class InterpreterState(ABC):
 
     def loop_begins(self, op: Op) -> None:
         """A loop is entered."""
-
-    def check_assert(self, op: Op, condition: Any) -> None:
-        """An assertion is reached."""
-
-    def show(self, op: Op, values: list[Any]) -> None:
-        """A print is reached."""
 
     def dense_op(self, op: Op, frame: Frame) -> None:
         args = self.operands(op, frame)

@@ -21,7 +21,7 @@ from .frontend.kernel_function import KernelFunction
 from .gc_paused import uncollected
 from .interpreter.interpreter import DataDependentError
 from .interpreter.tensors import Tensor, tensor_argument
-from .interpreter.two_cores.flags import way
+from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import Parameter, Plan
 from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.types import PointerType
@@ -170,7 +170,7 @@ def with_interval(call: Call, launch: Launch) -> Launch:
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
     """Values only; gives warnings in words."""
-    how = way(call.program, call.grid, call.arguments)
+    how = scheduling(call.program, call.grid, call.arguments)
     return run_values(
         call.program,
         call.grid,

@@ -62,7 +62,6 @@ KNOWN_NAMES_OF_TWO = {
     "Parameter",
     "Plan",
     "Problem",
-    "Region",
     "Row",
     "Rule",
     "Source",
@@ -72,7 +71,6 @@ KNOWN_NAMES_OF_TWO = {
     "TensorDescriptor",
     "Tiling",
     "View",
-    "Way",
     "Work",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..interpreter.reading import Reading
+from ..interpreter.state import InterpreterState
 from ..ir.program import Op
 from ..precision.dtypes import DType
 from ..units.vector import Numerics
@@ -14,7 +14,7 @@ from ..units.vector import Numerics
 class Context:
     """walk: whose programs are evaluated. transposed: permutations (by id) that need no copy, see `transposed_operands`."""
 
-    walk: Reading
+    walk: InterpreterState
     numerics: Numerics
     transposed: frozenset[int]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..interpreter.regions import Region
+from ..interpreter.regions import AccessRegion
 from ..interpreter.tensors import Tensor
 from ..precision.dtypes import DType
 from ..units.blocks import new_tile
@@ -28,7 +28,7 @@ _ADD = {
 }
 
 
-def read(tensor: Tensor, region: Region, fill: Any, shape: tuple[int, ...]) -> np.ndarray:
+def read(tensor: Tensor, region: AccessRegion, fill: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Tile (P, *shape) in held form; `fill` (a number or an array) where the mask is false."""
     dtype = tensor.dtype
     out = new_tile((region.programs, *shape), dtype.held)
@@ -50,7 +50,7 @@ def read(tensor: Tensor, region: Region, fill: Any, shape: tuple[int, ...]) -> n
     return out
 
 
-def write(tensor: Tensor, region: Region, tile: np.ndarray, adding: bool = False) -> None:
+def write(tensor: Tensor, region: AccessRegion, tile: np.ndarray, adding: bool = False) -> None:
     """Write (or add) the boxes of a tile (P or 1, *shape) to memory in program order."""
     dtype = tensor.dtype
     tile = np.ascontiguousarray(tile, dtype.held)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..interpreter.faults import Site
-from ..interpreter.regions import Region
+from ..interpreter.regions import AccessRegion
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op
@@ -42,7 +42,14 @@ class MaskedLanes:
         self.found: dict[int, str] = {}
 
     def box(
-        self, op: Op, tensor: Tensor, offsets: Any, mask: Any, region: Region, numbers: np.ndarray, site: Site
+        self,
+        op: Op,
+        tensor: Tensor,
+        offsets: Any,
+        mask: Any,
+        region: AccessRegion,
+        numbers: np.ndarray,
+        site: Site,
     ) -> None:
         """A load of a regular tile under a range; `region` is what `copy.check` has passed."""
         if region.full or not region.rank or op.id in self.found or not isinstance(mask, Box):
@@ -90,7 +97,7 @@ class MaskedLanes:
         )
 
 
-def _near(region: Region, elements: int) -> bool:
+def _near(region: AccessRegion, elements: int) -> bool:
     """Whether no tile lies in front of the window or a block behind it; for strides that all programs share, fast."""
     first, last, block = int(region.starts.min()), int(region.starts.max()), 1
     for s, n in zip(region.strides[0].tolist(), region.shape.tolist(), strict=True):
@@ -100,7 +107,7 @@ def _near(region: Region, elements: int) -> bool:
     return first >= 0 and last < elements + block
 
 
-def _block(region: Region, elements: int) -> np.ndarray:
+def _block(region: AccessRegion, elements: int) -> np.ndarray:
     """Elements from the first to the last of the tile, without axes whose step leads to no other row of the memory."""
     steps = np.abs(region.strides)
     return np.asarray((np.where(steps <= elements, steps, 0) * (region.shape - 1)).sum(axis=1) + 1)

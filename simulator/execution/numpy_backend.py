@@ -12,7 +12,7 @@ from ..interpreter import regions
 from ..interpreter.backend import Backend
 from ..interpreter.faults import Site
 from ..interpreter.flat_pointers import Anywhere
-from ..interpreter.reading import Reading
+from ..interpreter.state import InterpreterState
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
 from ..ir.program import Op, Program, Value
@@ -56,7 +56,7 @@ class NumpyBackend(Backend):
         self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
         self.printed: dict[int, int] = {}
 
-    def attach(self, walk: Reading) -> None:
+    def attach(self, walk: InterpreterState) -> None:
         super().attach(walk)
         self.context = Context(walk, self.numerics, self.transposed)
 
@@ -122,7 +122,7 @@ class NumpyBackend(Backend):
         ):
             return self.noticed(self.gather(op, pointer, mask, fill), result_type(op))
         count = self.programs_of(pointer.offsets, mask, fill)
-        region = regions.Region(pointer.tensor, pointer.offsets, mask, count)
+        region = regions.AccessRegion(pointer.tensor, pointer.offsets, mask, count)
         site = self.walk.site(op)
         regions.check(pointer.tensor, region, self.walk.programs, "load", site)
         if mask is not None:
@@ -178,7 +178,7 @@ class NumpyBackend(Backend):
             self.watch.elements(op, tensor, where, self.walk.programs)
             discrete.scatter(tensor, where, tile)
             return
-        region = regions.Region(tensor, pointer.offsets, mask, len(self.walk.active))
+        region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.walk.active))
         regions.check(tensor, region, self.walk.programs, what, self.walk.site(op))
         if not adding:
             self.watch.box(op, tensor, pointer.offsets, mask, self.walk.programs, region)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..interpreter.program_order.spans import Spans, runs_of
-from ..interpreter.regions import Region
+from ..interpreter.regions import AccessRegion
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op, Program
@@ -37,7 +37,7 @@ class StoreWatch:
         self.singles = 0
 
     def box(
-        self, op: Op, tensor: Tensor, offsets: Any, mask: Any, numbers: np.ndarray, region: Region
+        self, op: Op, tensor: Tensor, offsets: Any, mask: Any, numbers: np.ndarray, region: AccessRegion
     ) -> None:
         """A store to boxes of memory, given as an index tile with its mask and as what `copy.check` has passed."""
         if not self.on or not tensor.elements:

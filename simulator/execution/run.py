@@ -7,8 +7,8 @@ from typing import Any
 
 from ..interpreter.arguments import runtime_arguments
 from ..interpreter.interpreter import DEFAULT_STEP_LIMIT, Interpreter
-from ..interpreter.lanes import chunk_size, lanes, program_order
-from ..interpreter.two_cores.coscheduling import Together
+from ..interpreter.lanes import chunk_size, program_order
+from ..interpreter.two_cores.coscheduling import Interpreters
 from ..ir.program import Program
 from ..units.vector import Numerics
 from .numpy_backend import NumpyBackend
@@ -42,12 +42,10 @@ def run_values(
         backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting)
         return Interpreter(part, grid, backend, step_limit)
 
-    run = Together(program, interpreter) if apart else interpreter(program)
+    run = Interpreters(program, apart, interpreter)
     order = program_order(program, total, seed)
     for first in range(0, total, size):
-        numbers = order[first : first + size]
-        run.walk(numbers if isinstance(run, Together) else lanes(program, grid, numbers), values)
+        run.walk(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)
-    walks = run.walks.values() if isinstance(run, Together) else (run,)
-    return tuple(words for w in walks for words in w.backend.found())
+    return run.found()

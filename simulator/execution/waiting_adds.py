@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..interpreter.regions import Region
+from ..interpreter.regions import AccessRegion
 from ..interpreter.tensors import Tensor
 from .copies import write
 
@@ -18,7 +18,7 @@ from .copies import write
 @dataclass(frozen=True)
 class _Addition:
     tensor: Tensor
-    region: Region
+    region: AccessRegion
     tile: np.ndarray  # (P or 1, *shape)
 
 
@@ -28,7 +28,7 @@ class WaitingAdds:
     def __init__(self) -> None:
         self.of_program: dict[int, list[tuple[_Addition, int]]] = {}
 
-    def keep(self, tensor: Tensor, region: Region, tile: np.ndarray, programs: np.ndarray) -> None:
+    def keep(self, tensor: Tensor, region: AccessRegion, tile: np.ndarray, programs: np.ndarray) -> None:
         """Boxes of memory, checked before, to which `programs` add a tile each."""
         addition = _Addition(tensor, region, tile)
         for lane, number in enumerate(programs.tolist()):

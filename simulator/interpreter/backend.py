@@ -6,17 +6,17 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ..ir.program import Op
-from .reading import Reading
+from .state import InterpreterState
 from .values import OPAQUE, Pointers
 
 
 class Backend(ABC):
     """Elements and memory for one interpreter, which is `walk`: it knows which programs are walked, and where."""
 
-    walk: Reading
+    walk: InterpreterState
     frees = True  # whether values are given back after their last use
 
-    def attach(self, walk: Reading) -> None:
+    def attach(self, walk: InterpreterState) -> None:
         """Called once, by the interpreter that takes this backend."""
         self.walk = walk
 

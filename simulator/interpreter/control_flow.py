@@ -12,7 +12,7 @@ import numpy as np
 from ..ir.program import Op, Region
 from .faults import place
 from .merging import merge
-from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, Reading
+from .state import DEFAULT_STEP_LIMIT, DataDependentError, Frame, InterpreterState
 from .values import Opaque, take
 
 # Turns of a `for` that one of a `while` counts for, under a limit that nobody chose to be lower: what never ends is a
@@ -20,7 +20,7 @@ from .values import Opaque, take
 WHILE_WEIGHT = 10
 
 
-class Flow(Reading):
+class Flow(InterpreterState):
     """The part of a walk that follows control flow."""
 
     def truth(self, op: Op, x: Any) -> bool | np.ndarray:

@@ -17,9 +17,9 @@ from ..ir.program import Op, Program, Region
 from .backend import Backend
 from .control_flow import Flow
 from .faults import Site, place
-from .reading import DEFAULT_STEP_LIMIT, DataDependentError, Frame, scalar_from_dense
 from .scalars import Indexing
 from .slicing import Slicing
+from .state import DEFAULT_STEP_LIMIT, DataDependentError, Frame, scalar_from_dense
 from .values import OPAQUE, Opaque, Pointers, take
 
 
@@ -119,7 +119,7 @@ class Interpreter(Indexing, Slicing, Flow):
         self.show(op, [frame.get(v) for v in op.args if v is not None])
 
     def op_assert(self, op: Op, frame: Frame) -> None:
-        self.check_assert(op, frame.get(op.operand(0)))
+        self.backend.check_assert(op, frame.get(op.operand(0)))
 
     def dense(self, op: Op, args: list[Any]) -> Any:
         return self.backend.dense(op, args)
@@ -135,9 +135,6 @@ class Interpreter(Indexing, Slicing, Flow):
 
     def synced(self, op: Op, event: Any) -> None:
         self.backend.synced(op, event)
-
-    def check_assert(self, op: Op, condition: Any) -> None:
-        self.backend.check_assert(op, condition)
 
     def show(self, op: Op, values: list[Any]) -> None:
         self.backend.show(op, values)

@@ -17,7 +17,7 @@ from .values import Affine, Box
 MAX_RANK = 5
 
 
-class Region:
+class AccessRegion:
     """Where an affine access with a box mask touches a tensor: arrays for Cython loops, padded to five axes."""
 
     __slots__ = ("full", "highs", "lows", "origin", "programs", "rank", "shape", "starts", "strides")
@@ -40,7 +40,7 @@ class Region:
         self.strides = _table(affine.strides, pad, 0)
         self.lows, self.highs, self.full = _bounds(mask, shape, pad)
 
-    def of_program(self, lane: int) -> Region:
+    def of_program(self, lane: int) -> AccessRegion:
         """The same access of one of the programs."""
         out = copy.copy(self)
         out.programs, out.starts = 1, self.starts[lane : lane + 1]
@@ -107,7 +107,7 @@ def _bounds(mask: Any, shape: tuple[int, ...], pad: int) -> tuple[np.ndarray, np
     return np.zeros((1, MAX_RANK), np.int64), highs, False
 
 
-def check(tensor: Tensor, region: Region, numbers: np.ndarray, what: str, site: Site) -> None:
+def check(tensor: Tensor, region: AccessRegion, numbers: np.ndarray, what: str, site: Site) -> None:
     """Raise `OutOfBoundsError` for the first program whose box leaves the tensor's window."""
     bad = find_outside(region.starts, region.strides, region.lows, region.highs, tensor.elements)
     if bad < 0:

@@ -1,6 +1,6 @@
-"""Operations on scalars, index tiles, masks and pointers: exact for every program, and shared by all readings.
+"""Operations on scalars, index tiles, masks and pointers: exact for every program, and the same for every backend.
 
-Where a result leaves the symbolic form, the reading's `dense` takes over.
+Where a result leaves the symbolic form, the backend's `dense` takes over.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from . import flat_pointers as anywhere
 from . import symbolic
 from .faults import place
 from .merging import merge
-from .reading import DataDependentError, Frame, Reading, scalar_from_dense
+from .state import DataDependentError, Frame, InterpreterState, scalar_from_dense
 from .values import OPAQUE, Affine, Box, Opaque, Pointers, column
 
 
-class Indexing(Reading):
+class Indexing(InterpreterState):
     """The part of a walk that computes indices."""
 
     def op_const(self, op: Op, frame: Frame) -> None:
         x = op.attrs["value"]
         r = op.results[0]
         if isinstance(x, float):
-            frame.values[r.id] = np.full(1, x, r.dtype.held)  # type: ignore[union-attr]
+            frame.values[r.id] = np.full(1, x, r.number.held)
         else:
             frame.values[r.id] = symbolic.wrap(x, 64, True) if r.dtype == ty.uint64 else x
 
@@ -132,7 +132,9 @@ class Indexing(Reading):
         if isinstance(o, Opaque) or isinstance(base, Opaque):
             out: Any = OPAQUE
         elif (
-            isinstance(base, Affine) and isinstance(o, Affine) and symbolic.inside(o, *_limits(op.operand(1)))
+            isinstance(base, Affine)
+            and isinstance(o, Affine)
+            and symbolic.inside(o, *ty.limits(op.operand(1).number))
         ):
             out = symbolic.affine_binary("add", base, o)
         elif op.results[0].shape == ():
@@ -171,8 +173,7 @@ class Indexing(Reading):
         return Affine(self.scalar_binary(op, a.base, b.base), a.strides, a.shape)
 
     def scalar_binary(self, op: Op, a: Any, b: Any) -> Any:
-        dtype = op.results[0].dtype
-        assert isinstance(dtype, DType)
+        dtype = op.results[0].number
         if op.name in ("floordiv", "mod") and (b == 0 if isinstance(b, int) else not b.all()):
             raise self.divided_by_zero(op, b)
         out = symbolic.INTEGER[op.name](a, b)
@@ -197,7 +198,7 @@ class Indexing(Reading):
 
     def index_compare(self, op: Op, a: Affine, b: Affine) -> Box | None:
         """A box, unless an element does not fit its type: what wraps is compared element by element."""
-        limits = _limits(op.operand(0))
+        limits = ty.limits(op.operand(0).number)
         return (
             symbolic.affine_compare(op.name, a, b)
             if symbolic.inside(a, *limits) and symbolic.inside(b, *limits)
@@ -222,7 +223,7 @@ class Indexing(Reading):
         elif isinstance(x, Affine) and r.static.kind == "affine" and _keeps(x, v, r):
             frame.values[r.id] = x
         elif r.shape == () and r.dtype.is_int() and v.dtype.is_int() and not isinstance(x, Opaque):
-            frame.values[r.id] = self.scalar_int_cast(x, r.dtype)  # type: ignore[arg-type]
+            frame.values[r.id] = self.scalar_int_cast(x, r.number)
         else:
             self.dense_op(op, frame)
 
@@ -259,7 +260,7 @@ class Indexing(Reading):
         plain = op.name in ("neg", "abs") and not isinstance(x, Opaque)
         if plain and not v.shape and v.dtype.is_int() and not v.dtype.is_bool():
             out = -x if op.name == "neg" else abs(x)
-            frame.values[op.results[0].id] = symbolic.fit_in(out, v.dtype.bits, v.dtype.kind == "int")  # type: ignore[union-attr]
+            frame.values[op.results[0].id] = symbolic.fit_in(out, v.number.bits, v.number.kind == "int")
             return
         self.dense_op(op, frame)
 
@@ -293,7 +294,7 @@ class Indexing(Reading):
         v, r = op.operand(0), op.results[0]
         x = frame.get(v)
         if not isinstance(x, Opaque):
-            source, target = _element(v), _element(r)
+            source, target = v.number, r.number
             x = vector.bitcast(np.atleast_1d(np.asarray(self.real(x, v))).astype(source.held), source, target)
             x = scalar_from_dense(x, target.is_bool()) if not r.shape and target.is_int() else x
         frame.values[r.id] = x
@@ -304,21 +305,9 @@ class Indexing(Reading):
     op_fma = op_slice = op_cat = op_gather = op_arg_reduce = op_scan = op_sort = op_histogram = op_reduce
 
 
-def _element(v: Value) -> DType:
-    assert isinstance(v.dtype, DType)
-    return v.dtype
-
-
-def _limits(v: Value) -> tuple[int, int]:
-    assert isinstance(v.dtype, DType)
-    return ty.limits(v.dtype)
-
-
 def _keeps(x: Affine, source: Value, target: Value) -> bool:
     """Whether an index tile stays one in another integer type: what wraps in the first is no longer affine."""
-    assert isinstance(source.dtype, DType)
-    assert isinstance(target.dtype, DType)
-    return target.dtype.bits <= source.dtype.bits or symbolic.inside(x, *ty.limits(source.dtype))
+    return target.number.bits <= source.number.bits or symbolic.inside(x, *ty.limits(source.number))
 
 
 def stretch_box(x: Box, old: tuple[int, ...], new: tuple[int, ...]) -> Box:

@@ -11,11 +11,11 @@ import numpy as np
 
 from ..ir.program import Op
 from ..units import slices
-from .reading import Frame, Reading
+from .state import Frame, InterpreterState
 from .values import Affine, Opaque
 
 
-class Slicing(Reading):
+class Slicing(InterpreterState):
     """The part of a walk that knows slices."""
 
     def op_extract_slice(self, op: Op, frame: Frame) -> None:

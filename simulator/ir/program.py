@@ -51,6 +51,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..precision.dtypes import DType
 from .types import AnyType, PointerType
 
 
@@ -81,6 +82,12 @@ class Value:
 
     def __repr__(self) -> str:
         return f"%{self.id}:{self.dtype}{list(self.shape) if self.shape else ''}"
+
+    @property
+    def number(self) -> DType:
+        """Its element type, where that is no pointer."""
+        assert isinstance(self.dtype, DType)
+        return self.dtype
 
     @property
     def numel(self) -> int:

@@ -17,7 +17,7 @@ from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
 from ..interpreter.tensors import Tensor
-from ..interpreter.two_cores.flags import flag_order, way
+from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
 from ..products import Product
@@ -30,7 +30,7 @@ from .lowering.flags import check_barrier
 from .lowering.l0_buffers import NAMES as L0_NAMES
 from .lowering.l0_buffers import check_products, l0_buffer
 from .lowering.loops import Turns
-from .lowering.lowered import Lowered, lowering
+from .lowering.lowered import Lowered
 from .lowering.lowering import Lowering
 from .lowering.shared_turns import shares_turns
 from .lowering.warnings import buffer_words, grid_words, padded_rows
@@ -59,7 +59,7 @@ def estimate(call: Call) -> Launch:
     order = flag_order(call.program, call.grid, call.arguments)
     apart = order is not None and not order.in_order
     limit = call.device.step_limit
-    walk = lowering(call.program, apart, lambda part: Turns(part, call.grid, AddressBackend(), limit))
+    walk = Lowered(call.program, apart, lambda part: Turns(part, call.grid, AddressBackend(), limit))
     size = 1 if order is not None and not order.even else total
     groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)
@@ -72,14 +72,14 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     """
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
-    how = way(call.program, call.grid, call.arguments)
+    how = scheduling(call.program, call.grid, call.arguments)
     seed = call.device.atomic_seed
     size = 1 if how.waiting or (seed is not None and how.size != total) else how.size
     touch = _cache(call)
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    walk = lowering(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
+    walk = Lowered(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
     for first in range(0, total, size):
         numbers = order[first : first + size]
         groups.append(_lower(walk, call, plan, numbers, touch))

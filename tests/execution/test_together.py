@@ -13,8 +13,8 @@ import ascendtile.simulator.language as tl
 from ascendtile.kernels.tutorials import attention, attention_backward, matmul
 from ascendtile.kernels.tutorials.showing import drawn
 from ascendtile.simulator import launch
-from ascendtile.simulator.interpreter.two_cores.coscheduling import Together
-from ascendtile.simulator.interpreter.two_cores.flags import FlagOrder, Way
+from ascendtile.simulator.interpreter.two_cores.coscheduling import WHOLE, Interpreters
+from ascendtile.simulator.interpreter.two_cores.flags import FlagOrder, Scheduling
 from ascendtile.simulator.timing import estimate
 
 
@@ -77,16 +77,17 @@ CASES: dict[str, Callable[[], tuple[np.ndarray, ...]]] = {
 def apart(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Every launch walks its parts apart; the list grows with each walk."""
     walks: list[int] = []
-    real = Together.walk
+    real = Interpreters.walk
 
-    def walk(self: Together, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
-        walks.append(len(numbers))
+    def walk(self: Interpreters, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        if WHOLE not in self.of:
+            walks.append(len(numbers))
         real(self, numbers, arguments)
 
-    monkeypatch.setattr(Together, "walk", walk)
-    ways = launch.way
-    monkeypatch.setattr(launch, "way", lambda *given: Way(True, ways(*given).size))
-    monkeypatch.setattr(estimate, "way", lambda *given: Way(True, ways(*given).size))
+    monkeypatch.setattr(Interpreters, "walk", walk)
+    schedules = launch.scheduling
+    monkeypatch.setattr(launch, "scheduling", lambda *given: Scheduling(True, schedules(*given).size))
+    monkeypatch.setattr(estimate, "scheduling", lambda *given: Scheduling(True, schedules(*given).size))
     monkeypatch.setattr(estimate, "flag_order", lambda *given: FlagOrder(False, True, False))
     return walks
 

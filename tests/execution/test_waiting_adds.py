@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.interpreter import lanes
-from ascendtile.simulator.interpreter.two_cores.flags import way
+from ascendtile.simulator.interpreter.two_cores.flags import scheduling
 from ascendtile.simulator.launch import prepare
 
 from .runs import launch, run
@@ -57,9 +57,9 @@ def drawn(items: int, tiles: int, seed: int, dtype: Any = f32) -> tuple[np.ndarr
     return np.zeros(tiles * 8, dtype), x.astype(dtype)
 
 
-def way_of(kernel: Any, programs: int, *args: Any, **kw: Any) -> Any:
+def schedule_of(kernel: Any, programs: int, *args: Any, **kw: Any) -> Any:
     call = prepare(kernel, (programs,), args, kw)
-    return way(call.program, call.grid, call.arguments)
+    return scheduling(call.program, call.grid, call.arguments)
 
 
 @given(
@@ -81,7 +81,7 @@ def test_same_bits_as_one_program_after_the_other(
 
 def test_they_run_together_and_the_order_would_matter() -> None:
     total, x = drawn(40, 2, 3)
-    found = way_of(sums, 6, total, x, 40, 2, B=8)
+    found = schedule_of(sums, 6, total, x, 40, 2, B=8)
     assert found.size > 1
     assert found.waiting
     want, *_ = run(sums, (6,), total, x, 40, 2, chunk=1, B=8)
@@ -97,7 +97,7 @@ def test_they_run_together_and_the_order_would_matter() -> None:
 def test_kernels_that_use_the_sums_otherwise_run_in_order(kernel: Any, more: tuple[int, ...]) -> None:
     total, x = drawn(30, 5, 1)
     table = (np.arange(8, dtype=np.int32),) if not more else ()
-    found = way_of(kernel, 4, total, x, *table, 30, *more, B=8)
+    found = schedule_of(kernel, 4, total, x, *table, 30, *more, B=8)
     assert found.size == 1
     assert not found.waiting
 
@@ -122,8 +122,8 @@ def test_the_order_of_a_seed_is_kept() -> None:
 def test_fewer_programs_at_once_where_their_tiles_take_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     total, x = drawn(40, 2, 5)
     monkeypatch.setattr(lanes, "MOST_BYTES", 2 * 8 * 8 * 4)  # two programs of up to 8 tiles
-    assert way_of(sums, 6, total, x, 40, 2, B=8).size == 2
+    assert schedule_of(sums, 6, total, x, 40, 2, B=8).size == 2
     monkeypatch.setattr(lanes, "MOST_BYTES", 1)
-    alone = way_of(sums, 6, total, x, 40, 2, B=8)
+    alone = schedule_of(sums, 6, total, x, 40, 2, B=8)
     assert alone.size == 1
     assert not alone.waiting

@@ -16,8 +16,8 @@ from ..backend import AddressBackend
 from ..flat_pointers import Anywhere
 from ..interpreter import DataDependentError, Interpreter
 from ..lanes import lanes
-from ..reading import Reading
 from ..regions import can_add
+from ..state import InterpreterState
 from ..tensors import Tensor
 from ..values import Affine, Box, Opaque, Pointers
 from .address_walk import without_addresses
@@ -236,7 +236,7 @@ class _Touched(AddressBackend):
         self.floating = False
         self.atomics: set[str] = set()
 
-    def attach(self, walk: Reading) -> None:
+    def attach(self, walk: InterpreterState) -> None:
         super().attach(walk)
         self.boxes = walk.subs == 1
 

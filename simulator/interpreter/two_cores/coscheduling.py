@@ -1,4 +1,4 @@
-"""Walks the Cube's part and the Vector part of programs side by side, each until it has to wait for the other."""
+"""Interprets a program as a whole, or its Cube part and its Vector part side by side, each until it waits for the other."""
 
 from __future__ import annotations
 
@@ -14,25 +14,32 @@ from ..interpreter import Interpreter
 from ..lanes import lanes
 from .exchange import Exchange
 
-W = TypeVar("W", bound=Interpreter)
+Kind = TypeVar("Kind", bound=Interpreter)
+WHOLE = "whole"
 
 
-class Together(Generic[W]):
-    """The walks of both parts of a program. `make` makes the walk of a part."""
+class Interpreters(Generic[Kind]):
+    """The interpreter of a program, or those of its parts by core. `make` makes the one of a program or part."""
 
-    def __init__(self, program: Program, make: Callable[[Program], W]) -> None:
+    def __init__(self, program: Program, apart: bool, make: Callable[[Program], Kind]) -> None:
         self.program = program
-        self.walks = {core: make(part) for core, part in parts(program).items()}
+        self.of = {core: make(part) for core, part in (parts(program) if apart else {WHOLE: program}).items()}
 
     def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers`. Raises `RunError` for a hang."""
+        run = {
+            core: functools.partial(one.walk, lanes(one.program, one.grid, numbers), arguments)
+            for core, one in self.of.items()
+        }
+        if WHOLE in run:
+            run[WHOLE]()
+            return
         exchange = Exchange(self.program, int(numbers[0]))
-        for core, w in self.walks.items():
-            w.exchange, w.core = exchange, core
-        exchange.run(
-            {
-                core: functools.partial(w.walk, lanes(w.program, w.grid, numbers), arguments)
-                for core, w in self.walks.items()
-            }
-        )
+        for core, one in self.of.items():
+            one.exchange, one.core = exchange, core
+        exchange.run(run)
         exchange.check_left_over()
+
+    def found(self) -> tuple[str, ...]:
+        """What the values showed, in words."""
+        return tuple(words for one in self.of.values() for words in one.backend.found())

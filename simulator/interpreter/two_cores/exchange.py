@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class Exchange:
 
     # -- turns -------------------------------------------------------------------------------------------------------
 
-    def run(self, walks: dict[str, Callable[[], None]]) -> None:
+    def run(self, walks: Mapping[str, Callable[[], None]]) -> None:
         threads = []
         for core, work in walks.items():
             context = contextvars.copy_context()

@@ -20,7 +20,7 @@ from ..backend import AddressBackend
 from ..interpreter import Interpreter
 from ..lanes import chunk_size, lanes, programs_at_once
 from ..program_order.order import find_order
-from ..reading import DataDependentError
+from ..state import DataDependentError
 from .deadlock import check_left_over
 
 
@@ -65,7 +65,7 @@ def _without_flags(program: Program) -> set[int]:
 
 
 @dataclass(frozen=True)
-class Way:
+class Scheduling:
     """Whether the parts of both cores are walked apart, how many programs at once, and which additions wait meanwhile."""
 
     apart: bool
@@ -73,7 +73,7 @@ class Way:
     waiting: frozenset[int] = frozenset()
 
 
-def way(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Way:
+def scheduling(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Scheduling:
     """How a launch is walked over values."""
     flags, total = flag_order(program, grid, arguments), grid[0] * grid[1] * grid[2]
     if flags is not None and flags.barrier:
@@ -82,15 +82,15 @@ def way(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any])
                 f"{program.name}: sync_block_all beside flags that not all programs pass together, or whose number comes "
                 "from data, is not supported"
             )
-        return Way(not flags.in_order, total)
+        return Scheduling(not flags.in_order, total)
     apart = flags is not None and not flags.in_order
     if flags is not None and apart and not flags.even:
-        return Way(apart, 1)
+        return Scheduling(apart, 1)
     order = find_order(program, grid, arguments)
     if order.depends and order.waiting and not apart:
         size = programs_at_once(chunk_size(program), order.waiting_bytes)
-        return Way(apart, size, order.waiting if size > 1 else frozenset())
-    return Way(apart, 1 if order.depends else chunk_size(program))
+        return Scheduling(apart, size, order.waiting if size > 1 else frozenset())
+    return Scheduling(apart, 1 if order.depends else chunk_size(program))
 
 
 class _FlagCounts(AddressBackend):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...interpreter.regions import Region
+from ...interpreter.regions import AccessRegion
 from ...interpreter.tensors import Tensor
 from ._l2 import touch
 
@@ -27,7 +27,7 @@ CLOCK, OWED, WRITTEN, HEAD, TAIL = range(5)  # places in the state of `touch`
 KEPT_BYTES = (
     1 << 28
 )  # of accesses that are noted down; then they are touched, in waves as far as they are known
-Met = list[tuple[Tensor, Region, bool]]
+Met = list[tuple[Tensor, AccessRegion, bool]]
 
 
 class Ticket:
@@ -86,7 +86,7 @@ class FirstTouch:
         """(clock, lines that were changed then and may still be in L2)."""
         return [(int(c), int(n)) for c, n in self.queue[self.state[HEAD] : self.state[TAIL]]]
 
-    def share(self, tensor: Tensor, region: Region) -> np.ndarray:
+    def share(self, tensor: Tensor, region: AccessRegion) -> np.ndarray:
         """Per program (or one for all alike) the part of its bytes, 0 to 1, that a load gets from memory.
 
         A line that two neighbours share counts for neither of them: parts that differ from 0 or 1 by less than two
@@ -94,11 +94,11 @@ class FirstTouch:
         """
         return self._one(tensor, region, False)
 
-    def write(self, tensor: Tensor, region: Region) -> bool:
+    def write(self, tensor: Tensor, region: AccessRegion) -> bool:
         """A store changes these lines; True if what it pushes out weighs as much, so that it runs at memory's pace."""
         return bool(self._one(tensor, region, True)[0])
 
-    def _one(self, tensor: Tensor, region: Region, write: bool) -> np.ndarray:
+    def _one(self, tensor: Tensor, region: AccessRegion, write: bool) -> np.ndarray:
         once = np.zeros(1, np.int32)
         numbers = np.zeros(len(region.starts), np.int64)
         return self.shares([(tensor, region, write)], once, once.astype(np.int64), numbers)[0]
@@ -170,7 +170,7 @@ class FirstTouch:
         """Part of the traffic with memory that writes have."""
         return self.written_lines / max(1, self.read_lines + self.written_lines)
 
-    def _access(self, tensor: Tensor, region: Region, write: bool) -> tuple[Any, ...]:
+    def _access(self, tensor: Tensor, region: AccessRegion, write: bool) -> tuple[Any, ...]:
         """As `_touch.touch` wants it."""
         stamps, shift = self._map(tensor)
         size, count = tensor.dtype.itemsize, len(region.starts)
@@ -207,7 +207,7 @@ def _cuts(tickets: list[Ticket], cores: int) -> np.ndarray:
     return np.stack([known[id(t.numbers)] for t in tickets]).astype(np.int64)
 
 
-def _size(region: Region) -> int:
+def _size(region: AccessRegion) -> int:
     return int(region.starts.nbytes + region.strides.nbytes + region.lows.nbytes + region.highs.nbytes)
 
 

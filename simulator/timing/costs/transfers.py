@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...interpreter._numbers import all_bits
-from ...interpreter.regions import MAX_RANK, Region
+from ...interpreter.regions import MAX_RANK, AccessRegion
 from ...interpreter.values import Affine, Box
 from ..placement.layouts import BLOCK_BYTES
 from ._traffic import traffic as fill
@@ -16,7 +16,7 @@ from ._traffic import traffic as fill
 Count = Any  # int, or int64 array over the active programs
 Corners = tuple[
     np.ndarray, np.ndarray, np.ndarray, np.ndarray
-]  # strides, lows, highs and shape of a `Region`
+]  # strides, lows, highs and shape of an `AccessRegion`
 
 
 REQUEST_BYTES = 128  # the smallest request (DOC data movement guide, MSO)
@@ -30,7 +30,7 @@ def boxed(mask: Any) -> bool:
     return mask is None or isinstance(mask, Box | bool)
 
 
-def traffic(affine: Affine, itemsize: int, region: Region) -> tuple[Any, Count, Count]:
+def traffic(affine: Affine, itemsize: int, region: AccessRegion) -> tuple[Any, Count, Count]:
     """(bytes on the way, bursts, elements) of a regular access: numbers, or arrays over its programs.
 
     A burst is a contiguous run: axes from the innermost outward while each continues where the last one ends. A program
@@ -44,12 +44,12 @@ def traffic(affine: Affine, itemsize: int, region: Region) -> tuple[Any, Count, 
     return _figures(affine, itemsize, region)[:3]
 
 
-def line_requests(affine: Affine, itemsize: int, region: Region) -> Any:
+def line_requests(affine: Affine, itemsize: int, region: AccessRegion) -> Any:
     """Lines that all bursts touch, each burst for itself: the requests of a load past L2; see `traffic`."""
     return _figures(affine, itemsize, region)[3]
 
 
-def _figures(affine: Affine, itemsize: int, region: Region) -> tuple[Any, Count, Count, Any]:
+def _figures(affine: Affine, itemsize: int, region: AccessRegion) -> tuple[Any, Count, Count, Any]:
     """`traffic` and `line_requests`; only arrays where programs differ, as far as that is known without a look at them."""
     plain = [isinstance(s, int) for s in affine.strides]
     axes = sum(p << k for k, p in enumerate(plain, MAX_RANK - len(plain)))

@@ -155,9 +155,7 @@ class Plan:
         self.extra_slots: dict[Any, int] = {}
         self._extra_keys: dict[int, Any] = {}
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
-        self.read_interval = product.number("path.gm_to_ub.issue_interval_cycles")
         self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
-        self.write_interval = product.number("path.ub_to_gm.issue_interval_cycles")
         self.read_way, self.write_way = Way.of(product, "gm_to_ub"), Way.of(product, "ub_to_gm")
         self.same_address = product.number("l2.same_address_bytes_per_cycle")
         self.same_row = product.number("l2.same_address_row_cycles")
@@ -170,7 +168,6 @@ class Plan:
         self.cube = CubeCosts(product)
         late = "path.gm_to_l1_nd2nz.latency_cycles"
         self.l1_latency = product.number(late if product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles")
-        self.l1_interval = product.number("path.gm_to_l1_nd2nz.issue_interval_cycles")
         self.l1_way = Way.of(product, "gm_to_l1_nd2nz")
         nd = "path.l0c_to_gm.nz2nd_fixed_cycles"
         self.fixp_latency = product.number(nd if product.has(nd) else "path.l0c_to_gm.fixed_cycles")

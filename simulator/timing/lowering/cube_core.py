@@ -38,18 +38,10 @@ class CubeLowering:
 
     def record_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """A tile that is loaded to be an operand: GM to L1, ND to NZ on the way."""
-        context, plan, r = self.context, self.plan, op.results[0]
-        context.flush(cube=True)
-        writes, clobbers = context.target(r)
-        slots = {"writes": writes, "clobbers": clobbers}
-        pipe, channels = plan.wiring.cube_mte2, plan.wiring.cube_read
-        if not isinstance(pointer.offsets, Affine) or not boxed(mask):
-            cycles = plan.l1_interval, plan.l1_latency
-            context.discrete(op, r, "load", pipe, channels[0], cycles, **slots)
-            return
-        what = {"latency": plan.l1_latency, **slots}
-        bursts, elements = context.load_box(op, pointer, mask, pipe, channels, plan.l1_way, **what)
-        context.check_bursts(op, r, bursts, elements)
+        plan, wiring = self.plan, self.plan.wiring
+        self.context.flush(cube=True)
+        where = wiring.cube_mte2, wiring.cube_read
+        self.context.load_tile(op, pointer, mask, *where, plan.l1_way, plan.l1_latency)
 
     def record_dot(self, op: Op) -> None:
         """One product: its L0 tiles, each loaded to L0A and L0B (in ping-pong) and multiplied into L0C."""
@@ -137,15 +129,15 @@ class CubeLowering:
             fixed, rate = plan.ub_to_l1
             self.context.fixed(op, wiring.mte3, fixed + size / rate, 0.0, reads, writes, clobbers)
             return
-        sent = Leg(wiring.mte3, wiring.write[1], plan.write_interval, plan.write_latency)
-        read = Leg(wiring.cube_mte2, wiring.cube_read[1], plan.l1_interval, plan.l1_latency)
+        sent = Leg(wiring.mte3, wiring.write[1], plan.write_way.interval, plan.write_latency)
+        read = Leg(wiring.cube_mte2, wiring.cube_read[1], plan.l1_way.interval, plan.l1_latency)
         self._hand_over(op, size, (sent, read), reads, writes, clobbers)
 
     def hand_to_vector(self, op: Op, size: int, reads: Slots, writes: Slots, clobbers: Slots) -> None:
         """`size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
         sent = Leg(wiring.fixp, wiring.cube_write[1], plan.fixp_min, plan.fixp_latency)
-        read = Leg(wiring.mte2, wiring.read[1], plan.read_interval, plan.read_latency)
+        read = Leg(wiring.mte2, wiring.read[1], plan.read_way.interval, plan.read_latency)
         self._hand_over(op, size, (sent, read), reads, writes, clobbers)
 
     def _hand_over(

@@ -21,8 +21,8 @@ from ...errors import AscendtileError
 from ...interpreter import symbolic
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.merging import merge
-from ...interpreter.reading import Frame
-from ...interpreter.regions import Region as AccessRegion
+from ...interpreter.regions import AccessRegion
+from ...interpreter.state import Frame
 from ...interpreter.values import Affine, Box, Pointers
 from ...interpreter.values import take as of_lanes
 from ...ir.program import Op, Region, Value, walk
@@ -193,7 +193,13 @@ class Turns(Lowering):
         before, recorder = State(self), self.recorder
         flushed, self.first_flush = self.first_flush, None
         left_over, self.left_over = self.left_over, LeftOver(before.current) if fresh else self.left_over
-        active, times, turn_of, around, inside = self.active, self.times, self.turn_of, recorder.body, self.inside
+        active, times, turn_of, around, inside = (
+            self.active,
+            self.times,
+            self.turn_of,
+            recorder.body,
+            self.inside,
+        )
         self.inside = around is not None
         columns = self.columns = self.columns if self.inside else self.active_or_none()
         body: list[Any] = []

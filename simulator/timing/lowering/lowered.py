@@ -1,73 +1,45 @@
-"""How a program is walked for its records: in the source's order, or the parts of both cores side by side."""
+"""How a program is interpreted for its records: in the source's order, or the parts of both cores side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...interpreter.lanes import lanes
-from ...interpreter.two_cores.coscheduling import Together
+from ...interpreter.two_cores.coscheduling import WHOLE, Interpreters
 from ...ir.passes.split_cores import CUBE, VECTOR
-from ...ir.program import Program
 from ..costs.l2_cache import FirstTouch
 from ..trace.builder import TraceBuilder
 from .context import Plan
 from .lowering import Lowering
 
 
-class Lowered:
-    """Walks programs in the source's order."""
-
-    def __init__(self, program: Program, make: Callable[[Program], Lowering]) -> None:
-        self.program = program
-        self.walk = make(program)
-
-    def found(self) -> tuple[str, ...]:
-        """What a walk over values has to say, in words."""
-        return self.walk.backend.found()
-
-    def lower(
-        self, plan: Plan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
-    ) -> TraceBuilder:
-        """The records of those programs."""
-        walked = lanes(self.program, self.walk.grid, numbers)
-        self.walk.prepare(plan, walked, touch)
-        self.walk.walk(walked, arguments)
-        self.walk.flush()
-        return self.walk.recorder.builder
-
-
-class LoweredApart(Lowered):
-    """Walks the parts of both cores; records come in the order in which the parts take turns.
+class Lowered(Interpreters[Lowering]):
+    """Gives the records of programs. Those of parts come in the order in which the parts run.
 
     Records of one unit stay in the order of its part, and each comes after those that it waits for, which is all that the
     engine needs.
     """
 
-    def __init__(self, program: Program, make: Callable[[Program], Lowering]) -> None:
-        self.together = Together(program, make)
-        self.parts = self.together.walks
-
-    def found(self) -> tuple[str, ...]:
-        return tuple(words for w in self.parts.values() for words in w.backend.found())
-
     def lower(
         self, plan: Plan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
     ) -> TraceBuilder:
-        cube, vector = self.parts[CUBE], self.parts[VECTOR]
-        vector.prepare(plan, lanes(vector.program, vector.grid, numbers), touch)
-        cube.prepare(plan, numbers, touch)
-        builder = vector.recorder.builder
-        cube.record_to(builder)
-        cube.current, cube.flags.sets = vector.current, vector.flags.sets
-        self.together.walk(numbers, arguments)
-        cube.flush(cube=True)
-        vector.flush()
-        return builder
+        """The records of those programs."""
+        main = self.of[WHOLE if WHOLE in self.of else VECTOR]
+        main.prepare(plan, lanes(main.program, main.grid, numbers), touch)
+        if main is not self.of.get(WHOLE):
+            _share_records(plan, self.of[CUBE], main, numbers, touch)
+        self.walk(numbers, arguments)
+        for core, one in self.of.items():
+            one.flush(cube=core == CUBE)
+        return main.recorder.builder
 
 
-def lowering(program: Program, apart: bool, make: Callable[[Program], Lowering]) -> Lowered:
-    """The walk that a launch needs."""
-    return (LoweredApart if apart else Lowered)(program, make)
+def _share_records(
+    plan: Plan, cube: Lowering, vector: Lowering, numbers: np.ndarray, touch: FirstTouch
+) -> None:
+    """The Cube's part adds its records to those of the Vector part, and both know where values are and flags stand."""
+    cube.prepare(plan, numbers, touch)
+    cube.record_to(vector.recorder.builder)
+    cube.current, cube.flags.sets = vector.current, vector.flags.sets

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...interpreter.faults import place
-from ...interpreter.reading import DataDependentError
+from ...interpreter.state import DataDependentError
 from ...interpreter.values import Opaque, Pointers
 from ...ir.program import Op, Region, Value
 from ..costs.l2_cache import FirstTouch

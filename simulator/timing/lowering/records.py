@@ -8,16 +8,14 @@ import numpy as np
 
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.interpreter import Interpreter
-from ...interpreter.regions import Region as AccessRegion
-from ...interpreter.regions import check
+from ...interpreter.regions import AccessRegion, check
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Loc, Op, Value
-from ...precision.dtypes import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.provenance import BEST
-from ..costs.transfers import line_requests, sharers, traffic
+from ..costs.transfers import boxed, line_requests, sharers, traffic
 from ..placement.layouts import BLOCK_BYTES, align
 from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
@@ -185,6 +183,27 @@ class LoweringContext(Interpreter):
 
     # -- global memory --------------------------------------------------------------------------------------------------
 
+    def load_tile(
+        self,
+        op: Op,
+        pointer: Pointers,
+        mask: Any,
+        pipe: int,
+        channels: tuple[int, int],
+        way: Way,
+        latency: float,
+    ) -> tuple[tuple[int, ...], Any]:
+        """A tile from global memory; gives its slots and how many of its elements come. channels: see `load_box`."""
+        r = op.results[0]
+        writes, clobbers = self.target(r)
+        what = {"writes": writes, "clobbers": clobbers, "latency": latency}
+        if not isinstance(pointer.offsets, Affine) or not boxed(mask):
+            self.discrete(op, r, "load", pipe, channels[0], way.interval, **what)
+            return writes, r.numel
+        bursts, elements = self.load_box(op, pointer, mask, pipe, channels, way, **what)
+        self.check_bursts(op, r, bursts, elements)
+        return writes, elements
+
     def load_box(
         self,
         op: Op,
@@ -205,26 +224,18 @@ class LoweringContext(Interpreter):
         return bursts, elements
 
     def discrete(
-        self, op: Op, v: Value, what: str, pipe: int, channel: int, cycles: tuple[float, float], **slots: Any
+        self, op: Op, v: Value, what: str, pipe: int, channel: int, interval: float, **more: Any
     ) -> None:
         """Addresses that are no regular pattern: one transfer for each element, or for each run of neighbours.
 
-        cycles: between two transfers, and until the last has arrived.
+        interval: cycles between two of them. more: latency and slots.
         """
         run = op.attrs.get("run", 1)
         n, size = v.numel // run, align(run * itemsize(v), BLOCK_BYTES)
         things = "elements" if run == 1 else f"rows of {run} elements"
         self.plan.warn(op, f"discrete {what}: {n} {things}, one transfer of {size} bytes each")
-        self.add(
-            pipe,
-            op.loc,
-            occupancy=n * cycles[0],
-            latency=cycles[1],
-            channel=channel,
-            amount=n * size,
-            instructions=n,
-            **slots,
-        )
+        more.update(occupancy=n * interval, amount=n * size, instructions=n)
+        self.add(pipe, op.loc, channel=channel, **more)
 
     def region_of(self, tensor: Tensor, offsets: Any, mask: Any) -> AccessRegion:
         """Where an affine access of all programs touches its tensor. Asked more than once about each access."""
@@ -337,8 +348,7 @@ class LoweringContext(Interpreter):
 
 def itemsize(v: Value) -> int:
     """Bytes of an element."""
-    assert isinstance(v.dtype, DType)
-    return v.dtype.itemsize
+    return v.number.itemsize
 
 
 def tile_size(v: Value) -> int:

@@ -146,21 +146,13 @@ class VectorLowering:
         """GM to UB; a single element is read by the scalar unit."""
         context, plan, r = self.context, self.plan, op.results[0]
         context.flush()
-        writes, clobbers = context.target(r)
-        wiring = plan.wiring
         if not r.shape:
+            writes, _ = context.target(r)
             context.add(plan.scalar, op.loc, occupancy=plan.scalar_read_cycles, writes=writes)
-        elif not isinstance(pointer.offsets, Affine) or not boxed(mask):
-            cycles = plan.read_interval, plan.read_latency
-            slots = {"writes": writes, "clobbers": clobbers}
-            context.discrete(op, r, "load", wiring.mte2, wiring.read[0], cycles, **slots)
-        else:
-            what = {"latency": plan.read_latency, "writes": writes, "clobbers": clobbers}
-            bursts, elements = context.load_box(
-                op, pointer, mask, wiring.mte2, wiring.read, plan.read_way, **what
-            )
-            context.check_bursts(op, r, bursts, elements)
-            context.fill(op, r, elements, writes)
+            return
+        where = plan.wiring.mte2, plan.wiring.read
+        writes, elements = context.load_tile(op, pointer, mask, *where, plan.read_way, plan.read_latency)
+        context.fill(op, r, elements, writes)
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         """UB to GM."""
@@ -173,8 +165,8 @@ class VectorLowering:
             reads = self._spread(op, v, reads)
         pipe, write = plan.wiring.mte3, plan.wiring.write
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
-            cycles = plan.write_interval, plan.write_latency
-            context.discrete(op, v, op.kind, pipe, write[0], cycles, reads=reads)
+            what = {"latency": plan.write_latency, "reads": reads}
+            context.discrete(op, v, op.kind, pipe, write[0], plan.write_way.interval, **what)
             return
         channel = context.way_out(op, pointer, mask, write, pipe)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())

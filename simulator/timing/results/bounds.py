@@ -13,7 +13,6 @@ import numpy as np
 from ..engine.engine import Group, Machine
 from ..engine.machine import Wiring
 
-
 MOST = 1 << 22  # numbers that are looked at in one go
 
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ..engine._code import unroll
 from ..engine.engine import EngineResult, Group
-from ..engine._code import Code, unroll
-from ..lowering.context import Plan
 from ..engine.layout import code_of
 from ..engine.trace import Trace
+from ..lowering.context import Plan
 from . import _occupancy as _held
 
 MOST_ROWS = 100_000  # records that are looked at

@@ -204,7 +204,14 @@ class TraceBuilder:
         return out
 
     def _numbered(
-        self, x: Instruction, piece: Piece, columns: np.ndarray | None, lanes: Any, nest: Nest, pipe: int, slots: Any
+        self,
+        x: Instruction,
+        piece: Piece,
+        columns: np.ndarray | None,
+        lanes: Any,
+        nest: Nest,
+        pipe: int,
+        slots: Any,
     ) -> int:
         """The number of an instruction."""
         values = piece.amount
@@ -316,7 +323,11 @@ def _instruction_rows(known: list[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndar
     slots: list[int] = []
     strides: list[int] = []
     rows = []
-    for occupancy, latency, amount, column, cycles, count, line, (reads, writes, clobbers), own, pipe, channel in known:
+    for occupancy, latency, amount, column, cycles, count, line, (
+        reads,
+        writes,
+        clobbers,
+    ), own, pipe, channel in known:
         place = len(slots), len(strides), len(reads), len(writes), len(clobbers), len(own)
         rows.append((occupancy, latency, amount, column, cycles, count, line, *place, pipe, channel))
         slots += reads

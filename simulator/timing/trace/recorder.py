@@ -47,7 +47,15 @@ class Recorder:
         elif self.builder.pair is None and x.path is None and x.partial is None and _plain(x):
             slots = x.reads, x.writes, x.clobbers
             self.builder.fixed(
-                x.pipe, x.line, float(x.occupancy), x.latency, x.channel, float(x.amount), x.instructions, slots, active
+                x.pipe,
+                x.line,
+                float(x.occupancy),
+                x.latency,
+                x.channel,
+                float(x.amount),
+                x.instructions,
+                slots,
+                active,
             )
         else:
             self.builder.take([x], active, self.each)
@@ -73,7 +81,9 @@ class Recorder:
             slots = reads, writes, clobbers
             self.builder.fixed(pipe, line, occupancy, latency, channel, amount, instructions, slots, active)
         else:
-            x = Instruction(pipe, line, occupancy, latency, channel, amount, instructions, reads, writes, clobbers)
+            x = Instruction(
+                pipe, line, occupancy, latency, channel, amount, instructions, reads, writes, clobbers
+            )
             self.add(x, active)
 
     def take(self, loop: Loop, active: np.ndarray | None) -> None:

@@ -21,7 +21,9 @@ class _Frame:
     """A loop that is walked one iteration at a time. start: of the iteration, in the code."""
 
     start: int
-    done: list[tuple[int, ...]] = field(default_factory=list)  # iterations that are in the code as they are, the last ones
+    done: list[tuple[int, ...]] = field(
+        default_factory=list
+    )  # iterations that are in the code as they are, the last ones
     place: int = -1  # of the loop that they have become, in the code; -1 for none
     unit: list[tuple[int, ...]] = field(default_factory=list)
     trips: int = 0
@@ -142,7 +144,9 @@ class Repeats:
 
     def _same_later(self, x: int, y: int, gains: dict, trips: int) -> bool:
         one, two = self.builder.keys[x], self.builder.keys[y]
-        if one[:7] != two[:7] or one[8:] != two[8:] or one[8]:  # numbers of their own for each iteration do not repeat
+        if (
+            one[:7] != two[:7] or one[8:] != two[8:] or one[8]
+        ):  # numbers of their own for each iteration do not repeat
             return False
         after = self.builder.rotating.after
         moved = tuple(tuple([after(s, gains, trips) for s in slots]) for slots in one[7])

@@ -52,12 +52,15 @@ class Rotating:
     def later(self, body: Sequence[Any], gains: Mapping[Any, int], iterations: int) -> list[Any]:
         """A body so many iterations later."""
         return [
-            x._replace(body=self.later(x.body, gains, iterations)) if isinstance(x, Loop) else self._later(x, gains, iterations)
+            x._replace(body=self.later(x.body, gains, iterations))
+            if isinstance(x, Loop)
+            else self._later(x, gains, iterations)
             for x in body
         ]
 
     def _later(self, x: Instruction, gains: Mapping[Any, int], iterations: int) -> Instruction:
         reads, writes, clobbers = (
-            tuple([self.after(s, gains, iterations) for s in slots]) for slots in (x.reads, x.writes, x.clobbers)
+            tuple([self.after(s, gains, iterations) for s in slots])
+            for slots in (x.reads, x.writes, x.clobbers)
         )
         return x._replace(reads=reads, writes=writes, clobbers=clobbers)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...interpreter.flat_pointers import Anywhere
-from ...interpreter.reading import Frame, Reading
+from ...interpreter.state import Frame, InterpreterState
 from ...interpreter.values import OPAQUE, Affine, Box, Opaque, Pointers, take
 from ...ir.program import Op, Value
 from ...precision import dtypes as ty
@@ -123,7 +123,7 @@ FORMS = ("affine", "pointer", "scalar")
 
 
 def foreseen(
-    walk: Reading, op: Op, frame: Frame, counter: Any, carried: list[Any]
+    walk: InterpreterState, op: Op, frame: Frame, counter: Any, carried: list[Any]
 ) -> tuple[list[Any], list[Any]]:
     """What each value is in all turns but for its growth, and what it gains in a turn.
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...interpreter.regions import Region
+from ...interpreter.regions import AccessRegion
 from ...interpreter.tensors import Tensor
 
 Slots = tuple[int, ...]
@@ -23,7 +23,7 @@ class Access(NamedTuple):
     """Where a load reads or a store writes global memory."""
 
     tensor: Tensor
-    region: Region
+    region: AccessRegion
     write: bool
 
 
@@ -111,7 +111,9 @@ class Cut:
 
     def body(self, body: Sequence[Any]) -> list[Any]:
         """A body with the numbers of those lanes only."""
-        return [x._replace(body=self.body(x.body)) if isinstance(x, Loop) else self._instruction(x) for x in body]
+        return [
+            x._replace(body=self.body(x.body)) if isinstance(x, Loop) else self._instruction(x) for x in body
+        ]
 
     def _instruction(self, x: Instruction) -> Instruction:
         found = {n: self._numbers(getattr(x, n)) for n in ("occupancy", "amount", "share", "partial", "slow")}
@@ -129,7 +131,7 @@ class Cut:
         rows = x.reshape(-1, self.lanes, *x.shape[1:])[:, self.first : self.end]
         return rows.reshape(-1, *x.shape[1:])
 
-    def _region(self, region: Region) -> Region:
+    def _region(self, region: AccessRegion) -> AccessRegion:
         out = copy.copy(region)
         out.starts = np.ascontiguousarray(self._numbers(region.starts))
         out.programs = len(out.starts)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.interpreter.regions import Region
+from ascendtile.simulator.interpreter.regions import AccessRegion
 from ascendtile.simulator.interpreter.tensors import Tensor
 from ascendtile.simulator.interpreter.values import Affine
 from ascendtile.simulator.precision import dtypes as ty
@@ -25,7 +25,7 @@ def tensor(lines):
 
 def lines_of(x, first, count):
     n = count * LINE // 4
-    return Region(x, Affine(first * LINE // 4, (1,), (n,)), None, 1)
+    return AccessRegion(x, Affine(first * LINE // 4, (1,), (n,)), None, 1)
 
 
 class PlainCache:
@@ -95,7 +95,7 @@ def test_stores_run_at_the_pace_of_l2_until_it_is_full():
 def test_bursts_that_start_inside_of_a_line_weigh_more():
     def weight(base, pitch, columns):
         tile, x = Affine(base, (pitch, 1), (64, columns)), tensor(1 << 16)
-        return traffic(tile, 2, Region(x, tile, None, 1))[0] / (64 * columns * 2)
+        return traffic(tile, 2, AccessRegion(x, tile, None, 1))[0] / (64 * columns * 2)
 
     assert weight(0, 12288, 256) == 1
     assert weight(0, 12287, 256) == pytest.approx(1.97, rel=0.02)  # EX data_copy: 422.5 against 214.5 us
@@ -150,7 +150,7 @@ def test_rows_that_go_on_where_the_last_one_ends_are_one_run(count, data, row, p
             if known:
                 cache.share(x, lines_of(x, plane * (count + 1), known))
         strides = (apart, 1) if len(inner) == 1 else (apart, row, 1)
-        shares.append(cache.share(x, Region(x, Affine(0, strides, (planes, *inner)), None, 1))[0])
+        shares.append(cache.share(x, AccessRegion(x, Affine(0, strides, (planes, *inner)), None, 1))[0])
     assert shares[0] == shares[1]
     if 3 <= planes * known <= planes * count - 3:
         assert shares[0] == pytest.approx(1 - known / count) or shares[0] == 0.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.simulator.interpreter.regions import Region
+from ascendtile.simulator.interpreter.regions import AccessRegion
 from ascendtile.simulator.interpreter.tensors import Tensor
 from ascendtile.simulator.interpreter.values import Affine, Box
 from ascendtile.simulator.precision import dtypes as ty
@@ -67,7 +67,7 @@ def test_traffic_of_each_program_is_what_counting_by_hand_gives(access):
         lows, highs = ([[axis[p][k] for axis in ends] for p in range(len(bases))] for k in range(2))
         columns = ([np.array(c, np.int64) for c in zip(*side, strict=True)] for side in (lows, highs))
         mask = Box(*(tuple(c) for c in columns), shape)
-    region = Region(tensor(), tile, mask, len(bases))
+    region = AccessRegion(tensor(), tile, mask, len(bases))
     found = (*traffic(tile, ITEM, region), line_requests(tile, ITEM, region))
     for p, base in enumerate(bases):
         mine = [float(np.broadcast_to(x, len(bases))[p]) for x in found]
@@ -78,8 +78,8 @@ def test_traffic_of_each_program_is_what_counting_by_hand_gives(access):
 def test_numbers_and_arrays_of_equal_programs_agree(access):
     shape, strides, bases, _ = access
     one, many = Affine(bases[0], strides, shape), Affine(np.full(3, bases[0], np.int64), strides, shape)
-    alone = traffic(one, ITEM, Region(tensor(), one, None, 1))
-    together = traffic(many, ITEM, Region(tensor(), many, None, 3))
+    alone = traffic(one, ITEM, AccessRegion(tensor(), one, None, 1))
+    together = traffic(many, ITEM, AccessRegion(tensor(), many, None, 3))
     for x, y in zip(alone, together, strict=True):
         assert isinstance(x, int | float)
         assert (np.broadcast_to(y, 3) == x).all()
@@ -87,6 +87,6 @@ def test_numbers_and_arrays_of_equal_programs_agree(access):
 
 def test_bursts_end_at_an_axis_whose_stride_programs_differ_in():
     tile = Affine(0, (np.array([8, 8]), 1), (4, 8))
-    assert [list(x) for x in traffic(tile, ITEM, Region(tensor(), tile, None, 2))][1] == [4, 4]
+    assert [list(x) for x in traffic(tile, ITEM, AccessRegion(tensor(), tile, None, 2))][1] == [4, 4]
     rows = Affine(0, (8, 1), (4, 8))
-    assert traffic(rows, ITEM, Region(tensor(), rows, None, 2))[1] == 1
+    assert traffic(rows, ITEM, AccessRegion(tensor(), rows, None, 2))[1] == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.interpreter.regions import Region
+from ascendtile.simulator.interpreter.regions import AccessRegion
 from ascendtile.simulator.interpreter.tensors import Tensor
 from ascendtile.simulator.interpreter.values import Affine
 from ascendtile.simulator.precision import dtypes as ty
@@ -103,7 +103,7 @@ def rows(count, length, pitch, base=0):
 
 def region(access):
     n = 1 << 40
-    return Region(Tensor("x", ty.float16, (n,), None, 0, n, True, 0), access, None, 1)
+    return AccessRegion(Tensor("x", ty.float16, (n,), None, 0, n, True, 0), access, None, 1)
 
 
 def weight_of(access):

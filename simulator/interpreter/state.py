@@ -1,7 +1,4 @@
-"""What every walk over a tile program has: the values it knows, and what a reading of the program must define.
-
-`Interpreter` asks a backend what operations on elements and accesses mean; timing's lowering records instructions.
-"""
+"""What every part of the interpreter has: the programs that run, the values they know, and where an operation stands."""
 
 from __future__ import annotations
 
@@ -54,13 +51,13 @@ _MISSING = object()
 
 
 @functools.cache
-def _handlers(reading: type) -> tuple[str, ...]:
+def _handlers(interpreter: type) -> tuple[str, ...]:
     """Names of the methods that carry out operations."""
-    return tuple(name for name in dir(reading) if name.startswith("op_"))
+    return tuple(name for name in dir(interpreter) if name.startswith("op_"))
 
 
-class Reading(ABC):
-    """State of a walk for some programs of a grid, and the methods that a reading overrides."""
+class InterpreterState(ABC):
+    """State of the interpreter for some programs of a grid, and the methods that its parts and lowering override."""
 
     def __init__(
         self, program: Program, grid: tuple[int, int, int], step_limit: int = DEFAULT_STEP_LIMIT
@@ -131,29 +128,14 @@ class Reading(ABC):
             for vid in self.last_uses.get(op.id, ()):
                 values.pop(vid, None)
 
-    # -- what a reading defines --------------------------------------------------------------------------------------
+    # -- what others define ------------------------------------------------------------------------------------------
 
     @abstractmethod
     def dense(self, op: Op, args: list[Any]) -> Any:
         """Result of an operation on elements."""
 
-    @abstractmethod
-    def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
-
-    @abstractmethod
-    def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        """An access to global memory; see `Pointers` for the addresses, `Box` and scalars for the mask."""
-
-    @abstractmethod
-    def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
-        """An access to global memory, as above; `expected` is what a compare-and-swap wants to find."""
-
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""
-
-    def synced(self, op: Op, event: Any) -> None:
-        """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""
 
     def turn(self, op: Op, number: int) -> None:
         """A turn of a loop begins."""
@@ -169,12 +151,6 @@ class Reading(ABC):
 
     def loop_begins(self, op: Op) -> None:
         """A loop is entered."""
-
-    def check_assert(self, op: Op, condition: Any) -> None:
-        """An assertion is reached."""
-
-    def show(self, op: Op, values: list[Any]) -> None:
-        """A print is reached."""
 
     def dense_op(self, op: Op, frame: Frame) -> None:
         args = self.operands(op, frame)

@@ -159,6 +159,7 @@ class Trace:
             waiting += [(-1 - int(c), trips) for c in code[code < 0]]
             yield code, trips
 
+    @functools.cached_property
     def met(self) -> tuple[Array, Array, Array, Array]:
         """What programs do, by instruction and row: (instruction, row of `table` or -1, cycles, times)."""
         varies = (self.column >= 0) | (self.cycles_row >= 0)

@@ -20,7 +20,7 @@ def pipe_work(machine: Machine, group: Group) -> np.ndarray:
     """[pipes, programs] cycles that each program needs of each pipe when nobody else uses the memory."""
     trace = group.trace
     ports = np.array([c.port_bytes_per_cycle for c in machine.channels] or [1.0])
-    which, column, least, times = trace.met()
+    which, column, least, times = trace.met
     channel, pipe = trace.channel[which], trace.pipe[which]
     transfer = channel >= 0
     rate = np.where(transfer, ports[np.maximum(channel, 0)], 1.0)

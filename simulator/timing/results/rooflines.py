@@ -118,6 +118,9 @@ def _operand_bytes(plan: Plan, op: Op) -> tuple[float, float]:
     return float(batch * of_a), float(batch * align(n, 16) * depth * math.ceil(m / tile.m))
 
 
+MOST = 1 << 20  # numbers that are looked at in one go
+
+
 def core_bytes(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str, tuple[float, ...]]:
     """Ways without any byte are left out."""
     machine, cores = plan.wiring.machine, len(result.core_cycles)
@@ -138,12 +141,13 @@ def core_bytes(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dic
 
 def _of_programs(trace: Trace, chosen: np.ndarray, programs: int) -> np.ndarray:
     """[programs] bytes of the chosen instructions. chosen: whether each of them is."""
-    which, column, _, times = trace.met()
+    which, column, _, times = trace.met
     mine = chosen[which]
     which, column, times = which[mine], column[mine], times[mine]
     alike = column < 0
     total = np.full(programs, float((trace.amount[which[alike]] * times[alike]).sum()))
     weights = np.bincount(column[~alike], times[~alike], minlength=len(trace.table))
-    for k in np.flatnonzero(weights).tolist():  # a negative entry: the program leaves the record out
-        total += weights[k] * np.maximum(trace.table[k], 0.0)
+    used = np.flatnonzero(weights)
+    for part in np.array_split(used, 1 + len(used) * programs // MOST):
+        total += weights[part] @ np.maximum(trace.table[part], 0.0)  # below zero: the program leaves the record out
     return total

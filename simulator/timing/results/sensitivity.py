@@ -70,7 +70,7 @@ def _without_pipe(group: Group, pipe: int) -> Group:
     trace = group.trace
     mine = trace.pipe == pipe
     table = trace.table
-    which, column, _, _ = trace.met()
+    which, column, _, _ = trace.met
     own = mine[which]
     fixed = np.unique(column[own & (trace.channel[which] < 0) & (column >= 0)])
     if len(fixed):

@@ -148,6 +148,7 @@ def _of_programs(trace: Trace, chosen: np.ndarray, programs: int) -> np.ndarray:
     total = np.full(programs, float((trace.amount[which[alike]] * times[alike]).sum()))
     weights = np.bincount(column[~alike], times[~alike], minlength=len(trace.table))
     used = np.flatnonzero(weights)
-    for part in np.array_split(used, 1 + len(used) * programs // MOST):
-        total += weights[part] @ np.maximum(trace.table[part], 0.0)  # below zero: the program leaves the record out
+    for part in np.array_split(used, 1 + len(used) * programs // MOST) if len(used) else ():
+        moved = np.maximum(trace.table[part], 0.0)  # below zero: the program leaves the record out
+        total += (weights[part, None] * moved).sum(axis=0)
     return total

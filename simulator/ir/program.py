@@ -164,6 +164,9 @@ class Program:
     placements: dict[Any, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # buffers, as found so far
+    one_by_one: set[int] = field(
+        default_factory=set, repr=False, compare=False
+    )  # loops whose iterations are timed one by one, as far as that is known
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
     split_words: dict[str, Loc] = field(
         default_factory=dict

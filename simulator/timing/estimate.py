@@ -16,6 +16,7 @@ from ..interpreter.arguments import runtime_arguments
 from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
+from ..interpreter.state import DataDependentError
 from ..interpreter.tensors import Tensor
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
@@ -46,20 +47,45 @@ from .results.occupancy import Points, held
 from .results.rooflines import core_bytes, roofs
 from .results.sensitivity import lifted_cycles
 from .results.timeline import launch_timeline, source_texts, timeline_words
+from .trace.scalar_evolution import NotAlikeError
 
 MAX_PLACEMENTS = 16  # kept for one program
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
 
 
 def estimate(call: Call) -> Launch:
-    """Time of a launch, without values."""
+    """Time of a launch, without values.
+
+    Where many iterations were lowered at once and cannot be, or where one of them fails, it is lowered anew without that: so
+    the first failure in the program's order is what is told.
+    """
+    together = True
+    while True:
+        try:
+            return _estimate(call, together)
+        except NotAlikeError as e:
+            call.program.one_by_one.add(e.loop)
+        except (AscendtileError, OverflowError) as e:
+            if not together or isinstance(e, DataDependentError | BufferOverflowError):
+                raise
+            together = False
+
+
+def _estimate(call: Call, together: bool) -> Launch:
+    """together: whether iterations may be lowered many at once."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     numbers, touch = np.arange(total, dtype=np.int64), _cache(call)
     order = flag_order(call.program, call.grid, call.arguments)
     apart = order is not None and not order.in_order
     limit = call.device.step_limit
-    walk = Lowered(call.program, apart, lambda part: Turns(part, call.grid, AddressBackend(), limit))
+
+    def turns(part: Program) -> Turns:
+        out = Turns(part, call.grid, AddressBackend(), limit)
+        out.together = together
+        return out
+
+    walk = Lowered(call.program, apart, turns)
     size = 1 if order is not None and not order.even else total
     groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)

@@ -114,6 +114,10 @@ class Part(NamedTuple):
         return Group(trace=self.records.trace(), programs=self.programs)
 
 
+def of_parts(parts: Sequence[Part]) -> list[Group]:
+    return [part.group for part in parts]
+
+
 @dataclass
 class Builder:
     """Collects records; every method that adds one returns its number."""
@@ -204,7 +208,7 @@ class Times(NamedTuple):
 
 
 def times(result: EngineResult, record: int, program: int = 0) -> Times:
-    """When the record had its pipe, and when its result could be used."""
+    """When the record had its pipe, and when its result could be used. Records of a builder are its instructions."""
     rows = result.timeline
-    (row,) = rows[(rows["record"] == record) & (rows["program"] == program)]
+    (row,) = rows[(rows["instruction"] == record) & (rows["program"] == program)]
     return Times(float(row["start"]), float(row["end"]), float(row["done"]))

@@ -200,8 +200,9 @@ def run(
             make_decoder(&code.all, &cores[c].decoder)
             cores[c].slot_count = code.all.slot_count
             cores[c].slots = <Slot*>calloc(code.all.slot_count + 1, sizeof(Slot))
+            cores[c].lane_time = <double*>calloc(PIPES, sizeof(double))
             cores[c].used = <int32_t*>calloc(code.all.used + 1, sizeof(int32_t))
-            if not cores[c].slots or not cores[c].used:
+            if not cores[c].slots or not cores[c].used or not cores[c].lane_time:
                 raise MemoryError("no memory for the slots of the cores")
             for p in range(n_pipes):
                 cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
@@ -234,6 +235,7 @@ def run(
             free(cores[c].uses)
             free(cores[c].listed)
             free(cores[c].used)
+            free(cores[c].lane_time)
             for p in range(n_pipes):
                 free(cores[c].lanes[p].intervals)
         free(cores)

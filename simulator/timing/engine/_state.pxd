@@ -128,7 +128,7 @@ cdef struct TimelineRow:
     int32_t pipe
     int32_t reason  # of the gap, -1 if there is none
 
-cdef struct Interval:  # a record that took time on its pipe
+cdef struct Interval:  # a record that took time on its pipe; after the last one stands one that never begins
     double begin
     double end
     int64_t line
@@ -233,7 +233,7 @@ cdef struct Core:
     int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double lane_time[MAX_PIPES]  # when the interval at `head` begins, or ends once it has; infinite for none
+    double* lane_time  # [MAX_PIPES] when the interval at `head` begins, or ends once it has; infinite for none
     unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...

@@ -272,7 +272,7 @@ cdef bint make_room(World* world, Core* core) noexcept nogil:
 
 cdef bint make_use_room(Core* core, const Record* x) noexcept nogil:
     """So that what one more record reads can be noted."""
-    cdef int64_t room = 2 * core.use_room + x.reads + STRIDE
+    cdef int64_t room = 2 * core.use_room + x.reads + (core.slot_count if core.use_room == 0 else 0) + STRIDE
     cdef Use* uses = <Use*>realloc(core.uses, room * sizeof(Use))
     cdef int32_t* names
     if not uses:

@@ -18,6 +18,7 @@ from ascendtile.simulator.timing.engine._engine import (
     MAX_UNITS,
 )
 
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PipeSpec:
     """One pipe of a core.

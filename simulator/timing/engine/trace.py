@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.timing.engine._engine import MEETINGS
 from ascendtile.simulator.timing.engine._validate import fault
 
 Array = npt.NDArray[Any]

@@ -157,7 +157,10 @@ class Tree:
         for name, count in zip(LISTS, counts, strict=True):
             self.slots += [self.slot(single=name != "clobbers") for _ in range(count)]
         occupancy, latency = some_cycles(self.made, 2)
-        pipe, channel = self.number(0, len(self.machine.pipes) - 1), self.number(-1, len(self.machine.channels) - 1)
+        pipe, channel = (
+            self.number(0, len(self.machine.pipes) - 1),
+            self.number(-1, len(self.machine.channels) - 1),
+        )
         self.instructions.append((
             occupancy, latency, self.number(0, 200), column, cycles, self.number(0, 3), self.number(0, 5), start,
             first, *counts, depth, pipe, channel,

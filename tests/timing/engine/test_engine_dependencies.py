@@ -127,7 +127,10 @@ def test_buffers_that_alternate_wait_for_each_other() -> None:
 
 def test_other_pipes_are_waited_for_by_a_flag_more() -> None:
     reads: Sets = [[], [0], [0]]
-    assert waits(trace_of(reads, [[0], [], []], pipes=[0, 0, 1]), cross=5)[1:] == [(13, 0, DATA), (18, 0, DATA)]
+    assert waits(trace_of(reads, [[0], [], []], pipes=[0, 0, 1]), cross=5)[1:] == [
+        (13, 0, DATA),
+        (18, 0, DATA),
+    ]
 
 
 def test_a_slot_that_stands_for_a_flag_is_waited_for_as_one() -> None:

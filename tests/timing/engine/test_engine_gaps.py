@@ -164,7 +164,9 @@ def test_a_gap_ends_when_what_it_waited_for_is_done(case: tuple[Machine, list[Pa
                 if r["waited"] >= 0:
                     other = rows[program, r["waited"]]
                     check_end_of_gap(machine, r, other, waits_for(part.records, column, r["instruction"]))
-                elif r["reason"] != ISSUE:  # nothing but skipped records before it: done at the start of the program
+                elif (
+                    r["reason"] != ISSUE
+                ):  # nothing but skipped records before it: done at the start of the program
                     assert r["start"] == result.programs["start"][program] + machine.cross_pipe_cycles
                     assert (-1, r["reason"]) in waits_for(part.records, column, r["instruction"])
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.engine._code import unroll
-from ascendtile.simulator.timing.engine.engine import Group, Machine, Trace, simulate
+from ascendtile.simulator.timing.engine.engine import Group, Machine, PipeSpec, Trace, simulate
 from ascendtile.simulator.timing.engine.layout import code_of
-from ascendtile.simulator.timing.engine.trace import INSTRUCTION, LOOP, ROTATING, GAIN
+from ascendtile.simulator.timing.engine.trace import GAIN, INSTRUCTION, LOOP, ROTATING
 
 from .engine_builder import MTE2, MTE3, V, machine
 from .engine_strategies import machines
@@ -155,3 +155,75 @@ def test_memory_does_not_grow_with_trips(trips: int) -> None:
     assert result.cycles == 40 * trips + 5 + 30 + 3 + 20 + 2
     assert result.stalls[0, MTE2, :3].sum() == 0
     assert trace.records == 3 * trips
+
+
+def in_a_loop(trips: int, last: int, **first: int) -> Trace:
+    """A record that writes slot 0, a loop of records on other slots, and one on pipe `last` that reads slot 0."""
+    rows = np.zeros(4, INSTRUCTION)
+    rows["pipe"] = (MTE3, first["between"], first["between"], last)
+    rows["occupancy"], rows["channel"], rows["column"], rows["cycles"] = (
+        (first["cycles"], 2, 1, 7),
+        -1,
+        -1,
+        -1,
+    )
+    rows["slot"], rows["reads"], rows["writes"] = (0, 1, 2, 3), (0, 0, 1, 1), (1, 1, 0, 0)
+    return Trace(
+        instructions=rows,
+        code=np.array([0, -1, 3, 1, 2], np.int32),
+        length=3,
+        loops=np.array([(3, 5, trips, 0, 0)], LOOP),
+        slots=np.array([0, 1, 1, 0], np.int32),
+        flags=np.zeros(2, np.int8),
+    )
+
+
+@pytest.mark.parametrize(
+    "trips", [100_000, pytest.param(2_000_000, marks=pytest.mark.exhaustive)], ids=["usual", "many"]
+)
+def test_a_slot_is_remembered_for_as_long_as_the_program_lasts(trips: int) -> None:
+    """The first record is done after all of the loop, or long before the last record reads what it wrote."""
+    for cycles in (3 * trips + 1000, 5):
+        trace = in_a_loop(trips, MTE2, between=V, cycles=cycles)
+        forget_peak()
+        result = simulate(machine(depth=4), [Group(trace=trace, programs=np.arange(1))], 10)
+        assert peak_growth_mb() < 4
+        assert result.cycles == max(3 * trips, cycles + 7)
+        # the last one is issued when the fifth from the end of the loop has started
+        assert result.stalls[0, MTE2, :4].sum() == max(cycles, 3 * trips - 7)
+
+
+def test_a_slot_that_is_rewritten_after_the_loop_waits_for_its_reader_in_the_loop() -> None:
+    """The loop reads slot 0 in every iteration; the writer after it waits for the last one."""
+    trace = in_a_loop(50_000, V, between=MTE2, cycles=5)
+    trace.instructions["reads"], trace.instructions["writes"] = (0, 1, 1, 0), (1, 0, 0, 1)
+    trace.slots[:] = 0
+    result = simulate(machine(depth=4), [Group(trace=trace, programs=np.arange(1))], 1_000_000)
+    (row,) = result.timeline[result.timeline["instruction"] == 3]
+    assert (row["start"], row["waited"]) == (5 + 150_000, 100_000)
+
+
+@pytest.mark.parametrize("trips", [10_000])
+def test_units_may_be_as_far_apart_as_they_like(trips: int) -> None:
+    """One unit is through with its loop before the other, which is slow, has gone on by a queue; then they wait for each other.
+
+    Unit A works 3 cycles an iteration, unit B, whose loop comes after it in the program, 7; the last record of A waits for
+    the last of B.
+    """
+    on = Machine(pipes=tuple(PipeSpec(name=n, unit=n, queue_depth=2) for n in "AB"), cores=1)
+    rows = np.zeros(3, INSTRUCTION)
+    rows["pipe"], rows["occupancy"] = (0, 1, 0), (3, 7, 1)
+    rows["channel"], rows["column"], rows["cycles"] = -1, -1, -1
+    rows["slot"], rows["reads"], rows["writes"] = (0, 0, 1), (0, 0, 1), (0, 1, 0)
+    trace = Trace(
+        instructions=rows,
+        code=np.array([-1, -2, 2, 0, 1], np.int32),
+        length=3,
+        loops=np.array([(3, 4, trips, 0, 0), (4, 5, trips, 0, 0)], LOOP),
+        slots=np.zeros(2, np.int32),
+        flags=np.zeros(1, np.int8),
+    )
+    result = simulate(on, [Group(trace=trace, programs=np.arange(1))])
+    assert result.cycles == 7 * trips + 1
+    assert result.busy[0].tolist() == [3 * trips + 1, 7 * trips]
+    assert_same(result, simulate(on, [Group(trace=flat(trace), programs=np.arange(1))]))

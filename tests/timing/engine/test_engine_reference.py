@@ -44,7 +44,10 @@ def agree(result: EngineResult, expected: Reference, tolerance: float) -> None:
     for number, run in expected.runs.items():
         assert result.programs["start"][number] == pytest.approx(run.begin, **near)
         assert result.programs["end"][number] == pytest.approx(expected.ends[number], **near)
-    numbers = {n: dict(zip(sorted(run.start), range(len(run.start)), strict=True)) for n, run in expected.runs.items()}
+    numbers = {
+        n: dict(zip(sorted(run.start), range(len(run.start)), strict=True))
+        for n, run in expected.runs.items()
+    }
     assert len(result.timeline) == sum(len(run.start) for run in expected.runs.values())
     for row in result.timeline:
         run, r = expected.runs[int(row["program"])], int(row["instruction"])

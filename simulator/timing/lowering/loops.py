@@ -32,7 +32,7 @@ from ..costs.transfers import sharers
 from ..placement.slots import Slot
 from ..trace.lanes import Stretches, even, of_trips
 from ..trace.scalar_evolution import AlikeUntilError, NotAlikeError, after, equal, foreseen, grown, growth
-from ..trace.tree import Access, Cut, Loop, Slots, records
+from ..trace.tree import Cut, GlobalAccess, Loop, Slots, records
 from .loop_state import Flush, LeftOver, State
 from .lowering import Lowering
 from .shared_turns import is_shared
@@ -371,7 +371,7 @@ class Turns(Lowering):
 
     def source(
         self, op: Op, pointer: Pointers, mask: Any, amount: Any
-    ) -> tuple[Access | None, np.ndarray | None, Any]:
+    ) -> tuple[GlobalAccess | None, np.ndarray | None, Any]:
         if self.at_once and isinstance(pointer.tensor, Anywhere):
             raise NotAlikeError
         return super().source(op, pointer, mask, amount)

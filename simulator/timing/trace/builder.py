@@ -36,7 +36,7 @@ class Nest(NamedTuple):
 OUTSIDE = Nest()
 
 
-class Lanes(NamedTuple):
+class RecordLanes(NamedTuple):
     """Lanes that have a record. active: their numbers, None for all. each: lanes that one of the programs has."""
 
     active: np.ndarray | None
@@ -60,7 +60,7 @@ class Pending(NamedTuple):
 
     body: Sequence[Any]
     known: dict[int, int]  # number of each access, by identity
-    lanes: Lanes
+    lanes: RecordLanes
     ticket: Ticket
 
 
@@ -76,15 +76,12 @@ class TraceBuilder:
         self.touch = touch
         self.pair = pair
         self.rotating = Rotating()
-        self.code: list[int | Pending] = []
-        self.repeats = Repeats(self)
         self.records = 0
         self.pending = False  # whether any record waits for its accesses
         self.settled = 0  # of them, when accesses were touched last
         self.known: dict[tuple[Any, ...], int] = {}  # instruction -> its number
         self.keys: list[tuple[Any, ...]] = []
-        self.loops: list[tuple[int, tuple[int, ...], tuple[tuple[Any, int], ...]]] = []
-        self.known_loops: dict[Any, int] = {}
+        self.repeats = Repeats(self.keys, self.rotating)
         self.table: list[np.ndarray] = []
         self.columns = 0
         self.known_rows: dict[bytes, int] = {}
@@ -104,7 +101,7 @@ class TraceBuilder:
             column = self._of_active(amount if channel >= 0 else occupancy, active)
             amount = 0.0
         key = (occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel)
-        self.code.append(self._number(key))
+        self.repeats.code.append(self._number(key))
         self.records += 1
 
     def take(self, body: Sequence[Any], active: np.ndarray | None, each: int) -> None:
@@ -117,14 +114,14 @@ class TraceBuilder:
                 known[id(x.access)] = len(known)
                 met.append(x.access)
         if not met:
-            self._resolve(body, Lanes(active, each, self.programs), {})
+            self._resolve(body, RecordLanes(active, each, self.programs), {})
             return
         order, rows = accesses(body, known)
-        lanes = Lanes(active, each, self.programs)
+        lanes = RecordLanes(active, each, self.programs)
         ticket = self.touch.later(met, order, rows, lanes.numbers(self.numbers))
         pending = Pending(body, known, lanes, ticket)
         if self.touch.cores:
-            self.code.append(pending)
+            self.repeats.code.append(pending)
             self.pending = True
             self.settle_if_many()
         else:
@@ -143,33 +140,36 @@ class TraceBuilder:
             return
         self.pending = False
         self.touch.settle()
-        self.repeats.finish()
-        before, self.code = self.code, []
+        repeats = self.repeats
+        repeats.finish()
+        before, repeats.code = repeats.code, []
         for x in before:
             if isinstance(x, Pending):
                 self._finish(x)
             else:
-                self.code.append(x)
-        self.repeats.finish()
+                repeats.code.append(x)
+        repeats.finish()
 
     def _finish(self, x: Pending) -> None:
         self._resolve(x.body, x.lanes, {key: x.ticket.shares[k] for key, k in x.known.items()})
 
-    def _resolve(self, body: Sequence[Any], lanes: Lanes, shares: dict[int, np.ndarray]) -> None:
+    def _resolve(self, body: Sequence[Any], lanes: RecordLanes, shares: dict[int, np.ndarray]) -> None:
         for code in self._codes(body, lanes, shares, OUTSIDE):
             self.repeats.append(code)
 
     # -- code --------------------------------------------------------------------------------------------------------
 
     def _codes(
-        self, body: Sequence[Any], lanes: Lanes, shares: dict[int, np.ndarray], nest: Nest
+        self, body: Sequence[Any], lanes: RecordLanes, shares: dict[int, np.ndarray], nest: Nest
     ) -> list[int]:
         out: list[int] = []
         for x in body:
             if isinstance(x, Loop):
                 inner = self._codes(x.body, lanes, shares, nest.inside(x.trips))
                 if inner:
-                    out.append(self.loop(x.trips, tuple(inner), tuple(sorted(x.gains.items(), key=str))))
+                    out.append(
+                        self.repeats.loop(x.trips, tuple(inner), tuple(sorted(x.gains.items(), key=str)))
+                    )
                 continue
             if x.access is not None:
                 x = x._replace(share=shares[id(x.access)])
@@ -177,15 +177,7 @@ class TraceBuilder:
                 out += self._put(x, piece, lanes, nest)
         return out
 
-    def loop(self, trips: int, body: tuple[int, ...], gains: tuple[tuple[Any, int], ...]) -> int:
-        """Code of a loop."""
-        key = (trips, body, gains)
-        k = self.known_loops.setdefault(key, len(self.loops))
-        if k == len(self.loops):
-            self.loops.append(key)
-        return -1 - k
-
-    def _put(self, x: Instruction, piece: Piece, all_lanes: Lanes, nest: Nest) -> list[int]:
+    def _put(self, x: Instruction, piece: Piece, all_lanes: RecordLanes, nest: Nest) -> list[int]:
         """One record, or one for each Vector core that has it."""
         if self.pair is None:
             slots = x.reads, piece.writes, piece.clobbers
@@ -279,8 +271,8 @@ class TraceBuilder:
         self._settle()
         self.repeats.finish()
         rows, all_slots, strides = _instruction_rows(self.keys)
-        main = [c for c in self.code if not isinstance(c, Pending)]
-        code, loops, gains, counters = _code_rows(main, self.loops)
+        main = [c for c in self.repeats.code if not isinstance(c, Pending)]
+        code, loops, gains, counters = _code_rows(main, self.repeats.loops)
         rotating, choices, items = self._rotating_rows(counters)
         is_flag = np.zeros(max(1, slots), np.int8)
         is_flag[list(flags)] = 1

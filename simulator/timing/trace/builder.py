@@ -44,14 +44,14 @@ class RecordLanes(NamedTuple):
     programs: int
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many there are."""
         return self.programs * self.each if self.active is None else len(self.active)
 
     def numbers(self, programs: np.ndarray) -> np.ndarray:
         """Numbers of their programs in the grid, as L2 counts waves; two lanes of a program come without waves."""
         if self.each > 1:
-            return np.arange(self.count)
+            return np.arange(self.size)
         return programs if self.active is None else programs[self.active]
 
 
@@ -173,15 +173,15 @@ class TraceBuilder:
                 continue
             if x.access is not None:
                 x = x._replace(share=shares[id(x.access)])
-            for piece in pieces(x, lanes.count):
+            for piece in pieces(x, lanes.size):
                 out += self._put(x, piece, lanes, nest)
         return out
 
     def _put(self, x: Instruction, piece: Piece, all_lanes: RecordLanes, nest: Nest) -> list[int]:
         """One record, or one for each Vector core that has it."""
         if self.pair is None:
-            slots = x.reads, piece.writes, piece.clobbers
-            return [self._numbered(x, piece, all_lanes.active, None, nest, x.pipe, slots)]
+            own = x.reads, piece.writes, piece.clobbers
+            return [self._numbered(x, piece, all_lanes.active, None, nest, x.pipe, own)]
         out = []
         for core in x.cores:
             lanes, columns = self.pair.lanes(core, all_lanes.active, self.programs, all_lanes.each)
@@ -191,8 +191,8 @@ class TraceBuilder:
                 self.pair.slots(s, core, x.pipe, k == 0, self.rotating)
                 for k, s in enumerate((x.reads, piece.writes, piece.clobbers))
             )
-            own = piece._replace(channel=self.pair.channel(piece.channel, core, x))
-            out.append(self._numbered(x, own, columns, lanes, nest, self.pair.pipe(x.pipe, core), slots))
+            mine = piece._replace(channel=self.pair.channel(piece.channel, core, x))
+            out.append(self._numbered(x, mine, columns, lanes, nest, self.pair.pipe(x.pipe, core), slots))
         return out
 
     def _numbered(
@@ -209,7 +209,8 @@ class TraceBuilder:
         values = piece.amount
         if isinstance(values, np.ndarray) and lanes is not None:
             values = values[:, lanes] if values.shape[1] > 1 else values
-        occupancy, cycles, column, strides = piece.occupancy, -1, -1, ()
+        occupancy, cycles, column = piece.occupancy, -1, -1
+        strides: tuple[int, ...] = ()
         varies = isinstance(occupancy, np.ndarray)
         if isinstance(values, np.ndarray):
             if len(values) > 1 and (values == values[0]).all():
@@ -228,8 +229,8 @@ class TraceBuilder:
             cycles, strides = self._cycles(occupancy), nest.strides
             occupancy = 0.0
         amount = 0.0 if values is None else values
-        key = (occupancy, piece.latency, amount, column, cycles, x.instructions, piece.line, slots, strides, pipe, piece.channel)  # fmt: skip
-        return self._number(key)
+        numbers = occupancy, piece.latency, amount, column, cycles, x.instructions, piece.line
+        return self._number((*numbers, slots, strides, pipe, piece.channel))
 
     def _number(self, key: tuple[Any, ...]) -> int:
         found = self.known.setdefault(key, len(self.keys))
@@ -294,7 +295,8 @@ class TraceBuilder:
 
     def _rotating_rows(self, counters: dict[Any, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         out = np.zeros(len(self.rotating.meaning), ROTATING)
-        sizes, items = [0], []
+        sizes: list[int] = [0]
+        items: list[int] = []
         for row, (choices, counter, count) in zip(out, self.rotating.meaning, strict=True):
             row["base"], row["copies"], row["choice"] = count, len(choices), len(sizes) - 1
             row["counter"] = counters.setdefault(counter, len(counters))
@@ -334,7 +336,8 @@ def _code_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[Any, int]]:
     """(code, loops, gains, numbers of counters); bodies come after the main code."""
     counters: dict[Any, int] = {}
-    rows, gains, parts, size = np.zeros(len(loops), LOOP), [], [np.array(main, np.int32)], len(main)
+    gains: list[tuple[int, int]] = []
+    rows, parts, size = np.zeros(len(loops), LOOP), [np.array(main, np.int32)], len(main)
     for row, (trips, body, gained) in zip(rows, loops, strict=True):
         row["first"], row["end"], row["trips"] = size, size + len(body), trips
         row["gain"], row["gains"] = len(gains), len(gained)

@@ -145,7 +145,9 @@ class Repeats:
         _, other, same = self.loops[-1 - b]
         return gains == same and self._is_later(body, other, dict(gains), trips)
 
-    def _is_later(self, body: tuple[int, ...], other: tuple[int, ...], gains: dict, trips: int) -> bool:
+    def _is_later(
+        self, body: tuple[int, ...], other: tuple[int, ...], gains: dict[Any, int], trips: int
+    ) -> bool:
         if len(body) != len(other):
             return False
         for x, y in zip(body, other, strict=True):
@@ -159,12 +161,10 @@ class Repeats:
                 return False
         return True
 
-    def _same_later(self, x: int, y: int, gains: dict, trips: int) -> bool:
+    def _same_later(self, x: int, y: int, gains: dict[Any, int], trips: int) -> bool:
         one, two = self.keys[x], self.keys[y]
-        if (
-            one[:7] != two[:7] or one[8:] != two[8:] or one[8]
-        ):  # numbers of their own for each iteration do not repeat
+        if one[:7] != two[:7] or one[8:] != two[8:] or one[8]:  # rows of numbers do not repeat
             return False
         after = self.rotating.after
         moved = tuple(tuple([after(s, gains, trips) for s in slots]) for slots in one[7])
-        return moved == two[7]
+        return bool(moved == two[7])

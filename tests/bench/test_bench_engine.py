@@ -8,17 +8,20 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from ascendtile.simulator.timing.engine._code import unroll
 from ascendtile.simulator.timing.engine.engine import (
     Channel,
     Group,
-    Lists,
     Machine,
     PipeSpec,
     Resource,
     Trace,
-    dependencies,
     simulate,
 )
+from ascendtile.simulator.timing.engine.layout import code_of
+from ascendtile.simulator.timing.engine.trace import GAIN, INSTRUCTION, LOOP, ROTATING
+
+from ..timing.engine.engine_builder import Records
 
 CORES = 20
 RECORDS = 50_000
@@ -42,35 +45,42 @@ MACHINE = Machine(
 
 
 def tiles(records: int, vectors: int) -> Trace:
-    """Tiles of a scalar record, two loads, a chain of `vectors` and a store, in double buffers."""
+    """One loop of tiles, each a scalar record, two loads, a chain of `vectors` in place and a store, in double buffers.
+
+    Slots: 0 the scalar record waits for the store before it; two inputs and the result have two copies each.
+    """
     size = vectors + 4
-    place = np.arange(records) % size
-    deps = [_depends(r, size) for r in range(records)]
-    pipe = np.select([place == 0, place <= 2, place <= 2 + vectors], [0, 1, 2], 3)
-    transfer = (pipe == 1) | (pipe == 3)
+    rows = np.zeros(size, INSTRUCTION)
+    rows["pipe"] = [0, 1, 1, *[2] * vectors, 3]
+    transfer = np.isin(rows["pipe"], (1, 3))
+    rows["occupancy"] = np.where(rows["pipe"] == 2, 40 + np.arange(size), 4)
+    rows["latency"] = np.where(transfer, 300, 20)
+    rows["channel"] = np.select([rows["pipe"] == 1, rows["pipe"] == 3], [0, 1], -1)
+    rows["amount"] = np.where(transfer, 4096, 0)
+    rows["instructions"], rows["line"], rows["column"], rows["cycles"] = 1, np.arange(size), -1, -1
+    one, two, result = -1, -2, -3
+    used = [
+        ([0], []),
+        ([], [one]),
+        ([], [two]),
+        ([one, two], [result]),
+        *[([result], [result])] * (vectors - 1),
+        ([result], [0]),
+    ]
+    rows["reads"], rows["writes"] = [len(a) for a, _ in used], [len(b) for _, b in used]
+    rows["slot"] = np.cumsum([0, *(len(a) + len(b) for a, b in used)])[:-1]
     return Trace(
-        pipe=pipe,
-        occupancy=np.where(pipe == 2, 40 + place, 4),
-        latency=np.where(transfer, 300, 20),
-        channel=np.select([pipe == 1, pipe == 3], [0, 1], -1),
-        amount=np.where(transfer, 4096, 0),
-        instructions=np.ones(records, np.int32),
-        line=place,
-        dep_start=np.cumsum([0, *(len(d) for d in deps)]),
-        dep=np.array([q for d in deps for q, _ in d]),
-        dep_kind=np.array([k for d in deps for _, k in d]),
+        instructions=rows,
+        code=np.array([-1, *range(records % size), *range(size)], np.int32),
+        length=1 + records % size,
+        loops=np.array([(1 + records % size, 1 + records % size + size, records // size, 0, 1)], LOOP),
+        gains=np.array([(1, 0)], GAIN),
+        slots=np.array([s for a, b in used for s in (*a, *b)], np.int32),
+        rotating=np.array([(0, 0, 2, 2 * k) for k in range(3)], ROTATING),
+        choices=np.arange(7),
+        items=np.arange(1, 7, dtype=np.int32),
+        flags=np.zeros(7, np.int8),
     )
-
-
-def _depends(r: int, size: int) -> list[tuple[int, int]]:
-    place = r % size
-    if place in (1, 2):  # a load overwrites what the tile before the last read
-        found = [(r - place - 2 * size + 3, 1)]
-    elif place == 3:  # the first of the chain reads both loads, and writes what was stored two tiles ago
-        found = [(r - 2, 0), (r - 1, 0), (r - size - 4, 1)]
-    else:
-        found = [(r - 1, 0)]
-    return [(q, kind) for q, kind in found if q >= 0]
 
 
 def mixed_machine() -> Machine:
@@ -96,7 +106,7 @@ def at_random(records: int) -> Trace:
     transfer = np.isin(pipe, (1, 2, 4, 6, 8, 10, 12))
     waits = np.minimum(rng.integers(0, 3, records), np.arange(records))
     owner = np.repeat(np.arange(records), waits)
-    return Trace(
+    return Records(
         pipe=pipe,
         occupancy=rng.integers(1, 80, records),
         latency=rng.integers(0, 100, records),
@@ -107,7 +117,7 @@ def at_random(records: int) -> Trace:
         dep_start=np.cumsum([0, *waits]),
         dep=np.maximum(0, owner - rng.integers(1, 41, len(owner))),
         dep_kind=np.zeros(len(owner), np.int8),
-    )
+    ).trace()
 
 
 def measure(benchmark: BenchmarkFixture, machine: Machine, groups: list[Group], by_line: bool = True) -> None:
@@ -125,7 +135,7 @@ def test_a_million_records_on_twenty_cores(benchmark: BenchmarkFixture, vectors:
 
 
 def test_a_million_records_of_twenty_traces(benchmark: BenchmarkFixture) -> None:
-    """Nothing is shared between programs: packing the traces counts."""
+    """Nothing is shared between programs: laying out the traces counts."""
     groups = [Group(trace=tiles(RECORDS, 4), programs=np.array([n])) for n in range(CORES)]
     measure(benchmark, MACHINE, groups)
 
@@ -136,10 +146,8 @@ def test_a_million_records_on_thirteen_pipes(benchmark: BenchmarkFixture, by_lin
     measure(benchmark, mixed_machine(), [Group(trace=at_random(RECORDS), programs=np.arange(CORES))], by_line)
 
 
-def test_dependencies_of_a_million_records(benchmark: BenchmarkFixture) -> None:
-    """Two reads, a write and a clobber each."""
-    n, numbers = CORES * RECORDS, np.arange(CORES * RECORDS)
-    reads = Lists(np.arange(n + 1) * 2, (np.repeat(numbers, 2) * 7 + np.tile([0, 3], n)) % 64)
-    writes, clobbers = (Lists(np.arange(n + 1), (numbers * 5 + i) % 64) for i in range(2))
-    benchmark.pedantic(dependencies, (reads, writes, 64, clobbers), rounds=3)
-    print(f"\n{n / benchmark.stats.stats.min / 1e6:.1f} million records/s")
+def test_a_million_records_are_unrolled(benchmark: BenchmarkFixture) -> None:
+    """What a program's records are, without their times."""
+    code = code_of([Group(trace=tiles(CORES * RECORDS, 4), programs=np.arange(1))])
+    benchmark.pedantic(unroll, (code, 0, CORES * RECORDS), rounds=3)
+    print(f"\n{CORES * RECORDS / benchmark.stats.stats.min / 1e6:.1f} million records/s")

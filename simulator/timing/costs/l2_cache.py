@@ -8,7 +8,7 @@ the next ones begin: accesses are then noted down (`later`) and touched when all
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ CLOCK, OWED, WRITTEN, HEAD, TAIL = range(5)  # places in the state of `touch`
 KEPT_BYTES = (
     1 << 28
 )  # of accesses that are noted down; then they are touched, in waves as far as they are known
-Met = list[tuple[Tensor, AccessRegion, bool]]
+Met = Sequence[tuple[Tensor, AccessRegion, bool]]
 
 
 class Ticket:

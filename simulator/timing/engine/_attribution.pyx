@@ -20,7 +20,7 @@ cdef extern from *:
        Without branches: which lane it is cannot be guessed. */
     #if defined(__SSE2__)
     #include <emmintrin.h>
-    #define TWO(i) _mm_loadu_pd(t + (i))
+    #define TWO(i) _mm_load_pd(t + (i))
     #define FOUR(i) _mm_castps_si128(_mm_shuffle_ps(_mm_castpd_ps(_mm_cmpeq_pd(a, TWO(i))), \
         _mm_castpd_ps(_mm_cmpeq_pd(a, TWO((i) + 2))), _MM_SHUFFLE(2, 0, 2, 0)))
     static inline int earliest_lane(const double* t, int lanes, unsigned int busy) {
@@ -39,7 +39,14 @@ cdef extern from *:
         ends = first & busy;
         return __builtin_ctz(ends ? ends : first);
     }
+    /* Both of a pair are written: what is written at once can be read at once. */
+    static inline void set_lane(double* t, int p, double time) {
+        __m128d both = _mm_load_pd(t + (p & ~1)), one = _mm_set1_pd(time);
+        __m128d high = _mm_castsi128_pd(_mm_set_epi32(-(p & 1), -(p & 1), (p & 1) - 1, (p & 1) - 1));
+        _mm_store_pd(t + (p & ~1), _mm_or_pd(_mm_and_pd(high, one), _mm_andnot_pd(high, both)));
+    }
     #else
+    static inline void set_lane(double* t, int p, double time) { t[p] = time; }
     static inline int earliest_lane(const double* t, int lanes, unsigned int busy) {
         double a = t[0], b = t[1];
         unsigned int first = 0, ends;
@@ -58,6 +65,7 @@ cdef extern from *:
     #endif
     """
     int earliest_lane(const double* times, int lanes, unsigned int busy) nogil
+    void set_lane(double* times, int lane, double time) nogil
 
 cdef double[17] PART  # of the time, that each of so many busy pipes is charged
 PART[0] = 0.0
@@ -79,15 +87,15 @@ cdef void begin_charging(const World* world, Core* core) noexcept nogil:
 
 
 cdef bint make_room(World* world, Lane* lane) noexcept nogil:
-    """Move what is left to the front; twice the room if that is more than half of it."""
+    """Move what is left, and its end, to the front; twice the room if that is more than half of it."""
     cdef int64_t left = lane.tail - lane.head
     cdef Interval* more
     if left:
-        memmove(lane.intervals, lane.intervals + lane.head, left * sizeof(Interval))
+        memmove(lane.intervals, lane.intervals + lane.head, (left + 1) * sizeof(Interval))
     lane.head, lane.tail = 0, left
     if left <= lane.room // 2 and lane.room:
         return True
-    more = <Interval*>realloc(lane.intervals, (2 * lane.room + 64) * sizeof(Interval))
+    more = <Interval*>realloc(lane.intervals, (2 * lane.room + 65) * sizeof(Interval))
     if not more:
         world.full = True
         return False
@@ -131,7 +139,7 @@ cdef void charge(World* world, Core* core, double until) noexcept nogil:
     cdef double* times = core.lane_time
     cdef double now = core.charged, shared = core.shared, time
     cdef int64_t last = core.last_line
-    cdef int busy = core.charging, p
+    cdef int busy = core.charging, p, ends
     cdef unsigned int busy_lanes = core.lanes_busy
     cdef Lane* lane
     cdef Interval* interval
@@ -142,21 +150,19 @@ cdef void charge(World* world, Core* core, double until) noexcept nogil:
             break
         lane = &core.lanes[p]
         interval = &lane.intervals[lane.head]
-        if busy:
-            shared += (time - now) * PART[busy]
-        else:
+        ends = busy_lanes >> p & 1
+        if not busy:
             lines[last if last >= 0 else interval.line] += time - now
+        shared += (time - now) * PART[busy]
         now = time
+        # Whether it begins or ends cannot be guessed: the same steps for both.
+        lines[interval.line] += (shared - lane.since) * ends
+        lane.since = shared
+        last = interval.line if ends else last
+        set_lane(times, p, (<double*>interval)[1 + 2 * ends])  # its end, or the next one's begin
+        lane.head += ends
+        busy += 1 - 2 * ends
         busy_lanes ^= 1u << p
-        if busy_lanes >> p & 1:
-            times[p], lane.since = interval.end, shared
-            busy += 1
-        else:
-            lines[interval.line] += shared - lane.since
-            last = interval.line
-            busy -= 1
-            lane.head += 1
-            times[p] = lane.intervals[lane.head].begin if lane.head < lane.tail else INFINITY
     core.charged, core.shared = now, shared
     core.charging, core.last_line, core.lanes_busy = busy, last, busy_lanes
 

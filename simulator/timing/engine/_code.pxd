@@ -76,7 +76,12 @@ cdef inline int64_t row_of(const Decoder* d, const Record* x) noexcept nogil:
 cdef inline const int32_t* choice(const Decoder* d, int32_t slot, int64_t* size) noexcept nogil:
     """The slots that a rotating one stands for now."""
     cdef const RotatingRow* x = &d.rotating[-1 - slot]
-    cdef int64_t k = x.choice + (x.base + d.counts[x.counter]) % x.copies
+    cdef int64_t count = x.base + d.counts[x.counter], k
+    if x.copies & (x.copies - 1):
+        count %= x.copies
+    else:  # a division takes longer than all else
+        count &= x.copies - 1
+    k = x.choice + count
     size[0] = d.choices[k + 1] - d.choices[k]
     return d.items + d.choices[k]
 

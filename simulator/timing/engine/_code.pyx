@@ -10,6 +10,14 @@ from ascendtile.simulator.timing.engine._state cimport (
 )
 
 
+cdef int64_t max_used(const Record[::1] records):
+    """The most slots that one of them reads and writes."""
+    cdef int64_t r, most = 0
+    for r in range(records.shape[0]):
+        most = max(most, records[r].reads + records[r].writes)
+    return most
+
+
 cdef class Code:
     """Traces one behind the other, as layout.py has them. No array may be empty.
 
@@ -30,7 +38,7 @@ cdef class Code:
         self.all = Traces(
             &traces[0], &programs[0], &records[0], &code[0], &loops[0], &gains[0], &slots[0], &strides[0],
             &rotating[0], &choices[0], &items[0], &cycles[0], &flags[0], &table[0], programs.shape[0], depth,
-            counters, slot_count,
+            counters, slot_count, max_used(records),
         )
 
 

@@ -1,5 +1,6 @@
 """One core of the machine; the contract is _core.pxd."""
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from ascendtile.simulator.timing.engine._attribution cimport begin_charging, lane_is_full
@@ -67,6 +68,7 @@ cdef inline void note_interval(
     if lane.tail == lane.room and not lane_is_full(world, core, p):
         return
     lane.intervals[lane.tail] = Interval(begin, end, line)
+    lane.intervals[lane.tail + 1].begin = INFINITY
     if lane.head == lane.tail:
         core.lane_time[p] = begin
     lane.tail += 1

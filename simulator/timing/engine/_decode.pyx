@@ -28,10 +28,9 @@ cdef void begin_decoding(Core* core) noexcept nogil:
     core.count = core.left = core.low = core.dep_low = core.dep_count = 0
     core.step, core.dep = core.window, core.dep_window
     core.ended = False
-    core.use_count, core.use_free = 0, NOBODY
+    core.use_count, core.use_free, core.listed_count = 0, NOBODY, 0
     for s in range(core.slot_count):
-        core.slots[s].record = core.slots[s].use = NOBODY
-        core.slots[s].pipe = NOBODY
+        core.slots[s] = Slot(0.0, NOBODY, NOBODY, NOBODY, False)
     for p in range(MAX_PIPES):
         core.passed[p].record = NOBODY
 
@@ -45,31 +44,45 @@ cdef bint grow_deps(Core* core) noexcept nogil:
     return True
 
 
+cdef struct Waiter:  # the next record
+    double since  # it starts no earlier than that, whatever it waits for
+    int pipe
+    int64_t first  # of its dependencies
+
+
 cdef inline void wait_for(
-    World* world, Core* core, double time, int record, int pipe, int mine, int kind
+    World* world, Core* core, const Waiter* x, double time, int record, int pipe, int kind
 ) noexcept nogil:
+    """Note a dependency, but for one that is over and one that is among the last few noted."""
+    cdef int crosses = CROSSES if pipe != x.pipe else 0
+    cdef int64_t i
     if time == UNKNOWN:
         time = core.step[record].done
+    if time != UNKNOWN and (time + world.cross if crosses else time) <= x.since:
+        return
+    for i in range(max(x.first, core.dep_count - 4), core.dep_count):
+        if core.dep[i].record == record and core.dep[i].code & CROSSES == crosses:
+            return
     if core.dep_count - core.dep_low == core.dep_room and not grow_deps(core):
         world.full = True
         return
-    core.dep[core.dep_count] = Dep(time, record, kind | (CROSSES if pipe != mine else 0))
+    core.dep[core.dep_count] = Dep(time, record, kind | crosses)
     core.dep_count += 1
 
 
 cdef inline void wait_for_users(
-    World* world, Core* core, int32_t slot, int mine, int kind
+    World* world, Core* core, const Waiter* x, int32_t number, int kind
 ) noexcept nogil:
     """For all readers of the old contents, and for their writer."""
-    cdef const Slot* x = &core.slots[slot]
+    cdef const Slot* slot = &core.slots[number]
     cdef const Use* use
-    cdef int u = x.use
+    cdef int u = slot.use
     while u >= 0:
         use = &core.uses[u]
-        wait_for(world, core, use.time, use.record, use.pipe, mine, kind)
+        wait_for(world, core, x, use.time, use.record, use.pipe, kind)
         u = use.next
-    if x.pipe >= 0:
-        wait_for(world, core, x.time, x.record, x.pipe, mine, kind)
+    if slot.pipe >= 0:
+        wait_for(world, core, x, slot.time, slot.record, slot.pipe, kind)
 
 
 cdef inline void forget_readers(Core* core, Slot* x) noexcept nogil:
@@ -80,6 +93,14 @@ cdef inline void forget_readers(Core* core, Slot* x) noexcept nogil:
         core.use_free = u
         u = after
     x.use = NOBODY
+
+
+cdef inline void enlist(Core* core, bint* listed, int32_t name) noexcept nogil:
+    """To ask for its time before that is forgotten."""
+    if not listed[0]:
+        core.listed[core.listed_count] = name
+        core.listed_count += 1
+        listed[0] = True
 
 
 cdef inline void note_reader(
@@ -95,6 +116,7 @@ cdef inline void note_reader(
                 return
             if use.latency <= latency and use.record <= record:
                 use.record, use.time, use.latency = record, time, latency
+                enlist(core, &use.listed, -1 - u)
                 return
         u = use.next
     if core.use_free >= 0:
@@ -103,7 +125,10 @@ cdef inline void note_reader(
     else:
         u = core.use_count
         core.use_count += 1
-    core.uses[u] = Use(time, latency, record, pipe, x.use)
+        core.uses[u].listed = False
+    use = &core.uses[u]
+    use.time, use.latency, use.record, use.pipe, use.next = time, latency, record, pipe, x.use
+    enlist(core, &use.listed, -1 - u)
     x.use = u
 
 
@@ -111,52 +136,64 @@ cdef inline int kind_of(const Decoder* d, int32_t slot, int kind) noexcept nogil
     return FLAG if d.flags[slot] else kind
 
 
+cdef inline void find_slots(Core* core, const Record* x) noexcept nogil:
+    """Those that it reads and writes, in these iterations."""
+    cdef const Decoder* d = &core.decoder
+    cdef const int32_t* slots = d.slots + x.slot
+    cdef int i
+    for i in range(x.reads + x.writes):
+        core.used[i] = single(d, slots[i])
+
+
 cdef inline void note_waits(World* world, Core* core, const Record* x) noexcept nogil:
     """Whom a record waits for."""
     cdef const Decoder* d = &core.decoder
-    cdef const int32_t* slots = d.slots + x.slot
+    cdef const int32_t* slots = d.slots + x.slot + x.reads + x.writes
     cdef const int32_t* found
     cdef const Slot* slot
+    cdef Waiter mine = Waiter(
+        max(core.stages[world.pipe[x.pipe].unit].time, core.pipes[x.pipe].free), x.pipe, core.dep_count
+    )
     cdef int64_t size, k
     cdef int32_t s
     cdef int i, kind
     for i in range(x.reads):
-        s = single(d, slots[i])
+        s = core.used[i]
         slot = &core.slots[s]
         if slot.pipe >= 0:
-            wait_for(world, core, slot.time, slot.record, slot.pipe, x.pipe, kind_of(d, s, DATA))
-    slots += x.reads
-    for i in range(x.writes + x.clobbers):
-        found, size = &slots[i], 1
-        if slots[i] < 0:
+            wait_for(world, core, &mine, slot.time, slot.record, slot.pipe, kind_of(d, s, DATA))
+    for i in range(-x.writes, x.clobbers):
+        if i < 0:
+            found, size = &core.used[x.reads + x.writes + i], 1
+        elif slots[i] < 0:
             found = choice(d, slots[i], &size)
+        else:
+            found, size = &slots[i], 1
         for k in range(size):
             kind = kind_of(d, found[k], BUFFER)
             if kind == FLAG or world.buffers:
-                wait_for_users(world, core, found[k], x.pipe, kind)
+                wait_for_users(world, core, &mine, found[k], kind)
 
 
 cdef inline void note_uses(
     Core* core, const Record* x, int record, double time, double latency
 ) noexcept nogil:
     """What a record, or the one that stands for it, leaves behind."""
-    cdef const Decoder* d = &core.decoder
-    cdef const int32_t* slots = d.slots + x.slot
     cdef Slot* slot
-    cdef int32_t s
     cdef int i, k
     cdef bint written
     for i in range(x.reads, x.reads + x.writes):
-        slot = &core.slots[single(d, slots[i])]
-        forget_readers(core, slot)
-        slot.record, slot.time, slot.pipe = record, time, x.pipe
+        slot = &core.slots[core.used[i]]
+        if slot.use >= 0:
+            forget_readers(core, slot)
+        slot.time, slot.record, slot.pipe = time, record, x.pipe
+        enlist(core, &slot.listed, core.used[i])
     for i in range(x.reads):
-        s = single(d, slots[i])
         written = False
         for k in range(x.reads, x.reads + x.writes):
-            written |= single(d, slots[k]) == s
+            written |= core.used[k] == core.used[i]
         if not written:
-            note_reader(core, &core.slots[s], record, time, x.pipe, latency)
+            note_reader(core, &core.slots[core.used[i]], record, time, x.pipe, latency)
 
 
 # -- the window --------------------------------------------------------------------------------------------------------
@@ -178,24 +215,35 @@ cdef int64_t oldest(const World* world, const Core* core) noexcept nogil:
     return low
 
 
-cdef void remember(Core* core, int64_t low) noexcept nogil:
-    """Records before `low` will be forgotten: note when those were done that somebody may ask for."""
-    cdef int64_t i
+cdef inline bint settle(const Core* core, double* time, int record) noexcept nogil:
+    """Whether it is known when the record was done."""
+    if time[0] == UNKNOWN:
+        time[0] = core.step[record].done
+    return time[0] != UNKNOWN
+
+
+cdef void remember(Core* core, int64_t dep_low) noexcept nogil:
+    """Note when those were done that somebody may ask for: records will be forgotten."""
     cdef Slot* slot
     cdef Use* use
-    cdef Dep* dep
-    for i in range(core.slot_count):
-        slot = &core.slots[i]
-        if slot.pipe >= 0 and slot.time == UNKNOWN and slot.record < low:
-            slot.time = core.step[slot.record].done
-    for i in range(core.use_count):
-        use = &core.uses[i]
-        if use.time == UNKNOWN and core.low <= use.record < low:
-            use.time = core.step[use.record].done
-    for i in range(core.step[low].dep if low < core.count else core.dep_count, core.dep_count):
-        dep = &core.dep[i]
-        if dep.time == UNKNOWN and dep.record < low:
-            dep.time = core.step[dep.record].done
+    cdef bint listed
+    cdef int64_t i, kept = 0
+    cdef int32_t name
+    for i in range(core.listed_count):
+        name = core.listed[i]
+        if name >= 0:
+            slot = &core.slots[name]
+            slot.listed = not settle(core, &slot.time, slot.record)
+            listed = slot.listed
+        else:
+            use = &core.uses[-1 - name]
+            use.listed = not settle(core, &use.time, use.record)
+            listed = use.listed
+        core.listed[kept] = name
+        kept += listed
+    core.listed_count = kept
+    for i in range(dep_low, core.dep_count):
+        settle(core, &core.dep[i].time, core.dep[i].record)
 
 
 cdef bint make_room(World* world, Core* core) noexcept nogil:
@@ -204,7 +252,7 @@ cdef bint make_room(World* world, Core* core) noexcept nogil:
     cdef int64_t dep_low = core.step[low].dep if low < core.count else core.dep_count
     cdef int64_t steps = core.count - low, room
     cdef Step* more
-    remember(core, low)
+    remember(core, dep_low)
     if steps:
         memmove(core.window, core.window + (low - core.low), steps * sizeof(Step))
     if core.dep_count > dep_low:
@@ -212,7 +260,7 @@ cdef bint make_room(World* world, Core* core) noexcept nogil:
             core.dep_window, core.dep_window + (dep_low - core.dep_low), (core.dep_count - dep_low) * sizeof(Dep)
         )
     if steps + STRIDE > core.room // 2:
-        room = 2 * (core.room + STRIDE) + core.slot_count
+        room = 2 * (core.room + STRIDE)
         more = <Step*>realloc(core.window, room * sizeof(Step))
         if not more:
             return False
@@ -222,17 +270,26 @@ cdef bint make_room(World* world, Core* core) noexcept nogil:
     return True
 
 
-cdef bint has_room(Core* core, const Record* x) noexcept nogil:
-    """Whether what one more record reads can be noted."""
-    cdef int64_t room = 2 * core.use_room + x.reads + STRIDE
-    cdef Use* uses
-    if core.use_count + x.reads <= core.use_room:
-        return True
-    uses = <Use*>realloc(core.uses, room * sizeof(Use))
+cdef bint make_use_room(Core* core, const Record* x) noexcept nogil:
+    """So that what one more record reads can be noted."""
+    cdef int64_t room = 2 * core.use_room + x.reads + (core.slot_count if core.use_room == 0 else 0) + STRIDE
+    cdef Use* uses = <Use*>realloc(core.uses, room * sizeof(Use))
+    cdef int32_t* names
     if not uses:
         return False
-    core.uses, core.use_room = uses, room
+    core.uses = uses
+    names = <int32_t*>realloc(core.listed, (core.slot_count + room) * sizeof(int32_t))
+    if not names:
+        return False
+    core.listed, core.use_room = names, room
     return True
+
+
+cdef inline bint has_room(World* world, Core* core, const Record* x) noexcept nogil:
+    """Whether one more record can be noted."""
+    if core.use_count + x.reads >= core.use_room and not make_use_room(core, x):
+        return False
+    return core.count - core.low < core.room or make_room(world, core)
 
 
 cdef inline void skip(Core* core, const Record* x) noexcept nogil:
@@ -273,9 +330,10 @@ cdef void look_ahead(World* world, Core* core) noexcept nogil:
         x = &d.records[number]
         row = row_of(d, x) if x.depth else 0
         value = x.amount if x.column < 0 else d.row[x.column + row]
-        if not has_room(core, x) or (core.count - core.low == core.room and not make_room(world, core)):
+        if not has_room(world, core, x):
             world.full = core.ended = True
             return
+        find_slots(core, x)
         if value < 0:
             skip(core, x)
             continue

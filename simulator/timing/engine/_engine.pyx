@@ -6,7 +6,7 @@ time is known when the next program is handed out; then the lowest core takes it
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -200,7 +200,9 @@ def run(
             make_decoder(&code.all, &cores[c].decoder)
             cores[c].slot_count = code.all.slot_count
             cores[c].slots = <Slot*>calloc(code.all.slot_count + 1, sizeof(Slot))
-            if not cores[c].slots:
+            cores[c].lane_time = <double*>calloc(PIPES, sizeof(double))
+            cores[c].used = <int32_t*>calloc(code.all.used + 1, sizeof(int32_t))
+            if not cores[c].slots or not cores[c].used or not cores[c].lane_time:
                 raise MemoryError("no memory for the slots of the cores")
             for p in range(n_pipes):
                 cores[c].pipes[p].times = &queue_times[c, pipes[p].first]
@@ -231,6 +233,9 @@ def run(
             free(cores[c].dep_window)
             free(cores[c].slots)
             free(cores[c].uses)
+            free(cores[c].listed)
+            free(cores[c].used)
+            free(cores[c].lane_time)
             for p in range(n_pipes):
                 free(cores[c].lanes[p].intervals)
         free(cores)

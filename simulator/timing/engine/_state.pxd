@@ -106,7 +106,7 @@ cdef struct Traces:  # all arrays of a launch
     const int8_t* flags
     const double* table
     int64_t count  # programs
-    int64_t depth, counters, slot_count
+    int64_t depth, counters, slot_count, used  # the most of any trace; `used`: slots that one record reads and writes
 
 cdef struct SpanRow:
     double start
@@ -128,7 +128,7 @@ cdef struct TimelineRow:
     int32_t pipe
     int32_t reason  # of the gap, -1 if there is none
 
-cdef struct Interval:  # a record that took time on its pipe
+cdef struct Interval:  # a record that took time on its pipe; after the last one stands one that never begins
     double begin
     double end
     int64_t line
@@ -200,10 +200,12 @@ cdef struct Step:  # a record of the program that is on its way
 cdef struct Use:  # a record that reads a slot
     double time, latency
     int record, pipe, next
+    bint listed  # among those whose time is not known
 
 cdef struct Slot:  # the record that wrote it last, and those that have read it since
     double time
     int record, pipe, use
+    bint listed
 
 cdef struct Passed:  # the last record of a pipe that was not skipped
     double latency
@@ -226,9 +228,12 @@ cdef struct Core:
     Use* uses
     int64_t use_room
     int use_free, use_count
+    int32_t* listed  # slots, and -1 - use, whose time is or was not known
+    int64_t listed_count
+    int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double lane_time[MAX_PIPES]  # when the interval at `head` begins, or ends once it has; infinite for none
+    double* lane_time  # [MAX_PIPES] when the interval at `head` begins, or ends once it has; infinite for none
     unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...

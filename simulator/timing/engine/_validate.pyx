@@ -71,6 +71,9 @@ cdef str fault_of_loops(const LoopRow[::1] loops, const GainRow[::1] gains, cons
             return f"loop {k} has {x.trips} trips, it must have at least 1"
         if x.gain < 0 or x.gains < 0 or x.gain + x.gains > gains.shape[0]:
             return f"loop {k} has gains {x.gain} to {x.gain + x.gains} of {gains.shape[0]}"
+        for i in range(x.gain, x.gain + x.gains):
+            if gains[i].counter < 0 or not 0 <= gains[i].by < 1 << 31:
+                return f"gain {i} adds {gains[i].by} to counter {gains[i].counter}: both must be 0 to {(1 << 31) - 1}"
         for i in range(x.first, x.end):
             if code[i] < -k:
                 return f"loop {k} has loop {-1 - code[i]} inside: only one before it is allowed"
@@ -83,14 +86,33 @@ cdef str fault_of_rotating(
     cdef int64_t k
     for k in range(rotating.shape[0]):
         x = rotating[k]
-        if x.copies < 1 or x.base < 0 or x.counter < 0 or not 0 <= x.choice <= choices.shape[0] - 1 - x.copies:
+        if x.copies < 1 or not 0 <= x.choice <= choices.shape[0] - 1 - x.copies:
             return f"rotating slot {k} has {x.copies} copies from choice {x.choice} of {choices.shape[0] - 1}"
+        if x.counter < 0 or not 0 <= x.base < 1 << 31:
+            return f"rotating slot {k} has base {x.base} and counter {x.counter}: both must be 0 to {(1 << 31) - 1}"
     for k in range(choices.shape[0] - 1):
         if not 0 <= choices[k] <= choices[k + 1] <= items.shape[0]:
             return f"choice {k} is items {choices[k]} to {choices[k + 1]} of {items.shape[0]}"
     for k in range(items.shape[0]):
         if not 0 <= items[k] < slots:
             return f"choices have slot {items[k]}, there are {slots} slots"
+    return ""
+
+
+cdef str fault_of_single(
+    const Record[::1] instructions, const int32_t[::1] slots, const RotatingRow[::1] rotating,
+    const int64_t[::1] choices,
+):
+    """What is read or written is one slot, whatever the counts."""
+    cdef int64_t i, k, c
+    for i in range(instructions.shape[0]):
+        for k in range(instructions[i].slot, instructions[i].slot + instructions[i].reads + instructions[i].writes):
+            if slots[k] >= 0:
+                continue
+            x = rotating[-1 - slots[k]]
+            for c in range(x.choice, x.choice + x.copies):
+                if choices[c + 1] - choices[c] != 1:
+                    return f"instruction {i} reads or writes choice {c}, which has {choices[c + 1] - choices[c]} slots, not 1"
     return ""
 
 
@@ -163,6 +185,7 @@ def fault(
         if not -n.loops <= code[i] < n.instructions:
             return f"code[{i}] is {code[i]}, there are {n.instructions} instructions and {n.loops} loops"
     found = fault_of_loops(loops, gains, code) or fault_of_rotating(rotating, choices, items, n.flags)
+    found = found or fault_of_single(instructions, slots, rotating, choices)
     if found:
         return found
     if not finite(table):

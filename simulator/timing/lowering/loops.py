@@ -28,7 +28,7 @@ from ..costs.transfers import sharers
 from ..placement.slots import Slot
 from ..trace.lanes import Stretches, even, of_trips
 from ..trace.scalar_evolution import Forecast, NotAlikeError, after, forecast, grown
-from ..trace.tree import Access, Cut, Loop, Slots
+from ..trace.tree import Cut, GlobalAccess, Loop, Slots
 from .loop_state import Counts, Flush, LeftOver
 from .lowering import Lowering
 from .shared_turns import is_shared
@@ -313,7 +313,7 @@ class Turns(Lowering):
 
     def source(
         self, op: Op, pointer: Pointers, mask: Any, amount: Any
-    ) -> tuple[Access | None, np.ndarray | None, Any]:
+    ) -> tuple[GlobalAccess | None, np.ndarray | None, Any]:
         if self.at_once and isinstance(pointer.tensor, Anywhere):
             raise NotAlikeError
         return super().source(op, pointer, mask, amount)

@@ -20,7 +20,7 @@ from ..placement.layouts import BLOCK_BYTES, align
 from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
-from ..trace.tree import Access, Instruction, Path
+from ..trace.tree import GlobalAccess, Instruction, Path
 from .context import Plan, Way
 from .sub_cores import pair_of
 
@@ -31,7 +31,7 @@ class Target(NamedTuple):
     """In place of a channel: what memory gives or takes, and what L2 does, is known when all accesses are."""
 
     path: Path
-    access: Access | None
+    access: GlobalAccess | None
     share: np.ndarray | None = None
 
 
@@ -272,7 +272,7 @@ class LoweringContext(Interpreter):
 
     def source(
         self, op: Op, pointer: Pointers, mask: Any, amount: Any
-    ) -> tuple[Access | None, np.ndarray | None, Any]:
+    ) -> tuple[GlobalAccess | None, np.ndarray | None, Any]:
         """Where a load reads, or the part of it that memory gives; and for each program how many cores read the same."""
         if isinstance(pointer.tensor, Anywhere):
             return None, self._share_anywhere(op, pointer, mask), 1.0
@@ -281,7 +281,7 @@ class LoweringContext(Interpreter):
         if op.attrs.get("cache") == ".cv":
             self.touch.past(float(np.broadcast_to(amount, len(self.active)).sum()))
             return None, np.ones(1), many
-        return Access(pointer.tensor, region, False), None, many
+        return GlobalAccess(pointer.tensor, region, False), None, many
 
     def _share_anywhere(self, op: Op, pointer: Pointers, mask: Any) -> np.ndarray:
         out = np.ones(len(self.active))
@@ -311,7 +311,7 @@ class LoweringContext(Interpreter):
         if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, Anywhere):
             return channels[0]
         region = self.checked_region(op, pointer, mask, op.kind, self.active)
-        return Target(self.path(op, pipe, channels), Access(pointer.tensor, region, True))
+        return Target(self.path(op, pipe, channels), GlobalAccess(pointer.tensor, region, True))
 
     def check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
         many = bursts if isinstance(bursts, int) else int(bursts.max())

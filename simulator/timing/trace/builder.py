@@ -36,7 +36,7 @@ class Nest(NamedTuple):
 OUTSIDE = Nest()
 
 
-class Lanes(NamedTuple):
+class RecordLanes(NamedTuple):
     """Lanes that have a record. active: their numbers, None for all. each: lanes that one of the programs has."""
 
     active: np.ndarray | None
@@ -44,14 +44,14 @@ class Lanes(NamedTuple):
     programs: int
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many there are."""
         return self.programs * self.each if self.active is None else len(self.active)
 
     def numbers(self, programs: np.ndarray) -> np.ndarray:
         """Numbers of their programs in the grid, as L2 counts waves; two lanes of a program come without waves."""
         if self.each > 1:
-            return np.arange(self.count)
+            return np.arange(self.size)
         return programs if self.active is None else programs[self.active]
 
 
@@ -60,7 +60,7 @@ class Pending(NamedTuple):
 
     body: Sequence[Any]
     known: dict[int, int]  # number of each access, by identity
-    lanes: Lanes
+    lanes: RecordLanes
     ticket: Ticket
 
 
@@ -76,15 +76,12 @@ class TraceBuilder:
         self.touch = touch
         self.pair = pair
         self.rotating = Rotating()
-        self.code: list[int | Pending] = []
-        self.repeats = Repeats(self)
         self.records = 0
         self.pending = False  # whether any record waits for its accesses
         self.settled = 0  # of them, when accesses were touched last
         self.known: dict[tuple[Any, ...], int] = {}  # instruction -> its number
         self.keys: list[tuple[Any, ...]] = []
-        self.loops: list[tuple[int, tuple[int, ...], tuple[tuple[Any, int], ...]]] = []
-        self.known_loops: dict[Any, int] = {}
+        self.repeats = Repeats(self.keys, self.rotating)
         self.table: list[np.ndarray] = []
         self.columns = 0
         self.known_rows: dict[bytes, int] = {}
@@ -104,7 +101,7 @@ class TraceBuilder:
             column = self._of_active(amount if channel >= 0 else occupancy, active)
             amount = 0.0
         key = (occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel)
-        self.code.append(self._number(key))
+        self.repeats.code.append(self._number(key))
         self.records += 1
 
     def take(self, body: Sequence[Any], active: np.ndarray | None, each: int) -> None:
@@ -117,14 +114,14 @@ class TraceBuilder:
                 known[id(x.access)] = len(known)
                 met.append(x.access)
         if not met:
-            self._resolve(body, Lanes(active, each, self.programs), {})
+            self._resolve(body, RecordLanes(active, each, self.programs), {})
             return
         order, rows = accesses(body, known)
-        lanes = Lanes(active, each, self.programs)
+        lanes = RecordLanes(active, each, self.programs)
         ticket = self.touch.later(met, order, rows, lanes.numbers(self.numbers))
         pending = Pending(body, known, lanes, ticket)
         if self.touch.cores:
-            self.code.append(pending)
+            self.repeats.code.append(pending)
             self.pending = True
             self.settle_if_many()
         else:
@@ -143,53 +140,48 @@ class TraceBuilder:
             return
         self.pending = False
         self.touch.settle()
-        self.repeats.finish()
-        before, self.code = self.code, []
+        repeats = self.repeats
+        repeats.finish()
+        before, repeats.code = repeats.code, []
         for x in before:
             if isinstance(x, Pending):
                 self._finish(x)
             else:
-                self.code.append(x)
-        self.repeats.finish()
+                repeats.code.append(x)
+        repeats.finish()
 
     def _finish(self, x: Pending) -> None:
         self._resolve(x.body, x.lanes, {key: x.ticket.shares[k] for key, k in x.known.items()})
 
-    def _resolve(self, body: Sequence[Any], lanes: Lanes, shares: dict[int, np.ndarray]) -> None:
+    def _resolve(self, body: Sequence[Any], lanes: RecordLanes, shares: dict[int, np.ndarray]) -> None:
         for code in self._codes(body, lanes, shares, OUTSIDE):
             self.repeats.append(code)
 
     # -- code --------------------------------------------------------------------------------------------------------
 
     def _codes(
-        self, body: Sequence[Any], lanes: Lanes, shares: dict[int, np.ndarray], nest: Nest
+        self, body: Sequence[Any], lanes: RecordLanes, shares: dict[int, np.ndarray], nest: Nest
     ) -> list[int]:
         out: list[int] = []
         for x in body:
             if isinstance(x, Loop):
                 inner = self._codes(x.body, lanes, shares, nest.inside(x.trips))
                 if inner:
-                    out.append(self.loop(x.trips, tuple(inner), tuple(sorted(x.gains.items(), key=str))))
+                    out.append(
+                        self.repeats.loop(x.trips, tuple(inner), tuple(sorted(x.gains.items(), key=str)))
+                    )
                 continue
             if x.access is not None:
                 x = x._replace(share=shares[id(x.access)])
-            for piece in pieces(x, lanes.count):
+            for piece in pieces(x, lanes.size):
                 out += self._put(x, piece, lanes, nest)
         return out
 
-    def loop(self, trips: int, body: tuple[int, ...], gains: tuple[tuple[Any, int], ...]) -> int:
-        """Code of a loop."""
-        key = (trips, body, gains)
-        k = self.known_loops.setdefault(key, len(self.loops))
-        if k == len(self.loops):
-            self.loops.append(key)
-        return -1 - k
-
-    def _put(self, x: Instruction, piece: Piece, all_lanes: Lanes, nest: Nest) -> list[int]:
+    def _put(self, x: Instruction, piece: Piece, all_lanes: RecordLanes, nest: Nest) -> list[int]:
         """One record, or one for each Vector core that has it."""
         if self.pair is None:
-            slots = x.reads, piece.writes, piece.clobbers
-            return [self._numbered(x, piece, all_lanes.active, None, nest, x.pipe, slots)]
+            own = x.reads, piece.writes, piece.clobbers
+            return [self._numbered(x, piece, all_lanes.active, None, nest, x.pipe, own)]
         out = []
         for core in x.cores:
             lanes, columns = self.pair.lanes(core, all_lanes.active, self.programs, all_lanes.each)
@@ -199,8 +191,8 @@ class TraceBuilder:
                 self.pair.slots(s, core, x.pipe, k == 0, self.rotating)
                 for k, s in enumerate((x.reads, piece.writes, piece.clobbers))
             )
-            own = piece._replace(channel=self.pair.channel(piece.channel, core, x))
-            out.append(self._numbered(x, own, columns, lanes, nest, self.pair.pipe(x.pipe, core), slots))
+            mine = piece._replace(channel=self.pair.channel(piece.channel, core, x))
+            out.append(self._numbered(x, mine, columns, lanes, nest, self.pair.pipe(x.pipe, core), slots))
         return out
 
     def _numbered(
@@ -217,7 +209,8 @@ class TraceBuilder:
         values = piece.amount
         if isinstance(values, np.ndarray) and lanes is not None:
             values = values[:, lanes] if values.shape[1] > 1 else values
-        occupancy, cycles, column, strides = piece.occupancy, -1, -1, ()
+        occupancy, cycles, column = piece.occupancy, -1, -1
+        strides: tuple[int, ...] = ()
         varies = isinstance(occupancy, np.ndarray)
         if isinstance(values, np.ndarray):
             if len(values) > 1 and (values == values[0]).all():
@@ -236,8 +229,8 @@ class TraceBuilder:
             cycles, strides = self._cycles(occupancy), nest.strides
             occupancy = 0.0
         amount = 0.0 if values is None else values
-        key = (occupancy, piece.latency, amount, column, cycles, x.instructions, piece.line, slots, strides, pipe, piece.channel)  # fmt: skip
-        return self._number(key)
+        numbers = occupancy, piece.latency, amount, column, cycles, x.instructions, piece.line
+        return self._number((*numbers, slots, strides, pipe, piece.channel))
 
     def _number(self, key: tuple[Any, ...]) -> int:
         found = self.known.setdefault(key, len(self.keys))
@@ -279,8 +272,8 @@ class TraceBuilder:
         self._settle()
         self.repeats.finish()
         rows, all_slots, strides = _instruction_rows(self.keys)
-        main = [c for c in self.code if not isinstance(c, Pending)]
-        code, loops, gains, counters = _code_rows(main, self.loops)
+        main = [c for c in self.repeats.code if not isinstance(c, Pending)]
+        code, loops, gains, counters = _code_rows(main, self.repeats.loops)
         rotating, choices, items = self._rotating_rows(counters)
         is_flag = np.zeros(max(1, slots), np.int8)
         is_flag[list(flags)] = 1
@@ -302,7 +295,8 @@ class TraceBuilder:
 
     def _rotating_rows(self, counters: dict[Any, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         out = np.zeros(len(self.rotating.meaning), ROTATING)
-        sizes, items = [0], []
+        sizes: list[int] = [0]
+        items: list[int] = []
         for row, (choices, counter, count) in zip(out, self.rotating.meaning, strict=True):
             row["base"], row["copies"], row["choice"] = count, len(choices), len(sizes) - 1
             row["counter"] = counters.setdefault(counter, len(counters))
@@ -342,7 +336,8 @@ def _code_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[Any, int]]:
     """(code, loops, gains, numbers of counters); bodies come after the main code."""
     counters: dict[Any, int] = {}
-    rows, gains, parts, size = np.zeros(len(loops), LOOP), [], [np.array(main, np.int32)], len(main)
+    gains: list[tuple[int, int]] = []
+    rows, parts, size = np.zeros(len(loops), LOOP), [np.array(main, np.int32)], len(main)
     for row, (trips, body, gained) in zip(rows, loops, strict=True):
         row["first"], row["end"], row["trips"] = size, size + len(body), trips
         row["gain"], row["gains"] = len(gains), len(gained)

@@ -19,7 +19,7 @@ Slots = tuple[int, ...]
 FIRST, SECOND, BOTH = (0,), (1,), (0, 1)  # Vector cores of a program
 
 
-class Access(NamedTuple):
+class GlobalAccess(NamedTuple):
     """Where a load reads or a store writes global memory."""
 
     tensor: Tensor
@@ -55,7 +55,7 @@ class Instruction(NamedTuple):
     writes: Slots = ()
     clobbers: Slots = ()
     path: Path | None = None
-    access: Access | None = None
+    access: GlobalAccess | None = None
     share: np.ndarray | None = None
     partial: np.ndarray | None = None
     slow: Any = None
@@ -107,7 +107,7 @@ class Cut:
 
     def __init__(self, lanes: int, first: int, end: int) -> None:
         self.lanes, self.first, self.end = lanes, first, end
-        self.cut: dict[int, Access] = {}
+        self.cut: dict[int, GlobalAccess] = {}
 
     def body(self, body: Sequence[Any]) -> list[Any]:
         """A body with the numbers of those lanes only."""
@@ -119,7 +119,7 @@ class Cut:
         found = {n: self._numbers(getattr(x, n)) for n in ("occupancy", "amount", "share", "partial", "slow")}
         return x._replace(access=None if x.access is None else self._access(x.access), **found)
 
-    def _access(self, access: Access) -> Access:
+    def _access(self, access: GlobalAccess) -> GlobalAccess:
         found = self.cut.get(id(access))
         if found is None:
             found = self.cut[id(access)] = access._replace(region=self._region(access.region))

@@ -76,14 +76,16 @@ class Records:
         return len(self.pipe)
 
     def trace(self) -> Trace:
-        """As slots: one for each dependency, which the earlier record writes (or reads) and the later one reads (or clobbers)."""
-        count = self.records
+        """As slots: one for each record and kind, which that record writes (or reads) and later ones read (or clobber)."""
+        count, slots = self.records, dict[tuple[int, int], int]()
         reads, writes, clobbers = ([[] for _ in range(count)] for _ in range(3))
         for r in range(count):
             for i in range(int(self.dep_start[r]), int(self.dep_start[r + 1])):
                 q, kind = int(self.dep[i]), int(self.dep_kind[i])
-                (reads if kind == BUFFER else writes)[q].append(i)
-                (clobbers if kind == BUFFER else reads)[r].append(i)
+                if (q, kind) not in slots:
+                    slots[q, kind] = len(slots)
+                    (reads if kind == BUFFER else writes)[q].append(slots[q, kind])
+                (clobbers if kind == BUFFER else reads)[r].append(slots[q, kind])
         rows = np.zeros(count, INSTRUCTION)
         for name in ("pipe", "occupancy", "latency", "channel", "amount", "instructions", "line"):
             rows[name] = getattr(self, name)
@@ -98,7 +100,7 @@ class Records:
             code=np.arange(count, dtype=np.int32),
             length=count,
             slots=np.array([s for x in used for s in x], np.int32),
-            flags=(np.asarray(self.dep_kind) == FLAG).astype(np.int8),
+            flags=np.array([kind == FLAG for _, kind in slots], np.int8),
             table=np.ascontiguousarray(self.table, np.float64),
         )
 
@@ -112,6 +114,10 @@ class Part(NamedTuple):
     @property
     def group(self) -> Group:
         return Group(trace=self.records.trace(), programs=self.programs)
+
+
+def of_parts(parts: Sequence[Part]) -> list[Group]:
+    return [part.group for part in parts]
 
 
 @dataclass
@@ -204,7 +210,7 @@ class Times(NamedTuple):
 
 
 def times(result: EngineResult, record: int, program: int = 0) -> Times:
-    """When the record had its pipe, and when its result could be used."""
+    """When the record had its pipe, and when its result could be used. Records of a builder are its instructions."""
     rows = result.timeline
-    (row,) = rows[(rows["record"] == record) & (rows["program"] == program)]
+    (row,) = rows[(rows["instruction"] == record) & (rows["program"] == program)]
     return Times(float(row["start"]), float(row["end"]), float(row["done"]))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ascendtile.simulator.errors import RunError
 from ascendtile.simulator.timing.engine.engine import FLAG, REASONS, simulate
 
-from .engine_builder import MTE2, MTE3, Builder, S, V, machine, times
+from .engine_builder import MTE2, MTE3, Builder, S, V, machine, of_parts, times
 from .engine_reference import Reference
 
 
@@ -61,17 +61,17 @@ def programs_that_meet(draw):
             before.append(b.meeting(who, latency=draw(st.integers(0, 5)), data=before))
         before.append(b.transfer(MTE3, programs=draw(numbers), data=before))
     on = machine(cores=4, hbm=draw(st.sampled_from((8, 12, 1e9))), cross=draw(st.integers(0, 4)), issue=1)
-    return on, [b.group(programs)]
+    return on, [b.part(programs)]
 
 
 @given(programs_that_meet())
 def test_meetings_agree_with_the_slow_simulator(drawn):
-    on, groups = drawn
-    found, slow = simulate(on, groups, timeline_limit=1000), Reference(on, groups)
+    on, parts = drawn
+    found, slow = simulate(on, of_parts(parts), timeline_limit=1000), Reference(on, parts)
     assert found.cycles == pytest.approx(slow.cycles, abs=1e-6)
     for row in found.timeline:
         run = slow.runs[int(row["program"])]
-        assert float(row["done"]) == pytest.approx(run.done[int(row["record"])], abs=1e-6)
+        assert float(row["done"]) == pytest.approx(run.done[int(row["instruction"])], abs=1e-6)
     spent = found.busy.sum(axis=1) + np.delete(found.stalls, REASONS.index("bandwidth"), axis=2).sum(
         axis=(1, 2)
     )

@@ -15,15 +15,11 @@ from ascendtile.simulator.timing.engine.engine import (
     FLAG,
     REASONS,
     EngineResult,
-    Group,
-    Lists,
     Machine,
-    Trace,
-    dependencies,
     simulate,
 )
 
-from .engine_builder import MTE2, MTE3, Builder, S, V, machine
+from .engine_builder import MTE2, MTE3, Builder, Part, Records, S, V, machine, of_parts
 from .engine_strategies import cases, machines
 
 ROWS = 10_000
@@ -31,7 +27,7 @@ ISSUE, BANDWIDTH, TAIL = (REASONS.index(r) for r in ("issue", "bandwidth", "tail
 
 
 def row_of(result: EngineResult, record: int) -> Any:
-    (row,) = result.timeline[result.timeline["record"] == record]
+    (row,) = result.timeline[result.timeline["instruction"] == record]
     return row
 
 
@@ -98,13 +94,6 @@ def test_a_transfer_says_what_sharing_cost_it_and_what_it_moved() -> None:
     assert alone["beyond"].tolist() == [0, 0]
 
 
-def test_slots_of_flags_make_waits_for_flags() -> None:
-    """Record 1 reads what 0 wrote, 2 overwrites what 1 has read."""
-    reads, writes = Lists([0, 0, 1, 1], [0]), Lists([0, 1, 1, 2], [0, 0])
-    assert dependencies(reads, writes, 1).dep_kind.tolist() == [DATA, BUFFER]
-    assert dependencies(reads, writes, 1, flags=[0]).dep_kind.tolist() == [FLAG, FLAG]
-
-
 def gaps_by_pipe(machine: Machine, result: EngineResult) -> None:
     """Rows of a pipe and program follow each other: previous end + gap = start, from the program's start on."""
     rows = result.timeline
@@ -124,10 +113,10 @@ def sums(rows: Any, shape: tuple[int, ...], *by: Any) -> Any:
 
 
 @given(cases(channels=0))
-def test_busy_and_stalls_by_reason_are_the_total_time_exactly(case: tuple[Machine, list[Group]]) -> None:
+def test_busy_and_stalls_by_reason_are_the_total_time_exactly(case: tuple[Machine, list[Part]]) -> None:
     """Quarters of cycles are exact in a double: no tolerance, per core and pipe."""
-    machine, groups = case
-    result = simulate(machine, groups, ROWS)
+    machine, parts = case
+    result = simulate(machine, of_parts(parts), ROWS)
     gaps_by_pipe(machine, result)
     total = result.busy + result.stalls.sum(axis=2) + result.core_dispatch[:, None]
     assert (total == result.core_cycles[:, None]).all()
@@ -136,9 +125,9 @@ def test_busy_and_stalls_by_reason_are_the_total_time_exactly(case: tuple[Machin
     by_pipe = sums(rows, result.stalls.shape, rows["core"], rows["pipe"])
     assert (by_pipe[:, :, without_tail] == result.stalls[:, :, without_tail]).all()
     line = np.zeros(len(rows), int)
-    for g in groups:
+    for g in parts:
         mine = np.isin(rows["program"], g.programs)
-        line[mine] = g.trace.line[rows["record"][mine]]
+        line[mine] = g.records.line[rows["instruction"][mine]]
     by_line = sums(rows, result.line_stalls.shape, line, rows["pipe"])
     assert (by_line == result.line_stalls).all()
     assert (
@@ -147,10 +136,10 @@ def test_busy_and_stalls_by_reason_are_the_total_time_exactly(case: tuple[Machin
 
 
 @given(cases())
-def test_busy_and_stalls_add_up_with_transfers(case: tuple[Machine, list[Group]]) -> None:
+def test_busy_and_stalls_add_up_with_transfers(case: tuple[Machine, list[Part]]) -> None:
     """Shares of bandwidth are rounded: the same sums, to nine digits. Bandwidth is a part of busy."""
-    machine, groups = case
-    result = simulate(machine, groups, ROWS)
+    machine, parts = case
+    result = simulate(machine, of_parts(parts), ROWS)
     waits = np.delete(result.stalls, BANDWIDTH, axis=2).sum(axis=2)
     total = result.busy + waits + result.core_dispatch[:, None]
     np.testing.assert_allclose(
@@ -165,47 +154,51 @@ def test_busy_and_stalls_add_up_with_transfers(case: tuple[Machine, list[Group]]
 
 
 @given(cases(channels=0))
-def test_a_gap_ends_when_what_it_waited_for_is_done(case: tuple[Machine, list[Group]]) -> None:
-    machine, groups = case
-    rows = simulate(machine, groups, ROWS).timeline
-    known = {(r["program"], r["record"]): r for r in rows}
-    for g in groups:
-        for r in rows[np.isin(rows["program"], g.programs) & (rows["waited"] >= 0)]:
-            other = known_before(known, g.trace, r["program"], r["waited"])
-            if other is None:  # nothing but skipped records before: done at the start of the program
-                assert r["reason"] != ISSUE
-                continue
-            if r["reason"] == ISSUE:
-                assert min(other["start"], other["end"]) <= r["start"]
-                continue
-            crosses = other["pipe"] != r["pipe"]
-            choices = {other["done"] + c * machine.cross_pipe_cycles for c in {crosses, True}}
-            assert r["start"] in choices
-            kinds = kinds_between(g.trace, r["record"], r["waited"])
-            assert r["reason"] in kinds
+def test_a_gap_ends_when_what_it_waited_for_is_done(case: tuple[Machine, list[Part]]) -> None:
+    machine, parts = case
+    result = simulate(machine, of_parts(parts), ROWS)
+    rows = {(r["program"], r["record"]): r for r in result.timeline}
+    for part in parts:
+        for column, program in enumerate(part.programs):
+            for r in [r for (n, _), r in rows.items() if n == program and r["reason"] >= 0]:
+                if r["waited"] >= 0:
+                    other = rows[program, r["waited"]]
+                    check_end_of_gap(machine, r, other, waits_for(part.records, column, r["instruction"]))
+                elif (
+                    r["reason"] != ISSUE
+                ):  # nothing but skipped records before it: done at the start of the program
+                    assert r["start"] == result.programs["start"][program] + machine.cross_pipe_cycles
+                    assert (-1, r["reason"]) in waits_for(part.records, column, r["instruction"])
 
 
-def known_before(known: dict[Any, Any], trace: Trace, program: int, record: int) -> Any:
-    """The row of the record; of one that is skipped, that of the one before it on its pipe."""
-    same = (q for q in range(record, -1, -1) if trace.pipe[q] == trace.pipe[record])
-    return next((known[program, q] for q in same if (program, q) in known), None)
+def check_end_of_gap(machine: Machine, row: Any, other: Any, waits: set[tuple[int, int]]) -> None:
+    if row["reason"] == ISSUE:
+        assert min(other["start"], other["end"]) <= row["start"]
+        return
+    assert row["start"] == other["done"] + (other["pipe"] != row["pipe"]) * machine.cross_pipe_cycles
+    assert (other["instruction"], row["reason"]) in waits
 
 
-def kinds_between(trace: Trace, record: int, waited: int) -> set[int]:
-    """Kinds of the dependencies of a record on another, or on one that programs skip and that follows it on its pipe."""
+def waits_for(records: Records, column: int, record: int) -> set[tuple[int, int]]:
+    """What a program's record waits for, and in which way; in place of one that is skipped the one before it on its pipe."""
+
+    def is_skipped(q: int) -> bool:
+        return records.column[q] >= 0 and records.table[records.column[q], column] < 0
+
     out = set()
-    for i in range(trace.dep_start[record], trace.dep_start[record + 1]):
-        q = int(trace.dep[i])
-        if q == waited or (trace.column[q] >= 0 and trace.pipe[q] == trace.pipe[waited]):
-            out.add(int(trace.dep_kind[i]))
+    for i in range(records.dep_start[record], records.dep_start[record + 1]):
+        q = int(records.dep[i])
+        while q >= 0 and is_skipped(q):
+            q = next((k for k in range(q - 1, -1, -1) if records.pipe[k] == records.pipe[q]), -1)
+        out.add((q, int(records.dep_kind[i])))
     return out
 
 
 @given(cases(), st.integers(1, 40))
 def test_all_that_starts_before_the_end_of_the_timeline_is_in_it(
-    case: tuple[Machine, list[Group]], limit: int
+    case: tuple[Machine, list[Part]], limit: int
 ) -> None:
-    machine, groups = case
+    machine, groups = case[0], of_parts(case[1])
     whole, short = simulate(machine, groups, ROWS), simulate(machine, groups, limit)
     until = short.timeline_until
     assert whole.timeline_until == np.inf

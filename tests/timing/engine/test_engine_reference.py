@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.simulator.timing.engine.engine import REASONS, EngineResult, Group, Machine, simulate
+from ascendtile.simulator.timing.engine.engine import REASONS, EngineResult, Machine, simulate
 
+from .engine_builder import Part, of_parts
 from .engine_reference import Flow, Reference, fair
 from .engine_strategies import cases, machines
 
@@ -43,32 +44,37 @@ def agree(result: EngineResult, expected: Reference, tolerance: float) -> None:
     for number, run in expected.runs.items():
         assert result.programs["start"][number] == pytest.approx(run.begin, **near)
         assert result.programs["end"][number] == pytest.approx(expected.ends[number], **near)
+    numbers = {
+        n: dict(zip(sorted(run.start), range(len(run.start)), strict=True))
+        for n, run in expected.runs.items()
+    }
     assert len(result.timeline) == sum(len(run.start) for run in expected.runs.values())
     for row in result.timeline:
-        run, r = expected.runs[int(row["program"])], int(row["record"])
+        run, r = expected.runs[int(row["program"])], int(row["instruction"])
+        assert row["record"] == numbers[run.number][r]
         assert (row["start"], row["end"], row["done"]) == pytest.approx(
             (run.start[r], run.end[r], run.done[r]), **near
         )
 
 
 @given(cases())
-def test_engine_agrees_with_the_reference(case: tuple[Machine, list[Group]]) -> None:
-    machine, groups = case
-    agree(simulate(machine, groups, ROWS), Reference(machine, groups), 1e-9)
+def test_engine_agrees_with_the_reference(case: tuple[Machine, list[Part]]) -> None:
+    machine, parts = case
+    agree(simulate(machine, of_parts(parts), ROWS), Reference(machine, parts), 1e-9)
 
 
 @given(cases(channels=0))
-def test_engine_equals_the_reference_where_nothing_is_transferred(case: tuple[Machine, list[Group]]) -> None:
+def test_engine_equals_the_reference_where_nothing_is_transferred(case: tuple[Machine, list[Part]]) -> None:
     """Quarters of cycles are exact in a double: no tolerance, and ties must be broken alike."""
-    machine, groups = case
-    result, expected = simulate(machine, groups, ROWS), Reference(machine, groups)
+    machine, parts = case
+    result, expected = simulate(machine, of_parts(parts), ROWS), Reference(machine, parts)
     agree(result, expected, 0)
     assert {n: int(core) for n, core in enumerate(result.programs["core"])} == expected.core_of
 
 
 @given(cases())
-def test_stalls_and_charges_add_up_to_the_cycles_of_each_core(case: tuple[Machine, list[Group]]) -> None:
-    machine, groups = case
+def test_stalls_and_charges_add_up_to_the_cycles_of_each_core(case: tuple[Machine, list[Part]]) -> None:
+    machine, groups = case[0], of_parts(case[1])
     result = simulate(machine, groups)
     gaps = result.stalls[:, :, [DATA, BUFFER, FLAG, ISSUE, TAIL]].sum(axis=2)
     used = result.busy + gaps + result.core_dispatch[:, None]
@@ -84,9 +90,9 @@ def test_stalls_and_charges_add_up_to_the_cycles_of_each_core(case: tuple[Machin
 
 
 @given(cases())
-def test_no_run_beats_a_closed_form_bound(case: tuple[Machine, list[Group]]) -> None:
+def test_no_run_beats_a_closed_form_bound(case: tuple[Machine, list[Part]]) -> None:
     """Cycles >= busy time of each pipe and bytes / rate of each resource; busy >= bytes / port rate."""
-    machine, groups = case
+    machine, groups = case[0], of_parts(case[1])
     result = simulate(machine, groups)
     rounding = 1 + 1e-9
     assert result.busy.max() <= result.cycles * rounding
@@ -98,16 +104,16 @@ def test_no_run_beats_a_closed_form_bound(case: tuple[Machine, list[Group]]) -> 
 
 
 @given(cases())
-def test_the_same_input_gives_the_same_bits(case: tuple[Machine, list[Group]]) -> None:
-    machine, groups = case
+def test_the_same_input_gives_the_same_bits(case: tuple[Machine, list[Part]]) -> None:
+    machine, groups = case[0], of_parts(case[1])
     first, second = simulate(machine, groups, ROWS), simulate(machine, groups, ROWS)
     for name in EngineResult.__slots__:
         assert np.asarray(getattr(first, name)).tobytes() == np.asarray(getattr(second, name)).tobytes(), name
 
 
 @given(cases())
-def test_without_costs_by_line_all_else_is_the_same(case: tuple[Machine, list[Group]]) -> None:
-    machine, groups = case
+def test_without_costs_by_line_all_else_is_the_same(case: tuple[Machine, list[Part]]) -> None:
+    machine, groups = case[0], of_parts(case[1])
     whole, brief = simulate(machine, groups, ROWS), simulate(machine, groups, ROWS, by_line=False)
     assert not brief.line_exposed.any()
     for name in set(EngineResult.__slots__) - {"line_exposed"}:
@@ -115,19 +121,19 @@ def test_without_costs_by_line_all_else_is_the_same(case: tuple[Machine, list[Gr
 
 
 @given(cases(cores=1, channels=0), st.integers(1, 3))
-def test_a_deeper_queue_is_never_slower(case: tuple[Machine, list[Group]], more: int) -> None:
+def test_a_deeper_queue_is_never_slower(case: tuple[Machine, list[Part]], more: int) -> None:
     """Without contention every time is a maximum of sums, so taking a limit away can only make it earlier."""
-    machine, groups = case
+    machine, groups = case[0], of_parts(case[1])
     pipes = tuple(replace(p, queue_depth=p.queue_depth + more) for p in machine.pipes)
     assert simulate(replace(machine, pipes=pipes), groups).cycles <= simulate(machine, groups).cycles
 
 
 @given(cases(cores=1), st.integers(2, 8))
 def test_more_bandwidth_is_never_slower_on_an_uncontended_core(
-    case: tuple[Machine, list[Group]], more: int
+    case: tuple[Machine, list[Part]], more: int
 ) -> None:
     """Ports alone limit the transfers: where they compete, an earlier start of one can delay another."""
-    machine, groups = case
+    machine, groups = case[0], of_parts(case[1])
     slow = tuple(replace(c, resources=()) for c in machine.channels)
     fast = tuple(replace(c, port_bytes_per_cycle=c.port_bytes_per_cycle * more) for c in slow)
     before = simulate(replace(machine, channels=slow), groups).cycles

@@ -182,21 +182,22 @@ cdef inline void note_uses(
     Core* core, const Record* x, int record, double time, double latency, bint real
 ) noexcept nogil:
     """What a record, or the one that stands for it, leaves behind."""
+    cdef const int32_t* used = core.used
+    cdef Slot* slots = core.slots
     cdef Slot* slot
-    cdef int i, k
-    cdef bint written
-    for i in range(x.reads, x.reads + x.writes):
-        slot = &core.slots[core.used[i]]
+    cdef int i, k, pipe = x.pipe, reads = x.reads, end = x.reads + x.writes
+    for i in range(reads, end):
+        slot = &slots[used[i]]
         if slot.use >= 0:
             forget_readers(core, slot)
-        slot.time, slot.record, slot.pipe = time, record, x.pipe
-        enlist(core, &slot.listed, core.used[i])
-    for i in range(x.reads):
-        written = False
-        for k in range(x.reads, x.reads + x.writes):
-            written |= core.used[k] == core.used[i]
-        if not written:
-            note_reader(core, &core.slots[core.used[i]], record, time, x.pipe, latency, real)
+        slot.time, slot.record, slot.pipe = time, record, pipe
+        enlist(core, &slot.listed, used[i])
+    for i in range(reads):
+        k = reads
+        while k < end and used[k] != used[i]:  # what it writes, too, it does not only read
+            k += 1
+        if k == end:
+            note_reader(core, &slots[used[i]], record, time, pipe, latency, real)
 
 
 # -- the window --------------------------------------------------------------------------------------------------------

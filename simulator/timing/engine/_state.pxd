@@ -22,7 +22,7 @@ cdef enum Reason:
     REASONS = 6
 
 cdef enum:
-    UNKNOWN = -1  # a done time
+    UNKNOWN = -1  # a done time; all others are at least 0
     CROSSES = 4  # bit of a dependency's code
     NOBODY = -1  # in place of a record
     MEETING = -2  # as a channel, and below: meetings of all programs, MEETINGS kinds of them
@@ -199,13 +199,15 @@ cdef struct Step:  # a record of the program that is on its way
 
 cdef struct Use:  # a record that reads a slot
     double time, latency
-    int record, pipe, next
-    bint listed  # among those whose time is not known
+    int record, next
+    int8_t pipe
+    int8_t real  # it has waited for the slot's writer, which nobody waits for who waits for it
+    int8_t listed  # among those whose time is not known
 
 cdef struct Slot:  # the record that wrote it last, and those that have read it since
     double time
-    int record, pipe, use
-    bint listed
+    int record, use
+    int8_t pipe, listed
 
 cdef struct Passed:  # the last record of a pipe that was not skipped
     double latency
@@ -276,4 +278,4 @@ cdef inline const Record* record_of(const Core* core, int64_t r) noexcept nogil:
 
 cdef inline bint is_known(const Core* core, int64_t r) noexcept nogil:
     """Whether it is known when a record was done; one that is forgotten is known."""
-    return r < core.low or core.step[r].done != UNKNOWN
+    return r < core.low or core.step[r].done >= 0

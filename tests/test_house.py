@@ -32,7 +32,6 @@ ORDERS = {
         ("triton_shim",),
     ),
     "simulator.timing": (
-        ("operations",),
         ("placement",),
         ("costs",),
         ("engine",),

@@ -15,23 +15,18 @@ from ..interpreter.flat_pointers import Anywhere
 from ..interpreter.reading import Reading
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
+from ..ir.operations import operation, result_type
 from ..ir.program import Op, Program, Value
 from ..precision.dtypes import DType
 from ..units import vector
 from ..units._elementwise import has_subnormals
 from . import copies as copy
 from . import gather_scatter as discrete
-from .arithmetic import ARITHMETIC, transposed_operands
-from .context import Context, result_type
-from .custom_ops import custom
+from .context import ValueContext, transposed_operands
 from .masked import MaskedLanes
 from .printing import print_values
 from .races import StoreWatch
-from .rearranging import REARRANGING
 from .waiting_adds import WaitingAdds
-
-FLUSHING = ("binary", "unary", "compare", "reduce", "fma", "scan")
-EVALUATE = {**ARITHMETIC, **REARRANGING, "custom": custom}
 
 
 class NumpyBackend(Backend):
@@ -58,7 +53,7 @@ class NumpyBackend(Backend):
 
     def attach(self, walk: Reading) -> None:
         super().attach(walk)
-        self.context = Context(walk, self.numerics, self.transposed)
+        self.context = ValueContext(walk, self.numerics, self.transposed)
 
     def finished(self) -> None:
         self.adds.make(self.walk.active)
@@ -69,11 +64,13 @@ class NumpyBackend(Backend):
         if op.kind == "select" and isinstance(args[0], Box) and regions.covers(args[0]):
             return self.element_array(args[1], op.args[1])  # type: ignore[arg-type]
         real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
-        if self.subnormals_seen and op.kind in FLUSHING:
+        entry = operation(op)
+        if self.subnormals_seen and entry.flushes:
             real = [
                 self.flushed(x, v) for x, v in zip(real, (v for v in op.args if v is not None), strict=True)
             ]
-        return EVALUATE[op.kind](self.context, op, *real)
+        assert entry.value is not None
+        return entry.value(self.context, op, *real)
 
     def flushed(self, x: np.ndarray, v: Value) -> np.ndarray:
         return vector.flushed(x, v.dtype, self.numerics) if isinstance(v.dtype, DType) else x

@@ -290,9 +290,6 @@ class Indexing(Reading):
         chosen = c.dense() if isinstance(c, Box) else np.asarray(c)
         return Pointers(a.tensor, np.where(chosen, self.real(a.offsets, None), self.real(b.offsets, None)))
 
-    def op_dot(self, op: Op, frame: Frame) -> None:
-        self.dense_op(op, frame)
-
     def op_bitcast(self, op: Op, frame: Frame) -> None:
         """A view: the bits stay where they are, and it takes no instruction."""
         v, r = op.args[0], op.results[0]
@@ -303,11 +300,6 @@ class Indexing(Reading):
             x = vector.bitcast(np.atleast_1d(np.asarray(self.real(x, v))).astype(source.held), source, target)
             x = scalar_from_dense(x, target.is_bool()) if not r.shape and target.is_int() else x
         frame.values[r.id] = x
-
-    def op_reduce(self, op: Op, frame: Frame) -> None:
-        self.dense_op(op, frame)
-
-    op_fma = op_slice = op_cat = op_gather = op_arg_reduce = op_scan = op_sort = op_histogram = op_reduce
 
 
 def _element(v: Value) -> DType:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .operations import operation
 from .program import Op, Program, Region, Value
 
 SYMBOLIC = ("affine", "box", "uniform")
@@ -171,7 +172,7 @@ def _binary(op: Op) -> Static:
         if op.name == "mul" and not (a.axes and b.axes):
             return Static("affine", a.axes | b.axes)
         # a tile without axes is one number per program: any integer operation on two of them still is
-        if not a.axes and not b.axes and op.results[0].dtype.is_int() and op.name != "umulhi":
+        if not a.axes and not b.axes and op.results[0].dtype.is_int() and operation(op).formula:
             return Static("affine")
     if a.kind == b.kind == "box" and op.name == "and":
         return Static("box", a.axes | b.axes)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.building import rearrange
+from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
 from ..ir.building.registry import Builder, word
+from ..ir.operations import Operation, Scratch, by_element, define
 from ..ir.program import Value
 from ..precision import dtypes as ty
+from ..units import moving
 from .creation import element_type
 from .mathematics import PropagateNan
 
@@ -164,7 +166,7 @@ def reduce(
         parts, at = tuple(b.reshape(v, (v.numel,)) for v in parts), 0
     else:
         at = axis_of(axis, rank)
-    out = rearrange.combined(b, parts, at, combine)
+    out = combining.combined(b, parts, at, combine)
     done = tuple(_without_axis(b, v, at, rank if axis is None else 0, keep_dims) for v in out)
     return done if isinstance(input, tuple | list) else done[0]
 
@@ -179,7 +181,7 @@ def _without_axis(b: Builder, v: Value, axis: int, all_axes: int, keep_dims: boo
 
 def _combination(
     b: Builder, what: str, input: Any, combine_fn: Any
-) -> tuple[tuple[Value, ...], rearrange.Combine, str | None]:
+) -> tuple[tuple[Value, ...], combining.Combine, str | None]:
     """The tiles, the combine function on tuples, and the built-in operation that it is, if any."""
     given = tuple(input) if isinstance(input, tuple | list) else (input,)
     parts = tuple(rearrange.tile(b, what, x) for x in given)
@@ -189,8 +191,8 @@ def _combination(
                 f"{what}: all inputs must have one shape, got {describe(parts[0])} and {describe(v)}"
             )
     types = [v.dtype for v in parts]
-    combine = rearrange.combiner(b, combine_fn, types)
-    return parts, combine, rearrange.known_operation(b, combine, types)
+    combine = combining.combiner(b, combine_fn, types)
+    return parts, combine, combining.known_operation(b, combine, types)
 
 
 # -- scans -----------------------------------------------------------------------------------------------------------
@@ -236,7 +238,7 @@ def associative_scan(b: Builder, input: Any, axis: int, combine_fn: Any, reverse
     at = axis_of(axis, len(parts[0].shape))
     if known is not None:
         return rearrange.scan(b, known, parts[0], at, bool(reverse))
-    out = rearrange.running(b, parts, at, combine, bool(reverse))
+    out = combining.running(b, parts, at, combine, bool(reverse))
     return out if isinstance(input, tuple | list) else out[0]
 
 
@@ -274,6 +276,15 @@ def bitonic_merge(b: Builder, x: Operand, dim: int | None = None, descending: bo
 
 
 @word(method=True)
+@define(
+    Operation(
+        value=lambda at, op, x, mask=None: moving.histogram(x, mask, op.results[0].shape[0]),
+        scratch=Scratch.ALL,
+        flops=1,
+        of_operand=True,
+        fallback=by_element("a histogram"),
+    )
+)
 def histogram(b: Builder, input: Operand, num_bins: int, mask: Any = None) -> Value:
     """(num_bins,) int32: how often each of 0..num_bins-1 occurs in `input`, a tile of integers of any shape.
 

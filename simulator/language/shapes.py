@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir.building import rearrange
+from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
 from ..ir.building.registry import Builder, word
 from ..ir.program import Value
@@ -159,7 +159,7 @@ def map_elementwise(b: Builder, scalar_fn: Any, *args: Operand, pack: int = 1) -
         raise KernelError(
             f"map_elementwise: pack must be 1 here, got {pack!r}; write the function for one element"
         )
-    return rearrange.mapped(b, scalar_fn, [b.to_value(x) for x in args])
+    return combining.mapped(b, scalar_fn, [b.to_value(x) for x in args])
 
 
 @word(method=True)

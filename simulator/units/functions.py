@@ -7,8 +7,6 @@ last place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..precision.dtypes import DType
@@ -110,14 +108,6 @@ def reversed_bits(x: np.ndarray, dtype: DType) -> np.ndarray:
 def _raw(x: np.ndarray, dtype: DType) -> np.ndarray:
     """The bits of integers, as unsigned ones."""
     return np.ascontiguousarray(x).view(f"u{dtype.itemsize}")
-
-
-INTEGER_UNARY: dict[str, Callable[[np.ndarray, DType], np.ndarray]] = {
-    "popc": bits_set,
-    "clz": leading_zeros,
-    "ffs": first_set,
-    "brev": reversed_bits,
-}
 
 
 def _flat(x: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from ascendtile.simulator.language.extra import libdevice
 from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.units import functions, vector
 
+from ..support.elementwise import binary, unary
 from .values import output
 
 HALVES: dict[str, Any] = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -91,7 +92,7 @@ def test_functions_are_correctly_rounded(name: str) -> None:
     with mpmath.workdps(40):
         exact = [ORACLES[name](mpmath.mpf(float(v))) for v in x]
         nearest = _nearest(exact, 24, -149)
-    np.testing.assert_array_equal(vector.unary(name, x, ty.float32), nearest)
+    np.testing.assert_array_equal(unary(name, x, ty.float32), nearest)
     double = functions.unary(name, x.astype(np.float64), ty.float64)
     np.testing.assert_allclose(double, [float(v) for v in exact], rtol=2e-12, atol=1e-300)
 
@@ -119,7 +120,7 @@ def test_halves_are_rounded_once(name: str, half: str) -> None:
         nearest = _nearest([ORACLES[name](mpmath.mpf(float(v))) for v in x], digits, least)
     dtype = ty.from_name(half)
     assert dtype is not None
-    np.testing.assert_array_equal(vector.unary(name, x, dtype), nearest)
+    np.testing.assert_array_equal(unary(name, x, dtype), nearest)
 
 
 BINARY_ORACLES: dict[str, Any] = {
@@ -150,7 +151,7 @@ def test_functions_of_two_are_correctly_rounded(name: str) -> None:
             for u, v in zip(x, y, strict=True)
         ]
         nearest = _nearest(exact, 24, -149)
-    np.testing.assert_array_equal(vector.binary(name, x, y, ty.float32), nearest)
+    np.testing.assert_array_equal(binary(name, x, y, ty.float32), nearest)
 
 
 def test_fused_products_are_rounded_once() -> None:
@@ -184,7 +185,7 @@ def test_upper_halves_of_products(dtype: ty.DType) -> None:
 def test_directed_rounding(name: str, way: str) -> None:
     rng = np.random.default_rng(2)
     x, y = (rng.uniform(-9, 9, 300).astype(np.float32) for _ in range(2))
-    got = vector.binary(f"{name}_{way}", x, y, ty.float32)
+    got = binary(f"{name}_{way}", x, y, ty.float32)
     for u, v, g in zip(x.tolist(), y.tolist(), got, strict=True):
         with mpmath.workdps(60):
             exact = mpmath.mpf(u) / v if name == "div" else mpmath.mpf(u) * v

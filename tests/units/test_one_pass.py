@@ -13,6 +13,8 @@ from ascendtile.simulator.units import vector
 from ascendtile.simulator.units._blocks import Block, kept_now
 from ascendtile.simulator.units.blocks import LEAST_BYTES, new_tile
 
+from ..support.elementwise import binary
+
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 SHAPES = hnp.mutually_broadcastable_shapes(num_shapes=2, min_dims=1, max_dims=4, max_side=5)
 
@@ -48,7 +50,7 @@ def test_any_layout_is_numpy_and_then_one_rounding(
     )
     numerics = vector.Numerics(overflow=overflow, fp32_subnormals=subnormals, fp16_subnormals=subnormals)
     dtype = {"fp32": ty.float32, "fp16": ty.float16, "bf16": ty.bfloat16}[name]
-    got = vector.binary(op, a, b, dtype, numerics)
+    got = binary(op, a, b, dtype, numerics)
     with np.errstate(all="ignore"):
         want = round_to(OPERATIONS[op](a, b), name, overflow=overflow, subnormals=subnormals)
     assert got.shape == shapes.result_shape

@@ -11,6 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from ...precision import dtypes as ty
+from ..operations import FREE, RECORDED, Context, Operation, Scratch, define_all, result_type
 from ..program import Op, Program, Value
 from . import slices
 from .aggregate import Aggregate
@@ -31,6 +35,26 @@ from .promotion import KernelError, check_shape, describe
 from .registry import unwrap
 
 KEY = "buffer "  # no name of a kernel has a space
+
+
+def _unwritten(at: Context, op: Op) -> np.ndarray:
+    """What nobody wrote: NaN, or the smallest integer."""
+    r, dtype = op.results[0], result_type(op)
+    return np.full((1, *r.shape), ty.limits(dtype)[0] if dtype.is_int() else np.nan, dtype.held)
+
+
+def _written(at: Context, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+    return x if op.attrs["offsets"] is None else slices.inserted(at, op, x, *rest)
+
+
+define_all(
+    {
+        "alloc": Operation(RECORDED, value=_unwritten),
+        "move": Operation(RECORDED, value=_written, scratch=Scratch.INTO_L1),
+        "from_l1": Operation(RECORDED, value=lambda at, op, x: x, view=True),
+        "subview": Operation(FREE, view=True),
+    }
+)
 
 
 @dataclass(frozen=True)

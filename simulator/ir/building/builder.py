@@ -12,6 +12,7 @@ from typing import Any
 
 from ...precision import dtypes as ty
 from ...precision.dtypes import DType
+from ..operations import NAMED, OPERATIONS
 from ..program import Loc, Op, Region, Value
 from ..types import AnyType, PointerType
 from .promotion import (
@@ -124,6 +125,11 @@ class Builder:
         regions: Sequence[Region] = (),
         **attrs: Any,
     ) -> Op:
+        known = name if kind in NAMED else kind
+        if known not in OPERATIONS:
+            raise KernelError(
+                f"there is no operation {known}; `define` it (simulator/README.md, Add a builtin)"
+            )
         if self.core:
             attrs.setdefault("core", self.core)
         op = Op(self._ops, kind, name, tuple(args), tuple(results), attrs, self.loc, tuple(regions))

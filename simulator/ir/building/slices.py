@@ -9,12 +9,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..program import Value
+import numpy as np
+
+from ...units import slices
+from ..operations import Context, Operation, Scratch, define
+from ..program import Op, Value
 from .builder import Builder
 from .promotion import KernelError, describe
 from .rearrange import tile
 
 
+def places_of(op: Op, moving: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    """Places of a slice on each axis, from the offsets that are values of the program."""
+    rest = iter(moving)
+    offsets = [next(rest) if x is None else np.array([x]) for x in op.attrs["offsets"]]
+    return slices.places(offsets, op.attrs["sizes"], op.attrs["strides"])
+
+
+def _extract(at: Context, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+    if not moving:
+        return slices.extract_fixed(x, op.attrs["offsets"], op.attrs["sizes"], op.attrs["strides"])
+    return slices.extract(x, places_of(op, moving))
+
+
+@define(
+    Operation(
+        "extract_slice",
+        "copy",
+        _extract,
+        rows=("gather", "compares"),
+        scratch=Scratch.FIRST | Scratch.SLICED,
+    )
+)
 def extract_slice(b: Builder, full: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """The elements offset + stride * i (0 <= i < size) of every axis: a tile of shape `sizes`."""
     what = "extract_slice"
@@ -27,6 +53,20 @@ def extract_slice(b: Builder, full: Value, offsets: Any, sizes: Any, strides: An
     return out
 
 
+def inserted(at: Context, op: Op, full: np.ndarray, sub: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+    """The value of an insertion."""
+    return slices.insert(full, sub, places_of(op, moving))
+
+
+@define(
+    Operation(  # a whole tile that is a formula is written straight into the result
+        "insert_slice",
+        "copy",
+        inserted,
+        rows=("gather", "select", "compares"),
+        scratch=Scratch.SECOND | Scratch.SLICED,
+    )
+)
 def insert_slice(b: Builder, full: Value, sub: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """`full` with `sub` in place of the elements that `extract_slice` would take."""
     what = "insert_slice"
@@ -43,6 +83,12 @@ def insert_slice(b: Builder, full: Value, sub: Value, offsets: Any, sizes: Any, 
     return out
 
 
+def _element(at: Context, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+    out = slices.extract(x, places_of(op, moving))
+    return out.reshape(out.shape[0])
+
+
+@define(Operation("get_element", value=_element, scratch=Scratch.FIRST))
 def get_element(b: Builder, src: Value, indices: Any) -> Value:
     """The scalar at one index per axis."""
     what = "get_element"

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..liveness import read_by
+from ..operations import operation
 from ..program import Op, Program, Region, Value
 from .split_cores import CUBE, VECTOR, Cores, barrier_cores
-
-EFFECTS = ("store", "atomic", "sync", "print", "assert")
 
 
 def parts(program: Program) -> dict[str, Program]:
@@ -55,7 +54,7 @@ class _Needs:
         if at not in ("", self.core):
             self.received.update(r.id for r in op.results if r.id in self.values)
             return needed
-        if not (needed or at == self.core or (op.kind in EFFECTS)):
+        if not (needed or at == self.core or operation(op).effect):
             return False
         self.ops.add(op.id)
         self._need(*op.args)

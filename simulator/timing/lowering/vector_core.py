@@ -17,12 +17,12 @@ from ...interpreter.regions import Region as AccessRegion
 from ...interpreter.regions import check
 from ...interpreter.tensors import Tensor
 from ...interpreter.values import Affine, Opaque, Pointers
+from ...ir.operations import OPERATIONS, operation, why_by_element
 from ...ir.program import Loc, Op, Region, Value
 from ...precision.dtypes import DType
 from ..costs.l2_cache import FirstTouch
 from ..costs.model import Cost
 from ..costs.transfers import averages, boxed, line_requests, sharers, traffic
-from ..operations.table import OPERATIONS, operation, why_by_element
 from ..placement.accumulator_inits import BT
 from ..placement.layouts import BLOCK_BYTES, TILE, align
 from ..placement.layouts import SCALAR as SCALAR_FORM

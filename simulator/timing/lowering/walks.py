@@ -7,7 +7,6 @@ from typing import Any
 from ...interpreter.backend import Backend
 from ...interpreter.values import OPAQUE, Pointers
 from ...ir.program import Op, Program
-from ..operations.table import NAMED, require
 from .loops import Turns
 from .vector_core import Lowering
 
@@ -72,9 +71,3 @@ class TimeWithValues(Lowering):
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         self.record_atomic(op, pointer, mask)
         return self.backend.atomic(op, pointer, value, mask, expected)
-
-
-require(
-    {name.removeprefix("op_") for name in dir(TimeOnly) if name.startswith("op_")} - set(NAMED),
-    "the interpreter (simulator/interpreter)",
-)

@@ -340,7 +340,7 @@ def _check_cores(call: Call) -> None:
     product = call.device.product
     if product.core_model == "split" and product.aiv_per_aic == SUB_VECTOR_CORES:
         return
-    for word, loc in call.program.split_words.items():
+    for word, loc in call.program.split_builtins.items():
         raise UsageError(
             f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, which needs a Cube core with {SUB_VECTOR_CORES} Vector "
             f"cores beside it; {product.name} has {product.aiv_per_aic} ({product.core_model}). Take an ascend910b or "

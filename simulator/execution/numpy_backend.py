@@ -238,7 +238,7 @@ class NumpyBackend(Backend):
         return where
 
     def found(self) -> tuple[str, ...]:
-        """What the values showed, in words."""
+        """What the values showed, as messages."""
         return (*self.watch.found(), *self.masked.found.values())
 
     def report_outside(

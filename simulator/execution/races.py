@@ -73,7 +73,7 @@ class StoreWatch:
         runs: dict[int, list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]] = {}
         for op, tensor, program, low, high in (*self._boxes(), *self._elements()):
             runs.setdefault(id(tensor.whole), []).append((op, tensor, program, low, high))
-        return tuple(words for batches in runs.values() if (words := _meeting(batches)))
+        return tuple(text for batches in runs.values() if (text := _meeting(batches)))
 
     def _boxes(self) -> Any:
         for key, notes in self.regular.items():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ALLOWED_BY = "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"
 CONSTANT = (bool, int, float, str, tuple, DType, type(None))
-OURS = __name__.partition(".")[0] + "."  # words of the language do not change
+OURS = __name__.partition(".")[0] + "."  # builtins of the language do not change
 
 
 class Attributes:

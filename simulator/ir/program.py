@@ -147,14 +147,16 @@ class Program:
     file: str = ""  # that of the kernel itself; helpers may come from others
     warnings: tuple[str, ...] = ()  # what the compiler noticed
     buffers: dict[int, Op] = field(default_factory=dict)  # value -> the alloc of the buffer that it is in
-    only_elsewhere: dict[str, Loc] = field(default_factory=dict)  # words that no product here can carry out
+    only_elsewhere: dict[str, Loc] = field(
+        default_factory=dict
+    )  # builtins that no product here can carry out
     placements: dict[Any, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # buffers, as found so far
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
-    split_words: dict[str, Loc] = field(
+    split_builtins: dict[str, Loc] = field(
         default_factory=dict
-    )  # words that need split cores, with their places
+    )  # builtins that need split cores, with their places
     _operations: tuple[Op, ...] = field(default=(), init=False, compare=False)
     _by_kind: dict[str, list[Op]] = field(default_factory=dict, init=False, compare=False)
 

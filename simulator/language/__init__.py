@@ -1,7 +1,7 @@
-"""The words of the kernel language: `import ascendtile.simulator.language as tl`. Names and meaning are triton.language's.
+"""The builtins of the kernel language: `import ascendtile.simulator.language as tl`. Names and meaning: triton.language.
 
-Each family of words is one file; a word's docstring gives shapes, dtypes and allowed values. A new word is one function
-under `@word` in the file of its family, listed here.
+Each family is one file; the docstring of a builtin gives shapes, dtypes and allowed values. A new one is one function
+under `@builtin` in the file of its family, listed here.
 """
 
 import builtins
@@ -57,7 +57,7 @@ from .hints import (
     multiple_of,
 )
 from .indexing import where
-from .iterators import range_word as range
+from .iterators import range_builtin as range
 from .iterators import static_range
 from .linear import dot
 from .mathematics import (

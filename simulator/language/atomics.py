@@ -1,17 +1,17 @@
 """Atomic operations on global memory.
 
 Programs combine in the order of their numbers, elements of one tile in row-major order (on the device neither order is
-defined). `sem` and `scope` are accepted, without effect, as on Ascend. Every word gives the values that memory held before.
+defined). `sem` and `scope` are accepted, without effect, as on Ascend. Each gives the values that memory held before.
 """
 
 from __future__ import annotations
 
 from ..ir.building.promotion import Operand
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, builtin
 from ..ir.program import Value
 
 
-@word
+@builtin
 def atomic_add(
     b: Builder,
     pointer: Value,
@@ -24,7 +24,7 @@ def atomic_add(
     return b.atomic("add", pointer, val, mask)
 
 
-@word
+@builtin
 def atomic_max(
     b: Builder,
     pointer: Value,
@@ -37,7 +37,7 @@ def atomic_max(
     return b.atomic("max", pointer, val, mask)
 
 
-@word
+@builtin
 def atomic_min(
     b: Builder,
     pointer: Value,
@@ -50,7 +50,7 @@ def atomic_min(
     return b.atomic("min", pointer, val, mask)
 
 
-@word
+@builtin
 def atomic_and(
     b: Builder,
     pointer: Value,
@@ -63,7 +63,7 @@ def atomic_and(
     return b.atomic("and", pointer, val, mask)
 
 
-@word
+@builtin
 def atomic_or(
     b: Builder,
     pointer: Value,
@@ -76,7 +76,7 @@ def atomic_or(
     return b.atomic("or", pointer, val, mask)
 
 
-@word
+@builtin
 def atomic_xor(
     b: Builder,
     pointer: Value,
@@ -89,7 +89,7 @@ def atomic_xor(
     return b.atomic("xor", pointer, val, mask)
 
 
-@word
+@builtin
 def atomic_xchg(
     b: Builder,
     pointer: Value,
@@ -102,7 +102,7 @@ def atomic_xchg(
     return b.atomic("xchg", pointer, val, mask)
 
 
-@word
+@builtin
 def atomic_cas(
     b: Builder, pointer: Value, cmp: Operand, val: Operand, sem: str | None = None, scope: str | None = None
 ) -> Value:

@@ -8,11 +8,11 @@ from typing import Any
 from ..ir.building import blocks
 from ..ir.building.blocks import TensorDescriptor
 from ..ir.building.promotion import KernelError, Operand, describe
-from ..ir.building.registry import Builder, Word, unwrap, word
+from ..ir.building.registry import Builder, Builtin, builtin, unwrap
 from ..ir.program import Value
 
 
-@word
+@builtin
 def make_tensor_descriptor(
     b: Builder,
     base: Value,
@@ -36,14 +36,14 @@ def make_tensor_descriptor(
     return TensorDescriptor(base, sizes, steps, (0,) * rank, block, unwrap(padding_option) or "zero")
 
 
-@word
+@builtin
 def load_tensor_descriptor(b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand]) -> Value:
     """The block at `offsets`; elements outside of the tensor are padded."""
     d = blocks.at(b, _descriptor(desc, "load"), unwrap(offsets), "descriptor load")
     return blocks.load_block(b, d, range(len(d.block)), _descriptor(desc, "load").padding)
 
 
-@word
+@builtin
 def store_tensor_descriptor(
     b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand], value: Operand
 ) -> None:
@@ -58,14 +58,14 @@ def _descriptor(x: Any, what: str) -> TensorDescriptor:
     return x
 
 
-@word
+@builtin
 def _gather(b: Builder, desc: TensorDescriptor, x_offsets: Value, y_offset: Operand) -> Value:
     """Rows `x_offsets` (a tile with one axis) of a tensor with two axes, from column `y_offset`; blocks are (1, columns)."""
     pointer, mask = _rows(b, _descriptor(desc, "gather"), x_offsets, y_offset, "gather")
     return b.load(pointer, mask, None)
 
 
-@word
+@builtin
 def _scatter(b: Builder, desc: TensorDescriptor, value: Value, x_offsets: Value, y_offset: Operand) -> None:
     """Write the rows of `value` to the rows `x_offsets` of a tensor with two axes, from column `y_offset`."""
     pointer, mask = _rows(b, _descriptor(desc, "scatter"), x_offsets, y_offset, "scatter")
@@ -94,7 +94,7 @@ def _within(b: Builder, x: Any, size: Operand) -> Any:
     return b.binary("and", b.compare("ge", x, 0), b.compare("lt", x, size))
 
 
-def _atomic(name: str) -> Word:
+def _atomic(name: str) -> Builtin:
     def build(b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand], value: Operand) -> None:
         d = blocks.at(b, _descriptor(desc, f"atomic_{name}"), unwrap(offsets), f"atomic_{name}")
         b.atomic(name, blocks.pointers(b, d), value, blocks.inside(b, d, range(len(d.block))))
@@ -102,10 +102,10 @@ def _atomic(name: str) -> Word:
     build.__doc__ = (
         f"Combine a block at `offsets` with memory as tl.atomic_{name} does; elements outside are left out."
     )
-    return Word(build, f"atomic_{name}")
+    return Builtin(build, f"atomic_{name}")
 
 
-TensorDescriptor.words.update(
+TensorDescriptor.methods.update(
     load=load_tensor_descriptor,
     store=store_tensor_descriptor,
     gather=_gather,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.building.ranges import DynamicRange, StaticRange
-from ..ir.building.registry import OF_PYTHON, Builder, word
+from ..ir.building.registry import OF_PYTHON, Builder, builtin
 
 
-@word(name="range")
-def range_word(
+@builtin(name="range")
+def range_builtin(
     b: Builder,
     arg1: Any,
     arg2: Any = None,
@@ -39,10 +39,10 @@ def range_word(
     )
 
 
-OF_PYTHON[range] = range_word
+OF_PYTHON[range] = range_builtin
 
 
-@word
+@builtin
 def static_range(b: Builder, *bounds: int) -> StaticRange:
     """A loop that is unrolled: its variable is a compile-time integer in each copy of the body."""
     return StaticRange(*bounds)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, builtin
 from ..ir.operations import Operation, Scratch, by_element, define
 from ..ir.program import Value
 from ..precision import dtypes as ty
@@ -19,7 +19,7 @@ from .creation import element_type
 from .mathematics import PropagateNan
 
 
-@word(method=True)
+@builtin(method=True)
 def sum(
     b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False, dtype: Any = None
 ) -> Value:
@@ -69,7 +69,7 @@ def _single_for_bf16(b: Builder, x: Operand) -> Value:
     return b.cast(v, ty.float32) if v.dtype == ty.bfloat16 else v
 
 
-@word(method=True)
+@builtin(method=True)
 def max(
     b: Builder,
     input: Operand,
@@ -89,7 +89,7 @@ def max(
     )
 
 
-@word(method=True)
+@builtin(method=True)
 def min(
     b: Builder,
     input: Operand,
@@ -105,7 +105,7 @@ def min(
     )
 
 
-@word(method=True)
+@builtin(method=True)
 def argmax(
     b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
 ) -> Value:
@@ -114,7 +114,7 @@ def argmax(
     return rearrange.arg_reduce(b, "argmax", v, axis, keep_dims, bool(tie_break_left))
 
 
-@word(method=True)
+@builtin(method=True)
 def argmin(
     b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
 ) -> Value:
@@ -130,19 +130,19 @@ def _integers(b: Builder, what: str, x: Operand) -> Value:
     return v
 
 
-@word(method=True)
+@builtin(method=True)
 def xor_sum(b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False) -> Value:
     """Exclusive or of all integers along `axis` (all axes if None)."""
     return b.reduce("xor", _integers(b, "xor_sum", input), axis, keep_dims)
 
 
-@word(method=True)
+@builtin(method=True)
 def reduce_or(b: Builder, input: Operand, axis: int | None, keep_dims: bool = False) -> Value:
     """Bitwise or of all integers along `axis` (all axes if None)."""
     return b.reduce("or", _integers(b, "reduce_or", input), axis, keep_dims)
 
 
-@word(method=True)
+@builtin(method=True)
 def reduce(
     b: Builder,
     input: Any,
@@ -211,7 +211,7 @@ def _scanned(b: Builder, name: str, x: Operand, axis: int, reverse: bool, dtype:
     return rearrange.scan(b, "sum" if name == "sum" else "mul", v, at, bool(reverse))
 
 
-@word(method=True)
+@builtin(method=True)
 def cumsum(b: Builder, input: Operand, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
     """Running sum along `axis`, one element after another (from the end, if `reverse`), rounded at each step.
 
@@ -220,13 +220,13 @@ def cumsum(b: Builder, input: Operand, axis: int = 0, reverse: bool = False, dty
     return _scanned(b, "sum", input, axis, reverse, dtype)
 
 
-@word(method=True)
+@builtin(method=True)
 def cumprod(b: Builder, input: Operand, axis: int = 0, reverse: bool = False) -> Value:
     """Running product along `axis`; as `cumsum`, but integers keep their type."""
     return _scanned(b, "prod", input, axis, reverse, None)
 
 
-@word(method=True)
+@builtin(method=True)
 def associative_scan(b: Builder, input: Any, axis: int, combine_fn: Any, reverse: bool = False) -> Any:
     """Running combination of `input` (a tile, or a tuple of tiles of one shape) along `axis` by `combine_fn`.
 
@@ -249,14 +249,14 @@ def _last(b: Builder, v: Value, dim: int | None) -> int:
     return axis_of(-1 if dim is None else dim, len(v.shape))
 
 
-@word(method=True)
+@builtin(method=True)
 def sort(b: Builder, x: Operand, dim: int | None = None, descending: bool = False) -> Value:
     """Elements along the last axis in order, NaN as the largest. Any length; `dim` must be the last axis."""
     v = rearrange.tile(b, "sort", x)
     return rearrange.sort(b, v, _last(b, v, dim), bool(descending))
 
 
-@word(method=True)
+@builtin(method=True)
 def topk(b: Builder, x: Operand, k: int, dim: int | None = None) -> Value:
     """The `k` largest elements along the last axis, largest first."""
     v = rearrange.tile(b, "topk", x)
@@ -268,14 +268,14 @@ def topk(b: Builder, x: Operand, k: int, dim: int | None = None) -> Value:
     return rearrange.cut(b, rearrange.sort(b, v, axis, True), axis, 0, k)
 
 
-@word
+@builtin
 def bitonic_merge(b: Builder, x: Operand, dim: int | None = None, descending: bool = False) -> Value:
     """A bitonic sequence (rising, then falling) along the last axis, sorted; the same result as `sort`."""
     v = rearrange.tile(b, "bitonic_merge", x)
     return rearrange.sort(b, v, _last(b, v, dim), bool(descending))
 
 
-@word(method=True)
+@builtin(method=True)
 @define(
     Operation(
         value=lambda at, op, x, mask=None: moving.histogram(x, mask, op.results[0].shape[0]),

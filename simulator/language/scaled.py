@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.building.promotion import KernelError, describe
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, builtin
 from ..ir.program import Value
 from ..precision import dtypes as ty
 from .linear import dot
@@ -14,7 +14,7 @@ FORMATS = {"fp16": ty.float16, "bf16": ty.bfloat16}
 FP32_BIAS, FP32_MANTISSA = 127, 23
 
 
-@word
+@builtin
 def dot_scaled(
     b: Builder,
     lhs: Value,

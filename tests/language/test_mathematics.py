@@ -342,7 +342,7 @@ def test_every_name_of_the_table_compiles() -> None:
         "longlong_as_double": ty.int64,
         "double_as_longlong": ty.float64,
     }
-    for name, w in libdevice.WORDS.items():
+    for name, w in libdevice.BUILTINS.items():
         b = Builder()
         source = (
             ty.int32

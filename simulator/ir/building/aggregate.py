@@ -11,13 +11,13 @@ from typing import Any
 
 from ..program import Value
 from .promotion import is_number
-from .registry import Word, unwrap
+from .registry import Builtin, unwrap
 
 
 class Aggregate(ABC):
-    """Base of what a kernel can name that is made of several values. `words` are its methods in a kernel."""
+    """Base of what a kernel can name that is made of several values. `methods` are builtins that it has in a kernel."""
 
-    words: dict[str, Word]
+    methods: dict[str, Builtin]
 
     @abstractmethod
     def parts(self) -> tuple[Any, ...]:

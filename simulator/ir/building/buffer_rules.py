@@ -37,7 +37,7 @@ class Buffer(Aggregate):
     space: AddressSpace | None
     strides: tuple[int, ...] = ()
     offsets: tuple[Any, ...] = ()
-    words = {}  # noqa: RUF012  # filled in by language/extra/cann/buffer.py
+    methods = {}  # noqa: RUF012  # filled in by language/extra/cann/buffer.py
 
     def parts(self) -> tuple[Any, ...]:
         return self.offsets

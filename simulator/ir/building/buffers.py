@@ -62,7 +62,7 @@ class Contents(Aggregate):
     """What a buffer holds."""
 
     value: Value
-    words = {}  # noqa: RUF012
+    methods = {}  # noqa: RUF012
 
     def parts(self) -> tuple[Any, ...]:
         return (self.value,)

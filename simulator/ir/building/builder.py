@@ -1,6 +1,6 @@
 """Builds the tile program: one method per operation, with its type and shape rule.
 
-The words of the language (`language/`) call these methods; a method takes `Value`s or Python numbers and returns a
+The builtins of the language (`language/`) call these methods; a method takes `Value`s or Python numbers and returns a
 `Value` (or a Python number, where all operands are compile-time constants). Rules are Triton's.
 """
 
@@ -48,7 +48,7 @@ HelperCompiler = Callable[["Builder", Any, Sequence[Any]], Any]
 class Builder:
     """Appends operations to the current region of one program.
 
-    compile_helper: the compiler's way to compile a jit function that a kernel gives to a word.
+    compile_helper: the compiler's way to compile a jit function that a kernel gives to a builtin.
     """
 
     def __init__(self, compile_helper: HelperCompiler | None = None) -> None:
@@ -56,14 +56,14 @@ class Builder:
         self.region = Region()
         self.loc = Loc("<kernel>", 0)
         self.core = ""  # of the scope that is being compiled: cube, vector, or none
-        self.split_words: dict[str, Loc] = {}
+        self.split_builtins: dict[str, Loc] = {}
         self._values = 0
         self._ops = 0
         self.contents: dict[
             str, Any
         ] = {}  # names of the scope being compiled; buffers.py keeps what buffers hold there
         self.buffer_names: dict[str, str] = {}  # a buffer's key -> its name in the kernel
-        self.only_elsewhere: dict[str, Loc] = {}  # words that no product here can carry out
+        self.only_elsewhere: dict[str, Loc] = {}  # builtins that no product here can carry out
         self._buffers = 0
         self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
         self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
@@ -98,9 +98,9 @@ class Builder:
         self._buffers += 1
         return f"{prefix}{self._buffers}"
 
-    def note_split_word(self, name: str) -> None:
-        """Remember a word that only products with split cores have, and where it was first said."""
-        self.split_words.setdefault(name, self.loc)
+    def note_split_builtin(self, name: str) -> None:
+        """Remember a builtin that only products with split cores have, and where it was first called."""
+        self.split_builtins.setdefault(name, self.loc)
 
     def capture(self, owner: Any, name: str, x: Any) -> bool:
         """Remember a constant read from outside of the kernel: `owner.lookup(name)` says later whether it still is `x`.

@@ -149,10 +149,10 @@ def _instance(op: Any, name: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _known(name: Any, field: str, x: Any, allowed: tuple[str, ...]) -> str:
-    word = str(getattr(x, "name", x))
-    if word not in allowed:
-        raise KernelError(f"custom op {name!r}: {field} is {word}; the model has {', '.join(allowed)}")
-    return word
+    given = str(getattr(x, "name", x))
+    if given not in allowed:
+        raise KernelError(f"custom op {name!r}: {field} is {given}; the model has {', '.join(allowed)}")
+    return given
 
 
 def _callback(op: type, name: Any) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Small rules that all operations of a tile program share: folding of numbers, broadcasting, checks, words of errors."""
+"""Small rules that all operations of a tile program share: folding of numbers, broadcasting, checks, texts of errors."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def describe(x: object) -> str:
         return f"a {x.dtype} tile of shape {list(x.shape)}" if x.shape else f"a {x.dtype} scalar"
     if isinstance(x, tuple):
         return "a tuple"
-    if hasattr(x, "words"):  # block pointers and descriptors
+    if hasattr(x, "methods"):  # block pointers and descriptors
         return str(x)
     return f"{type(x).__name__} {x!r}"
 

@@ -1,12 +1,12 @@
-"""What a word of the language is: a documented Python function whose body builds operations.
+"""What a builtin of the kernel language is: a documented Python function whose body builds operations.
 
-    @word
+    @builtin
     def exp(b: Builder, x):
         "Exponential of each element ..."
         return b.unary("exp", x)
 
-Inside a kernel the compiler calls `exp.build(builder, ...)`; called from ordinary Python a word raises, as in Triton.
-`@word(method=True)` also makes the word a method of tiles: `x.exp()`.
+Inside a kernel the compiler calls `exp.build(builder, ...)`; called from ordinary Python a builtin raises, as in Triton.
+`@builtin(method=True)` also makes it a method of tiles: `x.exp()`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ..source import Source
 from .builder import Builder
 from .promotion import KernelError
 
-METHODS: dict[str, Word] = {}
-# Python functions that are words inside of a kernel, as in Triton; filled by the language.
-OF_PYTHON: dict[Any, Word] = {}
-# Functions of Python's math -> the word that takes values of the program instead; filled by the language.
+METHODS: dict[str, Builtin] = {}
+# Python function -> the builtin that it is in a kernel, as in Triton; filled by the language.
+OF_PYTHON: dict[Any, Builtin] = {}
+# Functions of Python's math -> the builtin that takes values of the program instead; filled by the language.
 INSTEAD_OF: dict[Any, str] = {}
 
 
@@ -51,7 +51,7 @@ class Kernel(ABC):
         """A name from the kernel's closure or module, in a tuple; None if there is none."""
 
 
-class Word:
+class Builtin:
     """One name of the kernel language."""
 
     def __init__(self, build: Callable[..., Any], name: str) -> None:
@@ -60,7 +60,7 @@ class Word:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"<word {self.name}>"
+        return f"<builtin {self.name}>"
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
@@ -99,32 +99,32 @@ class Word:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(
-            f"{self.name} is a word of the kernel language: it can only be called inside a @jit function"
+            f"{self.name} is a builtin of the kernel language: it can only be called inside a @jit function"
         )
 
 
 @dataclass(frozen=True)
-class BoundWord:
+class BoundBuiltin:
     """`x.sum` before it is called."""
 
-    word: Word
+    builtin: Builtin
     value: Any
 
 
 @overload
-def word(build: Callable[..., Any]) -> Word: ...
+def builtin(build: Callable[..., Any]) -> Builtin: ...
 @overload
-def word(*, method: bool = False, name: str | None = None) -> Callable[[Callable[..., Any]], Word]: ...
+def builtin(*, method: bool = False, name: str | None = None) -> Callable[[Callable[..., Any]], Builtin]: ...
 
 
-def word(build: Callable[..., Any] | None = None, *, method: bool = False, name: str | None = None) -> Any:
-    """Make a word of a function `(builder, ...)`."""
+def builtin(build: Callable[..., Any] | None = None, *, method: bool = False, name: str | None = None) -> Any:
+    """Make a builtin of a function `(builder, ...)`."""
 
-    def make(f: Callable[..., Any]) -> Word:
-        w = Word(f, name or f.__name__)
+    def make(f: Callable[..., Any]) -> Builtin:
+        made = Builtin(f, name or f.__name__)
         if method:
-            METHODS[w.name] = w
-        return w
+            METHODS[made.name] = made
+        return made
 
     return make if build is None else make(build)
 
@@ -160,12 +160,12 @@ class constexpr:
         return constexpr(self.value(*map(unwrap, args), **{k: unwrap(x) for k, x in kwargs.items()}))
 
 
-def _of_values(operation: Callable[..., Any], turned: bool = False) -> Callable[..., Any]:
+def _of_values(operation: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
     """A method of `constexpr` that works on the values and wraps the result."""
 
     def method(self: constexpr, *others: Any) -> constexpr:
         values = (self.value, *map(unwrap, others))
-        return constexpr(operation(*(values[::-1] if turned else values)))
+        return constexpr(operation(*(values[::-1] if swapped else values)))
 
     return method
 
@@ -186,7 +186,7 @@ for _name in (
 ):
     _operation = getattr(operator, _name)
     setattr(constexpr, f"__{_name.strip('_')}__", _of_values(_operation))
-    setattr(constexpr, f"__r{_name.strip('_')}__", _of_values(_operation, turned=True))
+    setattr(constexpr, f"__r{_name.strip('_')}__", _of_values(_operation, swapped=True))
 for _name in ("lt", "le", "gt", "ge", "neg", "pos", "invert"):
     setattr(constexpr, f"__{_name}__", _of_values(getattr(operator, _name)))
 
@@ -200,11 +200,11 @@ __all__ = [
     "INSTEAD_OF",
     "METHODS",
     "OF_PYTHON",
-    "BoundWord",
+    "BoundBuiltin",
     "Builder",
+    "Builtin",
     "Kernel",
-    "Word",
+    "builtin",
     "constexpr",
     "unwrap",
-    "word",
 ]

@@ -22,11 +22,11 @@ def parts(program: Program) -> dict[str, Program]:
     out = {}
     for core, other in ((CUBE, VECTOR), (VECTOR, CUBE)):
         part = _Part(needs[core], needs[other].received, program.op_count)
-        words = dict(program.split_words)
+        split = dict(program.split_builtins)
         if core == CUBE:
-            words.pop("sub_vec_id", None)
+            split.pop("sub_vec_id", None)
         body = part.region(program.body)
-        out[core] = replace(program, body=body, split_words=words, op_count=part.count).finish()
+        out[core] = replace(program, body=body, split_builtins=split, op_count=part.count).finish()
     return out
 
 

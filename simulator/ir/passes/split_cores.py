@@ -224,7 +224,7 @@ class SubCores:
 
 def has_sub_vectors(program: Program) -> bool:
     """Whether a program asks which of the Vector cores it runs on."""
-    return "sub_vec_id" in program.split_words
+    return "sub_vec_id" in program.split_builtins
 
 
 __all__ = [

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ir.building.promotion import KernelError, Operand, describe
-from ...ir.building.registry import Builder, Word
+from ...ir.building.registry import Builder, Builtin
 from ...ir.program import Value
 from ...precision import dtypes as ty
 from ..mathematics import abs, fdiv, floating, fma, umulhi
@@ -274,20 +274,22 @@ CONVERSIONS: dict[str, Build] = {
 }
 
 
-def _word(name: str, build: Build, says: str) -> Word:
-    w = Word(build, name)
-    w.__doc__, w.__name__ = says, name  # type: ignore[attr-defined]
-    return w
+def _builtin(name: str, build: Build, says: str) -> Builtin:
+    made = Builtin(build, name)
+    made.__doc__, made.__name__ = says, name  # type: ignore[attr-defined]
+    return made
 
 
-def _all() -> dict[str, Word]:
-    names = {name: _word(name, _unary(name, name), f"{name} of each element.") for name in UNARY}
-    names |= {n: _word(n, _unary(n, f), f"{f} of each element.") for n, f in UNARY_ALIASES.items()}
-    names |= {n: _word(n, _binary(n, f), f"{n} of two operands.") for n, f in BINARY.items()}
-    names |= {n: _word(n, build, build.__doc__ or f"{n}.") for n, build in {**OTHERS, **CONVERSIONS}.items()}
+def _all() -> dict[str, Builtin]:
+    names = {name: _builtin(name, _unary(name, name), f"{name} of each element.") for name in UNARY}
+    names |= {n: _builtin(n, _unary(n, f), f"{f} of each element.") for n, f in UNARY_ALIASES.items()}
+    names |= {n: _builtin(n, _binary(n, f), f"{n} of two operands.") for n, f in BINARY.items()}
+    names |= {
+        n: _builtin(n, build, build.__doc__ or f"{n}.") for n, build in {**OTHERS, **CONVERSIONS}.items()
+    }
     return names | {"abs": abs, "fdiv": fdiv, "fma": fma, "fma_rn": fma, "mulhi": umulhi, "umulhi": umulhi}
 
 
-WORDS = _all()
-globals().update(WORDS)
-__all__ = list(WORDS)
+BUILTINS = _all()
+globals().update(BUILTINS)
+__all__ = list(BUILTINS)

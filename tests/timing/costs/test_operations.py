@@ -28,7 +28,7 @@ LEAKY = """
 import numpy as np
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.ir.building.registry import Builder, word as builtin
+from ascendtile.simulator.ir.building.registry import Builder, builtin
 from ascendtile.simulator.ir.operations import binary, define
 from ascendtile.simulator.units.vector import rounded
 

@@ -8,18 +8,18 @@ from ....ir.building.buffer_rules import Buffer
 from ....ir.building.buffers import held
 from ....ir.building.promotion import KernelError, Operand, describe
 from ....ir.building.ranges import DynamicRange
-from ....ir.building.registry import Builder, word
+from ....ir.building.registry import Builder, builtin
 from ....ir.program import Value
 from ....precision.dtypes import DType
 from ... import creation, shapes
 from ... import reduction as scans
-from ...iterators import range_word
+from ...iterators import range_builtin
 
 COPIES = 2  # the only number of copies that the vendor's compiler takes
 MULTIBUFFER_HINTS = ("hivm.multi_buffer", "multi_buffer")
 
 
-@word
+@builtin
 def parallel(
     b: Builder,
     arg1: Any,
@@ -34,13 +34,13 @@ def parallel(
     bind_sub_block: the two vector cores of a group share the turns in time, one after the other; where Cube and Vector
     share a core one does all. Values are those of the turns in order; what goes from turn to turn is named in a warning.
     """
-    turns: DynamicRange = range_word.build(b, arg1, arg2, step, num_stages, loop_unroll_factor)
+    loop: DynamicRange = range_builtin.build(b, arg1, arg2, step, num_stages, loop_unroll_factor)
     if bind_sub_block:
-        turns.hints["bind_sub_block"] = True
-    return turns
+        loop.hints["bind_sub_block"] = True
+    return loop
 
 
-@word
+@builtin
 def compile_hint(b: Builder, ptr: Value | Buffer, hint_name: str, hint_val: Any = None) -> None:
     """A note for the vendor's compiler at a tile. "hivm.multi_buffer" is `multibuffer`; others change nothing here."""
     if not isinstance(hint_name, str):
@@ -51,7 +51,7 @@ def compile_hint(b: Builder, ptr: Value | Buffer, hint_name: str, hint_val: Any 
         _copies(b, ptr, hint_val)
 
 
-@word
+@builtin
 def multibuffer(b: Builder, src: Value | Buffer, size: int) -> None:
     """Two buffers for a tile that is made in a loop, so that a turn can write one while the last one is still read.
 
@@ -68,7 +68,7 @@ def _copies(b: Builder, v: Value | Buffer, size: Any) -> None:
     b.copies[(held(b, v) if isinstance(v, Buffer) else v).id] = COPIES
 
 
-@word
+@builtin
 def cast(
     b: Builder,
     input: Operand,
@@ -82,14 +82,14 @@ def cast(
     return out
 
 
-@word
+@builtin
 def flip(b: Builder, ptr: Value, dim: int = -1) -> Value:
     """As `tl.flip`: `ptr` in the opposite order along `dim`."""
     out: Value = shapes.flip.build(b, ptr, dim)
     return out
 
 
-@word
+@builtin
 def sort(b: Builder, ptr: Value, dim: int = -1, descending: bool = False) -> Value:
     """As `tl.sort`, along the last axis only."""
     out: Value = scans.sort.build(b, ptr, dim, descending)

@@ -175,7 +175,7 @@ cdef void walk_box(
     const int64_t* high,
     const int64_t* shape,
     Py_ssize_t itemsize,
-    Py_ssize_t held,
+    Py_ssize_t host_itemsize,
     bint reading,
 ) noexcept nogil:
     """Apply `row` to every row of the box; the tile is contiguous, memory is strided."""
@@ -195,7 +195,7 @@ cdef void walk_box(
                     )
                     t = tile + (
                         (((a * shape[1] + b) * shape[2] + c) * shape[3] + d) * shape[4] + low[4]
-                    ) * held
+                    ) * host_itemsize
                     if reading:
                         row(m, stride[4], t, n)
                     else:
@@ -212,11 +212,11 @@ def read_boxes(
     const int64_t[::1] shape,
     uint8_t[::1] tile,
     Py_ssize_t itemsize,
-    Py_ssize_t held,
+    Py_ssize_t host_itemsize,
 ):
     """Tile of every program from its box in memory; elements outside of the box are left as they are."""
     cdef Py_ssize_t p
-    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * held
+    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * host_itemsize
     cdef row_t row = pick_row(kind, True, False)
     with nogil:
         for p in range(starts.shape[0]):
@@ -225,7 +225,7 @@ def read_boxes(
                 &strides[p if strides.shape[0] > 1 else 0, 0],
                 &lows[p if lows.shape[0] > 1 else 0, 0],
                 &highs[p if highs.shape[0] > 1 else 0, 0],
-                &shape[0], itemsize, held, True,
+                &shape[0], itemsize, host_itemsize, True,
             )
 
 
@@ -241,14 +241,14 @@ def write_boxes(
     const uint8_t[::1] tile,
     Py_ssize_t programs,
     Py_ssize_t itemsize,
-    Py_ssize_t held,
+    Py_ssize_t host_itemsize,
 ):
     """Write (or add) every program's box of its tile to memory, in program order.
 
     `programs` is 1 if all share one tile.
     """
     cdef Py_ssize_t p
-    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * held
+    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * host_itemsize
     cdef row_t row = pick_row(kind, False, adding)
     with nogil:
         for p in range(starts.shape[0]):
@@ -257,5 +257,5 @@ def write_boxes(
                 &strides[p if strides.shape[0] > 1 else 0, 0],
                 &lows[p if lows.shape[0] > 1 else 0, 0],
                 &highs[p if highs.shape[0] > 1 else 0, 0],
-                &shape[0], itemsize, held, False,
+                &shape[0], itemsize, host_itemsize, False,
             )

@@ -82,12 +82,12 @@ class NumpyBackend(Backend):
         return x
 
     def element_array(self, x: Any, v: Value) -> np.ndarray:
-        """Any runtime value as an array (P or 1, *shape) in held form."""
+        """Any runtime value as an array (P or 1, *shape) in the host dtype."""
         if isinstance(x, Affine | Box):
             return np.asarray(self.walk.real(x, v))
-        if isinstance(x, np.ndarray) and (v.shape or x.dtype == v.dtype.held):  # type: ignore[union-attr]
+        if isinstance(x, np.ndarray) and (v.shape or x.dtype == v.dtype.host_dtype):  # type: ignore[union-attr]
             return x
-        return np.atleast_1d(np.asarray(x)).astype(v.dtype.held)  # type: ignore[union-attr]
+        return np.atleast_1d(np.asarray(x)).astype(v.dtype.host_dtype)  # type: ignore[union-attr]
 
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]
@@ -144,8 +144,8 @@ class NumpyBackend(Backend):
                 self.walk.active = before
 
     def load_anywhere(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        shape, held = op.results[0].shape, result_type(op).held
-        out = np.zeros((len(self.walk.active), *shape), held)
+        shape, dtype = op.results[0].shape, result_type(op).host_dtype
+        out = np.zeros((len(self.walk.active), *shape), dtype)
         if other is not None:
             out[...] = self.element_array(other, op.args[2])  # type: ignore[arg-type]
         for index, p, m in self.pieces(op, pointer, mask, "load"):
@@ -208,7 +208,7 @@ class NumpyBackend(Backend):
 
     def atomic_anywhere(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         r = op.results[0]
-        out = np.zeros((len(self.walk.active), *r.shape), result_type(op).held)
+        out = np.zeros((len(self.walk.active), *r.shape), result_type(op).host_dtype)
         for index, p, m in self.pieces(op, pointer, mask, f"atomic_{op.name}"):
             old = self.atomic(op, p, take(value, index), m, take(expected, index))
             if old is not None:  # elements of other pieces are 0

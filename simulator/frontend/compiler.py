@@ -61,7 +61,7 @@ class Scope(Control):
         elif hasattr(node, "lineno"):
             self.b.loc = self.source.loc(node, self.fn.name if self.caller else "", self.caller)
             if self.caller is not None:
-                self.places[node] = self.b.loc  # turns of an unrolled loop ask again
+                self.places[node] = self.b.loc  # each iteration of an unrolled loop asks again
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)
@@ -256,10 +256,10 @@ def _given_no_tensor(message: str, fn: Kernel, constants: dict[str, Any]) -> str
     for name, x in constants.items():
         kind = "NoneType None" if x is None else f"str {x!r}" if isinstance(x, str) else None
         if kind is not None and kind in message and name not in fn.constexprs:
-            way = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
+            advice = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
             out += (
                 f"\n  parameter {name!r} of {fn.name} was given {x!r}, which is no memory: give a numpy array or a torch "
-                f"tensor, {way}"
+                f"tensor, {advice}"
             )
     return out
 

@@ -22,7 +22,7 @@ def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, 
             out[name] = Pointers(x, 0)
         elif v.dtype.is_floating():
             with np.errstate(over="ignore"):
-                out[name] = np.full(1, x, v.dtype.held)  # type: ignore[union-attr]
+                out[name] = np.full(1, x, v.dtype.host_dtype)  # type: ignore[union-attr]
         elif v.dtype == ty.uint64:
             out[name] = wrap(x, 64, True)
         else:

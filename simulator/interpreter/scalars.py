@@ -29,7 +29,7 @@ class Indexing(Reading):
         x = op.attrs["value"]
         r = op.results[0]
         if isinstance(x, float):
-            frame.values[r.id] = np.full(1, x, r.dtype.held)  # type: ignore[union-attr]
+            frame.values[r.id] = np.full(1, x, r.dtype.host_dtype)  # type: ignore[union-attr]
         else:
             frame.values[r.id] = symbolic.wrap(x, 64, True) if r.dtype == ty.uint64 else x
 
@@ -297,7 +297,9 @@ class Indexing(Reading):
         x = frame.get(v)
         if not isinstance(x, Opaque):
             source, target = _element(v), _element(r)
-            x = vector.bitcast(np.atleast_1d(np.asarray(self.real(x, v))).astype(source.held), source, target)
+            x = vector.bitcast(
+                np.atleast_1d(np.asarray(self.real(x, v))).astype(source.host_dtype), source, target
+            )
             x = scalar_from_dense(x, target.is_bool()) if not r.shape and target.is_int() else x
         frame.values[r.id] = x
 

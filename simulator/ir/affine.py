@@ -1,4 +1,4 @@
-"""Which values stay symbolic: a static reading of the program that placement and both executions share.
+"""Which values stay symbolic: found once from the program, for placement and all interpreters.
 
     scalar    shape (): lives in scalar registers, one number per program
     affine    an index tile  base + sum_k stride_k * i_k  with scalar base and strides: costs nothing until it is needed
@@ -23,7 +23,7 @@ SYMBOLIC = ("affine", "box", "uniform")
 
 @dataclass(frozen=True)
 class Static:
-    """Static reading of one value."""
+    """The form of one value."""
 
     kind: str  # scalar, affine, box, uniform, pointer, dense
     axes: frozenset[int] = frozenset()
@@ -53,7 +53,7 @@ def _region(region: Region) -> None:
 
 
 def _loop(op: Op) -> None:
-    """What a loop carries keeps its symbolic form if every turn hands back the same form; found by trying."""
+    """What a loop carries keeps its symbolic form if every iteration hands back the same form; found by trying."""
     first = 3 if op.kind == "for" else 0
     carried = [_known(v.static) for v in op.args[first:] if v is not None]
     while True:

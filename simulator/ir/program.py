@@ -1,7 +1,7 @@
 """The tile program: what a kernel's source becomes: typed values, operations with their source line, control flow.
 
 A program is a tree: a `Region` holds operations in order; `for`, `while` and `if` operations hold regions. Values are in
-single-assignment form; what a loop carries from turn to turn are arguments of its body and results of the loop.
+single-assignment form; what a loop carries from one iteration to the next are arguments of its body and results of the loop.
 
 Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
 

@@ -23,7 +23,7 @@ def range_builtin(
 ) -> DynamicRange:
     """A loop `for i in range(...)`. Bounds are integer scalars; hints are kept with the loop.
 
-    num_stages: buffers per loaded tile (1 = no overlap with the next turn); without it the launch decides.
+    num_stages: buffers per loaded tile (1 = no overlap with the next iteration); without it the launch decides.
     """
     bounds = [x for x in (arg1, arg2, step) if x is not None]
     if arg2 is None and step is not None:

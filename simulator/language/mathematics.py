@@ -146,7 +146,7 @@ def minimum(b: Builder, x: Operand, y: Operand, propagate_nan: Any = PropagateNa
 def clamp(
     b: Builder, x: Operand, min: Operand, max: Operand, propagate_nan: Any = PropagateNan.NONE
 ) -> Operand:
-    """`x` held between `min` and `max`; floating point only. NaN becomes `min`; with `PropagateNan.ALL` it stays NaN."""
+    """`x`, but at least `min` and at most `max`; floating point only. NaN becomes `min`; with `PropagateNan.ALL`, NaN."""
     v = floating(b, "clamp", x)
     return _extreme(b, "min", _extreme(b, "max", v, min, propagate_nan), max, propagate_nan)
 

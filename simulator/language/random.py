@@ -132,8 +132,8 @@ def _uniform(b: Builder, x: Operand) -> Value:
     bits = v.dtype.bits  # type: ignore[union-attr]
     signed = b.cast(v, ty.integer(bits, signed=True))
     negative = _value(b.compare("lt", signed, 0))
-    turned = _op(b, "sub", b.unary("neg", signed), 1)
-    return _op(b, "mul", b.select(negative, turned, signed), SCALES[bits])
+    flipped = _op(b, "sub", b.unary("neg", signed), 1)
+    return _op(b, "mul", b.select(negative, flipped, signed), SCALES[bits])
 
 
 def _normal_pair(b: Builder, u1: Operand, u2: Operand) -> tuple[Value, Value]:

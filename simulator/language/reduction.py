@@ -231,7 +231,7 @@ def associative_scan(b: Builder, input: Any, axis: int, combine_fn: Any, reverse
     """Running combination of `input` (a tile, or a tuple of tiles of one shape) along `axis` by `combine_fn`.
 
     combine_fn: as in `reduce`, associative. In round k every element is combined with the result 2^k places before it (the
-    earlier one is the first operand); with `reverse` the axis is turned round before and after. Sums, products, maxima,
+    earlier one is the first operand); with `reverse` the axis is reversed before and after. Sums, products, maxima,
     minima, and, or, xor go one element after another instead.
     """
     parts, combine, known = _combination(b, "associative_scan", input, combine_fn)

@@ -41,8 +41,8 @@ def dot_scaled(
     left = lhs if lhs_scale is None else _scaled(b, lhs, _factors(b, "lhs", lhs_scale, lhs.shape, lhs.dtype))
     right = rhs
     if rhs_scale is not None:
-        turned = _factors(b, "rhs", rhs_scale, rhs.shape[::-1], rhs.dtype)
-        right = _scaled(b, rhs, b.permute(turned, (1, 0)))
+        transposed = _factors(b, "rhs", rhs_scale, rhs.shape[::-1], rhs.dtype)
+        right = _scaled(b, rhs, b.permute(transposed, (1, 0)))
     out: Value = dot.build(b, left, right, acc, out_dtype=out_dtype)
     return out
 

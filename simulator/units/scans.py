@@ -1,4 +1,4 @@
-"""Indices of extremes, and running combinations, of held arrays (P, *shape)."""
+"""Indices of extremes, and running combinations, of arrays (P, *shape) in the host dtype."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def scan(
     """
     rules = numerics or IEEE
     work = np.moveaxis(np.flip(x, axis + 1) if reverse else x, axis + 1, 0)
-    out = np.array(work, dtype.held, order="C")
+    out = np.array(work, dtype.host_dtype, order="C")
     with np.errstate(all="ignore"):
         if name in ("sum", "mul") and _needs_rounding(dtype, rules):
             for k in range(1, len(out)):
                 rounded(COMBINE[name](out[k - 1], out[k], out=out[k]), dtype, rules)
         else:
-            _combiner(name, dtype).accumulate(out, axis=0, out=out, dtype=dtype.held)
+            _combiner(name, dtype).accumulate(out, axis=0, out=out, dtype=dtype.host_dtype)
     back = np.moveaxis(out, 0, axis + 1)
     return np.ascontiguousarray(np.flip(back, axis + 1) if reverse else back)
 

@@ -1,4 +1,4 @@
-"""What the Vector unit does to values: elementwise operations, casts and reductions on held arrays.
+"""What the Vector unit does to values: elementwise operations, casts and reductions on arrays in the host dtype.
 
 Arrays are (P, *shape); FP16 and BF16 values are float32 arrays on the grid of their format. Each operation rounds once in
 its own type: float32 has more than twice the significand bits of a half plus two, so computing in float32 and rounding
@@ -114,7 +114,9 @@ def rounded(compute: Callable[..., np.ndarray]) -> UnitFunction:
     """
 
     def apply(dtype: DType, numerics: Numerics, *operands: np.ndarray) -> np.ndarray:
-        return _rounded(_filled(compute, new_tile(_shape(*operands), dtype.held), operands), dtype, numerics)
+        return _rounded(
+            _filled(compute, new_tile(_shape(*operands), dtype.host_dtype), operands), dtype, numerics
+        )
 
     return apply
 
@@ -135,7 +137,7 @@ def in_one_pass(name: str, ufunc: np.ufunc) -> UnitFunction:
     number = OPERATIONS[name]
 
     def apply(dtype: DType, numerics: Numerics, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        out = new_tile(_shape(a, b), dtype.held)
+        out = new_tile(_shape(a, b), dtype.host_dtype)
         saturate, flush, target = (
             numerics.overflow == "saturate",
             numerics.flushes(dtype),
@@ -156,7 +158,7 @@ def special(name: str) -> UnitFunction:
 
 def of_type(compute: Callable[..., np.ndarray]) -> UnitFunction:
     """What `compute(*operands, dtype)` gives, exact in the type."""
-    return lambda dtype, numerics, *operands: compute(*operands, dtype).astype(dtype.held, copy=False)
+    return lambda dtype, numerics, *operands: compute(*operands, dtype).astype(dtype.host_dtype, copy=False)
 
 
 DIRECTIONS = {"rz": "TRUNC", "rd": "FLOOR", "ru": "CEIL"}
@@ -187,7 +189,7 @@ def transcendental(single: Callable[..., Any], double: np.ufunc) -> UnitFunction
     """exp or log, correctly rounded (see `_elementwise.pyx`); of float64 the C library's."""
 
     def apply(dtype: DType, numerics: Numerics, x: np.ndarray) -> np.ndarray:
-        out = new_tile(x.shape, dtype.held)
+        out = new_tile(x.shape, dtype.host_dtype)
         if dtype.bits == 64:
             return np.asarray(double(x, out=out))
         single(np.ascontiguousarray(x).reshape(-1), out.reshape(-1), dtype.bits == 16)
@@ -208,7 +210,7 @@ def estimate(exact: Callable[[np.ndarray], np.ndarray]) -> UnitFunction:
     """
 
     def apply(dtype: DType, numerics: Numerics, x: np.ndarray) -> np.ndarray:
-        out, wide = new_tile(x.shape, dtype.held), exact(x.astype(np.float64))
+        out, wide = new_tile(x.shape, dtype.host_dtype), exact(x.astype(np.float64))
         if numerics.coarse:
             significand, exponent = np.frexp(wide)
             wide = np.ldexp(np.rint(np.ldexp(significand, ESTIMATE_BITS)), exponent - ESTIMATE_BITS)
@@ -275,15 +277,15 @@ def cast(
     if target.is_bool():
         return np.asarray(x != 0)
     if not target.is_floating():
-        return to_integer(x, target.name) if source.is_floating() else x.astype(target.held)
+        return to_integer(x, target.name) if source.is_floating() else x.astype(target.host_dtype)
     if target.bits == 16 and (source.bits == 64 or (source.bits == 32 and source.is_int())):
         rules = numerics or _IEEE  # the source has more bits than float32: rounded once, not twice
         flush = "flush" if rules.flushes(target) else "keep"
         return np.asarray(round_to(x, target.name, overflow=rules.overflow, subnormals=flush))
     with np.errstate(over="ignore", invalid="ignore"):
         if _exact(source, target):
-            return np.asarray(x if x.dtype == target.held else x.astype(target.held))
-        return _rounded(np.array(x, target.held, order="C"), target, numerics or _IEEE)
+            return np.asarray(x if x.dtype == target.host_dtype else x.astype(target.host_dtype))
+        return _rounded(np.array(x, target.host_dtype, order="C"), target, numerics or _IEEE)
 
 
 def _limited(x: np.ndarray, source: DType, target: DType, overflow: str) -> np.ndarray:
@@ -291,12 +293,14 @@ def _limited(x: np.ndarray, source: DType, target: DType, overflow: str) -> np.n
     if source.is_floating():
         return to_integer(x, target.name, overflow=overflow)
     if overflow == "wrap":
-        return x.astype(target.held)
-    ends = np.iinfo(target.held)
+        return x.astype(target.host_dtype)
+    ends = np.iinfo(target.host_dtype)
     below, above = (x < ends.min, x > ends.max)  # Python numbers: compared exactly
-    out = x.astype(target.held)
+    out = x.astype(target.host_dtype)
     return np.asarray(
-        np.where(above, target.held.type(ends.max), np.where(below, target.held.type(ends.min), out))
+        np.where(
+            above, target.host_dtype.type(ends.max), np.where(below, target.host_dtype.type(ends.min), out)
+        )
     )
 
 
@@ -314,7 +318,7 @@ def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics
             else _fold(np.add, x, axis + 1, dtype, numerics)
         )
     if name == "sum":
-        return np.asarray(x.sum(axis=axis + 1, dtype=dtype.held))
+        return np.asarray(x.sum(axis=axis + 1, dtype=dtype.host_dtype))
     if name == "mul" and dtype.is_floating():
         return _fold(np.multiply, x, axis + 1, dtype, numerics)
     with np.errstate(all="ignore"):
@@ -349,20 +353,20 @@ def _fold(
 
 
 def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
-    """Elements as they lie in memory, in held form."""
+    """Elements as they lie in memory, in the host dtype."""
     if dtype.name not in _HALVES:
-        return stored.astype(dtype.held, copy=False)
+        return stored.astype(dtype.host_dtype, copy=False)
     bits = np.ascontiguousarray(stored).view(np.uint16)
     out = np.empty(bits.shape, np.float32)
     _rounding.decode(bits.reshape(-1), out.reshape(-1), dtype.name == "bf16")
     return out
 
 
-def encode(held: np.ndarray, dtype: DType) -> np.ndarray:
-    """Held elements as they lie in memory."""
+def encode(x: np.ndarray, dtype: DType) -> np.ndarray:
+    """Elements in the host dtype as they lie in memory."""
     if dtype.name not in _HALVES:
-        return held.astype(dtype.storage, copy=False)
-    flat = np.ascontiguousarray(held, np.float32)
+        return x.astype(dtype.storage, copy=False)
+    flat = np.ascontiguousarray(x, np.float32)
     bits = np.empty(flat.shape, np.uint16)
     _rounding.encode(flat.reshape(-1), bits.reshape(-1), dtype.name == "bf16")
     return bits.view(dtype.storage)

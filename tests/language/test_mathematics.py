@@ -172,9 +172,9 @@ def test_fused_products_are_rounded_once() -> None:
 
 @pytest.mark.parametrize("dtype", [ty.int32, ty.uint32, ty.int64, ty.uint64])
 def test_upper_halves_of_products(dtype: ty.DType) -> None:
-    ends = np.iinfo(dtype.held)
+    ends = np.iinfo(dtype.host_dtype)
     rng = np.random.default_rng(1)
-    x, y = (rng.integers(ends.min, ends.max, 500, dtype=dtype.held, endpoint=True) for _ in range(2))
+    x, y = (rng.integers(ends.min, ends.max, 500, dtype=dtype.host_dtype, endpoint=True) for _ in range(2))
     x[:2], y[:2] = ends.max, (ends.min, ends.max)
     got = functions.high_product(x, y, dtype)
     assert got.tolist() == [int(u) * int(v) >> dtype.bits for u, v in zip(x, y, strict=True)]

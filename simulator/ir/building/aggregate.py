@@ -21,7 +21,7 @@ class Aggregate(ABC):
 
     @abstractmethod
     def parts(self) -> tuple[Any, ...]:
-        """Everything in it that may differ between turns of a loop or between branches."""
+        """Everything in it that may differ between iterations of a loop or between branches."""
 
     @abstractmethod
     def rebuilt(self, parts: tuple[Any, ...]) -> Aggregate:

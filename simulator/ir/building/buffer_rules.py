@@ -65,23 +65,23 @@ class Buffer(Aggregate):
         return self.space.value if self.space else AddressSpace.UB.value
 
 
-def check_rows(dst: Buffer, ways: Mapping[str, Any]) -> None:
+def check_rows(dst: Buffer, modes: Mapping[str, Any]) -> None:
     """Rows that the fixpipe can write (Triton-Ascend, al.fixpipe): a multiple of elements on the last axis."""
     if len(dst.shape) != 2:
         return
     wide = dst.dtype.bits == 32
     least = 8 if wide else 16
-    if wide and ways["dma_mode"] != "NZ2ND":
+    if wide and modes["dma_mode"] != "NZ2ND":
         least = 16
-    if wide and ways["dual_dst_mode"] == "COLUMN_SPLIT":
+    if wide and modes["dual_dst_mode"] == "COLUMN_SPLIT":
         least = 32
     if dst.shape[1] % least:
         raise KernelError(
-            f"fixpipe: the last axis of {dst} must be a multiple of {least} elements ({ways['dma_mode']}, "
-            f"{ways['dual_dst_mode']})"
+            f"fixpipe: the last axis of {dst} must be a multiple of {least} elements ({modes['dma_mode']}, "
+            f"{modes['dual_dst_mode']})"
         )
     first = 8 if wide else 16
-    if ways["dma_mode"] == "NZ2DN" and dst.shape[0] % first:
+    if modes["dma_mode"] == "NZ2DN" and dst.shape[0] % first:
         raise KernelError(f"fixpipe: NZ2DN needs a first axis of {dst} that is a multiple of {first}")
 
 

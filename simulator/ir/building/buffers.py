@@ -40,7 +40,7 @@ KEY = "buffer "  # no name of a kernel has a space
 def _unwritten(at: Context, op: Op) -> np.ndarray:
     """What nobody wrote: NaN, or the smallest integer."""
     r, dtype = op.results[0], result_type(op)
-    return np.full((1, *r.shape), ty.limits(dtype)[0] if dtype.is_int() else np.nan, dtype.held)
+    return np.full((1, *r.shape), ty.limits(dtype)[0] if dtype.is_int() else np.nan, dtype.host_dtype)
 
 
 def _written(at: Context, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
@@ -79,7 +79,7 @@ def contents(env: Mapping[str, Any]) -> dict[str, Any]:
     return {n: x for n, x in env.items() if n.startswith(KEY)}
 
 
-def held(b: Builder, buffer: Buffer) -> Value:
+def value_in(b: Builder, buffer: Buffer) -> Value:
     """The whole of what a buffer holds now."""
     found = b.contents.get(buffer.key)
     if not isinstance(found, Contents):
@@ -130,7 +130,7 @@ def to_tensor(b: Builder, buffer: Any, target_shape: Any = None) -> Value:
 
 
 def _read(b: Builder, buffer: Buffer) -> Value:
-    v = held(b, buffer)
+    v = value_in(b, buffer)
     if buffer.place in L0:
         raise KernelError(
             f"{buffer} cannot be read: tl.dot alone fills and empties it; keep operands in L1 and take the result of tl.dot"
@@ -159,13 +159,13 @@ def copy(b: Builder, what: str, source: Any, target: Any, spaces: tuple[str, ...
     _move(b, _read(b, src), dst, what)
 
 
-def fixpipe(b: Builder, source: Any, target: Any, ways: Mapping[str, Any]) -> None:
-    """A product straight from L0C to UB: checked as the vendor does; a launch refuses it where there is no such way."""
+def fixpipe(b: Builder, source: Any, target: Any, modes: Mapping[str, Any]) -> None:
+    """A product straight from L0C to UB: checked as the vendor does; a launch refuses it where there is no such path."""
     v, dst = tile("fixpipe", source), _buffer("fixpipe", target)
     if dst.place != "UB":
         raise KernelError(f"fixpipe: the target must be a buffer in UB, got {dst}")
-    check_rows(dst, ways)
-    if v.numel != held(b, dst).numel:
+    check_rows(dst, modes)
+    if v.numel != value_in(b, dst).numel:
         raise KernelError(f"fixpipe: {describe(v)} does not fill {dst}")
     b.only_elsewhere.setdefault("fixpipe", b.loc)
     _move(b, b.reshape(b.cast(v, dst.dtype), dst.shape), dst, "fixpipe")
@@ -193,7 +193,7 @@ def _move(b: Builder, v: Value, target: Buffer, how: str) -> None:
         raise KernelError(
             f"{target}: tl.dot alone fills it; put its operands into L1, and take its result as it is"
         )
-    whole = held(b, target)
+    whole = value_in(b, target)
     out = b.value(whole.dtype, whole.shape, target.key)
     if target.offsets:
         fixed, moving = _split(target.offsets)

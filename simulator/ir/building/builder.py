@@ -150,12 +150,12 @@ class Builder:
             raise KernelError(f"expected a tile, a scalar or a number here, got {describe(value)}")
         try:
             dtype = dtype or ty.of_constant(value)
-            held: Number = (
+            known: Number = (
                 float_constant(float(value), dtype) if dtype.is_floating() else integer_constant(value, dtype)
             )
         except OverflowError as e:
             raise KernelError(str(e)) from None
-        return self._one("const", (), dtype, (), value=held)
+        return self._one("const", (), dtype, (), value=known)
 
     def to_value(self, x: Operand, like: DType | None = None) -> Value:
         if isinstance(x, Value):
@@ -175,12 +175,12 @@ class Builder:
     def arange(self, start: int, end: int) -> Value:
         for what, x in (("start", start), ("end", end)):
             if isinstance(x, bool) or not isinstance(x, int):
-                way = (
+                advice = (
                     "; a tile cannot take its size from data: take a tl.constexpr size and mask the rest"
                     if isinstance(x, Value)
                     else ""
                 )
-                raise KernelError(f"arange: {what} must be a compile-time integer, got {describe(x)}{way}")
+                raise KernelError(f"arange: {what} must be a compile-time integer, got {describe(x)}{advice}")
         if end <= start:
             raise KernelError(f"arange: end must be above start, got start {start} and end {end}")
         return self._one("arange", (), ty.int32, (end - start,), start=start, end=end)
@@ -302,7 +302,7 @@ class Builder:
         return MODULO_2[name]
 
     def invert(self, x: Value) -> Operand:
-        """Every bit turned round."""
+        """Every bit flipped."""
         if not isinstance(x.dtype, DType) or x.dtype.is_floating():
             raise KernelError(f"`~` needs integers or booleans, got {describe(x)}")
         return self.binary("xor", x, self.const(-1, x.dtype))

@@ -52,7 +52,7 @@ def register(op: type) -> type:
 
 
 def _evaluated(at: Context, op: Op, *args: np.ndarray) -> list[np.ndarray]:
-    """Results of all programs, (P or 1, *shape) each, as they are held."""
+    """Results of all programs, (P or 1, *shape) each, in the host dtype."""
     count = max(x.shape[0] for x in args)
     rows = [_called(at, op, args, p) for p in range(count)]
     return [np.stack([row[k] for row in rows]) for k in range(len(op.results))]
@@ -70,7 +70,7 @@ def _called(at: Context, op: Op, args: tuple[np.ndarray, ...], p: int) -> list[n
         ) from None
     made = keywords["out"] if made is None else made
     made = made if isinstance(made, tuple | list) else (made,)
-    return [_held(op, x, r, site, program) for x, r in _pairs(op, made, site)]
+    return [_in_host_dtype(op, x, r, site, program) for x, r in _pairs(op, made, site)]
 
 
 def _pairs(op: Op, made: Any, site: Place) -> Any:
@@ -87,7 +87,7 @@ def _stored(x: np.ndarray, v: Value | None) -> Any:
     return out if v.shape else out[()]
 
 
-def _held(op: Op, x: Any, r: Value, site: Place, program: int) -> np.ndarray:
+def _in_host_dtype(op: Op, x: Any, r: Value, site: Place, program: int) -> np.ndarray:
     assert isinstance(r.dtype, DType)
     out = np.asarray(x)
     if out.shape != r.shape:
@@ -95,7 +95,7 @@ def _held(op: Op, x: Any, r: Value, site: Place, program: int) -> np.ndarray:
             f"custom op {op.name!r} gave shape {list(out.shape)} in {site.program(program)}, but `out` has "
             f"{list(r.shape)}"
         )
-    return out.astype(r.dtype.storage).astype(r.dtype.held)
+    return out.astype(r.dtype.storage).astype(r.dtype.host_dtype)
 
 
 @define(Operation("custom", value=_evaluated, rows=("adds",), scratch=Scratch.ALL | Scratch.STATED))

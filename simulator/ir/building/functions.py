@@ -120,13 +120,15 @@ define_all(
             value=vector.scaled, steps=(("cast_s32_f32", 1), ("muls", 1), ("exp", 1), ("mul", 1))
         ),
         **{
-            f"{name}_{way}": make(value=vector.directed(exact, way), steps=((name, 1), *_CORRECTION))
+            f"{name}_{direction}": make(
+                value=vector.directed(exact, direction), steps=((name, 1), *_CORRECTION)
+            )
             for name, make, exact in (
                 ("sqrt", unary, np.sqrt),
                 ("div", binary, np.divide),
                 ("mul", binary, np.multiply),
             )
-            for way in vector.DIRECTIONS
+            for direction in vector.DIRECTIONS
         },
     }
 )

@@ -190,8 +190,8 @@ def grid_axis(axis: int) -> int:
 def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
     for s in shape:
         if isinstance(s, bool) or not isinstance(s, int):
-            way = "; take a tl.constexpr size and mask the rest" if isinstance(s, Value) else ""
-            raise KernelError(f"a shape must be made of compile-time integers, got {describe(s)}{way}")
+            advice = "; take a tl.constexpr size and mask the rest" if isinstance(s, Value) else ""
+            raise KernelError(f"a shape must be made of compile-time integers, got {describe(s)}{advice}")
         if s <= 0:
             raise KernelError(f"a shape must be made of positive integers, got {s} in {list(shape)}")
     return tuple(shape)

@@ -1,4 +1,4 @@
-"""Moves symbolic operations that do not change from turn to turn out of their loops, as a compiler does.
+"""Moves symbolic operations that are the same in every iteration out of their loops, as a compiler does.
 
 Only operations that cost nothing in a buffer are moved (constants, index arithmetic, masks, views of scalars); dense ones
 stay where the kernel's author put them, since moving them would change what is alive in UB.

@@ -122,7 +122,7 @@ def check(program: Program) -> tuple[str, Loc] | None:
                 op.loc,
             )
         if given == CUBE and op.name == "fixpipe":
-            continue  # what leaves L0C is the Cube's work; whether there is a way to UB is the product's business
+            continue  # what leaves L0C is the Cube's work; whether there is a path to UB is the product's business
         if given == CUBE and not _of_any_core(op) and _needs_vector(program, op):
             what = op.name or op.kind
             return (

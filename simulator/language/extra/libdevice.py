@@ -224,7 +224,11 @@ BINARY = {
     "add_rn": "add",
     "sub_rn": "sub",
     "mul_rn": "mul",
-    **{f"{name}_{way}": f"{name}_{way}" for name in ("div", "mul") for way in ("rz", "rd", "ru")},
+    **{
+        f"{name}_{direction}": f"{name}_{direction}"
+        for name in ("div", "mul")
+        for direction in ("rz", "rd", "ru")
+    },
 }
 OTHERS: dict[str, Build] = {
     "isnan": _isnan,
@@ -254,16 +258,16 @@ OTHERS: dict[str, Build] = {
     "float_as_uint": _reinterpret(ty.uint32),
     "longlong_as_double": _reinterpret(ty.float64),
     "double_as_longlong": _reinterpret(ty.int64),
-    **{f"sqrt_{way}": _unary("sqrt", f"sqrt_{way}") for way in ("rz", "rd", "ru")},
+    **{f"sqrt_{direction}": _unary("sqrt", f"sqrt_{direction}") for direction in ("rz", "rd", "ru")},
 }
 _TO_INTEGER = {"int": ty.int32, "uint": ty.uint32, "ll": ty.int64, "ull": ty.uint64}
 _ROUNDING = {"rn": "rint", "rz": None, "rd": "floor", "ru": "ceil"}
 CONVERSIONS: dict[str, Build] = {
     **{
-        f"{source}2{target}_{way}": _to_integer(rounding, dtype)
+        f"{source}2{target}_{direction}": _to_integer(rounding, dtype)
         for source in ("float", "double")
         for target, dtype in _TO_INTEGER.items()
-        for way, rounding in _ROUNDING.items()
+        for direction, rounding in _ROUNDING.items()
     },
     **{
         f"{source}2{target}_rn": _convert(dtype)

@@ -41,7 +41,7 @@ def to_buffer(
 
     bind_buffer: the tensor is put into this buffer (of one shape and type with it): in place where it is made just for it,
     else by a copy. space: without one or UB where the tensor lies, L1 brings it there. UB to L1 takes MTE3 where Cube and
-    Vector share a core, and the way through global memory where they do not.
+    Vector share a core, and the path through global memory where they do not.
     """
     return buffers.of_tensor(b, tensor, space, bind_buffer)
 

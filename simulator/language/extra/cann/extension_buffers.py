@@ -69,7 +69,7 @@ def fixpipe(
     dma_mode: Any = FixpipeDMAMode.NZ2ND,
     dual_dst_mode: Any = FixpipeDualDstMode.NO_DUAL,
 ) -> None:
-    """A product straight from L0C into a buffer of UB: a way that Ascend 950 has only.
+    """A product straight from L0C into a buffer of UB: a path that only Ascend 950 has.
 
     The products here have none, so a launch refuses it: use the result of tl.dot, which goes through global memory.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....ir.building.buffer_rules import Buffer
-from ....ir.building.buffers import held
+from ....ir.building.buffers import value_in
 from ....ir.building.promotion import KernelError, Operand, describe
 from ....ir.building.ranges import DynamicRange
 from ....ir.building.registry import Builder, builtin
@@ -29,10 +29,10 @@ def parallel(
     loop_unroll_factor: int | None = None,
     bind_sub_block: bool = False,
 ) -> DynamicRange:
-    """A loop `for i in parallel(...)` whose turns do not depend on each other; otherwise as `tl.range`.
+    """A loop `for i in parallel(...)` whose iterations do not depend on each other; otherwise as `tl.range`.
 
-    bind_sub_block: the two vector cores of a group share the turns in time, one after the other; where Cube and Vector
-    share a core one does all. Values are those of the turns in order; what goes from turn to turn is named in a warning.
+    bind_sub_block: the two vector cores of a group share the iterations in time, one after the other; where Cube and Vector
+    share a core one does all. Values are those of the iterations in order; what one hands to the next is named in a warning.
     """
     loop: DynamicRange = range_builtin.build(b, arg1, arg2, step, num_stages, loop_unroll_factor)
     if bind_sub_block:
@@ -53,9 +53,9 @@ def compile_hint(b: Builder, ptr: Value | Buffer, hint_name: str, hint_val: Any 
 
 @builtin
 def multibuffer(b: Builder, src: Value | Buffer, size: int) -> None:
-    """Two buffers for a tile that is made in a loop, so that a turn can write one while the last one is still read.
+    """Two buffers for a tile that is made in a loop, so that an iteration can write one while the last one is still read.
 
-    size: 2. Outside of a loop it changes nothing. An explicit buffer takes twice its bytes, and turns write them in turn.
+    size: 2. Outside of a loop it changes nothing. An explicit buffer takes twice its bytes, written in turn.
     """
     if not isinstance(src, Value | Buffer) or not src.shape:
         raise KernelError(f"multibuffer needs a tile or a buffer, got {describe(src)}")
@@ -65,7 +65,7 @@ def multibuffer(b: Builder, src: Value | Buffer, size: int) -> None:
 def _copies(b: Builder, v: Value | Buffer, size: Any) -> None:
     if size != COPIES or isinstance(size, bool):
         raise KernelError(f"multibuffer: a tile can have {COPIES} buffers, got {describe(size)}")
-    b.copies[(held(b, v) if isinstance(v, Buffer) else v).id] = COPIES
+    b.copies[(value_in(b, v) if isinstance(v, Buffer) else v).id] = COPIES
 
 
 @builtin

@@ -22,7 +22,7 @@ from .gc_paused import uncollected
 from .interpreter.interpreter import DataDependentError
 from .interpreter.tensors import Tensor, tensor_argument
 from .interpreter.two_cores.flags import way
-from .ir.building.composite import Parameter, Plan
+from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_words
@@ -277,7 +277,7 @@ def _sort_arguments(
     types: dict[str, Any] = {}
     storage = set(device.product.texts("dtypes.storage"))
 
-    def plain(name: str, x: Any) -> Plan:
+    def plain(name: str, x: Any) -> ArgumentPlan:
         """Make `x` a parameter."""
         tensor = tensor_argument(name, x)
         if tensor is not None:
@@ -285,7 +285,7 @@ def _sort_arguments(
             arguments[name], types[name] = tensor, PointerType(tensor.dtype)
         else:
             arguments[name], types[name] = _scalar(kernel, name, x)
-        return Parameter(name)
+        return ParameterPlan(name)
 
     for name, x in given.items():
         if name not in kernel.constexprs and is_composite(x):

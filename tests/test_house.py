@@ -51,15 +51,10 @@ ORDERS = {
 
 # 2026-11-22
 KNOWN_NAMES_OF_TWO = {
-    "Addresses",
-    "Block",
-    "Buffer",
     "Call",
-    "Carried",
     "Given",
     "Group",
     "Machine",
-    "Parameter",
     "Plan",
     "Problem",
     "Region",
@@ -69,7 +64,6 @@ KNOWN_NAMES_OF_TWO = {
     "Stream",
     "Study",
     "Template",
-    "TensorDescriptor",
     "Tiling",
     "View",
     "Way",

@@ -14,7 +14,7 @@ ATOMICS = {"add": 0, "max": 1, "min": 2, "and": 3, "or": 4, "xor": 5, "xchg": 6,
 _EVERY = np.empty(0, np.uint8)
 
 
-class Addresses:
+class ElementAddresses:
     """Where a discrete access goes: window indices and, or empty for all, which of them are meant; flat and in order."""
 
     __slots__ = ("at", "chosen", "shape")
@@ -68,7 +68,7 @@ def _in_host_dtype(tensor: Tensor, x: np.ndarray, shape: tuple[int, ...]) -> np.
     return flat.view(np.uint8) if tensor.dtype.is_bool() else flat
 
 
-def gather(tensor: Tensor, where: Addresses, fill: Any) -> np.ndarray:
+def gather(tensor: Tensor, where: ElementAddresses, fill: Any) -> np.ndarray:
     """Tile of `where.shape` in the host dtype; `fill` (0 if None) where nothing is chosen. Addresses lie inside."""
     out = np.empty(where.shape, tensor.dtype.host_dtype)
     if len(where.chosen):
@@ -83,7 +83,7 @@ def gather(tensor: Tensor, where: Addresses, fill: Any) -> np.ndarray:
     return out
 
 
-def scatter(tensor: Tensor, where: Addresses, tile: np.ndarray) -> None:
+def scatter(tensor: Tensor, where: ElementAddresses, tile: np.ndarray) -> None:
     """Write a tile of `where.shape` in order: of equal addresses the last one stays."""
     if not len(where.at) or not tensor.elements:
         return
@@ -95,7 +95,7 @@ def scatter(tensor: Tensor, where: Addresses, tile: np.ndarray) -> None:
 
 
 def atomic(
-    tensor: Tensor, name: str, where: Addresses, tile: np.ndarray, expected: np.ndarray | None
+    tensor: Tensor, name: str, where: ElementAddresses, tile: np.ndarray, expected: np.ndarray | None
 ) -> np.ndarray:
     """Combine one element after another; gives what memory held before each (0 where nothing is chosen)."""
     old = np.zeros(where.shape, tensor.dtype.host_dtype)

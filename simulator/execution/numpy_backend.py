@@ -217,7 +217,7 @@ class NumpyBackend(Backend):
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
-    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> discrete.Addresses:
+    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> discrete.ElementAddresses:
         """Window indices (P or 1, *shape) of a discrete access, checked; for a write P of them."""
         tensor = pointer.tensor
         v = op.args[0]
@@ -229,7 +229,7 @@ class NumpyBackend(Backend):
         chosen = None if mask is None else self.element_array(mask, op.args[1 if what == "load" else 2])  # type: ignore[arg-type]
         if what != "load":
             at = np.broadcast_to(at, (len(self.walk.active), *v.shape))
-        where = discrete.Addresses(at, chosen)
+        where = discrete.ElementAddresses(at, chosen)
         if what in ("load", "store") and isinstance(mask, np.ndarray):
             self.masked.elements(op, tensor, where, what, self.walk.programs, self.walk.site(op))
         bad = where.outside(tensor)
@@ -242,7 +242,7 @@ class NumpyBackend(Backend):
         return (*self.watch.found(), *self.masked.found.values())
 
     def report_outside(
-        self, tensor: Tensor, where: discrete.Addresses, bad: int, what: str, site: Site
+        self, tensor: Tensor, where: discrete.ElementAddresses, bad: int, what: str, site: Site
     ) -> None:
         size = max(1, len(where.at) // where.shape[0])
         row, inner = divmod(bad, size)

@@ -17,7 +17,7 @@ from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op, Program
 from ._races import mark_boxes, mark_elements
-from .gather_scatter import Addresses
+from .gather_scatter import ElementAddresses
 
 # Runs looked at in one tensor; a launch with more is not searched further.
 MOST_RUNS = 1 << 20
@@ -33,7 +33,7 @@ class StoreWatch:
         self.wholes: dict[int, Tensor] = {}
         self.regular: dict[tuple[Any, ...], list[tuple[Affine, Any, np.ndarray]]] = {}
         self.places: dict[tuple[Any, ...], tuple[Op, Tensor]] = {}
-        self.single: list[tuple[Op, Tensor, Addresses, np.ndarray]] = []
+        self.single: list[tuple[Op, Tensor, ElementAddresses, np.ndarray]] = []
         self.singles = 0
 
     def box(
@@ -50,7 +50,7 @@ class StoreWatch:
         self.places[key] = (op, tensor)
         self.regular.setdefault(key, []).append((affine, mask, numbers))
 
-    def elements(self, op: Op, tensor: Tensor, where: Addresses, numbers: np.ndarray) -> None:
+    def elements(self, op: Op, tensor: Tensor, where: ElementAddresses, numbers: np.ndarray) -> None:
         """A store to single elements, in the order of programs."""
         if not self.on or not tensor.elements or self.singles > MOST_RUNS:
             return

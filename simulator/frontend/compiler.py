@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import CompileError
 from ..ir import affine, liveness
 from ..ir.building import buffers
-from ..ir.building.buffer_rules import Buffer
+from ..ir.building.buffer_rules import KernelBuffer
 from ..ir.building.builder import Builder
 from ..ir.building.composite import assembled
 from ..ir.building.promotion import KernelError, describe
@@ -169,7 +169,7 @@ class Scope(Control):
         if isinstance(target, ast.Name):
             if isinstance(value, Value) and not value.name:
                 value.name = target.id
-            if isinstance(value, Buffer):
+            if isinstance(value, KernelBuffer):
                 self.b.buffer_names.setdefault(value.key, target.id)
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):

@@ -7,7 +7,7 @@ under `@builtin` in the file of its family, listed here.
 import builtins
 from typing import TYPE_CHECKING, Any
 
-from ..ir.building.blocks import TensorDescriptor as tensor_descriptor
+from ..ir.building.blocks import DescriptorInKernel as tensor_descriptor
 from ..ir.building.registry import constexpr as _constexpr
 from ..ir.program import Value as tensor
 from ..ir.types import BlockType as block_type

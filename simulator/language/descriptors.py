@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir.building import blocks
-from ..ir.building.blocks import TensorDescriptor
+from ..ir.building.blocks import DescriptorInKernel
 from ..ir.building.promotion import KernelError, Operand, describe
 from ..ir.building.registry import Builder, Builtin, builtin, unwrap
 from ..ir.program import Value
@@ -20,7 +20,7 @@ def make_tensor_descriptor(
     strides: Sequence[Operand],
     block_shape: Sequence[int],
     padding_option: str = "zero",
-) -> TensorDescriptor:
+) -> DescriptorInKernel:
     """Descriptor of a tensor with one to five axes.
 
     base: pointer to its first element. shape, strides (in elements): integer scalars. block_shape: compile-time integers.
@@ -33,11 +33,11 @@ def make_tensor_descriptor(
         for n, given in (("shape", shape), ("strides", strides))
     )
     block = blocks.block_sizes(block_shape, "make_tensor_descriptor")
-    return TensorDescriptor(base, sizes, steps, (0,) * rank, block, unwrap(padding_option) or "zero")
+    return DescriptorInKernel(base, sizes, steps, (0,) * rank, block, unwrap(padding_option) or "zero")
 
 
 @builtin
-def load_tensor_descriptor(b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand]) -> Value:
+def load_tensor_descriptor(b: Builder, desc: DescriptorInKernel, offsets: Sequence[Operand]) -> Value:
     """The block at `offsets`; elements outside of the tensor are padded."""
     d = blocks.at(b, _descriptor(desc, "load"), unwrap(offsets), "descriptor load")
     return blocks.load_block(b, d, range(len(d.block)), _descriptor(desc, "load").padding)
@@ -45,34 +45,34 @@ def load_tensor_descriptor(b: Builder, desc: TensorDescriptor, offsets: Sequence
 
 @builtin
 def store_tensor_descriptor(
-    b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand], value: Operand
+    b: Builder, desc: DescriptorInKernel, offsets: Sequence[Operand], value: Operand
 ) -> None:
     """Write a block at `offsets`; elements outside of the tensor are left out."""
     d = blocks.at(b, _descriptor(desc, "store"), unwrap(offsets), "descriptor store")
     blocks.store_block(b, d, value, range(len(d.block)))
 
 
-def _descriptor(x: Any, what: str) -> TensorDescriptor:
-    if not isinstance(x, TensorDescriptor):
+def _descriptor(x: Any, what: str) -> DescriptorInKernel:
+    if not isinstance(x, DescriptorInKernel):
         raise KernelError(f"{what}: needs a tensor descriptor, got {describe(x)}")
     return x
 
 
 @builtin
-def _gather(b: Builder, desc: TensorDescriptor, x_offsets: Value, y_offset: Operand) -> Value:
+def _gather(b: Builder, desc: DescriptorInKernel, x_offsets: Value, y_offset: Operand) -> Value:
     """Rows `x_offsets` (a tile with one axis) of a tensor with two axes, from column `y_offset`; blocks are (1, columns)."""
     pointer, mask = _rows(b, _descriptor(desc, "gather"), x_offsets, y_offset, "gather")
     return b.load(pointer, mask, None)
 
 
 @builtin
-def _scatter(b: Builder, desc: TensorDescriptor, value: Value, x_offsets: Value, y_offset: Operand) -> None:
+def _scatter(b: Builder, desc: DescriptorInKernel, value: Value, x_offsets: Value, y_offset: Operand) -> None:
     """Write the rows of `value` to the rows `x_offsets` of a tensor with two axes, from column `y_offset`."""
     pointer, mask = _rows(b, _descriptor(desc, "scatter"), x_offsets, y_offset, "scatter")
     b.store(pointer, value, mask)
 
 
-def _rows(b: Builder, d: TensorDescriptor, rows: Any, column: Any, what: str) -> tuple[Value, Value]:
+def _rows(b: Builder, d: DescriptorInKernel, rows: Any, column: Any, what: str) -> tuple[Value, Value]:
     """Pointers and mask of whole rows that are chosen one by one."""
     if len(d.block) != 2 or d.block[0] != 1:
         raise KernelError(f"{what}: needs a descriptor with blocks (1, columns), got {d}")
@@ -95,7 +95,7 @@ def _within(b: Builder, x: Any, size: Operand) -> Any:
 
 
 def _atomic(name: str) -> Builtin:
-    def build(b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand], value: Operand) -> None:
+    def build(b: Builder, desc: DescriptorInKernel, offsets: Sequence[Operand], value: Operand) -> None:
         d = blocks.at(b, _descriptor(desc, f"atomic_{name}"), unwrap(offsets), f"atomic_{name}")
         b.atomic(name, blocks.pointers(b, d), value, blocks.inside(b, d, range(len(d.block))))
 
@@ -105,7 +105,7 @@ def _atomic(name: str) -> Builtin:
     return Builtin(build, f"atomic_{name}")
 
 
-TensorDescriptor.methods.update(
+DescriptorInKernel.methods.update(
     load=load_tensor_descriptor,
     store=store_tensor_descriptor,
     gather=_gather,

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.precision.rounding import round_to
 from ascendtile.simulator.units import vector
-from ascendtile.simulator.units._blocks import Block, kept_now
+from ascendtile.simulator.units._blocks import MemoryBlock, kept_now
 from ascendtile.simulator.units.blocks import LEAST_BYTES, new_tile
 
 from ..support.elementwise import binary
@@ -72,7 +72,7 @@ def test_a_tile_keeps_its_memory_as_long_as_a_view_of_it_lives() -> None:
 
 
 def test_memory_comes_back_and_only_so_much_is_kept() -> None:
-    many = [Block(1 << 20) for _ in range(100)]
+    many = [MemoryBlock(1 << 20) for _ in range(100)]
     before = kept_now()
     del many
     assert before < kept_now() <= 32 << 20

@@ -76,7 +76,7 @@ class BlockPointer(Block):
 
 
 @dataclass(frozen=True)
-class TensorDescriptor(Block):
+class DescriptorInKernel(Block):
     """What tl.make_tensor_descriptor gives; `padding` is the value of elements outside."""
 
     padding: str = "zero"

@@ -28,7 +28,7 @@ class AddressSpace(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Buffer(Aggregate):
+class KernelBuffer(Aggregate):
     """A buffer, or (with `offsets`) the part of one that begins there. `strides` are those of a part, in elements."""
 
     key: str
@@ -53,7 +53,7 @@ class Buffer(Aggregate):
         return f"a buffer of {self.dtype} {list(self.shape)}{where}"
 
     @property
-    def type(self) -> Buffer:
+    def type(self) -> KernelBuffer:
         return self
 
     @property
@@ -65,7 +65,7 @@ class Buffer(Aggregate):
         return self.space.value if self.space else AddressSpace.UB.value
 
 
-def check_rows(dst: Buffer, modes: Mapping[str, Any]) -> None:
+def check_rows(dst: KernelBuffer, modes: Mapping[str, Any]) -> None:
     """Rows that the fixpipe can write (Triton-Ascend, al.fixpipe): a multiple of elements on the last axis."""
     if len(dst.shape) != 2:
         return
@@ -86,7 +86,7 @@ def check_rows(dst: Buffer, modes: Mapping[str, Any]) -> None:
 
 
 def check_aligned(
-    whole: Buffer, at: list[Any], size: tuple[int, ...], step: tuple[int, ...], pitch: tuple[int, ...]
+    whole: KernelBuffer, at: list[Any], size: tuple[int, ...], step: tuple[int, ...], pitch: tuple[int, ...]
 ) -> None:
     if any(s != 1 for s in step):
         raise KernelError(

@@ -21,7 +21,7 @@ from .aggregate import Aggregate
 from .buffer_rules import (
     L0,
     AddressSpace,
-    Buffer,
+    KernelBuffer,
     check_aligned,
     check_rows,
     checked_space,
@@ -79,7 +79,7 @@ def contents(env: Mapping[str, Any]) -> dict[str, Any]:
     return {n: x for n, x in env.items() if n.startswith(KEY)}
 
 
-def value_in(b: Builder, buffer: Buffer) -> Value:
+def value_in(b: Builder, buffer: KernelBuffer) -> Value:
     """The whole of what a buffer holds now."""
     found = b.contents.get(buffer.key)
     if not isinstance(found, Contents):
@@ -89,19 +89,19 @@ def value_in(b: Builder, buffer: Buffer) -> Value:
     return found.value
 
 
-def new(b: Builder, dtype: Any, shape: Any, space: Any, unique: bool = False) -> Buffer:
+def new(b: Builder, dtype: Any, shape: Any, space: Any, unique: bool = False) -> KernelBuffer:
     """A buffer that nothing was written to."""
     dtype, sizes = element_type(dtype), check_shape(tuple(unwrap(n) for n in listed(shape)))
     if not sizes:
         raise KernelError("alloc: a buffer needs at least one axis")
-    buffer = Buffer(b.new_buffer(KEY), dtype, sizes, checked_space("alloc", space))
+    buffer = KernelBuffer(b.new_buffer(KEY), dtype, sizes, checked_space("alloc", space))
     value = b.value(dtype, sizes, buffer.key)
     b.emit("alloc", (), (value,), space=buffer.place, unique=bool(unwrap(unique)))
     b.contents[buffer.key] = Contents(value)
     return buffer
 
 
-def of_tensor(b: Builder, tensor: Any, space: Any, bound: Any) -> Buffer:
+def of_tensor(b: Builder, tensor: Any, space: Any, bound: Any) -> KernelBuffer:
     """A buffer that holds a tensor: `bound` if given, else where the tensor lies, else a new one in `space`."""
     what, where = "to_buffer", checked_space("to_buffer", space)
     v = tile(what, tensor)
@@ -111,7 +111,7 @@ def of_tensor(b: Builder, tensor: Any, space: Any, bound: Any) -> Buffer:
         _move(b, v, buffer, "bind")
         return buffer
     if where in (None, AddressSpace.UB):
-        buffer = Buffer(b.new_buffer(KEY), v.dtype, v.shape, where)  # type: ignore[arg-type]
+        buffer = KernelBuffer(b.new_buffer(KEY), v.dtype, v.shape, where)  # type: ignore[arg-type]
         b.contents[buffer.key] = Contents(v)
         return buffer
     buffer = new(b, v.dtype, v.shape, where)
@@ -129,7 +129,7 @@ def to_tensor(b: Builder, buffer: Any, target_shape: Any = None) -> Value:
     return _read(b, buffer)
 
 
-def _read(b: Builder, buffer: Buffer) -> Value:
+def _read(b: Builder, buffer: KernelBuffer) -> Value:
     v = value_in(b, buffer)
     if buffer.place in L0:
         raise KernelError(
@@ -171,7 +171,7 @@ def fixpipe(b: Builder, source: Any, target: Any, modes: Mapping[str, Any]) -> N
     _move(b, b.reshape(b.cast(v, dst.dtype), dst.shape), dst, "fixpipe")
 
 
-def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> Buffer:
+def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> KernelBuffer:
     """The part of a buffer that begins at `offsets`: constant sizes, stride 1, rows that begin on blocks of 32 bytes."""
     what, whole = "subview", _buffer("subview", buffer)
     rank = len(whole.shape)
@@ -188,7 +188,7 @@ def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> Buf
     return replace(whole, shape=size, strides=pitch, offsets=tuple(at))
 
 
-def _move(b: Builder, v: Value, target: Buffer, how: str) -> None:
+def _move(b: Builder, v: Value, target: KernelBuffer, how: str) -> None:
     if target.place in L0:
         raise KernelError(
             f"{target}: tl.dot alone fills it; put its operands into L1, and take its result as it is"
@@ -237,14 +237,14 @@ def _pitch(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
-def _buffer(what: str, x: Any) -> Buffer:
+def _buffer(what: str, x: Any) -> KernelBuffer:
     x = unwrap(x)
-    if not isinstance(x, Buffer):
+    if not isinstance(x, KernelBuffer):
         raise KernelError(f"{what} needs a buffer (alloc or to_buffer), got {describe(x)}")
     return x
 
 
-def _same(what: str, v: Value, buffer: Buffer) -> None:
+def _same(what: str, v: Value, buffer: KernelBuffer) -> None:
     if v.shape != buffer.shape or v.dtype != buffer.dtype:
         raise KernelError(
             f"{what}: {describe(v)} and {buffer} must have one shape and type; cast or reshape one"

@@ -13,7 +13,7 @@ from typing import Any
 
 from ....ir.building import buffers
 from ....ir.building.buffer_rules import AddressSpace as address_space
-from ....ir.building.buffer_rules import Buffer as buffer
+from ....ir.building.buffer_rules import KernelBuffer as buffer
 from ....ir.building.registry import Builder, builtin
 from ....ir.program import Value
 from ....precision.dtypes import DType

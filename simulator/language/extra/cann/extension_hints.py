@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....ir.building.buffer_rules import Buffer
+from ....ir.building.buffer_rules import KernelBuffer
 from ....ir.building.buffers import value_in
 from ....ir.building.promotion import KernelError, Operand, describe
 from ....ir.building.ranges import DynamicRange
@@ -41,31 +41,31 @@ def parallel(
 
 
 @builtin
-def compile_hint(b: Builder, ptr: Value | Buffer, hint_name: str, hint_val: Any = None) -> None:
+def compile_hint(b: Builder, ptr: Value | KernelBuffer, hint_name: str, hint_val: Any = None) -> None:
     """A note for the vendor's compiler at a tile. "hivm.multi_buffer" is `multibuffer`; others change nothing here."""
     if not isinstance(hint_name, str):
         raise KernelError(f"compile_hint: the name of a hint must be a string, got {describe(hint_name)}")
-    if not isinstance(ptr, Value | Buffer):
+    if not isinstance(ptr, Value | KernelBuffer):
         raise KernelError(f"compile_hint needs a tile, a scalar or a buffer, got {describe(ptr)}")
     if hint_name in MULTIBUFFER_HINTS:
         _copies(b, ptr, hint_val)
 
 
 @builtin
-def multibuffer(b: Builder, src: Value | Buffer, size: int) -> None:
+def multibuffer(b: Builder, src: Value | KernelBuffer, size: int) -> None:
     """Two buffers for a tile that is made in a loop, so that an iteration can write one while the last one is still read.
 
     size: 2. Outside of a loop it changes nothing. An explicit buffer takes twice its bytes, written in turn.
     """
-    if not isinstance(src, Value | Buffer) or not src.shape:
+    if not isinstance(src, Value | KernelBuffer) or not src.shape:
         raise KernelError(f"multibuffer needs a tile or a buffer, got {describe(src)}")
     _copies(b, src, size)
 
 
-def _copies(b: Builder, v: Value | Buffer, size: Any) -> None:
+def _copies(b: Builder, v: Value | KernelBuffer, size: Any) -> None:
     if size != COPIES or isinstance(size, bool):
         raise KernelError(f"multibuffer: a tile can have {COPIES} buffers, got {describe(size)}")
-    b.copies[(value_in(b, v) if isinstance(v, Buffer) else v).id] = COPIES
+    b.copies[(value_in(b, v) if isinstance(v, KernelBuffer) else v).id] = COPIES
 
 
 @builtin

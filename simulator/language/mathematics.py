@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ..ir.building.promotion import KernelError, Operand, describe, is_number
-from ..ir.building.registry import INSTEAD_OF, Builder, Builtin, builtin
+from ..ir.building.registry import INSTEAD_OF, Builder, Builtin, builtin, named
 from ..ir.program import Value
 
 
@@ -26,75 +26,41 @@ def floating(b: Builder, name: str, x: Operand) -> Value:
     return v
 
 
-@builtin(method=True)
-def exp(b: Builder, x: Operand) -> Value:
-    """e to the power of each element; floating point only."""
-    return b.unary("exp", floating(b, "exp", x))
+def _function(name: str, says: str, operation: str = "") -> Builtin:
+    """A function of floating-point elements that is one operation."""
+
+    def build(b: Builder, x: Operand) -> Value:
+        return b.unary(operation or name, floating(b, name, x))
+
+    return named(name, build, f"{says}; floating point only.", method=True)
 
 
-@builtin(method=True)
-def log(b: Builder, x: Operand) -> Value:
-    """Natural logarithm; floating point only."""
-    return b.unary("log", floating(b, "log", x))
+exp = _function("exp", "e to the power of each element")
+log = _function("log", "Natural logarithm")
+exp2 = _function("exp2", "2 to the power of each element, correctly rounded (see units/functions.py)")
+log2 = _function("log2", "Logarithm to the base 2, correctly rounded")
+sin = _function("sin", "Sine of radians, correctly rounded for any argument")
+cos = _function("cos", "Cosine of radians, correctly rounded for any argument")
+erf = _function("erf", "Error function, correctly rounded")
+sqrt = _function("sqrt", "Square root")
+sqrt_rn = _function("sqrt_rn", "Square root, correctly rounded", "sqrt")
 
 
-@builtin(method=True)
-def exp2(b: Builder, x: Operand) -> Value:
-    """2 to the power of each element; floating point only, correctly rounded (see units/functions.py)."""
-    return b.unary("exp2", floating(b, "exp2", x))
+def _whole(name: str, says: str) -> Builtin:
+    def build(b: Builder, x: Operand) -> Value:
+        v = b.to_value(x)
+        return v if v.dtype.is_int() else b.unary(name, v)
+
+    return named(
+        name,
+        build,
+        f"{says} each element, in its type; integers are that already, as on Ascend.",
+        method=True,
+    )
 
 
-@builtin(method=True)
-def log2(b: Builder, x: Operand) -> Value:
-    """Logarithm to the base 2; floating point only, correctly rounded."""
-    return b.unary("log2", floating(b, "log2", x))
-
-
-@builtin(method=True)
-def sin(b: Builder, x: Operand) -> Value:
-    """Sine of radians; floating point only, correctly rounded for any argument."""
-    return b.unary("sin", floating(b, "sin", x))
-
-
-@builtin(method=True)
-def cos(b: Builder, x: Operand) -> Value:
-    """Cosine of radians; floating point only, correctly rounded for any argument."""
-    return b.unary("cos", floating(b, "cos", x))
-
-
-@builtin(method=True)
-def erf(b: Builder, x: Operand) -> Value:
-    """Error function; floating point only, correctly rounded."""
-    return b.unary("erf", floating(b, "erf", x))
-
-
-@builtin(method=True)
-def floor(b: Builder, x: Operand) -> Value:
-    """Largest integer that is not above each element, in its type; integers are that already, as on Ascend."""
-    return _whole(b, "floor", x)
-
-
-@builtin(method=True)
-def ceil(b: Builder, x: Operand) -> Value:
-    """Smallest integer that is not below each element, in its type; integers are that already, as on Ascend."""
-    return _whole(b, "ceil", x)
-
-
-def _whole(b: Builder, name: str, x: Operand) -> Value:
-    v = b.to_value(x)
-    return v if v.dtype.is_int() else b.unary(name, v)
-
-
-@builtin(method=True)
-def sqrt(b: Builder, x: Operand) -> Value:
-    """Square root; floating point only."""
-    return b.unary("sqrt", floating(b, "sqrt", x))
-
-
-@builtin(method=True)
-def sqrt_rn(b: Builder, x: Operand) -> Value:
-    """Square root, correctly rounded."""
-    return b.unary("sqrt", floating(b, "sqrt_rn", x))
+floor = _whole("floor", "Largest integer that is not above")
+ceil = _whole("ceil", "Smallest integer that is not below")
 
 
 @builtin(method=True)
@@ -130,16 +96,52 @@ def _extreme(b: Builder, name: str, x: Operand, y: Operand, propagate_nan: Any) 
     return b.binary(f"{name}_nan" if nan_too else name, x, y)
 
 
-@builtin
-def maximum(b: Builder, x: Operand, y: Operand, propagate_nan: Any = PropagateNan.NONE) -> Operand:
-    """Elementwise maximum. Where one side is NaN the other is taken, as on Ascend; with `PropagateNan.ALL`, NaN."""
-    return _extreme(b, "max", x, y, propagate_nan)
+def _extremum(name: str, operation: str) -> Builtin:
+    def build(b: Builder, x: Operand, y: Operand, propagate_nan: Any = PropagateNan.NONE) -> Operand:
+        return _extreme(b, operation, x, y, propagate_nan)
+
+    says = "Where one side is NaN the other is taken, as on Ascend; with `PropagateNan.ALL`, NaN."
+    return named(name, build, f"Elementwise {name}. {says}")
+
+
+maximum, minimum = _extremum("maximum", "max"), _extremum("minimum", "min")
+
+
+def _wrapping(name: str, sign: str) -> Builtin:
+    def build(b: Builder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> Operand:
+        return b.binary(name, x, y)
+
+    return named(name, build, f"`x {sign} y`. sanitize_overflow: accepted, without effect: integers wrap.")
+
+
+add, sub, mul = _wrapping("add", "+"), _wrapping("sub", "-"), _wrapping("mul", "*")
+
+
+def _logical(name: str, says: str) -> Builtin:
+    def build(b: Builder, x: Operand, y: Operand) -> Operand:
+        return b.binary(name, b.to_bool(x), b.to_bool(y))
+
+    return named(
+        f"logical_{name}",
+        build,
+        f"{says} not zero, elementwise: the method behind `{name}` of tiles.",
+        method=True,
+    )
+
+
+logical_and, logical_or = _logical("and", "Whether both are"), _logical("or", "Whether one is")
 
 
 @builtin
-def minimum(b: Builder, x: Operand, y: Operand, propagate_nan: Any = PropagateNan.NONE) -> Operand:
-    """Elementwise minimum. Where one side is NaN the other is taken, as on Ascend; with `PropagateNan.ALL`, NaN."""
-    return _extreme(b, "min", x, y, propagate_nan)
+def fdiv(b: Builder, x: Operand, y: Operand, ieee_rounding: bool = False) -> Operand:
+    """Floating-point division."""
+    return b.binary("div", x, y)
+
+
+@builtin
+def div_rn(b: Builder, x: Operand, y: Operand) -> Operand:
+    """Floating-point division, correctly rounded."""
+    return b.binary("div", x, y)
 
 
 @builtin
@@ -166,40 +168,6 @@ def umulhi(b: Builder, x: Operand, y: Operand) -> Operand:
     return b.binary("umulhi", x if isinstance(x, Value) else b.to_value(x), y)
 
 
-@builtin
-def add(b: Builder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> Operand:
-    """`x + y`. sanitize_overflow: accepted, without effect: integers wrap."""
-    return b.binary("add", x, y)
-
-
-@builtin
-def sub(b: Builder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> Operand:
-    """`x - y`. sanitize_overflow: accepted, without effect: integers wrap."""
-    return b.binary("sub", x, y)
-
-
-@builtin
-def mul(b: Builder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> Operand:
-    """`x * y`. sanitize_overflow: accepted, without effect: integers wrap."""
-    return b.binary("mul", x, y)
-
-
-def _logical(b: Builder, name: str, x: Operand, y: Operand) -> Operand:
-    return b.binary(name, b.to_bool(x), b.to_bool(y))
-
-
-@builtin(method=True)
-def logical_and(b: Builder, x: Operand, y: Operand) -> Operand:
-    """Whether both are not zero, elementwise: the method behind `and` of tiles."""
-    return _logical(b, "and", x, y)
-
-
-@builtin(method=True)
-def logical_or(b: Builder, x: Operand, y: Operand) -> Operand:
-    """Whether one is not zero, elementwise: the method behind `or` of tiles."""
-    return _logical(b, "or", x, y)
-
-
 @builtin(method=True)
 def softmax(
     b: Builder, x: Operand, dim: int | None = None, keep_dims: bool = False, ieee_rounding: bool = False
@@ -222,18 +190,6 @@ def cdiv(b: Builder, x: Operand, div: Operand) -> Operand:
     if any(isinstance(v, Value) and v.dtype.is_floating() for v in (x, div)):
         return b.unary("ceil", b.to_value(b.binary("div", x, div)))
     return b.binary("floordiv", b.binary("sub", b.binary("add", x, div), 1), div)
-
-
-@builtin
-def fdiv(b: Builder, x: Operand, y: Operand, ieee_rounding: bool = False) -> Operand:
-    """Floating-point division."""
-    return b.binary("div", x, y)
-
-
-@builtin
-def div_rn(b: Builder, x: Operand, y: Operand) -> Operand:
-    """Floating-point division, correctly rounded."""
-    return b.binary("div", x, y)
 
 
 INSTEAD_OF.update(

@@ -21,7 +21,7 @@ from typing import Any, overload
 
 from ...errors import UsageError
 from ..source import Source
-from .builder import Builder
+from .builder import Builder as Builder
 from .promotion import KernelError
 
 METHODS: dict[str, Builtin] = {}
@@ -121,12 +121,18 @@ def builtin(build: Callable[..., Any] | None = None, *, method: bool = False, na
     """Make a builtin of a function `(builder, ...)`."""
 
     def make(f: Callable[..., Any]) -> Builtin:
-        made = Builtin(f, name or f.__name__)
-        if method:
-            METHODS[made.name] = made
-        return made
+        return named(name or f.__name__, f, f.__doc__, method)
 
     return make if build is None else make(build)
+
+
+def named(name: str, build: Callable[..., Any], says: str | None, method: bool = False) -> Builtin:
+    """A builtin of a function that may serve several; `says` is what `help` shows."""
+    made = Builtin(build, name)
+    made.__doc__, made.__name__ = says, name  # type: ignore[attr-defined]
+    if method:
+        METHODS[name] = made
+    return made
 
 
 class constexpr:
@@ -170,7 +176,7 @@ def _of_values(operation: Callable[..., Any], swapped: bool = False) -> Callable
     return method
 
 
-for _name in (
+for _name in [
     "add",
     "sub",
     "mul",
@@ -183,7 +189,7 @@ for _name in (
     "xor",
     "lshift",
     "rshift",
-):
+]:
     _operation = getattr(operator, _name)
     setattr(constexpr, f"__{_name.strip('_')}__", _of_values(_operation))
     setattr(constexpr, f"__r{_name.strip('_')}__", _of_values(_operation, swapped=True))
@@ -194,17 +200,3 @@ for _name in ("lt", "le", "gt", "ge", "neg", "pos", "invert"):
 def unwrap(x: Any) -> Any:
     """The Python value behind a `constexpr`."""
     return x.value if isinstance(x, constexpr) else x
-
-
-__all__ = [
-    "INSTEAD_OF",
-    "METHODS",
-    "OF_PYTHON",
-    "BoundBuiltin",
-    "Builder",
-    "Builtin",
-    "Kernel",
-    "builtin",
-    "constexpr",
-    "unwrap",
-]

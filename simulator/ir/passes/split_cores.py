@@ -225,18 +225,3 @@ class SubCores:
 def has_sub_vectors(program: Program) -> bool:
     """Whether a program asks which of the Vector cores it runs on."""
     return "sub_vec_id" in program.split_builtins
-
-
-__all__ = [
-    "CORES",
-    "CUBE",
-    "EVENTS",
-    "MODES",
-    "PIPES_OF",
-    "SUB_VECTOR_CORES",
-    "VECTOR",
-    "CoreScope",
-    "Cores",
-    "check",
-    "has_sub_vectors",
-]

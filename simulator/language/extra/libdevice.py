@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...ir.building import functions
 from ...ir.building.promotion import KernelError, Operand, describe
-from ...ir.building.registry import Builder, Builtin
+from ...ir.building.registry import Builder, Builtin, named
 from ...ir.program import Value
 from ...precision import dtypes as ty
 from ..mathematics import abs, fdiv, floating, fma, umulhi
@@ -150,51 +151,7 @@ def _reinterpret(dtype: ty.DType) -> Build:
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
-UNARY = (
-    *(
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "cbrt",
-        "ceil",
-        "cos",
-        "cosh",
-        "cospi",
-        "cyl_bessel_i0",
-    ),
-    *(
-        "cyl_bessel_i1",
-        "erf",
-        "erfc",
-        "erfcinv",
-        "erfcx",
-        "erfinv",
-        "exp",
-        "exp10",
-        "exp2",
-        "expm1",
-        "floor",
-        "j0",
-    ),
-    *(
-        "j1",
-        "lgamma",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "logb",
-        "normcdf",
-        "normcdfinv",
-        "rcbrt",
-        "rint",
-        "round",
-    ),
-    *("sin", "sinh", "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc", "y0", "y1"),
-)
+UNARY = (*functions.UNARY, "ceil", "exp", "floor", "log", "sqrt")
 UNARY_ALIASES = {
     "nearbyint": "rint",
     "gamma": "tgamma",
@@ -278,19 +235,11 @@ CONVERSIONS: dict[str, Build] = {
 }
 
 
-def _builtin(name: str, build: Build, says: str) -> Builtin:
-    made = Builtin(build, name)
-    made.__doc__, made.__name__ = says, name  # type: ignore[attr-defined]
-    return made
-
-
 def _all() -> dict[str, Builtin]:
-    names = {name: _builtin(name, _unary(name, name), f"{name} of each element.") for name in UNARY}
-    names |= {n: _builtin(n, _unary(n, f), f"{f} of each element.") for n, f in UNARY_ALIASES.items()}
-    names |= {n: _builtin(n, _binary(n, f), f"{n} of two operands.") for n, f in BINARY.items()}
-    names |= {
-        n: _builtin(n, build, build.__doc__ or f"{n}.") for n, build in {**OTHERS, **CONVERSIONS}.items()
-    }
+    names = {name: named(name, _unary(name, name), f"{name} of each element.") for name in UNARY}
+    names |= {n: named(n, _unary(n, f), f"{f} of each element.") for n, f in UNARY_ALIASES.items()}
+    names |= {n: named(n, _binary(n, f), f"{n} of two operands.") for n, f in BINARY.items()}
+    names |= {n: named(n, build, build.__doc__ or f"{n}.") for n, build in {**OTHERS, **CONVERSIONS}.items()}
     return names | {"abs": abs, "fdiv": fdiv, "fma": fma, "fma_rn": fma, "mulhi": umulhi, "umulhi": umulhi}
 
 

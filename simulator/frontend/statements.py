@@ -376,8 +376,7 @@ class Control(Expressions):
             if not same_structure(tree, after):
                 raise self.error(
                     f"{name!r} changes its type in the loop: {describe(tree)} before it, {describe(after)} after an "
-                    "iteration; "
-                    "give it its final type and shape before the loop",
+                    "iteration; give it its final type and shape before the loop",
                     node,
                 )
             for k, (old, new) in enumerate(zip(flatten(tree), flatten(after), strict=True)):

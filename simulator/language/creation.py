@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir.building.promotion import KernelError, Operand
-from ..ir.building.registry import Builder, builtin
+from ..ir.building.registry import Builder, builtin, named
 from ..ir.program import Value
 from ..ir.types import PointerType
 from ..precision.dtypes import ALL, DType, from_name, int1, integer
@@ -57,37 +57,11 @@ def zeros_like(b: Builder, input: Value) -> Value:
     return b.full(input.shape, 0, element_type(input.dtype))
 
 
-def _cast(
-    b: Builder, x: Operand, dtype: Any, rounding: str | None, bitcast: bool, overflow_mode: str | None
-) -> Value:
-    if isinstance(dtype, PointerType):
-        return b.cast(x, dtype)
-    target = element_type(dtype)
-    if bitcast:
-        return b.bitcast(x, target)
-    mode = _choice("fp_downcast_rounding", rounding, {None: "", "rtne": "", "rtz": "TRUNC"})
-    overflow = _choice("overflow_mode", overflow_mode, {None: "", "trunc": "wrap", "saturate": "saturate"})
-    return b.cast_with(x, target, mode, overflow) if mode or overflow else b.cast(x, target)
-
-
 def _choice(what: str, given: str | None, known: dict[str | None, str]) -> str:
     if given not in known:
         names = ", ".join(repr(k) for k in known if k)
         raise KernelError(f"{what} must be one of {names}, got {given!r}")
     return known[given]
-
-
-@builtin(method=True, name="to")
-def _to(
-    b: Builder,
-    x: Operand,
-    dtype: DType,
-    fp_downcast_rounding: str | None = None,
-    bitcast: bool = False,
-    overflow_mode: str | None = None,
-) -> Value:
-    """As `cast`."""
-    return _cast(b, x, dtype, fp_downcast_rounding, bitcast, overflow_mode)
 
 
 @builtin(method=True)
@@ -105,7 +79,17 @@ def cast(
     be as wide. overflow_mode, to integers: "saturate" ends at the limits, "trunc" keeps the low bits; without it floats
     saturate and integers keep their low bits.
     """
-    return _cast(b, input, dtype, fp_downcast_rounding, bitcast, overflow_mode)
+    if isinstance(dtype, PointerType):
+        return b.cast(input, dtype)
+    target = element_type(dtype)
+    if bitcast:
+        return b.bitcast(input, target)
+    mode = _choice("fp_downcast_rounding", fp_downcast_rounding, {None: "", "rtne": "", "rtz": "TRUNC"})
+    overflow = _choice("overflow_mode", overflow_mode, {None: "", "trunc": "wrap", "saturate": "saturate"})
+    return b.cast_with(input, target, mode, overflow) if mode or overflow else b.cast(input, target)
+
+
+named("to", cast.build, "As `cast`.", method=True)
 
 
 @builtin

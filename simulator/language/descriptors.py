@@ -8,8 +8,9 @@ from typing import Any
 from ..ir.building import blocks
 from ..ir.building.blocks import DescriptorInKernel
 from ..ir.building.promotion import KernelError, Operand, describe
-from ..ir.building.registry import Builder, Builtin, builtin, unwrap
+from ..ir.building.registry import Builder, Builtin, builtin, named, unwrap
 from ..ir.program import Value
+from ..precision import dtypes as ty
 
 
 @builtin
@@ -78,8 +79,6 @@ def _rows(b: Builder, d: DescriptorInKernel, rows: Any, column: Any, what: str) 
         raise KernelError(f"{what}: needs a descriptor with blocks (1, columns), got {d}")
     if not isinstance(rows, Value) or len(rows.shape) != 1 or not rows.dtype.is_int():
         raise KernelError(f"{what}: row numbers must be an integer tile with one axis, got {describe(rows)}")
-    from ..precision import dtypes as ty
-
     r: Any = b.expand_dims(b.cast(rows, ty.int64), 1)
     c: Any = b.binary(
         "add", b.cast(b.arange(0, d.block[1]), ty.int64), blocks.wide(b, column, f"{what}: column")
@@ -99,10 +98,10 @@ def _atomic(name: str) -> Builtin:
         d = blocks.at(b, _descriptor(desc, f"atomic_{name}"), unwrap(offsets), f"atomic_{name}")
         b.atomic(name, blocks.pointers(b, d), value, blocks.inside(b, d, range(len(d.block))))
 
-    build.__doc__ = (
+    says = (
         f"Combine a block at `offsets` with memory as tl.atomic_{name} does; elements outside are left out."
     )
-    return Builtin(build, f"atomic_{name}")
+    return named(f"atomic_{name}", build, says)
 
 
 DescriptorInKernel.methods.update(

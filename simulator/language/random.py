@@ -6,6 +6,7 @@ two wide products on four words of counter and two of key. 64-bit counters take 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..ir.building.promotion import KernelError, Operand, describe
@@ -125,7 +126,9 @@ def _words(b: Builder, seed: Operand, offset: Operand, n_rounds: int) -> Four:
     return _philox(b, seed, (low, high, zero, zero), n_rounds)
 
 
-def _uniform(b: Builder, x: Operand) -> Value:
+@builtin
+def uint_to_uniform_float(b: Builder, x: Operand) -> Value:
+    """Random words of 32 or 64 bits as float32 in [0, 1)."""
     v = b.to_value(x)
     if v.is_pointer or v.dtype.name not in ("int32", "uint32", "int64", "uint64"):
         raise KernelError(f"uint_to_uniform_float takes integers of 32 or 64 bits, got {describe(v)}")
@@ -136,12 +139,17 @@ def _uniform(b: Builder, x: Operand) -> Value:
     return _op(b, "mul", b.select(negative, flipped, signed), SCALES[bits])
 
 
-def _normal_pair(b: Builder, u1: Operand, u2: Operand) -> tuple[Value, Value]:
-    """Box and Muller: a radius from one uniform number, an angle from the other."""
+@builtin
+def pair_uniform_to_normal(b: Builder, u1: Operand, u2: Operand) -> tuple[Value, Value]:
+    """Two tiles of normal numbers from two of uniform ones (Box and Muller: a radius from one, an angle from the other)."""
     u1, u2 = b.to_value(b.binary("max", LEAST_UNIFORM, u1)), b.to_value(u2)
     angle = _op(b, "mul", TWO_PI, u2)
     radius = b.unary("sqrt", _op(b, "mul", -2.0, b.unary("log", u1)))
     return _op(b, "mul", radius, b.unary("cos", angle)), _op(b, "mul", radius, b.unary("sin", angle))
+
+
+_uniform: Callable[[Builder, Operand], Value] = uint_to_uniform_float.build
+_normal_pair: Callable[[Builder, Operand, Operand], tuple[Value, Value]] = pair_uniform_to_normal.build
 
 
 @builtin
@@ -157,12 +165,6 @@ def randint(b: Builder, seed: Operand, offset: Operand, n_rounds: int = N_ROUNDS
 
 
 @builtin
-def uint_to_uniform_float(b: Builder, x: Operand) -> Value:
-    """Random words of 32 or 64 bits as float32 in [0, 1)."""
-    return _uniform(b, x)
-
-
-@builtin
 def rand(b: Builder, seed: Operand, offset: Operand, n_rounds: int = N_ROUNDS_DEFAULT) -> Value:
     """float32 uniform in [0, 1), with the shape of `offset`."""
     return _uniform(b, _words(b, seed, offset, n_rounds)[0])
@@ -174,12 +176,6 @@ def rand4x(
 ) -> tuple[Value, ...]:
     """Four tiles as `rand`."""
     return tuple(_uniform(b, x) for x in _words(b, seed, offsets, n_rounds))
-
-
-@builtin
-def pair_uniform_to_normal(b: Builder, u1: Operand, u2: Operand) -> tuple[Value, Value]:
-    """Two tiles of normal numbers from two of uniform ones."""
-    return _normal_pair(b, u1, u2)
 
 
 @builtin

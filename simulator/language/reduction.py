@@ -10,7 +10,7 @@ from typing import Any
 
 from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
-from ..ir.building.registry import Builder, builtin
+from ..ir.building.registry import Builder, Builtin, builtin, named
 from ..ir.operations import Operation, Scratch, by_element, define
 from ..ir.program import Value
 from ..precision import dtypes as ty
@@ -47,80 +47,60 @@ def _or_nan(b: Builder, x: Value, out: Value, axis: int | None, keep_dims: bool)
     return b.select(bad, float("nan"), out)
 
 
-def _extreme(
-    b: Builder, name: str, x: Operand, axis: int | None, indices: Any, first: Any, keep_dims: bool, nan: Any
-) -> Any:
-    nan = nan is PropagateNan.ALL or nan is True
-    if not indices:
-        wide = _widened(b, x)
-        out = b.reduce(name, wide, axis, keep_dims)
-        return _or_nan(b, wide, out, axis, keep_dims) if nan and wide.dtype.is_floating() else out
-    if nan:
-        raise KernelError(
-            f"{name}: propagate_nan with return_indices is not supported; take the index by argmax"
-        )
-    v = _single_for_bf16(b, x)
-    at = rearrange.arg_reduce(b, f"arg{name}", v, axis, keep_dims, bool(first))
-    return b.reduce(name, v, axis, keep_dims), at
-
-
 def _single_for_bf16(b: Builder, x: Operand) -> Value:
     v = rearrange.tile(b, "a reduction with indices", x)
     return b.cast(v, ty.float32) if v.dtype == ty.bfloat16 else v
 
 
-@builtin(method=True)
-def max(
-    b: Builder,
-    input: Operand,
-    axis: int | None = None,
-    return_indices: bool = False,
-    return_indices_tie_break_left: bool = True,
-    keep_dims: bool = False,
-    propagate_nan: bool = False,
-) -> Any:
+def _extremum(name: str, says: str) -> Builtin:
+    def build(
+        b: Builder,
+        input: Operand,
+        axis: int | None = None,
+        return_indices: bool = False,
+        return_indices_tie_break_left: bool = True,
+        keep_dims: bool = False,
+        propagate_nan: Any = False,
+    ) -> Any:
+        nan = propagate_nan is PropagateNan.ALL or propagate_nan is True
+        if not return_indices:
+            wide = _widened(b, input)
+            out = b.reduce(name, wide, axis, keep_dims)
+            return _or_nan(b, wide, out, axis, keep_dims) if nan and wide.dtype.is_floating() else out
+        if nan:
+            raise KernelError(
+                f"{name}: propagate_nan with return_indices is not supported; take the index by argmax"
+            )
+        v = _single_for_bf16(b, input)
+        at = rearrange.arg_reduce(b, f"arg{name}", v, axis, keep_dims, bool(return_indices_tie_break_left))
+        return b.reduce(name, v, axis, keep_dims), at
+
+    return named(name, build, says, method=True)
+
+
+max = _extremum(
+    "max",
     """Maximum along `axis` (all axes if None); NaN is skipped, as on Ascend, unless propagate_nan (without indices).
 
     return_indices: also the int32 index of it, the first of equal ones (the last without tie_break_left). Halves and short
     integers are widened to 32 bits without indices; with them only bfloat16 is, as in Triton.
-    """
-    return _extreme(
-        b, "max", input, axis, return_indices, return_indices_tie_break_left, keep_dims, propagate_nan
-    )
+    """,
+)
+min = _extremum("min", "Minimum along `axis`; as `max`.")
 
 
-@builtin(method=True)
-def min(
-    b: Builder,
-    input: Operand,
-    axis: int | None = None,
-    return_indices: bool = False,
-    return_indices_tie_break_left: bool = True,
-    keep_dims: bool = False,
-    propagate_nan: bool = False,
-) -> Any:
-    """Minimum along `axis`; as `max`."""
-    return _extreme(
-        b, "min", input, axis, return_indices, return_indices_tie_break_left, keep_dims, propagate_nan
-    )
+def _place(name: str, extreme: str) -> Builtin:
+    def build(
+        b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
+    ) -> Value:
+        v = rearrange.tile(b, name, input)
+        return rearrange.arg_reduce(b, name, v, axis, keep_dims, bool(tie_break_left))
+
+    says = f"int32 index of the {extreme} along `axis`: the first of equal ones, or the last. NaN is skipped."
+    return named(name, build, says, method=True)
 
 
-@builtin(method=True)
-def argmax(
-    b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
-) -> Value:
-    """int32 index of the maximum along `axis`: the first of equal ones, or the last. NaN is skipped."""
-    v = rearrange.tile(b, "argmax", input)
-    return rearrange.arg_reduce(b, "argmax", v, axis, keep_dims, bool(tie_break_left))
-
-
-@builtin(method=True)
-def argmin(
-    b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
-) -> Value:
-    """int32 index of the minimum along `axis`: the first of equal ones, or the last. NaN is skipped."""
-    v = rearrange.tile(b, "argmin", input)
-    return rearrange.arg_reduce(b, "argmin", v, axis, keep_dims, bool(tie_break_left))
+argmax, argmin = _place("argmax", "maximum"), _place("argmin", "minimum")
 
 
 def _integers(b: Builder, what: str, x: Operand) -> Value:
@@ -296,6 +276,4 @@ def histogram(b: Builder, input: Operand, num_bins: int, mask: Any = None) -> Va
             f"histogram: num_bins must be a positive compile-time integer, got {describe(num_bins)}"
         )
     chosen = None if mask is None else b.broadcast_to(b.to_bool(mask), v.shape)
-    out = b.value(ty.int32, (num_bins,))
-    b.emit("histogram", (v,) if chosen is None else (v, chosen), (out,))
-    return out
+    return b.emit_one("histogram", (v,) if chosen is None else (v, chosen), ty.int32, (num_bins,))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
-from ..ir.building.registry import Builder, builtin
+from ..ir.building.registry import Builder, builtin, named
 from ..ir.program import Value
 
 
@@ -21,10 +21,7 @@ def reshape(b: Builder, input: Value, *shape: Any, can_reorder: bool = False) ->
     return b.reshape(input, _flat(shape))
 
 
-@builtin(method=True)
-def view(b: Builder, input: Value, *shape: Any, can_reorder: bool = False) -> Value:
-    """As `reshape`."""
-    return b.reshape(input, _flat(shape))
+view = named("view", reshape.build, "As `reshape`.", method=True)
 
 
 @builtin(method=True)

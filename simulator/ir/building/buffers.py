@@ -136,16 +136,10 @@ def _read(b: Builder, buffer: KernelBuffer) -> Value:
             f"{buffer} cannot be read: tl.dot alone fills and empties it; keep operands in L1 and take the result of tl.dot"
         )
     if buffer.offsets:
-        part = b.value(v.dtype, buffer.shape)
         fixed, moving = _split(buffer.offsets)
-        ones = (1,) * len(buffer.shape)
-        b.emit("subview", (v, *moving), (part,), offsets=fixed, sizes=buffer.shape, strides=ones)
-        v = part
-    if buffer.place != "L1":
-        return v
-    out = b.value(v.dtype, v.shape)
-    b.emit("from_l1", (v,), (out,))
-    return out
+        where: dict[str, Any] = {"offsets": fixed, "sizes": buffer.shape, "strides": (1,) * len(buffer.shape)}
+        v = b.emit_one("subview", (v, *moving), v.dtype, buffer.shape, **where)
+    return b.emit_one("from_l1", (v,), v.dtype, v.shape) if buffer.place == "L1" else v
 
 
 def copy(b: Builder, what: str, source: Any, target: Any, spaces: tuple[str, ...]) -> None:

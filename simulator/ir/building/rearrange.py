@@ -36,9 +36,7 @@ def cut(b: Builder, v: Value, axis: int, start: int, count: int, step: int = 1) 
     if (start, count, step) == (0, v.shape[axis], 1):
         return v
     shape = [count if k == axis else n for k, n in enumerate(v.shape)]
-    out = b.value(v.dtype, shape)
-    b.emit("slice", (v,), (out,), axis=axis, start=start, step=step)
-    return out
+    return b.emit_one("slice", (v,), v.dtype, shape, axis=axis, start=start, step=step)
 
 
 def flip(b: Builder, v: Value, axis: int) -> Value:
@@ -66,9 +64,7 @@ def cat(b: Builder, parts: Sequence[Value], axis: int) -> Value:
     if len(parts) == 1:
         return first
     shape = [sum(v.shape[k] for v in parts) if k == axis else n for k, n in enumerate(first.shape)]
-    out = b.value(first.dtype, shape)
-    b.emit("cat", tuple(parts), (out,), axis=axis)
-    return out
+    return b.emit_one("cat", tuple(parts), first.dtype, shape, axis=axis)
 
 
 def join(b: Builder, x: Operand, y: Operand) -> Value:
@@ -98,9 +94,7 @@ def split(b: Builder, v: Value) -> tuple[Value, Value]:
 
 def element(b: Builder, v: Value) -> Value:
     """The scalar in a tile of one element."""
-    out = b.value(v.dtype, ())
-    b.emit("reduce", (b.reshape(v, (1,)),), (out,), name="max", axis=0)
-    return out
+    return b.emit_one("reduce", (b.reshape(v, (1,)),), v.dtype, (), name="max", axis=0)
 
 
 def _gather(at: Context, op: Op, source: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -138,9 +132,7 @@ def gather(b: Builder, source: Value, index: Value, axis: int) -> Value:
         raise KernelError(
             f"gather along axis {axis}: {list(source.shape)} and the index {list(index.shape)} must agree in all other axes"
         )
-    out = b.value(source.dtype, index.shape)
-    b.emit("gather", (source, index), (out,), axis=axis)
-    return out
+    return b.emit_one("gather", (source, index), source.dtype, index.shape, axis=axis)
 
 
 @define(
@@ -157,12 +149,11 @@ def arg_reduce(b: Builder, name: str, v: Value, axis: int | None, keep_dims: boo
     """int32 index of the largest (argmax) or smallest element; of the whole tile in row-major order without an axis."""
     if axis is None:
         rank, v, axis = len(v.shape), b.reshape(v, (v.numel,)), 0
-        out = b.value(ty.int32, ())
-        b.emit("arg_reduce", (v,), (out,), name=name, axis=0, first=first)
+        out = b.emit_one("arg_reduce", (v,), ty.int32, (), name=name, axis=0, first=first)
         return b.splat(out, (1,) * rank) if keep_dims else out
     axis = axis_of(axis, len(v.shape))
-    out = b.value(ty.int32, [n for k, n in enumerate(v.shape) if k != axis])
-    b.emit("arg_reduce", (v,), (out,), name=name, axis=axis, first=first)
+    rest = [n for k, n in enumerate(v.shape) if k != axis]
+    out = b.emit_one("arg_reduce", (v,), ty.int32, rest, name=name, axis=axis, first=first)
     return _kept(b, out, axis) if keep_dims else out
 
 
@@ -188,9 +179,7 @@ def _scan(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
 )
 def scan(b: Builder, name: str, v: Value, axis: int, reverse: bool) -> Value:
     """Running combination by a known operation: sum, mul, max, min, and, or, xor."""
-    out = b.value(v.dtype, v.shape)
-    b.emit("scan", (v,), (out,), name=name, axis=axis, reverse=reverse)
-    return out
+    return b.emit_one("scan", (v,), v.dtype, v.shape, name=name, axis=axis, reverse=reverse)
 
 
 @define(
@@ -209,6 +198,4 @@ def sort(b: Builder, v: Value, axis: int, descending: bool) -> Value:
         raise KernelError(
             f"sort along axis {axis} of {list(v.shape)}: only the last axis can be sorted; permute before"
         )
-    out = b.value(v.dtype, v.shape)
-    b.emit("sort", (v,), (out,), axis=axis, descending=descending)
-    return out
+    return b.emit_one("sort", (v,), v.dtype, v.shape, axis=axis, descending=descending)

@@ -7,7 +7,7 @@ between programs. A slice outside of its tile is an error: here for constant off
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,9 +48,7 @@ def extract_slice(b: Builder, full: Value, offsets: Any, sizes: Any, strides: An
     where = _region(what, v, offsets, sizes, strides)
     if where.sizes == v.shape and all(x == 0 for x in where.offsets):
         return v
-    out = b.value(v.dtype, where.sizes)
-    b.emit(what, (v, *where.moving), (out,), **where.attrs)
-    return out
+    return b.emit_one(what, (v, *where.moving), v.dtype, where.sizes, **where.attrs)
 
 
 def inserted(at: Context, op: Op, full: np.ndarray, sub: np.ndarray, *moving: np.ndarray) -> np.ndarray:
@@ -78,9 +76,7 @@ def insert_slice(b: Builder, full: Value, sub: Value, offsets: Any, sizes: Any, 
         )
     if s.dtype != v.dtype:
         raise KernelError(f"insert_slice: {describe(s)} cannot go into {describe(v)}; cast one of them")
-    out = b.value(v.dtype, v.shape)
-    b.emit(what, (v, s, *where.moving), (out,), **where.attrs)
-    return out
+    return b.emit_one(what, (v, s, *where.moving), v.dtype, v.shape, **where.attrs)
 
 
 def _element(at: Context, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
@@ -95,18 +91,16 @@ def get_element(b: Builder, src: Value, indices: Any) -> Value:
     v = tile(b, what, src)
     ones = (1,) * len(v.shape)
     where = _region(what, v, indices, ones, ones)
-    out = b.value(v.dtype, ())
-    b.emit(what, (v, *where.moving), (out,), **where.attrs)
-    return out
+    return b.emit_one(what, (v, *where.moving), v.dtype, (), **where.attrs)
 
 
-class _Where:
+class _Where(NamedTuple):
     """offsets: one for each axis, None where it is a value of the program; those are `moving`, in order."""
 
-    def __init__(
-        self, offsets: tuple[int | None, ...], moving: list[Value], sizes: tuple[int, ...], strides: tuple[int, ...]
-    ) -> None:  # fmt: skip
-        self.offsets, self.moving, self.sizes, self.strides = offsets, moving, sizes, strides
+    offsets: tuple[int | None, ...]
+    moving: list[Value]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
 
     @property
     def attrs(self) -> dict[str, Any]:

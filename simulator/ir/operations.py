@@ -112,7 +112,8 @@ class Operation:
     effect: it is there for more than its result.
     flushes: subnormal operands count as zero, where the unit's rules say so.
     castable: integers that are small give the same on FP32. coarse: what to say of its low accuracy.
-    infer: the function that builds it; `define` fills it in.
+    infer: the function that builds it: it checks the operands and gives type and shape of the result; None for what the
+    compiler makes by itself (control flow, transfers between cores, assertions, formulas written out).
     """
 
     cost: str = ""
@@ -184,14 +185,14 @@ def define(entry: Operation, name: str = "") -> Callable[[Infer], Infer]:
             raise ImportError(
                 f"there is an operation {known} already, built by {_origin(old.infer)}; take another name"
             )
-        define_all({known: replace(entry, infer=infer)})
+        define_all({known: entry}, infer)
         return infer
 
     return enter
 
 
-def define_all(entries: dict[str, Operation]) -> None:
-    """Enter operations by name; ImportError as in `define`."""
+def define_all(entries: dict[str, Operation], infer: Callable[..., Any] | None = None) -> None:
+    """Enter operations by name, all built by one function unless they say more; ImportError as in `define`."""
     for name, entry in entries.items():
         if not entry.costed:
             raise ImportError(
@@ -202,11 +203,11 @@ def define_all(entries: dict[str, Operation]) -> None:
             raise ImportError(
                 f"the entry of {name} names {', '.join(sorted(entry.all_rows - set(ROWS)))}, which no product has a row for"
             )
-    OPERATIONS.update(entries)
+        OPERATIONS[name] = replace(entry, infer=entry.infer or infer)
 
 
 def _origin(infer: Callable[..., Any] | None) -> str:
-    return "the package itself" if infer is None else f"{infer.__module__}.{infer.__qualname__}"
+    return "the compiler" if infer is None else f"{infer.__module__}.{infer.__qualname__}"
 
 
 def _any(dtype: DType) -> bool:

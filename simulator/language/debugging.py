@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ir.building.promotion import KernelError, describe, is_number
 from ..ir.building.registry import OF_PYTHON, Builder, builtin
+from ..ir.operations import RECORDED, Operation, define
 from ..ir.program import Value
 
 
@@ -27,6 +28,7 @@ def static_print(
 
 
 @builtin
+@define(Operation(RECORDED, effect=True), name="print")
 def device_print(b: Builder, prefix: str, *args: Any, hex: bool = False) -> None:
     """Print values of the program while it runs: one line an element, with its program and its index.
 

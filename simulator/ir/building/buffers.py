@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...precision import dtypes as ty
-from ..operations import FREE, RECORDED, Context, Operation, Scratch, define_all, result_type
+from ..operations import FREE, RECORDED, Context, Operation, Scratch, define, result_type
 from ..program import Op, Program, Value
 from . import slices
 from .aggregate import Aggregate
@@ -45,16 +45,6 @@ def _unwritten(at: Context, op: Op) -> np.ndarray:
 
 def _written(at: Context, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
     return x if op.attrs["offsets"] is None else slices.inserted(at, op, x, *rest)
-
-
-define_all(
-    {
-        "alloc": Operation(RECORDED, value=_unwritten),
-        "move": Operation(RECORDED, value=_written, scratch=Scratch.INTO_L1),
-        "from_l1": Operation(RECORDED, value=lambda at, op, x: x, view=True),
-        "subview": Operation(FREE, view=True),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -89,6 +79,7 @@ def value_in(b: Builder, buffer: KernelBuffer) -> Value:
     return found.value
 
 
+@define(Operation(RECORDED, value=_unwritten), name="alloc")
 def new(b: Builder, dtype: Any, shape: Any, space: Any, unique: bool = False) -> KernelBuffer:
     """A buffer that nothing was written to."""
     dtype, sizes = element_type(dtype), check_shape(tuple(unwrap(n) for n in listed(shape)))
@@ -129,6 +120,8 @@ def to_tensor(b: Builder, buffer: Any, target_shape: Any = None) -> Value:
     return _read(b, buffer)
 
 
+@define(Operation(FREE, view=True), name="subview")
+@define(Operation(RECORDED, value=lambda at, op, x: x, view=True), name="from_l1")
 def _read(b: Builder, buffer: KernelBuffer) -> Value:
     v = value_in(b, buffer)
     if buffer.place in L0:
@@ -182,6 +175,7 @@ def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> Ker
     return replace(whole, shape=size, strides=pitch, offsets=tuple(at))
 
 
+@define(Operation(RECORDED, value=_written, scratch=Scratch.INTO_L1), name="move")
 def _move(b: Builder, v: Value, target: KernelBuffer, how: str) -> None:
     if target.place in L0:
         raise KernelError(

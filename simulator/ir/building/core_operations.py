@@ -25,6 +25,7 @@ from ..operations import (
     unary,
 )
 from ..program import Op
+from .builder import Builder
 
 # Comparison: see WIDE.
 COMPARISON = Fallback(
@@ -131,7 +132,8 @@ define_all(
                 "brev": functions.reversed_bits,
             }.items()
         },
-    }
+    },
+    Builder.unary,
 )
 # -- of two operands
 define_all(
@@ -166,7 +168,8 @@ define_all(
         "shl": binary("shift", value=vector.rounded(np.left_shift), formula=True, may_fail=True),
         "shr": binary("shift", value=vector.rounded(np.right_shift), formula=True, may_fail=True),
         "umulhi": binary(value=vector.of_type(functions.high_product), fallback=by_element("umulhi")),
-    }
+    },
+    Builder.binary,
 )
 # -- others on elements
 define_all(
@@ -180,6 +183,7 @@ define_all(
             elementwise=True,
             fallback=(WIDE,),
             flushes=True,
+            infer=Builder.fma,
         ),
         "compare": Operation(
             "compare",
@@ -192,6 +196,7 @@ define_all(
             castable=True,
             formula=True,
             flushes=True,
+            infer=Builder.compare,
         ),
         "select": Operation(
             "select",
@@ -200,6 +205,7 @@ define_all(
             scratch=Scratch.OPERANDS | Scratch.SCALARS,
             flops=1,
             elementwise=True,
+            infer=Builder.select,
         ),
         "cast": Operation(
             "cast",
@@ -209,6 +215,7 @@ define_all(
             flops=1,
             elementwise=True,
             formula=True,
+            infer=Builder.cast,
         ),
         "reduce": Operation(
             "reduce",
@@ -218,9 +225,12 @@ define_all(
             flops=1,
             of_operand=True,
             flushes=True,
+            infer=Builder.reduce,
         ),
-        "permute": Operation("permute", "transpose_5hd", _permute, view=True, formula=True),
-        "dot": Operation(RECORDED, value=_dot),
+        "permute": Operation(
+            "permute", "transpose_5hd", _permute, view=True, formula=True, infer=Builder.permute
+        ),
+        "dot": Operation(RECORDED, value=_dot, infer=Builder.dot),
         # a tile that is a formula, written out as an operand of another operation
         "index": Operation(FREE, "adds", near=True, rows=("compares", "copy", "duplicate", "brcb")),
     }
@@ -228,22 +238,29 @@ define_all(
 # -- memory: lowering records the transfers itself
 define_all(
     {
-        "load": Operation(RECORDED, rows=("duplicate",)),
-        "store": Operation(RECORDED, rows=("brcb",), scratch=Scratch.SECOND, effect=True),
-        "atomic": Operation(RECORDED, scratch=Scratch.SECOND, effect=True),
-        **dict.fromkeys(("sync", "print"), Operation(RECORDED, effect=True)),
+        "load": Operation(RECORDED, rows=("duplicate",), infer=Builder.load),
+        "store": Operation(
+            RECORDED, rows=("brcb",), scratch=Scratch.SECOND, effect=True, infer=Builder.store
+        ),
+        "atomic": Operation(RECORDED, scratch=Scratch.SECOND, effect=True, infer=Builder.atomic),
         **dict.fromkeys(("send", "receive"), Operation(RECORDED)),
     }
 )
 # -- the scalar unit, views and control flow
 define_all(
     {
-        **dict.fromkeys(
-            ("const", "program_id", "num_programs", "arange", "addptr"), Operation(FREE, formula=True)
-        ),
-        **dict.fromkeys(("splat", "broadcast", "expand_dims"), Operation(FREE, view=True, formula=True)),
-        **dict.fromkeys(("reshape", "bitcast"), Operation(FREE, view=True)),
-        **dict.fromkeys(("sub_vec_id", "for", "while", "if"), Operation(FREE)),
+        **{
+            name: Operation(FREE, formula=True, infer=getattr(Builder, name))
+            for name in ("const", "program_id", "num_programs", "arange")
+        },
+        **{
+            name: Operation(FREE, view=True, formula=True, infer=getattr(Builder, name))
+            for name in ("splat", "expand_dims")
+        },
+        **{name: Operation(FREE, view=True, infer=getattr(Builder, name)) for name in ("reshape", "bitcast")},
+        "broadcast": Operation(FREE, view=True, formula=True, infer=Builder.broadcast_to),
+        "addptr": Operation(FREE, formula=True, infer=Builder.binary),
         "assert": Operation(FREE, effect=True),
+        **dict.fromkeys(("for", "while", "if"), Operation(FREE)),
     }
 )

@@ -7,10 +7,13 @@ listed as assumed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...units import functions, vector
-from ..operations import Steps, binary, define_all, unary
+from ..operations import Operation, Steps, binary, define_all, unary
+from .builder import Builder
 
 
 def _polynomial(degree: int) -> Steps:
@@ -97,15 +100,32 @@ BINARY: dict[str, Steps] = {
     "yn": (*_BESSEL, *_BESSEL),
 }
 
+
+def _directed(make: Callable[..., Operation], name: str, exact: np.ufunc) -> dict[str, Operation]:
+    """The operation rounded in each direction."""
+    return {
+        f"{name}_{direction}": make(value=vector.directed(exact, direction), steps=((name, 1), *_CORRECTION))
+        for direction in vector.DIRECTIONS
+    }
+
+
 define_all(
     {
         **{name: unary(value=vector.special(name), steps=steps) for name, steps in UNARY.items()},
-        **{name: binary(value=vector.special(name), steps=steps) for name, steps in BINARY.items()},
+        **_directed(unary, "sqrt", np.sqrt),
         "exp": unary("exp", value=vector.exp),
         "log": unary("ln", value=vector.log),
         "sqrt": unary("sqrt", value=vector.rounded(np.sqrt)),
         "floor": unary("cast_f32_s32", value=vector.rounded(np.floor), near=True),
         "ceil": unary("cast_f32_s32", value=vector.rounded(np.ceil), near=True),
+    },
+    Builder.unary,
+)
+define_all(
+    {
+        **{name: binary(value=vector.special(name), steps=steps) for name, steps in BINARY.items()},
+        **_directed(binary, "div", np.divide),
+        **_directed(binary, "mul", np.multiply),
         "copysign": binary(
             value=vector.rounded(np.copysign),
             steps=(("abs", 1), ("compares", 1), ("muls", 1), ("select", 1)),
@@ -119,16 +139,6 @@ define_all(
         "ldexp": binary(
             value=vector.scaled, steps=(("cast_s32_f32", 1), ("muls", 1), ("exp", 1), ("mul", 1))
         ),
-        **{
-            f"{name}_{direction}": make(
-                value=vector.directed(exact, direction), steps=((name, 1), *_CORRECTION)
-            )
-            for name, make, exact in (
-                ("sqrt", unary, np.sqrt),
-                ("div", binary, np.divide),
-                ("mul", binary, np.multiply),
-            )
-            for direction in vector.DIRECTIONS
-        },
-    }
+    },
+    Builder.binary,
 )

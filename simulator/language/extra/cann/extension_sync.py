@@ -15,6 +15,7 @@ from typing import Any
 
 from ....ir.building.promotion import KernelError, Operand, describe
 from ....ir.building.registry import Builder, builtin
+from ....ir.operations import FREE, RECORDED, Operation, define
 from ....ir.passes.split_cores import CORES, EVENTS, MODES, PIPES_OF, SUB_VECTOR_CORES, CoreScope
 from ....ir.program import Value
 from ....precision import dtypes as ty
@@ -97,6 +98,7 @@ def sync_block_all(b: Builder, mode: str, event_id: int) -> None:
 
 
 @builtin
+@define(Operation(FREE))
 def sub_vec_id(b: Builder) -> Value:
     """Number of the Vector core beside its Cube core, 0 or 1: an int64 scalar.
 
@@ -104,9 +106,7 @@ def sub_vec_id(b: Builder) -> Value:
     must not depend on the number. Stores of the Vector part that do not depend on it are made by both, atomics too.
     """
     b.note_split_builtin("sub_vec_id")
-    out = b.value(ty.int64, ())
-    b.emit("sub_vec_id", (), (out,))
-    return out
+    return b.emit_one("sub_vec_id", (), ty.int64, ())
 
 
 @builtin
@@ -116,6 +116,7 @@ def sub_vec_num(b: Builder) -> int:
     return SUB_VECTOR_CORES
 
 
+@define(Operation(RECORDED, effect=True), name="sync")
 def _flag(
     b: Builder, name: str, sender: str, receiver: str, event_id: Operand, sender_pipe: Any, receiver_pipe: Any
 ) -> None:

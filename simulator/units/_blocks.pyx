@@ -1,7 +1,7 @@
 """Memory for tiles that is kept and given out again: fresh pages at every operation cost more than the work.
 
-A `MemoryBlock` is memory under Python's buffer protocol; an array made on it owns it, and when the last view of
-that array is gone the memory comes back here. The block given back last goes out first: it is the one that
+A `MemoryBlock` is memory under Python's buffer protocol; an array made on it owns it, and when the last view
+of that array is gone the memory comes back here. The block given back last goes out first: it is the one that
 the cache still holds.
 """
 

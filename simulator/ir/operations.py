@@ -222,11 +222,7 @@ def by_element(name: str) -> tuple[Fallback, ...]:
 def elements(compute: UnitFunction) -> Value:
     """The value of an operation from a function of its result's type, the numerics and the operands."""
 
-    def value(at: Context, op: Op, *operands: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return compute(result_type(op), at.numerics, *operands)
-
-    return value
+    return lambda at, op, *operands: compute(result_type(op), at.numerics, *operands)
 
 
 def unary(row: str = "", *, value: UnitFunction, **more: Any) -> Operation:

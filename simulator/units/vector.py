@@ -56,6 +56,7 @@ _NEAREST = _rounding.MODES["RINT"]
 
 # (type of the result, numerics, operands) -> the result; `rounded` makes one of a plain function on arrays.
 UnitFunction = Callable[..., np.ndarray]
+_QUIET = np.errstate(all="ignore")  # infinities and NaN are results as others
 # What reductions and scans combine elements by. fmax and fmin skip NaN, as the unit does.
 COMBINE: dict[str, np.ufunc] = {
     "sum": np.add,
@@ -125,10 +126,11 @@ def _filled(
     compute: Callable[..., np.ndarray], out: np.ndarray, operands: tuple[np.ndarray, ...]
 ) -> np.ndarray:
     """`out` with what `compute` gives on the operands."""
-    if isinstance(compute, np.ufunc):
-        compute(*operands, out=out)
-    else:
-        out[...] = compute(*operands)
+    with np.errstate(all="ignore"):  # quicker than the decorator
+        if isinstance(compute, np.ufunc):
+            compute(*operands, out=out)
+        else:
+            out[...] = compute(*operands)
     return out
 
 
@@ -158,7 +160,12 @@ def special(name: str) -> UnitFunction:
 
 def of_type(compute: Callable[..., np.ndarray]) -> UnitFunction:
     """What `compute(*operands, dtype)` gives, exact in the type."""
-    return lambda dtype, numerics, *operands: compute(*operands, dtype).astype(dtype.host_dtype, copy=False)
+
+    @_QUIET
+    def apply(dtype: DType, numerics: Numerics, *operands: np.ndarray) -> np.ndarray:
+        return compute(*operands, dtype).astype(dtype.host_dtype, copy=False)
+
+    return apply
 
 
 DIRECTIONS = {"rz": "TRUNC", "rd": "FLOOR", "ru": "CEIL"}
@@ -168,6 +175,7 @@ def directed(exact: np.ufunc, direction: str) -> UnitFunction:
     """A double rounded in one of DIRECTIONS: right for products, quotients and roots, which are never closer than a
     double's last bit to a value of a narrower type without being that value."""
 
+    @_QUIET
     def apply(dtype: DType, numerics: Numerics, first: np.ndarray, *rest: np.ndarray) -> np.ndarray:
         if dtype.bits == 64:
             raise UsageError(f"directed rounding (_{direction}) of fp64 is not supported; use the _rn form")
@@ -176,6 +184,7 @@ def directed(exact: np.ufunc, direction: str) -> UnitFunction:
     return apply
 
 
+@_QUIET
 def scaled(dtype: DType, numerics: Numerics, x: np.ndarray, n: np.ndarray) -> np.ndarray:
     """x * 2^n, rounded once."""
     exact = functions.scaled(x, n)
@@ -191,7 +200,7 @@ def transcendental(single: Callable[..., Any], double: np.ufunc) -> UnitFunction
     def apply(dtype: DType, numerics: Numerics, x: np.ndarray) -> np.ndarray:
         out = new_tile(x.shape, dtype.host_dtype)
         if dtype.bits == 64:
-            return np.asarray(double(x, out=out))
+            return _filled(double, out, (x,))
         single(np.ascontiguousarray(x).reshape(-1), out.reshape(-1), dtype.bits == 16)
         return _rounded(out, dtype, numerics)
 
@@ -209,6 +218,7 @@ def estimate(exact: Callable[[np.ndarray], np.ndarray]) -> UnitFunction:
     step from the nearest point, so the grid is inferred and the rule assumed. `Numerics.coarse` turns it off.
     """
 
+    @_QUIET
     def apply(dtype: DType, numerics: Numerics, x: np.ndarray) -> np.ndarray:
         out, wide = new_tile(x.shape, dtype.host_dtype), exact(x.astype(np.float64))
         if numerics.coarse:

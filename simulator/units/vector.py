@@ -78,7 +78,8 @@ _COMPARE: dict[str, Callable[..., Any]] = {
 
 
 def _shape(*arrays: np.ndarray) -> tuple[int, ...]:
-    return np.broadcast_shapes(*(a.shape for a in arrays))
+    first, *rest = [a.shape for a in arrays]
+    return np.broadcast_shapes(first, *rest) if any(s != first for s in rest) else first
 
 
 def _rounded(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:

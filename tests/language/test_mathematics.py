@@ -1,4 +1,4 @@
-"""Elementwise words in a kernel: their values, their types, what they refuse."""
+"""Elementwise builtins in a kernel: their values, their types, what they refuse."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ X = np.array([0.3, 1.7, 2.5, 0.01, 7.75], np.float32)
 
 
 @sim.jit
-def all_words(out, x, B: tl.constexpr):
+def all_builtins(out, x, B: tl.constexpr):
     i = tl.arange(0, B)
     v = tl.load(x + i)
     tl.store(out + 0 * B + i, tl.floor(v) + tl.ceil(-v) + v.floor() + v.ceil())
@@ -213,8 +213,8 @@ def all_words(out, x, B: tl.constexpr):
     tl.store(out + 7 * B + i, tl.add(v, 1.0) * tl.sub(v, 1.0) - tl.mul(v, v))
 
 
-def test_words_in_a_kernel() -> None:
-    got = output(all_words, 40, X, B=5).reshape(8, 5)
+def test_builtins_in_a_kernel() -> None:
+    got = output(all_builtins, 40, X, B=5).reshape(8, 5)
     x = X.astype(np.float64)
     erf = np.array([float(mpmath.erf(v)) for v in x])
     np.testing.assert_array_equal(got[0], np.floor(x) + np.ceil(-x) + np.floor(x) + np.ceil(x))
@@ -332,7 +332,7 @@ def test_functions_of_bits(kind: Any) -> None:
 
 
 def test_every_name_of_the_table_compiles() -> None:
-    """Each word of libdevice builds a program for operands of its kind, and has words for help()."""
+    """Each builtin of libdevice builds a program for operands of its kind, and has a text for help()."""
     from ascendtile.simulator.ir.building.builder import Builder
 
     integer_names = {"popc", "clz", "ffs", "brev", "hadd", "rhadd", "sad", "mulhi", "umulhi"}

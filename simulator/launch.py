@@ -22,7 +22,7 @@ from .gc_paused import uncollected
 from .interpreter.interpreter import DataDependentError
 from .interpreter.tensors import Tensor, tensor_argument
 from .interpreter.two_cores.flags import scheduling
-from .ir.building.composite import Parameter, Plan
+from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_words
@@ -277,7 +277,7 @@ def _sort_arguments(
     types: dict[str, Any] = {}
     storage = set(device.product.texts("dtypes.storage"))
 
-    def plain(name: str, x: Any) -> Plan:
+    def plain(name: str, x: Any) -> ArgumentPlan:
         """Make `x` a parameter."""
         tensor = tensor_argument(name, x)
         if tensor is not None:
@@ -285,7 +285,7 @@ def _sort_arguments(
             arguments[name], types[name] = tensor, PointerType(tensor.dtype)
         else:
             arguments[name], types[name] = _scalar(kernel, name, x)
-        return Parameter(name)
+        return ParameterPlan(name)
 
     for name, x in given.items():
         if name not in kernel.constexprs and is_composite(x):
@@ -340,7 +340,7 @@ def _check_cores(call: Call) -> None:
     product = call.device.product
     if product.core_model == "split" and product.aiv_per_aic == SUB_VECTOR_CORES:
         return
-    for word, loc in call.program.split_words.items():
+    for word, loc in call.program.split_builtins.items():
         raise UsageError(
             f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, which needs a Cube core with {SUB_VECTOR_CORES} Vector "
             f"cores beside it; {product.name} has {product.aiv_per_aic} ({product.core_model}). Take an ascend910b or "

@@ -32,7 +32,6 @@ ORDERS = {
         ("triton_shim",),
     ),
     "simulator.timing": (
-        ("operations",),
         ("placement",),
         ("costs",),
         ("engine",),
@@ -52,20 +51,17 @@ ORDERS = {
 
 # 2026-11-22
 KNOWN_NAMES_OF_TWO = {
-    "Block",
-    "Buffer",
     "Call",
     "Given",
     "Group",
     "Machine",
-    "Parameter",
     "Plan",
     "Problem",
     "Row",
     "Rule",
     "Stream",
     "Study",
-    "TensorDescriptor",
+    "Template",
     "Tiling",
     "View",
     "Work",

@@ -14,11 +14,11 @@ from typing import Any
 from ..errors import CompileError
 from ..ir import affine, liveness
 from ..ir.building import buffers
-from ..ir.building.buffer_rules import Buffer
+from ..ir.building.buffer_rules import KernelBuffer
 from ..ir.building.builder import Builder
 from ..ir.building.composite import assembled
 from ..ir.building.promotion import KernelError, describe
-from ..ir.building.registry import OF_PYTHON, BoundWord, Kernel, Word, unwrap
+from ..ir.building.registry import OF_PYTHON, BoundBuiltin, Builtin, Kernel, unwrap
 from ..ir.located_errors import called_at, compile_error
 from ..ir.passes import fuse, hoist
 from ..ir.passes.split_cores import CoreScope, check
@@ -61,7 +61,7 @@ class Scope(Control):
         elif hasattr(node, "lineno"):
             self.b.loc = self.source.loc(node, self.fn.name if self.caller else "", self.caller)
             if self.caller is not None:
-                self.places[node] = self.b.loc  # turns of an unrolled loop ask again
+                self.places[node] = self.b.loc  # each iteration of an unrolled loop asks again
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)
@@ -169,7 +169,7 @@ class Scope(Control):
         if isinstance(target, ast.Name):
             if isinstance(value, Value) and not value.name:
                 value.name = target.id
-            if isinstance(value, Buffer):
+            if isinstance(value, KernelBuffer):
                 self.b.buffer_names.setdefault(value.key, target.id)
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
@@ -204,11 +204,11 @@ class Scope(Control):
     # -- calls -------------------------------------------------------------------------------------------------------
 
     def call(self, fn: Any, args: list[Any], kwargs: dict[str, Any], node: ast.AST) -> Any:
-        """Call a word, a jit helper or a harmless Python function with compile-time arguments."""
-        fn = _word(unwrap(fn))
+        """Call a builtin, a jit helper or a harmless Python function with compile-time arguments."""
+        fn = _builtin_of(unwrap(fn))
         self.at(node)
-        if isinstance(fn, BoundWord):
-            fn, args = fn.word, [fn.value, *args]
+        if isinstance(fn, BoundBuiltin):
+            fn, args = fn.builtin, [fn.value, *args]
         try:
             if isinstance(fn, Kernel):
                 return self.inline(fn, args, kwargs)
@@ -218,14 +218,16 @@ class Scope(Control):
                         f"{fn} makes a value of one other, got {len(args) + len(kwargs)} arguments"
                     )
                 return self.b.cast(args[0], fn)
-            if isinstance(fn, Word):
+            if isinstance(fn, Builtin):
                 fn.check(args, kwargs)
                 self.b.contents = self.env
                 return fn.build(self.b, *args, **kwargs)
             return host_call(self.b, fn, args, kwargs)
         except (CompileError, RecursionError):
             raise
-        except Exception as e:  # a word given what it cannot take: the kernel's line says more than a trace
+        except (
+            Exception
+        ) as e:  # a builtin given what it cannot take: the kernel's line says more than a trace
             name = "" if isinstance(e, KernelError) else f"{describe_function(fn)}: "
             raise self.error(f"{name}{e}", node) from None
 
@@ -241,29 +243,29 @@ class Scope(Control):
 
 
 def _compile_helper(b: Builder, fn: Kernel, args: Sequence[Any]) -> Any:
-    """Compile a jit function that was given to a word, such as the combine function of `tl.reduce`."""
+    """Compile a jit function that was given to a builtin, such as the combine function of `tl.reduce`."""
     caller = b.loc
     out = Scope(b, fn, fn.bind(args, {}), 1).run()
     b.loc = caller
     return out
 
 
-def _given_no_tensor(words: str, fn: Kernel, constants: dict[str, Any]) -> str:
+def _given_no_tensor(message: str, fn: Kernel, constants: dict[str, Any]) -> str:
     """Which parameters were given the None or the text that an error is about."""
     out = ""
     for name, x in constants.items():
         kind = "NoneType None" if x is None else f"str {x!r}" if isinstance(x, str) else None
-        if kind is not None and kind in words and name not in fn.constexprs:
-            way = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
+        if kind is not None and kind in message and name not in fn.constexprs:
+            advice = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
             out += (
                 f"\n  parameter {name!r} of {fn.name} was given {x!r}, which is no memory: give a numpy array or a torch "
-                f"tensor, {way}"
+                f"tensor, {advice}"
             )
     return out
 
 
-def _word(fn: Any) -> Any:
-    """The word that a Python function is in a kernel (`print`), else `fn`."""
+def _builtin_of(fn: Any) -> Any:
+    """The builtin that a Python function is in a kernel (`print`), else `fn`."""
     return OF_PYTHON.get(fn, fn) if isinstance(fn, BuiltinFunctionType) else fn
 
 
@@ -296,7 +298,7 @@ def compile_kernel(fn: Kernel, types: dict[str, AnyType], constants: dict[str, A
         file=fn.source.file,
         warnings=tuple(b.warnings),
     )
-    program.split_words = b.split_words
+    program.split_builtins = b.split_builtins
     program.only_elsewhere = b.only_elsewhere
     program.finish()
     if b.has_buffers:

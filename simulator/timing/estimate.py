@@ -167,7 +167,7 @@ class _Overflow(BufferOverflowError):
 
 def has_vector_work(program: Program, homes: Homes) -> bool:
     """Whether any tile has to be in UB, be it one of offsets only, or the scalar unit of a vector core has to help."""
-    if not homes.has_dot or homes.copied_to_ub or homes.staged or program.split_words:
+    if not homes.has_dot or homes.copied_to_ub or homes.staged or program.split_builtins:
         return True
     for op in program.walk():
         if op.kind == "move" and op.id not in homes.in_place:

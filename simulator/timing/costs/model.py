@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...errors import UsageError
+from ...ir.building.core_operations import CASTS
+from ...ir.operations import OPERATIONS
 from ...products import Product
-from ..operations.table import CASTS, OPERATIONS
 from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
@@ -114,10 +115,8 @@ class CostModel:
 
     def _instruction(self, op: str) -> str:
         """The row of an instruction, or of an operation of the tile program."""
-        if self.product.has(f"vector.op.{op}.fixed_cycles"):
-            return op
-        row = OPERATIONS[op].row if op in OPERATIONS else ""
-        if not row:
+        row = (OPERATIONS[op].row if op in OPERATIONS else "") or op
+        if not self.product.has(f"vector.op.{row}.fixed_cycles"):
             raise UsageError(
                 f"no cost for {op}: neither an instruction of {self.product.name} nor an operation with a row"
             )

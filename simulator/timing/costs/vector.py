@@ -6,10 +6,9 @@ import functools
 import math
 from collections.abc import Callable
 
+from ...ir.operations import COSTS, OPERATIONS, Steps, name_of, operation, steps_of, why_by_element
 from ...ir.program import Op, Value
 from ...precision.dtypes import DType
-from ..operations.sequences import Steps, count
-from ..operations.table import OPERATIONS, operation, steps_of, why_by_element
 from ..placement.banks import Banks
 from ..placement.layouts import BLOCK_BYTES, COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
 from .custom import CustomCosts
@@ -88,10 +87,8 @@ class VectorCosts(RearrangeCosts, CustomCosts):
         """A function made of several instructions, in FP32 (halves are widened before and narrowed after)."""
         r = op.results[0]
         elements = padded_elements(r, 32)
-        self.model.note(
-            f"{op.name or op.kind}: costed as {count(steps)} instructions of FP32; the sequence is assumed"
-        )
         each = [self.model.vector(row, "fp32", elements, 32) for row, n in steps for _ in range(n)]
+        self.model.note(f"{name_of(op)}: costed as {len(each)} instructions of FP32; the sequence is assumed")
         if r.dtype.name in ("fp16", "bf16"):
             tiles = [v for v in op.args if v is not None and self.form(v) != SCALAR]
             each = [self.model.cast(r.dtype.name, "fp32", elements, 32) for _ in tiles] + each
@@ -110,12 +107,12 @@ class VectorCosts(RearrangeCosts, CustomCosts):
     def _instruction(self, op: Op, forms: list[str], r: Value) -> tuple[str, Cost | None]:
         """Instruction of the operation, and what has to come before it."""
         if SCALAR not in forms:
-            return op.name, None
+            return name_of(op), None
         scalar = operation(op).scalar
         if scalar:
             turned = op.name == "sub" and forms[0] == SCALAR  # s - x: negate, then add
             return scalar, self._whole("muls", r) if turned else None
-        return op.name, self._whole("duplicate", r)
+        return name_of(op), self._whole("duplicate", r)
 
     def _whole(self, name: str, v: Value, conflict: bool = False) -> Cost:
         dtype = _compute_type(v)
@@ -151,7 +148,7 @@ class VectorCosts(RearrangeCosts, CustomCosts):
 
     def _unary(self, op: Op) -> Cost:
         r = op.results[0]
-        return self._in_fp32(op, r, self._held_up(op, self._whole(op.name, r)))
+        return self._in_fp32(op, r, self._held_up(op, self._whole(name_of(op), r)))
 
     def _compare(self, op: Op) -> Cost:
         v = op.args[0]
@@ -269,11 +266,11 @@ class VectorCosts(RearrangeCosts, CustomCosts):
 def _method(cost: str) -> Callable[[VectorCosts, Op], Cost]:
     found: Callable[[VectorCosts, Op], Cost] | None = getattr(VectorCosts, f"_{cost}", None)
     if found is None:
-        raise ImportError(f"VectorCosts has no method _{cost}, by which the table of operations costs one")
+        raise ImportError(f"VectorCosts has no method _{cost} for that cost of the table of operations")
     return found
 
 
-METHODS = {o.cost: _method(o.cost) for o in OPERATIONS.values() if o.cost}
+METHODS = {cost: _method(cost) for cost in COSTS}
 
 
 def _compute_type(v: Value) -> str:

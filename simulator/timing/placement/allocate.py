@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ...errors import BufferOverflowError
+from ...ir.operations import operation
 from ...ir.program import Op, Program, Region, Value
 from ...record.run import Buffer
-from ..operations.table import operation
 from .accumulator_inits import BT
 from .aliasing import move_apart, transferred
 from .allocate_buffers import explicit_slots

@@ -39,7 +39,7 @@ class Homes(Uses):
         super().__init__(definitions)
         self.fixpipe = fixpipe
         # What passes between the parts of both cores is cut out of their programs: there a row stays with the Vector core.
-        self.bias_table = bias_table and not program.split_words
+        self.bias_table = bias_table and not program.split_builtins
         self.added: dict[int, Value] = {}
         self.has_dot = any(op.kind == "dot" or _flag(op) or _of_cube(op) for op in program.walk())
         self.of_value = {v: str(op.attrs["space"]) for v, op in program.buffers.items()}

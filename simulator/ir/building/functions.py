@@ -1,13 +1,19 @@
-"""Vector instructions that a function without an instruction of its own takes.
+"""Entries of elementary and special functions, and of directed rounding.
 
-Nobody published the sequences that the compiler makes. These are the textbook ones in FP32: reduce the range, evaluate a
-polynomial or a quotient of two, undo the reduction. Every use is listed as assumed.
+A function without an instruction of its own takes several. Nobody published the sequences that the compiler makes: these
+are the textbook ones in FP32: reduce the range, evaluate a polynomial or a quotient of two, undo the reduction. Every use is
+listed as assumed.
 """
 
 from __future__ import annotations
 
-# (row of the product's table, how many of them), each waiting for the last
-Steps = tuple[tuple[str, int], ...]
+from collections.abc import Callable
+
+import numpy as np
+
+from ...units import functions, vector
+from ..operations import Operation, Steps, binary, define_all, unary
+from .builder import Builder
 
 
 def _polynomial(degree: int) -> Steps:
@@ -20,7 +26,7 @@ def _rational(degree: int) -> Steps:
     return (*_polynomial(2 * degree), ("div", 1))
 
 
-# x minus the nearest multiple of a constant that is split into four parts, and the sign of the turn
+# x minus the nearest multiple of a constant that is split into four parts, and the sign that it takes
 _PERIOD: Steps = (("muls", 5), ("cast_f32_s32", 2), ("sub", 4), ("adds", 2), ("mul", 1))
 _SIN: Steps = (*_PERIOD, *_polynomial(5), ("mul", 2))
 _SIGN: Steps = (("abs", 1), ("compares", 1), ("select", 1), ("muls", 1))
@@ -36,7 +42,6 @@ _GAMMA: Steps = (*_SIGN, ("ln", 2), ("mul", 2), *_rational(6), *_SIN, ("compares
 _POW: Steps = (("abs", 1), ("ln", 1), ("mul", 1), ("exp", 1), ("compares", 3), ("select", 3), ("muls", 1))
 _REMAINDER: Steps = (("div", 1), ("cast_f32_s32", 2), ("mul", 1), ("sub", 1))
 # Directed rounding: the nearest result, its error, and a step to the neighbour where that is on the wrong side.
-DIRECTIONS = ("rz", "rd", "ru")
 _CORRECTION: Steps = (("mul", 1), ("sub", 1), ("compares", 1), ("adds", 1), ("select", 1))
 _NAN_TOO: Steps = (("compare", 2), ("select", 2))
 
@@ -82,27 +87,58 @@ UNARY: dict[str, Steps] = {
     "trunc": (("cast_f32_s32", 1),),
     "y0": (*_BESSEL, ("ln", 1)),
     "y1": (*_BESSEL, ("ln", 1)),
-    **{f"sqrt_{way}": (("sqrt", 1), *_CORRECTION) for way in DIRECTIONS},
 }
 BINARY: dict[str, Steps] = {
     "atan2": (*_ATAN, ("div", 1), ("compares", 2), ("select", 3)),
-    "copysign": (("abs", 1), ("compares", 1), ("muls", 1), ("select", 1)),
     "fdim": (("sub", 1), ("maxs", 1)),
     "fmod": _REMAINDER,
     "hypot": (("mul", 2), ("add", 1), ("sqrt", 1)),
     "jn": (*_BESSEL, *_BESSEL),
-    "ldexp": (("cast_s32_f32", 1), ("muls", 1), ("exp", 1), ("mul", 1)),
-    "max_nan": (("max", 1), *_NAN_TOO),
-    "min_nan": (("min", 1), *_NAN_TOO),
-    "nextafter": (("compare", 2), ("select", 3), ("adds", 2)),
     "pow": _POW,
     "remainder": _REMAINDER,
     "rhypot": (("mul", 2), ("add", 1), ("sqrt", 1), ("duplicate", 1), ("div", 1)),
     "yn": (*_BESSEL, *_BESSEL),
-    **{f"{name}_{way}": ((name, 1), *_CORRECTION) for name in ("div", "mul") for way in DIRECTIONS},
 }
 
 
-def count(steps: Steps) -> int:
-    """How many instructions they are."""
-    return sum(n for _, n in steps)
+def _directed(make: Callable[..., Operation], name: str, exact: np.ufunc) -> dict[str, Operation]:
+    """The operation rounded in each direction."""
+    return {
+        f"{name}_{direction}": make(value=vector.directed(exact, direction), steps=((name, 1), *_CORRECTION))
+        for direction in vector.DIRECTIONS
+    }
+
+
+define_all(
+    {
+        **{name: unary(value=vector.special(name), steps=steps) for name, steps in UNARY.items()},
+        **_directed(unary, "sqrt", np.sqrt),
+        "exp": unary("exp", value=vector.exp),
+        "log": unary("ln", value=vector.log),
+        "sqrt": unary("sqrt", value=vector.rounded(np.sqrt)),
+        "floor": unary("cast_f32_s32", value=vector.rounded(np.floor), near=True),
+        "ceil": unary("cast_f32_s32", value=vector.rounded(np.ceil), near=True),
+    },
+    Builder.unary,
+)
+define_all(
+    {
+        **{name: binary(value=vector.special(name), steps=steps) for name, steps in BINARY.items()},
+        **_directed(binary, "div", np.divide),
+        **_directed(binary, "mul", np.multiply),
+        "copysign": binary(
+            value=vector.rounded(np.copysign),
+            steps=(("abs", 1), ("compares", 1), ("muls", 1), ("select", 1)),
+        ),
+        "max_nan": binary(value=vector.rounded(np.maximum), steps=(("max", 1), *_NAN_TOO)),
+        "min_nan": binary(value=vector.rounded(np.minimum), steps=(("min", 1), *_NAN_TOO)),
+        "nextafter": binary(
+            value=vector.of_type(functions.next_after),
+            steps=(("compare", 2), ("select", 3), ("adds", 2)),
+        ),
+        "ldexp": binary(
+            value=vector.scaled, steps=(("cast_s32_f32", 1), ("muls", 1), ("exp", 1), ("mul", 1))
+        ),
+    },
+    Builder.binary,
+)

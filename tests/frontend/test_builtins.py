@@ -1,4 +1,4 @@
-"""Every word of the language inside a kernel, against numpy."""
+"""Every builtin of the language inside a kernel, against numpy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def elementwise(out, x, B: tl.constexpr):
     tl.store(out + 8 * B + i, tl.cdiv(i, 4) + tl.cast(v, tl.int32) + v.to(tl.float16))
 
 
-def test_elementwise_words() -> None:
+def test_elementwise_builtins() -> None:
     v = np.abs(X.reshape(-1))
     one = np.float32(1)
     got = output(elementwise, 54, X, B=6).reshape(9, 6)
@@ -58,7 +58,7 @@ def shapes(out, x, R: tl.constexpr, C: tl.constexpr):
     tl.store(out + 4 * R * C + at, wide + tl.zeros_like(v) + tl.full((1, C), 2, tl.float32))
 
 
-def test_words_that_change_the_shape() -> None:
+def test_builtins_that_change_the_shape() -> None:
     got = output(shapes, 30, X, R=2, C=3).reshape(5, 6)
     for k in range(3):
         assert got[k].tolist() == X.T.reshape(-1).tolist()

@@ -48,7 +48,9 @@ PARTS: dict[str, Any] = {
     "cycles": np.float64,
     "flags": np.int8,
 }
-TRACE = np.dtype([("instructions", "i8"), ("code", "i8"), ("length", "i8"), *((n, "i8") for n in list(PARTS)[2:])])
+TRACE = np.dtype(
+    [("instructions", "i8"), ("code", "i8"), ("length", "i8"), *((n, "i8") for n in list(PARTS)[2:])]
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ cdef struct Nest:
 
 
 cdef int64_t beyond(Nest* nest, int64_t first, int64_t end, int depth) noexcept nogil:
-    """The first place whose numbers go beyond their table, or whose loops are too many; -1 if there is none."""
+    """The first place whose numbers go beyond their table, or with too many loops; -1 if there is none."""
     cdef const Record* x
     cdef int64_t i, k, row, found
     for i in range(first, end):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -123,7 +124,7 @@ def at_random(records: int) -> Records:
 def in_a_ring(found: Records, slots: int = 64) -> Trace:
     """Each record writes the next slot of a ring; whoever waits for it reads that, before it is written again."""
     starts = found.dep_start
-    waits = [np.unique(found.dep[a:b] % slots).tolist() for a, b in zip(starts, starts[1:], strict=False)]
+    waits = [np.unique(found.dep[a:b] % slots).tolist() for a, b in itertools.pairwise(starts)]
     trace = found.trace()
     rows = trace.instructions.copy()
     rows["reads"], rows["writes"] = [len(x) for x in waits], 1

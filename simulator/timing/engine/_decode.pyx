@@ -1,8 +1,9 @@
-"""From the tree of a trace to the records of a program and what each of them waits for; the contract is _decode.pxd.
+"""From the tree of a trace to the records of a program and what each waits for; the contract is _decode.pxd.
 
-A read waits for the slot's last writer (data). A write waits for all that have read the slot since, and for the last
-writer (buffer). A clobber waits like a write, but leaves writer and readers as they were. What a program skips gets no
-record; whoever waits for it waits for the record before it on its pipe, or for the program's start.
+A read waits for the slot's last writer (data). A write waits for all that have read the slot since, and for
+the last writer (buffer). A clobber waits like a write, but leaves writer and readers as they were. What a
+program skips gets no record; whoever waits for it waits for the record before it on its pipe, or for the
+program's start.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t
@@ -18,7 +19,7 @@ from ascendtile.simulator.timing.engine._state cimport (
 cdef int64_t STRIDE = 64  # records that become known to a core at once
 
 
-# -- the scoreboard ----------------------------------------------------------------------------------------------------
+# -- the scoreboard ------------------------------------------------------------------------------------------
 
 
 cdef void begin_decoding(Core* core) noexcept nogil:
@@ -200,7 +201,7 @@ cdef inline void note_uses(
             note_reader(core, &slots[used[i]], record, time, pipe, latency, real)
 
 
-# -- the window --------------------------------------------------------------------------------------------------------
+# -- the window ----------------------------------------------------------------------------------------------
 
 
 cdef int64_t oldest(const World* world, const Core* core) noexcept nogil:
@@ -261,7 +262,8 @@ cdef bint make_room(World* world, Core* core) noexcept nogil:
         memmove(core.window, core.window + (low - core.low), steps * sizeof(Step))
     if core.dep_count > dep_low:
         memmove(
-            core.dep_window, core.dep_window + (dep_low - core.dep_low), (core.dep_count - dep_low) * sizeof(Dep)
+            core.dep_window, core.dep_window + (dep_low - core.dep_low),
+            (core.dep_count - dep_low) * sizeof(Dep),
         )
     if steps + STRIDE > core.room // 2:
         room = 2 * (core.room + STRIDE)
@@ -307,7 +309,9 @@ cdef inline void skip(Core* core, const Record* x) noexcept nogil:
     note_uses(core, x, before, time, 0.0 if before < 0 else core.passed[x.pipe].latency, False)
 
 
-cdef inline void put(World* world, Core* core, const Record* x, double value, double occupancy) noexcept nogil:
+cdef inline void put(
+    World* world, Core* core, const Record* x, double value, double occupancy
+) noexcept nogil:
     cdef int record = <int>core.count
     cdef int64_t dep = core.dep_count
     note_waits(world, core, x)

@@ -25,13 +25,13 @@ from ...simulator.products import Product
 from ..operator.arguments import dtype_argument, flags
 from ..operator.beyond import Beyond
 from ..operator.draw import Draw
+from ..operator.named_cases import read_cases
 from ..operator.operator import Arrays, Operator, Sizes, Tensors, dims, dtype_of
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer, integers
 from ..running.face import python_face
 from .bound import bound_us
 from .call import INPUTS, call_of, forward_arguments
-from .cases import CASES
 from .checks import check_call, is_empty
 from .geometry import Geometry, geometry
 from .plan import plan, resolution
@@ -167,7 +167,7 @@ OPERATOR = Operator(
         "weight": "shape of the weight",
         "grad_output": "shape of the gradient of the forward's output",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(

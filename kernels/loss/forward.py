@@ -23,7 +23,8 @@ from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ..operator.named_cases import read_cases
+from ..operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
 from ..running.face import python_face
@@ -192,21 +193,6 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {"out": np.asarray(loss.sum() / x.size if x.size else np.nan)}
 
 
-_YOLO = "YOLOv5 at 640 x 640"
-CASES = (
-    Case("yolo", "YOLO, 16 images, all anchors and classes", {"shape": (16, 25200, 85)}, _YOLO),
-    Case("yolo-objectness", "YOLO objectness, stride 8", {"shape": (16, 3, 80, 80)}, _YOLO),
-    Case("click-rate", "click-through rate", {"shape": 65536}, "batch size of public DLRM configurations"),
-    Case("imagenet-labels", "ImageNet labels", {"shape": (256, 1000), "weight": 1000}, "1000 classes"),
-    Case(
-        "segmentation",
-        "segmentation, positive weight per class",
-        {"shape": (4, 19, 256, 256), "pos_weight": (19, 1, 1)},
-        "19 classes of Cityscapes",
-    ),
-    Case("tiny", "small enough to look at", {"shape": (4, 100)}, "made for a first look"),
-)
-
 DOC = """The loss of logits x and labels target, in the type of x.
 
 It has the shape of x for reduction "none", and is one number for "mean" and "sum".
@@ -227,7 +213,7 @@ OPERATOR = Operator(
         "weight": "optional: axes of weight; no weight if left out",
         "pos_weight": "optional: axes of pos_weight; none if left out",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(Argument("reduction", "str | int", "mean"),),

@@ -26,7 +26,8 @@ from ... import simulator as sim
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
 from ..operator.draw import Draw
-from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
+from ..operator.named_cases import read_cases
+from ..operator.operator import Arrays, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
 from ..operator.refusing import check_dtype, refuse
@@ -199,79 +200,6 @@ def _gradient(x: np.ndarray, t: np.ndarray, p: np.ndarray | None) -> np.ndarray:
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, source: str, reduction: str, **sizes: int | tuple[int, ...]) -> Case:
-    return Case(name, title, sizes, source, {"reduction": reduction})
-
-
-YOLO = "YOLOv5 at 640 x 640: 25200 anchors, 80 classes and 5 more"
-CASES = (
-    _case("yolo", "YOLO, 16 images, all anchors and classes", YOLO, "mean", shape=(16, 25200, 85)),
-    _case("yolo-objectness", "YOLO objectness, stride 8", YOLO, "mean", shape=(16, 3, 80, 80)),
-    _case(
-        "yolo-scores",
-        "YOLOv8 class scores, a gradient per element",
-        "YOLOv8 at 640 x 640: 8400 anchors, 80 classes",
-        "none",
-        shape=(16, 8400, 80),
-        grad_output=(16, 8400, 80),
-    ),
-    _case(
-        "click-rate", "click-through rate", "batch size of public DLRM configurations", "mean", shape=65536
-    ),
-    _case(
-        "imagenet-labels",
-        "ImageNet labels, weight per class",
-        "1000 classes",
-        "mean",
-        shape=(256, 1000),
-        weight=1000,
-    ),
-    _case(
-        "segmentation",
-        "segmentation, positive weight per class",
-        "19 classes of Cityscapes",
-        "mean",
-        shape=(4, 19, 256, 256),
-        pos_weight=(19, 1, 1),
-    ),
-    _case(
-        "answers",
-        "visual question answering, weight per answer",
-        "3129 answers of VQA v2",
-        "sum",
-        shape=(8, 512, 3129),
-        weight=3129,
-    ),
-    _case("yolo-objectness-16", "YOLO objectness, stride 16", YOLO, "mean", shape=(16, 3, 40, 40)),
-    _case("yolo-classes", "YOLO class loss on matched anchors", YOLO, "mean", shape=(1850, 80), pos_weight=1),
-    _case(
-        "chest-xray",
-        "findings in X-rays, positive weight per class",
-        "14 classes of ChestX-ray14",
-        "mean",
-        shape=(32, 14),
-        pos_weight=14,
-    ),
-    _case(
-        "binary-masks",
-        "binary segmentation",
-        "usual sizes of masks",
-        "mean",
-        shape=(8, 1, 512, 512),
-        pos_weight=1,
-    ),
-    _case("gan", "GAN discriminator", "one score for each image", "mean", shape=(64, 1)),
-    _case(
-        "query-masks",
-        "mask loss, a gradient per element",
-        "100 queries of public mask transformers",
-        "none",
-        shape=(2, 100, 256, 256),
-        grad_output=(2, 100, 256, 256),
-    ),
-    _case("tiny", "small enough to look at", "made for a first look", "mean", shape=(4, 100)),
-)
-
 DOC = """Gradient with respect to the logits x, on a product.
 
 x, target: one shape, rank 0 to 8. grad_output, weight, pos_weight: any shape that broadcasts to it. Each may be
@@ -292,7 +220,7 @@ OPERATOR = Operator(
         "weight": "optional: axes of weight; no weight if left out",
         "pos_weight": "optional: axes of pos_weight; none if left out",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(Argument("reduction", "str | int", "mean"),),

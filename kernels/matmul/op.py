@@ -25,9 +25,9 @@ from ...simulator.products import Product
 from ..operator.arguments import dtype_argument
 from ..operator.draw import Draw
 from ..operator.messages import listed
+from ..operator.named_cases import read_cases
 from ..operator.operator import (
     Arrays,
-    Case,
     Operator,
     Plan,
     Sizes,
@@ -252,22 +252,6 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, m: int, n: int, k: int, source: str) -> Case:
-    return Case(name, title, {"m": m, "n": n, "k": k}, source)
-
-
-_LLAMA = "hidden sizes of the public model configuration"
-CASES = (
-    _case("1024", "1024 cubed", 1024, 1024, 1024, "usual benchmark size"),
-    _case("4096", "4096 cubed", 4096, 4096, 4096, "usual benchmark size"),
-    _case("8192", "8192 cubed", 8192, 8192, 8192, "usual benchmark size"),
-    _case("llama3-8b-qkv", "Llama-3 8B, query, key and value, 2048 tokens", 2048, 6144, 4096, _LLAMA),
-    _case("llama3-8b-mlp-up", "Llama-3 8B, up projection, 2048 tokens", 2048, 14336, 4096, _LLAMA),
-    _case("decode", "16 rows: a batch of single tokens", 16, 4096, 4096, _LLAMA),
-    _case("unaligned", "no size a multiple of a block", 1000, 777, 513, "made for its edges"),
-    _case("tiny", "small enough to look at", 32, 48, 64, "made for a first look"),
-)
-
 DOC = """out (M, N) of a (M, K) and b (K, N), each float16, bfloat16 or float32, on a product.
 
 out has the type that the Cube writes in this cube_math_type, or `out_dtype`. Raises `RefusedError` (status 161002) for a
@@ -281,7 +265,7 @@ OPERATOR = Operator(
     main="a",
     outputs=("out",),
     sizes={"m": "rows of a", "n": "columns of b", "k": "length of the sums"},
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, "matmul"),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(dtype_argument("out_dtype"),),

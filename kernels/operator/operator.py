@@ -208,6 +208,16 @@ class Operator:
     finite_on: tuple[int, ...] = ()
     without_influence: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        options = {p.name: "" for p in self.options}
+        for case in self.cases.values():
+            for family, known, given in (("size", self.sizes, case.sizes), ("option", options, case.options)):
+                for n in given:
+                    if n not in known:
+                        raise UsageError(
+                            f"{self.name}: case {case.name!r} has the unknown {family} {n!r}{near(n, known)}"
+                        )
+
     def resolution(
         self, tensors: Tensors, product: Product, mode: str, tiling: Mapping[str, Any]
     ) -> Resolution | None:

@@ -30,10 +30,10 @@ from ....simulator.products import Product
 from ...operator.arguments import flag_argument
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
+from ...operator.named_cases import read_cases
 from ...operator.operator import (
     DTYPE_NAMES,
     Arrays,
-    Case,
     OnCube,
     Operator,
     Plan,
@@ -296,36 +296,6 @@ def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, shape: tuple[int, ...], source: str) -> Case:
-    sizes: dict[str, int | tuple[int, ...]] = {"n": shape[0], "c": shape[1]}
-    return Case(name, title, sizes | ({"space": shape[2:]} if shape[2:] else {}), source)
-
-
-_RESNET = "layer sizes of ResNet-50 at 224 x 224, batch 32"
-CASES = (
-    _case("resnet50-stage1", "ResNet-50 stage 1, 1x1 and 3x3", (32, 64, 56, 56), _RESNET),
-    _case("resnet50-stem", "ResNet-50 stem", (32, 64, 112, 112), _RESNET),
-    _case("resnet50-stage1-out", "ResNet-50 stage 1, last layer", (32, 256, 56, 56), _RESNET),
-    _case("resnet50-stage2", "ResNet-50 stage 2", (32, 128, 28, 28), _RESNET),
-    _case("resnet50-stage2-out", "ResNet-50 stage 2, last layer", (32, 512, 28, 28), _RESNET),
-    _case("resnet50-stage3-out", "ResNet-50 stage 3, last layer", (32, 1024, 14, 14), _RESNET),
-    _case("resnet50-stage4", "ResNet-50 stage 4, rows of 49", (32, 512, 7, 7), _RESNET),
-    _case("resnet50-stage4-out", "ResNet-50 stage 4, last layer", (32, 2048, 7, 7), _RESNET),
-    _case("yolov5s-stem", "YOLOv5-s stem at 640", (16, 32, 320, 320), "public YOLOv5-s model definition"),
-    _case("yolov5s-neck", "YOLOv5-s neck", (16, 512, 20, 20), "public YOLOv5-s model definition"),
-    _case("mobilenetv2-head", "MobileNetV2 head", (64, 1280, 7, 7), "public MobileNetV2 model definition"),
-    _case("resnet3d", "3-D ResNet-18, stage 1", (8, 64, 16, 56, 56), "public R3D-18 model definition"),
-    _case(
-        "projector",
-        "BatchNorm1d of a projector, S = 1",
-        (4096, 1024),
-        "usual head of self-supervised training",
-    ),
-    _case("pointnet", "PointNet, 1024 points", (32, 64, 1024), "public PointNet model definition"),
-    _case("segmentation", "segmentation head, 19 channels", (2, 19, 512, 1024), "19 classes of Cityscapes"),
-    _case("tiny", "small enough to look at", (4, 6, 5, 5), "made for a first look"),
-)
-
 DOC = """Sums of batch norm's gradient per channel, on a product.
 
 grad_out, x: one shape, rank 2 to 8, channels on axis 1, float16, bfloat16 or float32; mean, invstd: (C,), each of any of
@@ -351,7 +321,7 @@ OPERATOR = Operator(
         "c": "channels",
         "space": "optional: axes after the channels; none if left out",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(

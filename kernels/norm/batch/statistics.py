@@ -22,7 +22,7 @@ from ...running.face import python_face
 from ..norm_statistics import channel_statistics, column_statistics
 from ..norm_statistics_space import bound_channels, explored_channels, fits_channels
 from .choice import View
-from .op import CASES as BACKWARD_CASES
+from .op import OPERATOR as GRADIENT
 from .op import statistics_of
 
 NAME = "batch_norm_statistics"
@@ -97,7 +97,6 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {"mean": mean, "invstd": invstd}
 
 
-CASES = BACKWARD_CASES
 DOC = """mean and invstd (C,), float32, of x (N, C, ...), rank 2 to 8, float16, bfloat16 or float32."""
 
 OPERATOR = Operator(
@@ -108,7 +107,7 @@ OPERATOR = Operator(
     main="x",
     outputs=("mean", "invstd"),
     sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
-    cases={c.name: c for c in CASES},
+    cases=GRADIENT.cases,
     parameters=PARAMETERS,
     doc=DOC,
     architectures=ARCHITECTURES,

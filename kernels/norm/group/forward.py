@@ -8,6 +8,7 @@ With x as (N, G, D, S), gamma and beta (C,): mean and rstd = 1 / sqrt(variance +
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
-from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, integer
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
@@ -25,7 +26,7 @@ from ...running.face import python_face
 from ..norm_statistics import group_norm_forward
 from ..norm_statistics_space import bound_groups, explored_groups, fits_groups
 from .choice import View
-from .op import CASES as BACKWARD_CASES
+from .op import OPERATOR as GRADIENT
 from .op import statistics_of
 
 NAME = "group_norm"
@@ -138,17 +139,12 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     }
 
 
-# The number of groups is an option here, not a size: no input has it.
-CASES = tuple(
-    type(c)(
-        c.name,
-        c.title,
-        {n: size for n, size in c.sizes.items() if n != "group"},
-        c.source,
-        {"group": c.sizes["group"]},
-    )
-    for c in BACKWARD_CASES
-)
+def _case(gradient: Case) -> Case:
+    """The number of groups is an option here, not a size: no input has it."""
+    sizes = dict(gradient.sizes)
+    return replace(gradient, options={"group": sizes.pop("group")}, sizes=sizes)
+
+
 DOC = """y (as x), mean and rstd (N, group) of group normalisation with eps 1e-5, all of the type of x.
 
 x: (N, C, ...), rank 2 to 8, float16, bfloat16 or float32; gamma, beta: (C,), of the same type."""
@@ -161,7 +157,7 @@ OPERATOR = Operator(
     main="x",
     outputs=("y", "mean", "rstd"),
     sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
-    cases={c.name: c for c in CASES},
+    cases={n: _case(c) for n, c in GRADIENT.cases.items()},
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(Argument("group", "int"),),

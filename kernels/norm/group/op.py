@@ -31,9 +31,9 @@ from ....simulator.products import Product
 from ...operator.arguments import NULLPTR, flags
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
+from ...operator.named_cases import read_cases
 from ...operator.operator import (
     Arrays,
-    Case,
     OnCube,
     Operator,
     Plan,
@@ -318,36 +318,6 @@ def _formula(inputs: Arrays, summed: tuple[np.ndarray, np.ndarray], options: Map
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, n: int, c: int, space: tuple[int, ...], group: int, source: str) -> Case:
-    return Case(name, title, {"n": n, "c": c, "space": space, "group": group}, source)
-
-
-_UNET = "public Stable Diffusion 1.5 UNet definition, 512 x 512, two samples"
-CASES = (
-    _case("sd-unet-320", "Stable Diffusion UNet, top level", 2, 320, (64, 64), 32, _UNET),
-    _case("sd-unet-640", "Stable Diffusion UNet, second level", 2, 640, (32, 32), 32, _UNET),
-    _case("sd-unet-1280", "Stable Diffusion UNet, third level", 2, 1280, (16, 16), 32, _UNET),
-    _case("sd-unet-mid", "Stable Diffusion UNet, middle", 2, 1280, (8, 8), 32, _UNET),
-    _case("sd-unet-2560", "Stable Diffusion UNet decoder after the skip", 2, 2560, (16, 16), 32, _UNET),
-    _case("sd-unet-960", "Stable Diffusion UNet decoder, top level", 2, 960, (64, 64), 32, _UNET),
-    _case(
-        "sd-train-1920", "Stable Diffusion UNet decoder, training", 8, 1920, (32, 32), 32, "as above, batch 8"
-    ),
-    _case("sdxl-320", "SDXL UNet at 1024 x 1024", 4, 320, (128, 128), 32, "public SDXL UNet definition"),
-    _case(
-        "vae-128", "VAE decoder, last level", 1, 128, (512, 512), 32, "public Stable Diffusion VAE definition"
-    ),
-    _case("vae-512", "VAE, middle block", 1, 512, (64, 64), 32, "public Stable Diffusion VAE definition"),
-    _case("maskrcnn-fpn", "Mask R-CNN pyramid", 2, 256, (200, 304), 32, "public Mask R-CNN with group norm"),
-    _case("maskrcnn-box", "Mask R-CNN box head", 512, 256, (7, 7), 32, "public Mask R-CNN with group norm"),
-    _case("resnet50-gn", "ResNet-50 with group norm, stem", 32, 64, (112, 112), 32, "ResNet-50 at 224 x 224"),
-    _case("small-maps", "small feature maps, rows of 49", 16, 256, (7, 7), 32, "made for its edges"),
-    _case("video-vae", "video VAE, 17 frames", 1, 128, (17, 64, 64), 32, "usual video VAE sizes"),
-    _case("audio", "audio encoder, one group", 4, 512, (3000,), 1, "30 s of audio in an encoder"),
-    _case("tiny", "small enough to look at", 2, 8, (5, 5), 4, "made for a first look"),
-)
-
-
 def _masks(given: Any, inputs: Mapping[str, Any]) -> dict[str, int]:
     """output_mask as the three options that it stands for."""
     wanted = flags(NAME, "output_mask", given)
@@ -380,7 +350,7 @@ OPERATOR = Operator(
         "space": "optional: axes after the channels; none if left out",
         "group": "groups of a sample",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(

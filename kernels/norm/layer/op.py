@@ -20,7 +20,8 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
-from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.named_cases import read_cases
+from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from ...operator.parallel import float64, in_chunks
 from ...running.face import python_face
 from ...shared.sums import row_sums
@@ -191,28 +192,6 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {"y": y.reshape(shape), "mean": mean.reshape(leading), "rstd": rstd.reshape(leading)}
 
 
-def _case(name: str, title: str, rows: int | tuple[int, ...], cols: int, source: str) -> Case:
-    return Case(name, title, {"rows": rows, "cols": cols}, source)
-
-
-_HIDDEN = "hidden size of the public model configuration"
-CASES = (
-    _case("bert-base", "BERT base, 32 sentences of 512 tokens", (32, 512), 768, _HIDDEN),
-    _case("bert-large", "BERT large, 16 sentences of 512 tokens", (16, 512), 1024, _HIDDEN),
-    _case("gpt2", "GPT-2, 8 x 1024 tokens", (8, 1024), 768, _HIDDEN),
-    _case("gpt2-xl", "GPT-2 XL, 4 x 1024 tokens", (4, 1024), 1600, _HIDDEN),
-    _case("gpt3-175b", "GPT-3 175B, 2048 tokens", 2048, 12288, "table 2.1 of Brown et al. 2020"),
-    _case("opt-6.7b", "OPT 6.7B, 2048 tokens", 2048, 4096, _HIDDEN),
-    _case("falcon-7b", "Falcon 7B, 2048 tokens", 2048, 4544, _HIDDEN),
-    _case("vit-base", "ViT-B/16, 64 images of 197 tokens", (64, 197), 768, _HIDDEN),
-    _case("vit-large", "ViT-L/16, 32 images of 197 tokens", (32, 197), 1024, _HIDDEN),
-    _case("swin-stage1", "Swin-T stage 1, 32 images of 56 x 56", (32, 3136), 96, _HIDDEN),
-    _case("whisper-large", "Whisper large, 4 x 1500 frames", (4, 1500), 1280, _HIDDEN),
-    _case("clip-text", "CLIP text encoder, 64 x 77 tokens", (64, 77), 768, _HIDDEN),
-    _case("decode", "one token of OPT 6.7B", 1, 4096, _HIDDEN),
-    _case("tiny", "small enough to look at", 8, 64, "made for a first look"),
-)
-
 DOC = """y (as x), mean and rstd (the axes of x before those of gamma, float32) of layer normalisation with eps 1e-5.
 
 x: float16, bfloat16 or float32; gamma, beta (None: zeros): the last axes of x, of the same type."""
@@ -226,7 +205,7 @@ OPERATOR = Operator(
     main="x",
     outputs=("y", "mean", "rstd"),
     sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     doc=DOC,
     architectures=ARCHITECTURES,

@@ -19,12 +19,13 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
-from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
 from ...operator.parallel import float64, in_chunks
 from ...running.face import python_face
 from ...shared.sums import row_sums
 from ..row_tiles import PARAMETERS, check_rows, choose
 from .forward_space import bound_us, explored, fits
+from .op import OPERATOR as GRADIENT
 
 NAME = "rms_norm"
 EPS = 1e-6
@@ -149,16 +150,7 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {"y": y.reshape(shape), "rstd": rstd.reshape(shape[: len(shape) - inputs["gamma"].ndim])}
 
 
-_HIDDEN = "hidden size of the public model configuration"
-CASES = (
-    Case("llama3-8b", "Llama-3 8B, 2048 tokens", {"rows": 2048, "cols": 4096}, _HIDDEN),
-    Case("llama3-70b", "Llama-3 70B, 1024 tokens", {"rows": 1024, "cols": 8192}, _HIDDEN),
-    Case("deepseek-v3", "DeepSeek-V3, 4096 tokens", {"rows": 4096, "cols": 7168}, _HIDDEN),
-    Case("query-norm", "norm of each of 32 query heads", {"rows": (2048, 32), "cols": 128}, _HIDDEN),
-    Case("decode", "one token of Llama-3 8B", {"rows": 1, "cols": 4096}, _HIDDEN),
-    Case("tiny", "small enough to look at", {"rows": 8, "cols": 64}, "made for a first look"),
-)
-
+CASES = ("llama3-8b", "llama3-70b", "deepseek-v3", "query-norm", "decode", "tiny")  # of the gradient
 DOC = """y (as x) and rstd (the axes of x before those of gamma, float32) of RMS normalisation with eps 1e-6.
 
 x: float16, bfloat16 or float32; gamma: the last axes of x, of the same type."""
@@ -171,7 +163,7 @@ OPERATOR = Operator(
     main="x",
     outputs=("y", "rstd"),
     sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
-    cases={c.name: c for c in CASES},
+    cases={n: GRADIENT.cases[n] for n in CASES},
     parameters=PARAMETERS,
     doc=DOC,
     architectures=ARCHITECTURES,

@@ -36,9 +36,9 @@ from ....simulator.products import Product
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.messages import listed
+from ...operator.named_cases import read_cases
 from ...operator.operator import (
     Arrays,
-    Case,
     OnCube,
     Operator,
     Plan,
@@ -388,66 +388,6 @@ def _chunk_rows(length: int) -> int:
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, rows: int | tuple[int, ...], cols: int, source: str) -> Case:
-    return Case(name, title, {"rows": rows, "cols": cols}, source)
-
-
-_HIDDEN = "hidden size of the public model configuration"
-CASES = (
-    _case(
-        "llama3-8b", "Llama-3 8B, 2048 tokens", 2048, 4096, "hidden size of the public model configuration"
-    ),
-    _case(
-        "llama2-13b", "Llama-2 13B, 2048 tokens", 2048, 5120, "hidden size of the public model configuration"
-    ),
-    _case(
-        "llama3-70b", "Llama-3 70B, 1024 tokens", 1024, 8192, "hidden size of the public model configuration"
-    ),
-    _case(
-        "llama3-405b",
-        "Llama-3.1 405B, 1024 tokens",
-        1024,
-        16384,
-        "hidden size of the public model configuration",
-    ),
-    _case("qwen2-7b", "Qwen2 7B, 4096 tokens", 4096, 3584, "hidden size of the public model configuration"),
-    _case(
-        "deepseek-v3", "DeepSeek-V3, 4096 tokens", 4096, 7168, "hidden size of the public model configuration"
-    ),
-    _case(
-        "deepseek-v3-kv",
-        "DeepSeek-V3, low-rank key and value norm",
-        4096,
-        512,
-        "kv_lora_rank of the configuration",
-    ),
-    _case(
-        "query-norm",
-        "norm of each of 32 query heads",
-        (2048, 32),
-        128,
-        "head size of the public model configuration",
-    ),
-    _case("decode", "one token of Llama-3 8B", 1, 4096, "hidden size of the public model configuration"),
-    _case("llama3-1b", "Llama-3.2 1B and TinyLlama, 4096 tokens", 4096, 2048, _HIDDEN),
-    _case(
-        "deepseek-v3-query",
-        "DeepSeek-V3, low-rank query norm",
-        4096,
-        1536,
-        "q_lora_rank of the configuration",
-    ),
-    _case("key-norm", "norm of each of 8 key heads", (8192, 8), 64, _HIDDEN),
-    _case(
-        "vendor-12288",
-        "network case of the vendor's tests",
-        (256, 1),
-        12288,
-        "hicann/ops-nn, tests of rms_norm_grad",
-    ),
-    _case("tiny", "small enough to look at", 8, 64, "made for a first look"),
-)
-
 DOC = """dx and dgamma of RMS normalisation, on a product.
 
 x: L + T axes, 1 to 8 in all; gamma: T axes; rstd: L axes, float32, optionally followed by axes of length 1; dy as x.
@@ -469,7 +409,7 @@ OPERATOR = Operator(
         "rows": "rows, or all axes of x before the normalised ones",
         "cols": "length of a row, or all normalised axes",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, "rms_norm_grad"),
     parameters=PARAMETERS,
     doc=DOC,
     architectures=ARCHITECTURES,

@@ -24,6 +24,7 @@ from .tiles.both import joined
 from .tiles.costs import Image, Weights
 from .tiles.image import image_tiles
 from .tiles.layout import blocks_step, clear_step, patches_step, rows_step, stuff_step
+from .tiles.sizes import ImageSizes, WeightSizes
 from .tiles.weight import weight_tiles
 from .tiles.whole import whole_step
 from .tiles.window import image_windows
@@ -264,41 +265,41 @@ class Maker:
         source: Tensor,
         blocks: Tensor,
         out: Tensor,
-        sizes: tuple[int, int, int],
+        out_sizes: tuple[int, int, int],
         channels: int,
         pitch: int,
     ) -> Step:
         g, m, t = self.seen, self.merging, self.tiling
         gather = not g.transposed
         strides = tuple(a.stride for a in g.axes)
-        bn, bh, bw = self.chosen.image
-        items = Image.of(g, m, self.bias is not None).tiles(t["block_m"], self.chosen.image)
-        arguments: dict[str, Any] = {
-            **{"src_ptr": source, "w_ptr": blocks, "out_ptr": out, "N": g.batch},
-            **{"bias_ptr": out if self.bias is None else self.bias, "BIAS": self.bias is not None},
-            **{
-                "SRC": g.narrow_sizes if gather else g.wide_sizes,
-                "SRC_PITCH": m.narrow_pitch if gather else m.wide_pitch,
-                "C0": self.c0,
-                "WEIGHT_C0": self.weight_c0,
-                "OUT": sizes,
-                "OUT_CHANNELS": channels,
-            },
-            **{"OUT_PITCH": pitch, "GATHER": gather, "ROWS": m.narrow, "COLS": m.wide},
-            **{"GROUPS": m.count, "BM": t["block_m"], "BK": t["block_k"], "BN": bn, "BH": bh, "BW": bw},
-            "multibuffer": t["buffers"],
+        tiles = Image.of(g, m, self.bias is not None).tiles(t["block_m"], self.chosen.image)
+        src = (g.narrow_sizes, m.narrow_pitch) if gather else (g.wide_sizes, m.wide_pitch)
+        weight = (m.narrow, m.wide, m.count)
+        tile = (t["block_m"], t["block_k"], *self.chosen.image)
+        blocked = (self.c0, self.weight_c0)
+        sizes = ImageSizes(
+            *src,
+            out_sizes,
+            channels,
+            pitch,
+            _axes(g),
+            gather,
+            *weight,
+            *tile,
+            *blocked,
+            self.bias is not None,
+        )
+        kernel, items = image_tiles, tiles * prod(len(p) for p in g.phases)
+        if t["taps"] != "reload":
+            kernel, items = image_windows, tiles
+            phases = tuple(tuple(tuple(x) for x in ps) for ps in product(*g.phases))
+            each, steps = (strides, (1, 1, 1)) if gather else ((1, 1, 1), strides)
+            sizes = sizes._replace(phases=phases, each=each, steps=steps)
+        arguments = {
+            **{"src_ptr": source, "w_ptr": blocks, "out_ptr": out, "items": items, "N": g.batch, "S": sizes},
+            **{"bias_ptr": out if self.bias is None else self.bias, "multibuffer": t["buffers"]},
         }
-        if t["taps"] == "reload":
-            arguments |= {"AXES": _axes(g), "items": items * prod(len(p) for p in g.phases)}
-            return Step(image_tiles, min(arguments["items"], t["cores"]), arguments, self.switches())
-        arguments |= {
-            "PHASES": tuple(tuple(tuple(x) for x in ps) for ps in product(*g.phases)),
-            "TAPS": tuple(a.taps for a in g.axes),
-            "STEPS": (1, 1, 1) if gather else strides,
-            "EACH": strides if gather else (1, 1, 1),
-            "items": items,
-        }
-        return Step(image_windows, min(items, t["cores"]), arguments, self.switches())
+        return Step(kernel, min(items, t["cores"]), arguments, self.switches())
 
     def grad_weight(self) -> Tensor:
         g, m, t, view = self.g, self.merging, self.tiling, self.call.grad_weight
@@ -332,25 +333,25 @@ class Maker:
 
     def _weight_step(self, narrow: Tensor, wide: Tensor, out: Tensor, parts: int, stride: int) -> Step:
         g, m, t = self.g, self.merging, self.tiling
-        bn, bh, bw = self.chosen.weight
         weights = Weights(g, m, t["weight_taps"])
         chunks = weights.chunks(self.chosen.weight)
-        part = -(-chunks // parts)
         items = weights.tiles(t["weight_m"], t["weight_n"]) * parts
+        images = (g.narrow_sizes, m.narrow_pitch, g.wide_sizes, m.wide_pitch)
+        weight = (m.narrow, m.wide, m.count)
+        tile = (t["weight_m"], t["weight_n"], *self.chosen.weight)
+        atomic = parts > 1 and t["combine"] == "atomic"
+        sizes = WeightSizes(*images, _axes(g), *weight, *tile, self.c0, atomic, t["weight_taps"])
         arguments = {
-            **{"narrow_ptr": narrow, "wide_ptr": wide, "out_ptr": out, "items": items, "N": g.batch},
             **{
-                "done": 0,
-                "chunks": chunks,
-                "part": part,
-                "part_stride": stride,
+                "narrow_ptr": narrow,
+                "wide_ptr": wide,
+                "out_ptr": out,
+                "items": items,
+                "N": g.batch,
+                "S": sizes,
             },
-            **{"NARROW": g.narrow_sizes, "NARROW_PITCH": m.narrow_pitch, "WIDE": g.wide_sizes},
-            **{"WIDE_PITCH": m.wide_pitch, "AXES": _axes(g), "ROWS": m.narrow, "COLS": m.wide},
-            "C0": self.c0,
-            **{"GROUPS": m.count, "BA": t["weight_m"], "BB": t["weight_n"], "BN": bn, "BH": bh, "BW": bw},
-            **{"ATOMIC": parts > 1 and t["combine"] == "atomic", "multibuffer": t["buffers"]},
-            "WINDOWS": t["weight_taps"],
+            **{"done": 0, "chunks": chunks, "part": -(-chunks // parts), "part_stride": stride},
+            "multibuffer": t["buffers"],
         }
         return Step(weight_tiles, min(items, t["cores"]), arguments, self.switches(weight=True))
 

@@ -170,29 +170,13 @@ def prepare(
     """
     done = 0
     if FIRST:
-        image_blocks(
-            first_ptr, first_out, done, FIRST[0], FIRST[1], FIRST[2], FIRST[3], FIRST[4], FIRST[5], FIRST[6]
-        )
+        image_blocks(first_ptr, first_out, done, *FIRST)
         done += FIRST[0]
     if SECOND:
-        image_blocks(
-            second_ptr,
-            second_out,
-            done,
-            SECOND[0],
-            SECOND[1],
-            SECOND[2],
-            SECOND[3],
-            SECOND[4],
-            SECOND[5],
-            SECOND[6],
-        )
+        image_blocks(second_ptr, second_out, done, *SECOND)
         done += SECOND[0]
     if WEIGHT:
-        weight_fractals(
-            weight_ptr, weight_out, done, WEIGHT[0], WEIGHT[1], WEIGHT[2], WEIGHT[3], WEIGHT[4], WEIGHT[5], WEIGHT[6],
-            WEIGHT[7], WEIGHT[8], WEIGHT[9],
-        )  # fmt: skip
+        weight_fractals(weight_ptr, weight_out, done, *WEIGHT)
         done += WEIGHT[0]
     if ZERO:
         clear_items(zero_ptr, done, zeros, ZERO[1])
@@ -201,4 +185,4 @@ def prepare(
         clear_items(gaps_ptr, done, gaps, GAPS[1])
         done += GAPS[0]
     if BIAS:
-        bias_sums(dy_ptr, parts_ptr, done, BIAS[0], BIAS[1], BIAS[2], BIAS[3], BIAS[4], BIAS[5], BIAS[6])
+        bias_sums(dy_ptr, parts_ptr, done, *BIAS)

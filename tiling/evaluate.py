@@ -15,7 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..kernels.operator.operator import Operator, Plan, Workshop
+from ..kernels.operator.operator import Operator
+from ..kernels.operator.plan import Plan, Workshop
 from ..kernels.operator.registry import get_operator
 from ..kernels.running.launching import timed_once
 from ..kernels.running.problem import problem_of_case

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ..loss.op import MAX_RANK, OPERATOR, check_shapes, check_types
-from ..operator.operator import dtype_name
+from ..operator.tensors import dtype_name
 from .building import (
     Answer,
     Call,

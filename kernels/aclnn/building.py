@@ -17,7 +17,9 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
 from ..operator.modes import idle_mode
 from ..operator.notes import call_notes, value_warnings
-from ..operator.operator import Operator, Tensor, Workshop, dtype_name, dtype_of
+from ..operator.operator import Operator
+from ..operator.plan import Workshop
+from ..operator.tensors import Knobs, Options, Tensor, dtype_name, dtype_of
 from ..running.advice import Advice, numbers_of
 from ..running.fitting import plan_that_fits
 from ..running.run_op import MAX_ELEMENTS
@@ -44,7 +46,7 @@ _tilings: ContextVar[Mapping[str, Mapping[str, Any]] | None] = ContextVar("aclnn
 
 
 @contextmanager
-def tiling(**knobs: Mapping[str, Any]) -> Iterator[None]:
+def tiling(**knobs: Knobs) -> Iterator[None]:
     """`with aclnn.tiling(group_norm_backward={"strategy": "vendor"}):` knobs of operators for phase 1 inside."""
     token = _tilings.set({**(_tilings.get() or {}), **knobs})
     try:
@@ -66,11 +68,11 @@ class Call:
     operator: Operator
     inputs: Mapping[str, aclTensor]
     outputs: Mapping[str, aclTensor]
-    options: Mapping[str, Any]
+    options: Options
     names: Mapping[str, str]
     types: Mapping[str, ty.DType]
     widen: ty.DType | None = None
-    knobs: Mapping[str, Any] = field(default_factory=dict)
+    knobs: Knobs = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     vendor_bytes: int | None = None
 

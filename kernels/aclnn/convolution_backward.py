@@ -14,7 +14,7 @@ from ..convolution.call import INPUTS, RESULTS, TensorView
 from ..convolution.call import Call as Convolution
 from ..convolution.checks import check_call, check_nulls, is_empty
 from ..convolution.op import OPERATOR
-from ..operator.operator import dtype_name
+from ..operator.tensors import dtype_name
 from .building import Answer, Call, Idle, check_writable, first_phase
 from .executor import aclOpExecutor, second_phase
 from .runtime import aclrtStream, deterministic

@@ -14,7 +14,8 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import compute
 from ...simulator.precision import dtypes as ty
 from ...simulator.record.run import Launch
-from ..operator.operator import Step, Tensor, Workshop
+from ..operator.plan import Step, Workshop
+from ..operator.tensors import Tensor
 from ..running.launching import call_of, timed_steps
 from .runtime import aclrtStream, stream_of, unusable
 from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.precision import dtypes as ty
+from ..operator.tensors import element_type
 from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
 from .values import described, is_flag, is_whole
 
@@ -103,9 +103,7 @@ class aclTensor:
     ) -> None:
         self.shape = wholes("aclCreateTensor: viewDims", shape)
         self.acl_dtype = _known("dataType", aclDataType, dtype)
-        found = ty.from_name(_TYPES[self.acl_dtype])
-        assert found is not None
-        self.dtype = found
+        self.dtype = element_type(_TYPES[self.acl_dtype])
         self.strides = (
             _row_major(self.shape) if strides is None else wholes("aclCreateTensor: stride", strides)
         )

@@ -15,7 +15,7 @@ import numpy as np
 from ...simulator.products import Product
 from ...simulator.timing.costs.model import CostModel
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
-from ..operator.operator import Tensors, dtype_of
+from ..operator.tensors import Tensors, dtype_of
 
 LINE = 128  # bytes of a request to memory, by which first touches are counted
 REPEAT = 64  # fp32 elements of one repeat

@@ -27,7 +27,8 @@ from ...simulator.products import Product
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ..matmul.bound import store_cycles
 from ..matmul.loads import row_cycles
-from ..operator.operator import Step, Tensors, Workshop
+from ..operator.plan import Step, Workshop
+from ..operator.tensors import Columns, Knobs, Options, Tensors
 from ..running.launching import timed_once
 from .call import Call, call_of
 from .plan import Maker, made
@@ -40,7 +41,6 @@ from .tiles.window import image_windows
 from .tiling import PARAMETERS, best_parts, choose_image, choose_weight
 from .work import Products, Work, image_work, weight_work
 
-Columns = Mapping[str, np.ndarray]
 SETTINGS = (
     "merged_groups",
     "base_m",
@@ -77,20 +77,18 @@ class Subject:
     made: Callable[[Mapping[str, Any]], tuple[Maker, Sequence[Step]]]
 
 
-def subject(tensors: Tensors, options: Mapping[str, Any], product: Product) -> Subject:
+def subject(tensors: Tensors, options: Options, product: Product) -> Subject:
     """The gradients."""
     call, workshop = call_of(tensors, options), Workshop(product, False)
 
-    def all_made(knobs: Mapping[str, Any]) -> tuple[Maker, Sequence[Step]]:
+    def all_made(knobs: Knobs) -> tuple[Maker, Sequence[Step]]:
         maker = made(tensors, options, knobs, workshop)
         return maker, maker.steps
 
     return Subject(call, lambda knobs: Maker(tensors, call, knobs, workshop), all_made)
 
 
-def bound_us(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
-) -> np.ndarray:
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
     """Least time in us of each point, all launches of it."""
     return bounds_of(lambda: subject(tensors, options, product), product, mode, points)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..operator.arguments import flag
-from ..operator.operator import Tensors, dtype_name
-from ..operator.parameter import Argument
+from ..operator.parameter import Argument, Parameter, choice, integer, integers
+from ..operator.tensors import Options, Tensors, dtype_name
 
 Ints = tuple[int, ...]
 
@@ -69,7 +69,7 @@ INPUTS = ("grad_output", "input", "weight")
 RESULTS = ("grad_input", "grad_weight", "grad_bias")
 
 
-def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
+def call_of(tensors: Tensors, options: Options) -> Call:
     """The call of the Python face: attributes that are left out have the value that changes nothing."""
     views = {n: TensorView(tuple(tensors[n].shape), dtype_name(tensors[n])) for n in INPUTS}
     rank = len(views["input"].shape) - 2
@@ -88,7 +88,7 @@ def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
     return replace(call, **result_views(call, options))
 
 
-def result_views(call: Call, options: Mapping[str, Any]) -> dict[str, Any]:
+def result_views(call: Call, options: Options) -> dict[str, Any]:
     """What the results are, by default in the types of input, weight and grad_output."""
     assert call.grad_output is not None and call.input is not None and call.weight is not None  # noqa: PT018
     channels = call.grad_output.shape[1:2] or (0,)
@@ -131,3 +131,20 @@ def _of_axes(name: str, default: int) -> Argument:
         return {name: (given,) * spatial if isinstance(given, int) else given}
 
     return Argument(name, "int | Sequence[int]", default, read)
+
+
+def forward_options(transposed: str, least_groups: int | None) -> tuple[Parameter, ...]:
+    """The same as options. transposed: what that flag says, in words; least_groups: None where a check of its own tells."""
+    return (
+        integers("stride", None, None, "steps of the window; 1 unless given"),
+        integers(
+            "padding",
+            None,
+            None,
+            "zeros around the input; 0 unless given; in 2D also top, bottom, left, right",
+        ),
+        integers("dilation", None, None, "distance of taps; 1 unless given"),
+        choice("transposed", "false", ("false", "true"), transposed),
+        integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
+        integer("groups", 1, least_groups, None, "groups of channels"),
+    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -22,12 +21,12 @@ from ...simulator.precision.cube_math import cube_inputs_of
 from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.messages import listed
-from ..operator.operator import Arrays, Case, Operator, Sizes, Tensor, Tensors, dims, dtype_name
+from ..operator.operator import Case, Operator
 from ..operator.parallel import float64
-from ..operator.parameter import choice, integer, integers
 from ..operator.refusing import check_dtype, check_same_dtype, refuse
+from ..operator.tensors import Arrays, Options, Sizes, Tensor, Tensors, dims, dtype_name
 from ..running.face import python_face
-from .call import Call, Ints, forward_arguments
+from .call import Call, Ints, forward_arguments, forward_options
 from .checks import forward_sizes
 from .forward_launches import NAME, PARAMETERS, as_gradient, call_of, out_channels, plan, resolution
 from .forward_space import bound_us, explored, fits
@@ -35,16 +34,7 @@ from .geometry import geometry
 from .op import OPERATOR as BACKWARD
 from .reference import correlated, gradients
 
-OPTIONS = (
-    integers("stride", None, None, "steps of the window; 1 unless given"),
-    integers(
-        "padding", None, None, "zeros around the input; 0 unless given; in 2D also top, bottom, left, right"
-    ),
-    integers("dilation", None, None, "distance of taps; 1 unless given"),
-    choice("transposed", "false", ("false", "true"), "a transposed convolution"),
-    integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
-    integer("groups", 1, 1, None, "groups of channels"),
-)
+OPTIONS = forward_options("a transposed convolution", 1)
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
@@ -64,7 +54,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     return found
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """Types, ranks, numbers of values and their least, channels, sizes."""
     allowed = OPERATOR.dtypes_on(product)
     for n, t in tensors.items():
@@ -139,7 +129,7 @@ def _check_channels(call: Call, bias: Tensor | None) -> None:
         raise refuse(f"{NAME}: bias has shape {tuple(bias.shape)}; it must be ({out_channels(call)},)")
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """y in float64."""
     call = as_gradient(call_of(inputs, options), "float32")
     g = geometry(call)
@@ -175,7 +165,6 @@ number stands for all axes; padding of 4 numbers in 2D is top, bottom, left, rig
 OPERATOR = Operator(
     name=NAME,
     summary="convolution on the Cube in every cubeMathType, plain or transposed (aclnnConvolution)",
-    dtypes=BACKWARD.dtypes,
     required=("input", "weight"),
     optional=("bias",),
     main="input",
@@ -190,7 +179,6 @@ OPERATOR = Operator(
     options=OPTIONS,
     arguments=forward_arguments(NAME),
     doc=DOC,
-    architectures=BACKWARD.architectures,
     describe=describe,
     draw=draw,
     check=check,

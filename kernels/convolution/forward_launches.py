@@ -7,7 +7,6 @@ launch turns; or Vector cores add it to sums in FP32. Either way y is rounded on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -19,9 +18,10 @@ from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
 from ..operator.messages import listed
-from ..operator.operator import Plan, Step, Tensor, Tensors, Workshop, dtype_name
 from ..operator.parameter import choice
+from ..operator.plan import Plan, Step, Workshop
 from ..operator.refusing import refuse
+from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_name, dtype_of
 from .call import Call, Ints, TensorView
 from .checks import forward_sizes
 from .geometry import as_patches, geometry
@@ -61,7 +61,7 @@ def add_bias(y_ptr, bias_ptr, out_ptr, items, C, P, BC: tl.constexpr, BP: tl.con
         tl.store(out_ptr + at, y.to(out_ptr.dtype.element_ty), mask=inside)
 
 
-def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
+def call_of(tensors: Tensors, options: Options) -> Call:
     """The forward as a call with the output y in the place of grad_output; attributes left out change nothing."""
     x, w = (TensorView(tuple(tensors[n].shape), dtype_name(tensors[n])) for n in ("input", "weight"))
     rank = len(x.shape) - 2
@@ -91,27 +91,24 @@ def as_gradient(call: Call, dtype: str) -> Call:
     return replace(call, grad_output=call.input, input=y, grad_input=y, transposed=not call.transposed)
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     """The launches of grad_input of the other convolution; the bias in its sums or after them."""
     maker, steps = made(tensors, options, knobs, workshop)
     tiling = {p.name: maker.tiling[p.name] for p in PARAMETERS}
     return Plan(steps, maker.outputs, tiling, maker.notes())
 
 
-def begun(
-    tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop
-) -> tuple[Maker, str]:
+def begun(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> tuple[Maker, str]:
     """What makes y, and where it gets its bias: none, table or vector."""
     x, bias = tensors["input"], tensors.get("bias")
-    element, call = ty.from_name(dtype_name(x)), as_gradient(call_of(tensors, options), dtype_name(x))
-    assert element is not None
+    call = as_gradient(call_of(tensors, options), dtype_name(x))
     assert call.input is not None
     shape = call.input.shape
     table = bias is not None and by_table(call, bias, knobs, workshop.product)
     how = "none" if bias is None else "table" if table else "vector"
     if how == "vector":
         call = as_gradient(call_of(tensors, options), "float32")
-    stand_in = {"grad_output": x, "input": Shape(shape, element), "weight": tensors["weight"]}
+    stand_in = {"grad_output": x, "input": Shape(shape, dtype_of(x)), "weight": tensors["weight"]}
     given = {"grad_input": workshop.given["y"]} if "y" in workshop.given and how != "vector" else {}
     rest = {p.name: p.default for p in KNOBS}
     maker = Maker(stand_in, call, {**rest, **knobs}, replace(workshop, given=given), bias if table else None)
@@ -122,7 +119,7 @@ def begun(
 
 
 def made(
-    tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop
+    tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop
 ) -> tuple[Maker, tuple[Step, ...]]:
     """All launches of y."""
     maker, how = begun(tensors, options, knobs, workshop)
@@ -130,15 +127,11 @@ def made(
     if how != "vector":
         maker.outputs["y"] = y
         return maker, maker.steps
-    element = ty.from_name(dtype_name(tensors["input"]))
-    assert element is not None
-    out = maker.outputs["y"] = workshop.output("y", y.shape, element)
+    out = maker.outputs["y"] = workshop.output("y", y.shape, dtype_of(tensors["input"]))
     return maker, (*maker.steps, _bias_step(y, tensors["bias"], out, workshop.product))
 
 
-def by_table(
-    call: Call, bias: Tensor, knobs: Mapping[str, Any], product: Product, refusing: bool = True
-) -> bool:
+def by_table(call: Call, bias: Tensor, knobs: Knobs, product: Product, refusing: bool = True) -> bool:
     """Whether the bias of `as_gradient` goes through the table: what it takes, for sums each of which has a product."""
     if knobs["bias"] in ("vector", "none") or product.core_model != "split" or not product.bt_bytes:
         return False

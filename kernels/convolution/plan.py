@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from math import prod
 from typing import Any
@@ -13,7 +12,8 @@ from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_convolution
 from ...simulator.products import Product
-from ..operator.operator import Plan, Step, Tensor, Tensors, Workshop, dtype_of
+from ..operator.plan import Plan, Step, Workshop
+from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of, element_type
 from ..shared.casts import cast_step
 from ..shared.sums import sum_partials_step
 from .call import INPUTS, RESULTS, Call, call_of
@@ -39,7 +39,7 @@ def resolution(tensors: Tensors, product: Product, mode: str) -> Resolution:
     return resolve_convolution(product, kinds, mode, rank)
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     """All launches of a checked call."""
     call = call_of(tensors, options)
     if is_empty(call):
@@ -48,7 +48,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     return Plan(maker.steps, maker.outputs, maker.tiling, maker.notes())
 
 
-def made(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Maker:
+def made(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Maker:
     """All results of a checked call that is not empty."""
     maker = Maker(tensors, call_of(tensors, options), knobs, workshop)
     makers = maker.grad_input, maker.grad_weight, maker.grad_bias
@@ -58,13 +58,13 @@ def made(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     return maker
 
 
-def _empty(call: Call, workshop: Workshop, knobs: Mapping[str, Any]) -> Plan:
+def _empty(call: Call, workshop: Workshop, knobs: Knobs) -> Plan:
     """Nothing to multiply: gradients of weight and bias are zero."""
     outputs: dict[str, Tensor] = {}
     for n, wanted in zip(RESULTS, call.wants, strict=True):
         view = getattr(call, n)
         if wanted:
-            outputs[n] = workshop.output(n, view.shape, _type(view.dtype))
+            outputs[n] = workshop.output(n, view.shape, element_type(view.dtype))
     steps = [clear_step(x, workshop.product) for x in outputs.values() if x.size]
     return Plan(
         tuple(steps), outputs, dict(knobs), ("an empty input: gradients of weight and bias are zero",)
@@ -78,7 +78,7 @@ class Maker:
         self,
         tensors: Tensors,
         call: Call,
-        knobs: Mapping[str, Any],
+        knobs: Knobs,
         workshop: Workshop,
         bias: Tensor | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class Maker:
         self.tensors, self.call, self.workshop = tensors, call, workshop
         self.product = workshop.product
         self.found = resolution(tensors, self.product, current_device().cube_math_type)
-        self.compute = _type(self.found.compute)
+        self.compute = element_type(self.found.compute)
         self.unfolded: Geometry = geometry(call)
         self.vendor = knobs["strategy"] == "vendor"
         self.patches = as_patches(self.unfolded, knobs["taps"], self.product.core_model == "split")
@@ -223,7 +223,10 @@ class Maker:
         """The wide image of a plain, the narrow image of a transposed convolution."""
         g, m, view = self.g, self.merging, self.call.grad_input
         assert view is not None
-        written, wanted = self.written or _type(self.found.output("grad_input")), _type(view.dtype)
+        written, wanted = (
+            self.written or element_type(self.found.output("grad_input")),
+            element_type(view.dtype),
+        )
         source, blocks = self.image("wide" if g.transposed else "narrow"), self.weight_blocks()
         sizes, channels, pitch = (
             (g.narrow_sizes, g.groups * g.narrow_channels, m.narrow_pitch)
@@ -307,7 +310,7 @@ class Maker:
         narrow, wide = self.image("narrow"), self.image("wide")
         parts, through = t["weight_parts"], self.through_fp16()
         # Sums that are whole leave L0C in the type of the result.
-        summed = _type(view.dtype) if parts == 1 and not through else ty.float32
+        summed = element_type(view.dtype) if parts == 1 and not through else ty.float32
         blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), summed)
         if parts > 1 and t["combine"] == "atomic":
             self.first.zero("zero", blocks)
@@ -317,7 +320,7 @@ class Maker:
         self.products.append(self._weight_step(narrow, wide, target, parts, blocks.size))
         if target is not blocks:
             self.after.append(sum_partials_step(target, blocks, self.product.vector_cores, t["buffers"]))
-        out = self.workshop.output("grad_weight", view.shape, _type(view.dtype))
+        out = self.workshop.output("grad_weight", view.shape, element_type(view.dtype))
         if self.dense and not through:
             rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
             turned = rows_step(rows, out, rows.shape[2], self.product, back=True)
@@ -360,7 +363,7 @@ class Maker:
         view, dy, cores = self.call.grad_bias, self.tensors["grad_output"], self.product.vector_cores
         assert view is not None
         cut = bias_cut(dy, cores)
-        out = self.workshop.output("grad_bias", view.shape, _type(view.dtype))
+        out = self.workshop.output("grad_bias", view.shape, element_type(view.dtype))
         parts = self.workshop.tensor((cut[3], dy.shape[1]), ty.float32)
         self.first.bias(dy, cut, parts)
         self.bias_sum = sum_partials_step(parts, out, cores, self.tiling["buffers"])
@@ -390,9 +393,3 @@ def _axes(g: Geometry) -> tuple[tuple[int, ...], ...]:
 def _seen_as(x: Tensor, shape: tuple[int, ...], workshop: Workshop) -> Tensor:
     """The same elements in another shape."""
     return x.reshape(shape) if isinstance(x, np.ndarray) else workshop.tensor(shape, x.dtype)
-
-
-def _type(name: str) -> ty.DType:
-    found = ty.from_name(name)
-    assert found is not None
-    return found

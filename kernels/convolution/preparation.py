@@ -9,7 +9,8 @@ from typing import Any
 
 from ...simulator.products import Product
 from ..operator.layout import even_part, up
-from ..operator.operator import Step, Tensor, dtype_of
+from ..operator.plan import Step
+from ..operator.tensors import Tensor, dtype_of
 from .geometry import Geometry, Merging
 from .tiles.layout import cores_for
 from .tiles.prepare import prepare

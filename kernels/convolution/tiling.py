@@ -13,6 +13,7 @@ from ...simulator.errors import UsageError
 from ...simulator.products import Product
 from ..operator.layout import up
 from ..operator.parameter import choice, integer
+from ..operator.tensors import Knobs
 from .geometry import FRACTAL, Geometry, Merging
 from .tiles.costs import MOST_POSITIONS, Image, Rates, Tile, Weights, makespan, position_tiles
 
@@ -107,7 +108,7 @@ class Tiling:
 def choose(
     g: Geometry,
     m: Merging,
-    knobs: Mapping[str, Any],
+    knobs: Knobs,
     product: Product,
     operand: str,
     itemsize: int,

@@ -8,12 +8,12 @@ of taps with sums of its own takes what L0C holds. Tilings of the closed 2D kern
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ...simulator.products import Product
 from ..operator.layout import up
+from ..operator.tensors import Knobs
 from .geometry import FRACTAL, Axis, Geometry, Merging
 
 BASE_WEIGHT = 128  # rows, columns, and depth of 16-bit elements
@@ -57,9 +57,7 @@ def base_weight(itemsize: int) -> tuple[int, int, int]:
     return BASE_WEIGHT, BASE_WEIGHT, BASE_WEIGHT * 2 // itemsize
 
 
-def vendor_knobs(
-    g: Geometry, m: Merging, knobs: Mapping[str, Any], product: Product, itemsize: int
-) -> dict[str, Any]:
+def vendor_knobs(g: Geometry, m: Merging, knobs: Knobs, product: Product, itemsize: int) -> dict[str, Any]:
     """What the vendor's rules say of knobs that were not given."""
     base_m, base_n, deep = base_image(g, m, product, itemsize)
     image: Axis = g.axes[2]

@@ -12,7 +12,6 @@ tiles, a second launch adds the cores' sums in fixed order. All arithmetic is FP
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -24,14 +23,17 @@ from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
 from ..operator.named_cases import read_cases
-from ..operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
+from ..operator.plan import Plan, Step, Workshop
+from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
 from ..shared.stretches import load_stretched
 from ..shared.sums import row_sums, sum_partials_step, zero_fill_step
 from .forward_space import bound_us, explored, fits
-from .op import ARCHITECTURES, check_shapes, check_types
+from .op import OPERATOR as GRADIENT
+from .op import check_shapes, check_types
 
 NAME = "bce_with_logits"
 WEIGHTS = ("weight", "pos_weight")
@@ -107,7 +109,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     return out | {n: numbers.normal(n, shapes[n], scale=0.1, center=1.0) for n in WEIGHTS if n in shapes}
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """As the gradient; the mean of nothing is no number."""
     check_types(tensors, product, NAME)
     check_shapes(tensors, NAME)
@@ -129,7 +131,7 @@ def element_bytes(tensors: Tensors, copies: int) -> int:
     return loaded * max(2, copies) + 24
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     x, reduced = tensors["x"], options["reduction"] != "none"
     out = workshop.output("out", () if reduced else x.shape, dtype_of(x))
     if not x.size:
@@ -168,7 +170,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     return Plan(tuple(steps), {"out": out}, {**knobs, "block": rows * cols, "cores": grid})
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64."""
     shape = inputs["x"].shape
     x, t = (inputs[n].reshape(-1) for n in ("x", "target"))
@@ -203,22 +205,16 @@ float32."""
 OPERATOR = Operator(
     name=NAME,
     summary="binary cross-entropy on logits (aclnnBinaryCrossEntropyWithLogits)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x", "target"),
     optional=WEIGHTS,
     main="x",
     outputs=("out",),
-    sizes={
-        "shape": "axes of the logits",
-        "weight": "optional: axes of weight; no weight if left out",
-        "pos_weight": "optional: axes of pos_weight; none if left out",
-    },
+    sizes={n: words for n, words in GRADIENT.sizes.items() if n != "grad_output"},
     cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(Argument("reduction", "str | int", "mean"),),
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ...simulator.products import Product
 from ..bounds.vector import REPEAT, Machine, Stream, touched
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of
-from ..operator.operator import Tensors, dtype_of
-from .space import Columns, explored, fits
+from ..operator.tensors import Columns, Options, Tensors, dtype_of
+from .space import explored, fits
 
 __all__ = ["bound_us", "explored", "fits"]
 
 
-def bound_us(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
-) -> np.ndarray:
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
     """Least time in us of each point, both launches where the losses are summed."""
     m, n, reduced = Machine(product), tensors["x"].size, options["reduction"] != "none"
     count, rows, cols, smallest = _tiles(tensors, points["block"])

@@ -18,7 +18,6 @@ experimental kernel: casts and stretched inputs are launches of their own, and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -27,22 +26,20 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.named_cases import read_cases
-from ..operator.operator import Arrays, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
+from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
+from ..operator.plan import Plan, Workshop
 from ..operator.refusing import check_dtype, refuse
+from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
+from ..shared.banks import BANKS
 from .space import bound_us, explored, fits
 from .tiles import STRETCHED, choose, make_step, tile_elements
 from .vendor import vendor_steps
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
 
-ARCHITECTURES = {
-    2201: ("float16", "bfloat16", "float32"),
-    2002: ("float16", "float32"),
-    1001: ("float16", "float32"),
-}
 NAME = "bce_with_logits_backward"
 MAX_RANK = 8
 LOSS_SCALE = (
@@ -72,7 +69,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     }
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The rules of the operator's page."""
     check_types(tensors, product)
     check_shapes(tensors)
@@ -114,9 +111,7 @@ PARAMETERS = (
     integer("block", None, 1, None, "elements of a tile"),
     integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
     integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored"),
-    choice(
-        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
-    ),
+    BANKS,
     integer("stable", 0, 0, 1, "1: the form without cancellation, with a second exponential"),
 )
 OPTIONS = (
@@ -126,7 +121,7 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     x = tensors["x"]
     outputs = {"out": workshop.output("out", x.shape, dtype_of(tensors["target"]))}
     if x.size and knobs["strategy"] == "vendor":
@@ -159,7 +154,7 @@ CHUNK = 1 << 15  # elements: 256 KiB in float64
 LARGEST_EXPONENT = 700.0  # its exponential is still finite, and sigmoid(-700) is 1e-304
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64, without cancellation: b = (1 - t) * sigmoid(x) - p * t * sigmoid(-x)."""
     shape = inputs["x"].shape
     x, t = (inputs[n].reshape(-1) for n in ("x", "target"))
@@ -209,7 +204,6 @@ undone. Output: out (shape of x, type of target)."""
 OPERATOR = Operator(
     name="bce_with_logits_backward",
     summary="gradient of binary cross-entropy on logits (aclnnBinaryCrossEntropyWithLogitsBackward)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("grad_output", "x", "target"),
     optional=("weight", "pos_weight"),
     main="x",
@@ -225,7 +219,6 @@ OPERATOR = Operator(
     options=OPTIONS,
     arguments=(Argument("reduction", "str | int", "mean"),),
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,9 @@ import numpy as np
 from ...simulator.products import Product
 from ..bounds.vector import REPEAT, Machine, Stream, touched
 from ..operator.layout import tile_count, tile_of
-from ..operator.operator import Tensors, dtype_of
+from ..operator.tensors import Columns, Tensors, dtype_of
 from .tiles import STRETCHED, common_axes
 
-Columns = Mapping[str, np.ndarray]
 BLOCKS = (512, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384)
 
 

@@ -12,7 +12,9 @@ from typing import Any
 from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import Axes, broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.operator import Step, Tensors, Workshop, dtype_of
+from ..operator.plan import Step, Workshop
+from ..operator.tensors import Knobs, Tensors, dtype_of
+from ..shared.banks import placement
 from ..shared.stretches import load_stretched
 
 # -- kernels ---------------------------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def element_bytes(tensors: Tensors, copies: int, stable: bool) -> int:
     return (loaded * copies if copies > 1 else 0) + 4 * temporaries
 
 
-def choose(tensors: Tensors, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+def choose(tensors: Tensors, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     cores: as many as get LEAST_SHARE elements. buffers: see `_copies`. block: as large as fits, up to BLOCK, in equal
@@ -191,7 +193,7 @@ def _copies(tensors: Tensors) -> int:
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def make_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Mapping[str, Any]) -> Step:
+def make_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
     """The launch: flat where every input is full or one element, else over the common axes."""
     axes = common_axes(tensors)
     if axes.flat():
@@ -212,21 +214,14 @@ def common_axes(tensors: Tensors) -> Axes:
     return merge_axes(shape, [broadcast_strides(s, shape) for s in (*several, shape)])
 
 
-def _flat_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Mapping[str, Any]) -> Step:
+def _flat_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
     n, block = tensors["x"].size, tiling["block"]
     full = tuple(tensors[name].size > 1 if name in tensors else None for name in STRETCHED)
     own = {"n": n, "BLOCK": block, "FULL": full}
-    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, _apart(tiling))
+    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, placement(tiling))
 
 
-def _apart(tiling: Mapping[str, Any]) -> dict[str, Any]:
-    """How tiles are placed, as the knob `banks` says."""
-    return {"banks_apart": tiling["banks"] == "apart"}
-
-
-def _stretched_step(
-    tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], tiling: Mapping[str, Any]
-) -> Step:
+def _stretched_step(tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
     strides = iter(axes.strides)
     each = [None if n not in tensors else () if tensors[n].size == 1 else next(strides) for n in STRETCHED]
     rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], tiling["block"])
@@ -239,4 +234,4 @@ def _stretched_step(
         "STRIDES": (*each, next(strides)),
         "KEPT": tuple(bool(s and not any(s[:-1])) and cols == axes.lengths[-1] for s in each),
     }
-    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, _apart(tiling))
+    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, placement(tiling))

@@ -8,12 +8,12 @@ the two values for all cases are known; tuned cases keep less.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...simulator.precision import dtypes as ty
-from ..operator.operator import Step, Tensor, Tensors, Workshop, dtype_of
-from ..shared.casts import cast_step
+from ..operator.plan import Step, Workshop
+from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of
+from ..shared.casts import cast_step, converted
 from ..shared.stretches import stretch_step
 from .tiles import STRETCHED, make_step, tile_elements
 
@@ -49,7 +49,7 @@ def vendor_cores(n: int, rank: int, dtype: ty.DType, weights: int, reduction: st
 
 
 def vendor_steps(
-    tensors: Tensors, out: Tensor, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop
+    tensors: Tensors, out: Tensor, options: Options, knobs: Knobs, workshop: Workshop
 ) -> tuple[list[Step], dict[str, Any]]:
     """Casts, stretches, the kernel, the cast of its result; and the knobs as used."""
     x, cores = tensors["x"], workshop.cores(knobs["cores"])
@@ -80,8 +80,8 @@ def _tiling(
     full: Tensors,
     x: Tensor,
     common: ty.DType,
-    options: Mapping[str, Any],
-    knobs: Mapping[str, Any],
+    options: Options,
+    knobs: Knobs,
     workshop: Workshop,
 ) -> dict[str, Any]:
     weights = sum(n in full for n in STRETCHED[1:])
@@ -94,10 +94,7 @@ def _tiling(
 def _whole(tensor: Tensor, like: Tensor, dtype: ty.DType, workshop: Workshop, steps: list[Step]) -> Tensor:
     """The tensor in that type and in the shape of `like`."""
     cores = workshop.product.vector_cores
-    if dtype_of(tensor) != dtype:
-        wide = workshop.tensor(tensor.shape, dtype)
-        steps.append(cast_step(tensor, wide, cores, CAST_BUFFERS))
-        tensor = wide
+    tensor = converted(tensor, dtype, workshop, steps, CAST_BUFFERS)
     if tensor.size == like.size:
         return tensor
     whole = workshop.tensor(like.shape, dtype)

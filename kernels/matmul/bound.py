@@ -17,14 +17,12 @@ A load of what several cores read at the same moment takes as many times longer 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import resolve_matmul
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
@@ -32,13 +30,12 @@ from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wi
 from ...simulator.timing.placement.layouts import align
 from ..bounds.vector import LINE, memory_rate
 from ..operator.layout import up
-from ..operator.operator import Tensors, dtype_of
+from ..operator.tensors import Columns, Tensors, dtype_of, element_type
 from ..shared.casts import CAST_BLOCK
 from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
-Columns = Mapping[str, np.ndarray]
 Array = Any
 
 
@@ -61,9 +58,7 @@ def operands(tensors: Tensors, product: Product, mode: str) -> tuple[str, int, i
     """(format that the Cube reads, bytes of an operand in memory, bytes of a result)."""
     kinds = [dtype_of(tensors[x]).name for x in ("a", "b")]
     found = resolve_matmul(product, kinds, mode, tensors["a"].shape[-1])
-    compute, written = ty.from_name(found.compute), ty.from_name(found.output())
-    assert compute is not None
-    assert written is not None
+    compute, written = element_type(found.compute), element_type(found.output())
     return "hf32" if found.hf32 else compute.name, compute.itemsize, written.itemsize
 
 

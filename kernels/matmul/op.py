@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isqrt
-from typing import Any
 
 import numpy as np
 
@@ -26,32 +25,27 @@ from ..operator.arguments import dtype_argument
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.named_cases import read_cases
-from ..operator.operator import (
-    Arrays,
-    Operator,
-    Plan,
-    Sizes,
-    Step,
-    Tensor,
-    Tensors,
-    Workshop,
-    dtype_name,
-    dtype_of,
-)
+from ..operator.operator import EVERYWHERE, Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import choice, integer
+from ..operator.plan import Plan, Step, Workshop
+from ..operator.tensors import (
+    Arrays,
+    Knobs,
+    Options,
+    Sizes,
+    Tensors,
+    dtype_name,
+    dtype_of,
+    element_type,
+)
 from ..running.face import python_face
-from ..shared.casts import cast_step
+from ..shared.casts import converted
 from ..shared.sums import sum_partials_step
 from .bound import bound_us
 from .space import explored, fits
 from .tiles import choose, product_step
 
-ARCHITECTURES = {
-    2201: ("float16", "bfloat16", "float32"),
-    2002: ("float16", "float32"),
-    1001: ("float16", "float32"),
-}
 AFFORDED = 2**30  # multiplications of one product of a study: half a second to a second in the Cube's order
 GOLDEN_ROWS = 512  # rows of a chunk of the float64 product
 
@@ -87,7 +81,7 @@ def resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
     return resolve_matmul(product, kinds, mode, length)
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """Shapes, then the table of modes; gives its warning."""
     a, b = (tensors[n].shape for n in ("a", "b"))
     for n, dims in (("a", a), ("b", b)):
@@ -124,7 +118,7 @@ def _refusal(tensors: Tensors, product: Product, found: Resolution) -> RefusedEr
     way = (
         f"take {listed(legal, 'or')}"
         if legal
-        else f"take a and b of {listed(ARCHITECTURES[product.integer('product.npu_arch')], 'or')}"
+        else f"take a and b of {listed(EVERYWHERE[product.integer('product.npu_arch')], 'or')}"
     )
     return RefusedError(
         f"matmul: {current_device().cube_math_type} with {types} is refused on {product.name} with status "
@@ -178,13 +172,13 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     """Casts to the type that is computed in, the product, and what has to follow it."""
     found = resolve(tensors, workshop.product, current_device().cube_math_type)
-    compute, written = (_type(n) for n in (found.compute, found.output()))
+    compute, written = (element_type(n) for n in (found.compute, found.output()))
     casts: list[Step] = []
     a, b = tensors["a"], tensors["b"]
-    operands = {n: _converted(x, compute, knobs, workshop, casts) for n, x in (("a", a), ("b", b))}
+    operands = {n: converted(x, compute, workshop, casts, knobs["buffers"]) for n, x in (("a", a), ("b", b))}
     tiling = choose(operands["a"], operands["b"], knobs, workshop, found)
     shape = (a.shape[0], b.shape[1])
     result = workshop.tensor(shape, written)
@@ -192,36 +186,19 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     steps = [*casts, product_step(operands["a"], operands["b"], target, tiling, found)]
     if target is not result:
         steps.append(sum_partials_step(target, result, workshop.product.vector_cores, tiling["buffers"]))
-    out = _converted(result, _wanted(options, written, workshop), knobs, workshop, steps)
+    out = converted(result, _wanted(options, written, workshop), workshop, steps, knobs["buffers"])
     return Plan(tuple(steps), {"out": out}, tiling, _notes(found, tiling))
 
 
-def _converted(
-    x: Tensor, dtype: ty.DType, knobs: Mapping[str, Any], workshop: Workshop, steps: list[Step]
-) -> Tensor:
-    """`x` itself if it is of that type, else a tensor that one more launch fills."""
-    if dtype_of(x) == dtype:
-        return x
-    out = workshop.tensor(x.shape, dtype)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, knobs["buffers"]))
-    return out
-
-
-def _wanted(options: Mapping[str, Any], written: ty.DType, workshop: Workshop) -> ty.DType:
+def _wanted(options: Options, written: ty.DType, workshop: Workshop) -> ty.DType:
     name = options["out_dtype"]
-    found = written if name == "auto" else _type(name)
+    found = written if name == "auto" else element_type(name)
     if found.name not in workshop.product.texts("dtypes.storage"):
         raise UsageError(f"matmul: out_dtype {name}: {workshop.product.name} does not store {name}")
     return found
 
 
-def _type(name: str) -> ty.DType:
-    found = ty.from_name(name)
-    assert found is not None
-    return found
-
-
-def _notes(found: Resolution, tiling: Mapping[str, Any]) -> tuple[str, ...]:
+def _notes(found: Resolution, tiling: Knobs) -> tuple[str, ...]:
     words = []
     if found.hf32:
         words.append(f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}")
@@ -237,7 +214,7 @@ def _notes(found: Resolution, tiling: Mapping[str, Any]) -> tuple[str, ...]:
 # -- reference -------------------------------------------------------------------------------------------------------
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64."""
     a, b = inputs["a"], float64(inputs["b"])
     out = np.empty((a.shape[0], b.shape[1]))
@@ -260,7 +237,6 @@ mode that the product refuses."""
 OPERATOR = Operator(
     name="matmul",
     summary="matrix product on the Cube in every cubeMathType (aclnnMatmul)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("a", "b"),
     main="a",
     outputs=("out",),
@@ -270,7 +246,6 @@ OPERATOR = Operator(
     options=OPTIONS,
     arguments=(dtype_argument("out_dtype"),),
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

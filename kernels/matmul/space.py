@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...simulator.products import Product
-from ..operator.operator import Tensors
-from .bound import Columns, operands
+from ..operator.tensors import Columns, Tensors
+from .bound import operands
 
 FRACTAL = 16
 EDGES = (16, 32, 48, 64, 96, 128, 192, 256)

@@ -7,7 +7,6 @@ type that the Cube multiplies, and the Cube reads it there. Sums over rows stay 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +15,13 @@ from ...simulator import language as tl
 from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
-from ...simulator.precision.dtypes import DType, float32, from_name
+from ...simulator.precision.dtypes import DType, float32
 from ...simulator.products import Product
 from ..matmul.tiles import FRACTAL, L1_KEPT
 from ..operator.layout import up
-from ..operator.operator import Step, Tensor, Workshop
+from ..operator.plan import Step, Workshop
 from ..operator.refusing import refuse
+from ..operator.tensors import Knobs, Tensor, element_type
 from ..shared.sums import sum_partials_step
 
 COPIES = 2
@@ -89,9 +89,7 @@ def operand(name: str, kind: DType, product: Product) -> tuple[DType, Resolution
         raise refuse(
             f"{name}: sums on the Cube with cube_math_type {mode} are refused on {product.name}: {found.reason}"
         )
-    dtype = from_name(found.compute)
-    assert dtype is not None
-    return dtype, found
+    return element_type(found.compute), found
 
 
 def tile_bytes(rows: Any, cols: Any, itemsize: int) -> Any:
@@ -100,7 +98,7 @@ def tile_bytes(rows: Any, cols: Any, itemsize: int) -> Any:
     return (COPIES * wide + FRACTAL) * deep * itemsize
 
 
-def choose_tile(rows: int, cols: int, itemsize: int, knobs: Mapping[str, Any], product: Product) -> Tile:
+def choose_tile(rows: int, cols: int, itemsize: int, knobs: Knobs, product: Product) -> Tile:
     """Blocks of columns as wide as WIDEST and as deep as L1 lets them be; parts of rows so that the cores have about the
     same to do. Knobs cube_rows and cube_cols are kept."""
     room, most = product.l1_bytes - L1_KEPT, product.cube_cores

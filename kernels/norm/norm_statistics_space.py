@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...simulator.products import Product
 from ..bounds.vector import REPEAT, Machine, Stream, core_counts, reading_us, touched
-from ..operator.operator import Tensors, dtype_of
+from ..operator.tensors import Columns, Options, Tensors, dtype_of
 from .batch.choice import View as Channels
 from .group.choice import View as Groups
 
-Columns = Mapping[str, np.ndarray]
 COLS = (512, 1024, 2048, 4096, 8192, 16384)
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
 SAMPLES = (16, 32, 64, 128, 256, 512, 1024)
@@ -24,7 +22,7 @@ LARGE = f"a tile has {LEAST_TILE} elements, or all there are"
 HALF = 0.5  # of an addition for each element that is summed: the first step of a sum adds halves
 
 
-def group_view(tensors: Tensors, options: Mapping[str, Any]) -> Groups:
+def group_view(tensors: Tensors, options: Options) -> Groups:
     """The shape of x (N, C, ...) as samples, groups, channels of a group and elements of a channel."""
     n, c, *space = tensors["x"].shape
     return Groups(n, options["group"], c // options["group"], int(np.prod(space, dtype=np.int64)))
@@ -66,9 +64,7 @@ def bound_channels(tensors: Tensors, product: Product, mode: str, points: Column
 # -- group norm ------------------------------------------------------------------------------------------------------
 
 
-def explored_groups(
-    tensors: Tensors, product: Product, options: Mapping[str, Any]
-) -> dict[str, tuple[Any, ...]]:
+def explored_groups(tensors: Tensors, product: Product, options: Options) -> dict[str, tuple[Any, ...]]:
     """Axes: tile, cores, copies."""
     view = group_view(tensors, options)
     return {
@@ -80,7 +76,7 @@ def explored_groups(
 
 
 def fits_groups(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
+    tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
 ) -> dict[str, np.ndarray]:
     """Rule -> which points keep it, as for channels."""
     view, size = group_view(tensors, options), dtype_of(tensors["x"]).itemsize
@@ -88,7 +84,7 @@ def fits_groups(
 
 
 def bound_groups(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
+    tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
 ) -> np.ndarray:
     """Least time in us of each point: x is read twice, once from memory, and y is written."""
     m, view, size = Machine(product), group_view(tensors, options), dtype_of(tensors["x"]).itemsize

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...simulator.jit_function import JitFunction
+from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
 from ..operator.layout import even_part, up
-from ..operator.operator import Tensors, Workshop
 from ..operator.parameter import integer
+from ..operator.plan import Plan, Step, Workshop
 from ..operator.refusing import check_dtype, check_same_dtype, refuse
+from ..operator.tensors import Knobs, Tensors, dtype_of
 
 TURN_ELEMENTS = (
     500  # what the latencies of a turn cost, in elements of a tile (fitted to the simulator's own times)
 )
 LONGEST_CHUNK = 2048  # columns
+ChunkBytes = Callable[[int, int, int, int], int]
 
 PARAMETERS = (
     integer("rows", None, 1, None, "rows of a tile"),
@@ -72,11 +76,11 @@ def best_rows(share: int, cols: int, loaded: int, fits: Callable[[int], bool]) -
 def choose(
     length: int,
     count: int,
-    knobs: Mapping[str, Any],
+    knobs: Knobs,
     workshop: Workshop,
     itemsize: int,
     vectors: int,
-    chunk_bytes: Callable[[int, int, int, int], int],
+    chunk_bytes: ChunkBytes,
 ) -> dict[str, Any]:
     """Whole rows where one fits, as many as leave least work; else chunks of at most 2048 columns.
 
@@ -95,3 +99,30 @@ def choose(
 
     rows = knobs["rows"] or best_rows(share, cols, 0 if cols == length else vectors * cols // 2, fits)
     return {**knobs, "rows": min(rows, share), "cols": cols, "cores": -(-count // share)}
+
+
+def row_plan(
+    kernel: JitFunction,
+    eps: float,
+    chunk_bytes: ChunkBytes,
+    vectors: Sequence[str],
+    statistics: Sequence[str],
+    tensors: Tensors,
+    knobs: Knobs,
+    workshop: Workshop,
+) -> Plan:
+    """One launch of a kernel that takes x, `vectors` (None: absent), y, `statistics` of rows, and the tile."""
+    x, gamma = tensors["x"], tensors["gamma"]
+    length, count = gamma.size, x.size // gamma.size
+    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, len(vectors), chunk_bytes)
+    leading = x.shape[: len(x.shape) - len(gamma.shape)]
+    outputs = {"y": workshop.output("y", x.shape, dtype_of(x))}
+    outputs |= {n: workshop.output(n, leading, float32) for n in statistics}
+    arguments = {
+        **{f"{n}_ptr": tensors.get(n) for n in ("x", *vectors)},
+        **{f"{n}_ptr": tensor for n, tensor in outputs.items()},
+        **{"row_count": count, "row_length": length, "rows_per_core": -(-count // tiling["cores"])},
+        **{"inverse_length": 1.0 / length, "eps": eps, "multibuffer": tiling["buffers"]},
+        **{"ROWS": tiling["rows"], "COLS": tiling["cols"], "WHOLE": tiling["cols"] == length},
+    }
+    return Plan((Step(kernel, tiling["cores"], arguments),), outputs, tiling)

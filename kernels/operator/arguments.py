@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .operator import DTYPE_NAMES
 from .parameter import Argument
 from .refusing import refuse
+from .tensors import DTYPE_NAMES
 
 NULLPTR = 161001
 

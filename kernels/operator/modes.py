@@ -7,9 +7,10 @@ from typing import Any
 from ...simulator.device import CUBE_MATH_TYPES
 from ...simulator.products import Product
 from .messages import listed
-from .operator import Operator, Tensors, dtype_name
+from .operator import Operator
 from .parameter import whole
 from .refusing import refuse
+from .tensors import Tensors, dtype_name
 
 
 def idle_mode(op: Operator, tensors: Tensors, product: Product, mode: str) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ import numpy as np
 
 from ...simulator.errors import RefusedError, UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.jit_function import JitFunction
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.products import Product, load_product, product_names
@@ -25,14 +24,20 @@ from .beyond import Beyond
 from .draw import Draw
 from .messages import listed, near
 from .parameter import Argument, Parameter, as_mapping, read_all
+from .plan import Plan, Workshop
+from .tensors import DTYPE_NAMES, Arrays, Knobs, Options, Sizes, Tensors
 
-Tensor = np.ndarray | Shape
-Tensors = Mapping[str, Tensor]
-Arrays = dict[str, np.ndarray]
-Sizes = Mapping[str, int | tuple[int, ...]]
+FLOATS = ("float16", "bfloat16", "float32")
+# Number of a core's architecture -> element types there: A2 and A3; 310P; 910A and 310B.
+EVERYWHERE: Mapping[int, tuple[str, ...]] = {
+    2201: FLOATS,
+    **dict.fromkeys((2002, 1001), ("float16", "float32")),
+}
 
-# Names of element types that users see, by the short names of the simulator.
-DTYPE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+
+def offered_on(*architectures: int) -> dict[int, tuple[str, ...]]:
+    """`Operator.architectures` of an operator that only these have, in all element types that they know."""
+    return {n: EVERYWHERE[n] for n in architectures}
 
 
 @dataclass(frozen=True)
@@ -43,81 +48,7 @@ class Case:
     title: str
     sizes: Sizes
     source: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One kernel launch: `arguments` by parameter name, launch keywords among them; `switches`: fields of `Device`."""
-
-    kernel: JitFunction
-    grid: int
-    arguments: dict[str, Any]
-    switches: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to launch, in order. `tiling` holds every knob as really used, None for those that only other strategies have;
-    `notes` are words for the user.
-
-    uses_cube: that this plan does, of an operator that can do without.
-    """
-
-    steps: tuple[Step, ...]
-    outputs: dict[str, Tensor]
-    tiling: dict[str, Any]
-    notes: tuple[str, ...] = ()
-    uses_cube: bool = False
-
-    @property
-    def used(self) -> dict[str, Any]:
-        """The knobs that this plan has a use for."""
-        return {n: x for n, x in self.tiling.items() if x is not None}
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """What a plan needs to know of the run: the product, whether tensors hold data, outputs that are already there.
-
-    room: part of UB that the rules of tilings may count on, see `fitting.py`.
-    """
-
-    product: Product
-    values: bool
-    given: Mapping[str, Tensor] = field(default_factory=dict)
-    room: float = 1.0
-
-    @property
-    def ub_bytes(self) -> int:
-        """What tiles may take of UB by the rules of an operator."""
-        return int(self.product.ub_bytes * self.room)
-
-    def mark(self) -> int:
-        """Where the memory stands that its tensors take; `release` takes back what came after."""
-        return 0
-
-    def release(self, mark: int) -> None:
-        """Tensors of its own memory are as others: nothing to do."""
-
-    def tensor(self, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
-        """Output or workspace. Data starts as NaN, so that an element that no kernel writes is noticed."""
-        if not self.values:
-            return Shape(shape, dtype)
-        return np.full(shape, np.nan, dtype.storage)
-
-    def output(self, name: str, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
-        """The output that was given under that name, or a new tensor."""
-        return self.given[name] if name in self.given else self.tensor(shape, dtype)
-
-    def cores(self, wanted: int | None) -> int:
-        """Cores to use at most: all Vector cores of the product, or the knob `cores`, which cannot be more."""
-        have = self.product.vector_cores
-        if wanted is not None and wanted > have:
-            raise UsageError(
-                f"tiling parameter 'cores' is {wanted}, {self.product.name} has {have} vector cores"
-            )
-        return wanted or have
+    options: Options = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -168,7 +99,7 @@ class Operator:
 
     name: str
     summary: str
-    dtypes: tuple[str, ...]
+    dtypes: tuple[str, ...] = FLOATS
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
     main: str
@@ -178,7 +109,7 @@ class Operator:
     cases: Mapping[str, Case]
     parameters: tuple[Parameter, ...]
     options: tuple[Parameter, ...] = ()
-    architectures: Mapping[int, tuple[str, ...]]
+    architectures: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: EVERYWHERE)
     describe: Callable[[Sizes, str], dict[str, Shape]]
     draw: Callable[[Mapping[str, Shape], Draw], Arrays]
     check: Callable[[Tensors, Mapping[str, Any], Product], tuple[str, ...]]
@@ -218,16 +149,14 @@ class Operator:
                             f"{self.name}: case {case.name!r} has the unknown {family} {n!r}{near(n, known)}"
                         )
 
-    def resolution(
-        self, tensors: Tensors, product: Product, mode: str, tiling: Mapping[str, Any]
-    ) -> Resolution | None:
+    def resolution(self, tensors: Tensors, product: Product, mode: str, tiling: Knobs) -> Resolution | None:
         """What a cubeMathType means with these knobs; None where nothing of it runs on the Cube."""
         if self.resolve is not None:
             return self.resolve(tensors, product, mode)
         found = self.used_cube(tiling)
         return found.resolve(tensors, product, mode) if found else None
 
-    def used_cube(self, tiling: Mapping[str, Any]) -> OnCube | None:
+    def used_cube(self, tiling: Knobs) -> OnCube | None:
         """`on_cube` if these knobs ask for it."""
         found = self.on_cube
         return found if found and self.read_tiling(tiling)[found.knob] == found.value else None
@@ -246,7 +175,7 @@ class Operator:
         """Every output in float64, in the shape of the operator's own output."""
         return self.formula(inputs, self.read_options(options))
 
-    def read_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def read_options(self, options: Options) -> dict[str, Any]:
         """Checked options with defaults filled in."""
         given = as_mapping(f"{self.name}: options", options, "name to value")
         for p in self.options:
@@ -256,7 +185,7 @@ class Operator:
                 )
         return read_all(self.name, "option", self.options, given)
 
-    def read_tiling(self, tiling: Mapping[str, Any]) -> dict[str, Any]:
+    def read_tiling(self, tiling: Knobs) -> dict[str, Any]:
         """Checked knobs; None where the operator is to choose."""
         given = as_mapping(f"{self.name}: tiling", tiling, "knob to value")
         return read_all(self.name, "tiling parameter", self.parameters, given)
@@ -366,21 +295,3 @@ def _read_length(what: str, n: Any) -> int:
 
 def _size_words(x: int | tuple[int, ...]) -> str:
     return str(x) if isinstance(x, int) else "x".join(map(str, x)) or "scalar"
-
-
-def dims(x: int | tuple[int, ...]) -> tuple[int, ...]:
-    """A size as dimensions."""
-    return (x,) if isinstance(x, int) else tuple(x)
-
-
-def dtype_of(tensor: Tensor) -> ty.DType:
-    """Element type of an input (arrays have been checked to have one)."""
-    found = tensor.dtype if isinstance(tensor, Shape) else ty.from_numpy(tensor.dtype)
-    assert found is not None
-    return found
-
-
-def dtype_name(tensor: Tensor) -> str:
-    """Element type as users write it."""
-    name = dtype_of(tensor).name
-    return DTYPE_NAMES.get(name, name)

@@ -97,7 +97,7 @@ def choice(name: str, default: Any, choices: tuple[str, ...], help: str, numbere
 
 
 def integer(
-    name: str, default: int | None, low: int, high: int | None, help: str, multiple: int = 1
+    name: str, default: int | None, low: int | None, high: int | None, help: str, multiple: int = 1
 ) -> Parameter:
     """A knob that counts."""
     return Parameter(name, "int", default, None, low, high, help, multiple)

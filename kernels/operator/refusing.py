@@ -8,7 +8,7 @@ from ...simulator.errors import RefusedError
 from ...simulator.precision.cube_math import PARAM_INVALID
 from ...simulator.products import Product
 from .messages import listed
-from .operator import Tensor, dtype_name
+from .tensors import Tensor, dtype_name
 
 TILING_FAILED = 561002
 

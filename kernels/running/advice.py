@@ -11,7 +11,9 @@ from ...simulator.errors import AscendtileError, BufferOverflowError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import fit
 from ...simulator.products import Product
-from ..operator.operator import Operator, Plan, Workshop
+from ..operator.operator import Operator
+from ..operator.plan import Plan, Workshop
+from ..operator.tensors import Options
 from .fitting import plan_that_fits
 from .launching import call_of
 
@@ -25,7 +27,7 @@ class Advice:
 
     op: Operator
     tensors: Mapping[str, Shape]
-    options: Mapping[str, Any]
+    options: Options
     product: Product
     used: Mapping[str, Any]
     asked: Mapping[str, Any]

@@ -6,13 +6,13 @@ refused, depends on more: padding of short rows, copies of what is stretched alo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.launch import place
-from ..operator.operator import Operator, Plan, Tensors, Workshop
+from ..operator.operator import Operator
+from ..operator.plan import Plan, Workshop
+from ..operator.tensors import Knobs, Options, Tensors
 from .launching import call_of
 
 ROOMS = (0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # parts of UB that the rules are told of, one after the other
@@ -21,8 +21,8 @@ ROOMS = (0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # parts of UB that the rules are told o
 def plan_that_fits(
     op: Operator,
     tensors: Tensors,
-    options: Mapping[str, Any],
-    knobs: Mapping[str, Any],
+    options: Options,
+    knobs: Knobs,
     workshop: Workshop,
 ) -> Plan:
     """The operator's plan on the current device, with the largest tiles by its rules that fit.

@@ -11,7 +11,8 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
 from ...simulator.precision import dtypes as ty
 from ..operator.messages import near
-from ..operator.operator import Step, Tensor, Workshop, dtype_of
+from ..operator.plan import Step, Workshop
+from ..operator.tensors import Tensor, dtype_of
 from ..shared.casts import cast_step
 from .shared_memory import replaced
 from .strided_copies import view_copy_step

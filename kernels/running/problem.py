@@ -15,7 +15,8 @@ from ...simulator.precision import dtypes as ty
 from ...simulator.precision.rounding import encode
 from ..operator.draw import Draw
 from ..operator.messages import listed, near
-from ..operator.operator import DTYPE_NAMES, Case, Operator, Tensor, dtype_name
+from ..operator.operator import Case, Operator
+from ..operator.tensors import DTYPE_NAMES, Options, Tensor, dtype_name
 from .memory import require_memory
 
 
@@ -37,7 +38,7 @@ def problem_of_case(
     machine: Device,
     seed: int,
     distribution: str,
-    options: Mapping[str, Any],
+    options: Options,
 ) -> Problem:
     Draw(seed, distribution)  # refuses what is wrong with them also where no numbers are drawn
     here = op.dtypes_on(machine.product)
@@ -52,7 +53,7 @@ def problem_of_case(
 
 
 def problem_of_inputs(
-    op: Operator, inputs: Mapping[str, Any], dtype: str | None, options: Mapping[str, Any]
+    op: Operator, inputs: Mapping[str, Any], dtype: str | None, options: Options
 ) -> Problem:
     present = {n: x for n, x in inputs.items() if x is not None}
     _check_names(op, present)

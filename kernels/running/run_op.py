@@ -20,20 +20,11 @@ from ...simulator.record.run import Launch, Run
 from ..operator.messages import listed
 from ..operator.modes import idle_mode, mode_name
 from ..operator.notes import call_notes, value_warnings
-from ..operator.operator import (
-    Arrays,
-    Case,
-    Operator,
-    Plan,
-    Sizes,
-    Step,
-    Tensor,
-    Workshop,
-    dtype_name,
-    dtype_of,
-)
+from ..operator.operator import Case, Operator
 from ..operator.parameter import AUTO, as_mapping
+from ..operator.plan import Plan, Step, Workshop
 from ..operator.registry import get_operator
+from ..operator.tensors import Arrays, Sizes, Tensor, dtype_name, dtype_of
 from .advice import Advice
 from .fitting import plan_that_fits
 from .given_outputs import direct, read_outputs, write_back

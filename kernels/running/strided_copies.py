@@ -22,7 +22,8 @@ from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.products import Product
 from ..operator.layout import Axes, contiguous_strides, merge_axes, unravel, up
-from ..operator.operator import Step, Tensor, dtype_of
+from ..operator.plan import Step
+from ..operator.tensors import Tensor, dtype_of
 
 BLOCK_BYTES = 32  # to which a row of a tile is padded in UB; an element that is loaded alone takes one, too
 LINE_BYTES = 512  # of L2: bursts that start with one are the fastest

@@ -6,7 +6,8 @@ from __future__ import annotations
 from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import TILE_ELEMENTS, broadcast_strides, merge_axes, tile_count, tile_of, unravel
-from ..operator.operator import Step, Tensor
+from ..operator.plan import Step
+from ..operator.tensors import Tensor
 
 
 @sim.jit

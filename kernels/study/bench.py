@@ -20,7 +20,9 @@ from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.messages import listed
-from ..operator.operator import Arrays, Operator, Workshop
+from ..operator.operator import Operator
+from ..operator.plan import Workshop
+from ..operator.tensors import Arrays, Knobs
 from ..running.fitting import plan_that_fits
 from ..running.run_op import run_op
 from .data import Data, cube_rounding, decoded, seen_by_cube
@@ -104,7 +106,7 @@ class Bench:
         self,
         op: Operator,
         product: Product,
-        tiling: Mapping[str, Any],
+        tiling: Knobs,
         timed: bool,
         notes: tuple[str, ...] = (),
     ) -> None:

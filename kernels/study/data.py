@@ -10,13 +10,13 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.precision.rounding import decode, encode, round_to
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.draw import Draw
 from ..operator.messages import listed
-from ..operator.operator import Arrays, Case, Operator, Sizes
+from ..operator.operator import Case, Operator
+from ..operator.tensors import Arrays, Options, Sizes, element_type
 from ..running.memory import SMALLER, require_memory
 from ..running.problem import problem_of_inputs
 
@@ -33,14 +33,14 @@ class Data:
 
     exact: Arrays
     shapes: Mapping[str, tuple[int, ...]]
-    options: Mapping[str, Any]
+    options: Options
     sample: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
 
     def stored(self, op: Operator, dtype: str) -> Arrays:
         """The inputs as tensors of a data type, each value rounded once."""
-        return {n: encode(x, _short(op.input_dtype(n, dtype))) for n, x in self.exact.items()}
+        return {n: encode(x, element_type(op.input_dtype(n, dtype)).name) for n, x in self.exact.items()}
 
     def whole(self, op: Operator, dtype: str) -> dict[str, Shape]:
         """The whole problem as shapes, for its time."""
@@ -86,7 +86,7 @@ def drawn(op: Operator, case: Case, seed: int, distribution: str, edge: int | No
     return Data(op.draw(shapes, numbers), dims, case.options, _sample_words(shapes, part), origin)
 
 
-def given(op: Operator, inputs: Mapping[str, Any], options: Mapping[str, Any], edge: int | None) -> Data:
+def given(op: Operator, inputs: Mapping[str, Any], options: Options, edge: int | None) -> Data:
     """Inputs of the user: float64 and float32 stay as they are, narrower types become float32."""
     if not isinstance(inputs, Mapping):
         raise UsageError(f"{op.name}: inputs must be arrays by name, got {type(inputs).__name__}")
@@ -146,16 +146,8 @@ def _widest(op: Operator) -> str:
     return "float32" if "float32" in op.dtypes else op.dtypes[0]
 
 
-def _short(dtype: str) -> str:
-    found = ty.from_name(dtype)
-    assert found is not None
-    return found.name
-
-
 def _shape(dims: tuple[int, ...], dtype: str) -> Shape:
-    found = ty.from_name(dtype)
-    assert found is not None
-    return Shape(tuple(dims), found)
+    return Shape(tuple(dims), element_type(dtype))
 
 
 def _cut_shape(x: Shape, part: tuple[slice, ...] | None) -> Shape:

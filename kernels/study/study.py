@@ -18,8 +18,9 @@ from typing import Any
 from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.products import Product, load_product
-from ..operator.operator import Case, Operator, Sizes
+from ..operator.operator import Case, Operator
 from ..operator.registry import get_operator
+from ..operator.tensors import Sizes
 from .bench import Bench, Study
 from .data import drawn, given
 from .rows import idle_modes, read_reference, rows_wanted, sample_edge, with_options

@@ -9,8 +9,9 @@ from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.products import Product, load_product
 from ..operator.messages import near
-from ..operator.operator import Case, Operator, Sizes
+from ..operator.operator import Case, Operator
 from ..operator.registry import get_operator
+from ..operator.tensors import Sizes
 from .bench import Bench, Study
 from .data import Data, drawn, given, with_size
 from .rows import idle_modes, rows_wanted, sample_edge, with_options

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 from ascendtile.kernels import bce_with_logits_backward, get_operator, run_op
 from ascendtile.kernels.loss.vendor import vendor_cores, vendor_tile
-from ascendtile.kernels.operator.operator import Workshop
+from ascendtile.kernels.operator.plan import Workshop
 from ascendtile.simulator.precision.dtypes import from_name
 from ascendtile.simulator.products import load_product
 

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...kernels.bounds.vector import outputs_us
-from ...kernels.operator.operator import Case, Operator, Tensors, Workshop
+from ...kernels.operator.operator import Case, Operator
 from ...kernels.operator.parameter import AUTO, Parameter
+from ...kernels.operator.plan import Workshop
+from ...kernels.operator.tensors import Tensors
 from ...kernels.running.fitting import plan_that_fits
 from ...kernels.running.problem import Problem, problem_of_case
 from ...simulator.device import CUBE_MATH_TYPES, device

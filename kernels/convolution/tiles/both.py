@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .... import simulator as sim
 from ....simulator import language as tl
-from ...operator.operator import Step
+from ...operator.plan import Step
 from .weight import weight_tiles
 from .window import image_windows
 

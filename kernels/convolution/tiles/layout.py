@@ -14,7 +14,8 @@ from ....simulator import language as tl
 from ....simulator.language.extra.cann import extension as al
 from ....simulator.products import Product
 from ...operator.layout import up
-from ...operator.operator import Step, Tensor, dtype_of
+from ...operator.plan import Step
+from ...operator.tensors import Tensor, dtype_of
 from ..geometry import Geometry, Merging
 
 TILE_BYTES = (

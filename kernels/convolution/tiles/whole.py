@@ -14,7 +14,7 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.language.extra.cann import extension as al
 from ...operator.layout import up
-from ...operator.operator import Step
+from ...operator.plan import Step
 from ...shared.sums import sum_partials
 from ..preparation import JOBS
 from .layout import from_rows

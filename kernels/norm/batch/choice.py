@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,9 @@ from ....simulator.errors import UsageError
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Workshop
+from ...operator.plan import Step, Workshop
+from ...operator.tensors import Knobs, Tensor
+from ...shared.banks import placement
 from ...shared.sums import REPEAT, SUM_COLUMNS, zero_fill_step
 from .tiles import columns, finish, planes
 
@@ -79,9 +81,7 @@ def element_bytes(itemsize: int, copies: int, sums: str, with_x: bool, centred: 
     return transfers + accumulators + temporaries + (4 if copies == 1 and itemsize == 4 and centred else 0)
 
 
-def choose(
-    view: View, itemsize: int, with_x: bool, knobs: Mapping[str, Any], workshop: Workshop
-) -> dict[str, Any]:
+def choose(view: View, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     strategy columns where S is 1. Else tiles of whole rows of S if several fit, or chunks of one row; the grid of programs
@@ -109,7 +109,7 @@ def choose(
 
 
 def _best_grid(
-    view: View, itemsize: int, with_x: bool, knobs: Mapping[str, Any], workshop: Workshop
+    view: View, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop
 ) -> tuple[Grid, float]:
     """The grid with the least work that the knobs allow, and that work."""
     centred = knobs["form"] == "centred"
@@ -126,9 +126,7 @@ def _best_grid(
     return best, best.work(memory)
 
 
-def fastest_cycles(
-    view: View, itemsize: int, with_x: bool, knobs: Mapping[str, Any], workshop: Workshop
-) -> float:
+def fastest_cycles(view: View, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop) -> float:
     """About the cycles of the best grid of Vector cores."""
     work = _best_grid(view, itemsize, with_x, knobs, workshop)[1]
     return work * CYCLES_PER_ELEMENT * (1.0 if knobs["form"] == "centred" else UNCENTRED)
@@ -144,7 +142,7 @@ def _name(grid: Grid, view: View) -> str:
     return "channel_split" if grid.parts == 1 else "batch_split" if grid.groups == 1 else "hybrid"
 
 
-def _shares(view: View, cores: int, knobs: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+def _shares(view: View, cores: int, knobs: Knobs) -> Iterator[tuple[int, int]]:
     """(parts, groups) that the strategy allows, on at most `cores` programs."""
     strategy, wanted = knobs["strategy"], knobs["parts"]
     if wanted is not None:
@@ -159,7 +157,7 @@ def _shares(view: View, cores: int, knobs: Mapping[str, Any]) -> Iterator[tuple[
             yield parts, max(1, min(view.channels, cores // parts))
 
 
-def plane_grid(view: View, budget: int, parts: int, groups: int, knobs: Mapping[str, Any]) -> Grid:
+def plane_grid(view: View, budget: int, parts: int, groups: int, knobs: Knobs) -> Grid:
     """Tiles of samples x rows = channels x cols = elements of S."""
     share = -(-view.channels // groups)
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget))
@@ -180,7 +178,7 @@ def _samples(view: View, chunks: int, fit: int, parts: int) -> int:
     return even_part(share, max(1, min(fit, share // LEAST_TURNS)))
 
 
-def column_grid(view: View, budget: int, parts: int, groups: int, knobs: Mapping[str, Any]) -> Grid:
+def column_grid(view: View, budget: int, parts: int, groups: int, knobs: Knobs) -> Grid:
     """Tiles of rows = samples, cols = channels."""
     channels = view.channels
     share = min(channels, up(-(-channels // groups), BLOCK))
@@ -206,7 +204,7 @@ class Given:
     outputs: tuple[Tensor | None, ...]
 
 
-def sum_steps(given: Given, view: View, tiling: Mapping[str, Any], workshop: Workshop) -> list[Step]:
+def sum_steps(given: Given, view: View, tiling: Knobs, workshop: Workshop) -> list[Step]:
     """The launch that sums, and with several parts the one that adds them up and writes the outputs."""
     parts, cores = tiling["parts"], workshop.product.vector_cores
     atomic = tiling["combine"] == "atomic"
@@ -222,7 +220,7 @@ def sum_steps(given: Given, view: View, tiling: Mapping[str, Any], workshop: Wor
     return steps
 
 
-def _main(given: Given, view: View, tiling: Mapping[str, Any], workspace: Tensor | None) -> Step:
+def _main(given: Given, view: View, tiling: Knobs, workspace: Tensor | None) -> Step:
     """Sizes follow from the tiling as `Grid` has them."""
     by_columns = tiling["strategy"] == "columns"
     groups, parts = tiling["cores"] // tiling["parts"], tiling["parts"]
@@ -248,16 +246,13 @@ def _main(given: Given, view: View, tiling: Mapping[str, Any], workspace: Tensor
         "ATOMIC": tiling["combine"] == "atomic",
         "multibuffer": tiling["buffers"],
     }
-    apart = {"banks_apart": tiling["banks"] == "apart"}
     if by_columns:
-        return Step(columns, tiling["cores"], arguments, apart)
+        return Step(columns, tiling["cores"], arguments, placement(tiling))
     own = {"samples": view.samples, "space": view.space, "chunks": chunks, "SAMPLES": tiling["samples"]}
-    return Step(planes, tiling["cores"], {**arguments, **own}, apart)
+    return Step(planes, tiling["cores"], {**arguments, **own}, placement(tiling))
 
 
-def finish_step(
-    given: Given, workspace: Tensor, tiling: Mapping[str, Any], cores: int, cols: int | None = None
-) -> Step:
+def finish_step(given: Given, workspace: Tensor, tiling: Knobs, cores: int, cols: int | None = None) -> Step:
     """Launch that adds the parts up, split over channels, `cols` at a time if that is given."""
     channels = workspace.shape[1]
     cols = cols or min(SUM_COLUMNS, up(-(-channels // cores), REPEAT))

@@ -9,7 +9,6 @@ The Cube multiplies in the format that cubeMathType says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .... import simulator as sim
@@ -17,12 +16,13 @@ from ....simulator import language as tl
 from ....simulator.device import current_device
 from ....simulator.errors import UsageError
 from ....simulator.precision.cube_math import Resolution
-from ....simulator.precision.dtypes import DType, float32
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ...shared.casts import cast_step
+from ...operator.plan import Step, Workshop
+from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...shared.casts import converted
 from ..column_products import fill_ones, operand, resolution
 from .choice import Given, View
 from .tiles import put_sums
@@ -120,9 +120,7 @@ def resolved(x: Tensor, product: Product) -> Resolution:
     return resolution(dtype_of(x), product, current_device().cube_math_type)
 
 
-def choose_cube(
-    view: View, itemsize: int, with_x: bool, knobs: Mapping[str, Any], product: Product
-) -> dict[str, Any]:
+def choose_cube(view: View, itemsize: int, with_x: bool, knobs: Knobs, product: Product) -> dict[str, Any]:
     """Every knob: whole channels of a sample where they fit in L1, parts so that the cores have about the same to do."""
     most = product.cube_cores
     if knobs["cores"] is not None and knobs["cores"] > most:
@@ -156,9 +154,7 @@ def _parts(samples: int, blocks: int, cores: int) -> int:
     )
 
 
-def cube_cycles(
-    view: View, itemsize: int, with_x: bool, tiling: Mapping[str, Any], product: Product
-) -> float:
+def cube_cycles(view: View, itemsize: int, with_x: bool, tiling: Knobs, product: Product) -> float:
     """About the cycles of a tiling: what a core loads at its port, or all of them from memory, and the launches around."""
     blocks, chunks = -(-view.channels // CHANNELS), -(-view.space // tiling["cols"])
     turns = -(-blocks * tiling["parts"] // tiling["cores"]) * -(-view.samples // tiling["parts"]) * chunks
@@ -173,14 +169,14 @@ def cube_cycles(
 
 
 def cube_steps(
-    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
+    given: Given, view: View, knobs: Knobs, workshop: Workshop
 ) -> tuple[list[Step], dict[str, Any]]:
     """Casts to what the Cube multiplies, a tile of ones, the products, and the outputs from them."""
     product, with_x = workshop.product, given.x is not None
     compute, found = operand(NAME, dtype_of(given.dy), product)
     tiling = choose_cube(view, compute.itemsize, with_x, knobs, product)
     steps: list[Step] = []
-    dy, x = (_converted(t, compute, workshop, steps) for t in (given.dy, given.x))
+    dy, x = (t if t is None else converted(t, compute, workshop, steps) for t in (given.dy, given.x))
     ones = workshop.tensor((CHANNELS, tiling["cols"]), compute)
     steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
     blocks, parts = -(-view.channels // CHANNELS), tiling["parts"]
@@ -204,11 +200,3 @@ def _finish(given: Given, sums: Tensor, blocks: int, parts: int, view: View, wor
         "WITH_X": given.x is not None,
     }
     return Step(finish_diagonals, min(blocks, workshop.product.vector_cores), arguments)
-
-
-def _converted(x: Tensor | None, dtype: DType, workshop: Workshop, steps: list[Step]) -> Tensor | None:
-    if x is None or dtype_of(x) == dtype:
-        return x
-    out = workshop.tensor(x.shape, dtype)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
-    return out

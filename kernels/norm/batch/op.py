@@ -31,24 +31,25 @@ from ...operator.arguments import flag_argument
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.named_cases import read_cases
-from ...operator.operator import (
+from ...operator.operator import OnCube, Operator, offered_on
+from ...operator.parallel import float64, in_chunks
+from ...operator.parameter import Argument, choice, integer
+from ...operator.plan import Plan, Step, Workshop
+from ...operator.refusing import check_dtype, refuse
+from ...operator.tensors import (
     DTYPE_NAMES,
     Arrays,
-    OnCube,
-    Operator,
-    Plan,
+    Knobs,
+    Options,
     Sizes,
-    Step,
     Tensors,
-    Workshop,
     dims,
     dtype_name,
     dtype_of,
+    element_type,
 )
-from ...operator.parallel import float64, in_chunks
-from ...operator.parameter import Argument, choice, integer
-from ...operator.refusing import check_dtype, refuse
 from ...running.face import python_face
+from ...shared.banks import BANKS
 from ...shared.sums import zero_fill_step
 from ..column_products import resolution
 from .choice import Given, View, choose, fastest_cycles, sum_steps
@@ -57,7 +58,6 @@ from .space import bound_us, explored, fits
 from .vendor import vendor_steps
 
 NAME = "batch_norm_reduce_backward"
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
 OUTPUTS = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
 FLAG_OF = {"sum_dy": "input_g", "sum_dy_xmu": "input_g", "grad_weight": "weight_g", "grad_bias": "bias_g"}
 EPS = 1e-5
@@ -98,7 +98,7 @@ def statistics_of(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, 1 / np.sqrt(squares / count + EPS)
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The rules of the operator's page, in its order; gives warnings."""
     check_types(tensors, product)
     return check_shapes(tensors)
@@ -151,9 +151,7 @@ PARAMETERS = (
     choice("form", "centred", ("centred", "uncentred"), "subtract the mean before or after the sum"),
     choice("sums", "lanes", ("lanes", "tile", "kahan"), "how a core adds its tiles"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded in a loop"),
-    choice(
-        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
-    ),
+    BANKS,
 )
 OPTIONS = (
     integer("input_g", 1, 0, 1, "1: sum_dy and sum_dy_xmu are wanted"),
@@ -168,7 +166,7 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     view = View.of(tensors["x"].shape)
     dtype = output_dtype(tensors, options)
     wanted = [n for n in OUTPUTS if options[FLAG_OF[n]]]
@@ -196,9 +194,7 @@ def _beyond(tensors: Tensors, dtype: ty.DType) -> tuple[str, ...]:
     return (f"{NAME}: outputs of type {names[0]}: its document has those of the input, {names[1]}",)
 
 
-def _steps(
-    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
-) -> tuple[list[Step], dict[str, Any]]:
+def _steps(given: Given, view: View, knobs: Knobs, workshop: Workshop) -> tuple[list[Step], dict[str, Any]]:
     if knobs["strategy"] == "vendor":
         return vendor_steps(given, view, knobs, workshop)
     if given.x is None:
@@ -209,7 +205,7 @@ def _steps(
     return sum_steps(given, view, tiling, workshop), tiling
 
 
-def _cube_pays(given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop) -> bool:
+def _cube_pays(given: Given, view: View, knobs: Knobs, workshop: Workshop) -> bool:
     """Whether auto leaves the sums to the Cube: where the form is the one it has, the operands stay what they are, and it is
     the faster one by the counts of both."""
     product, dtype = workshop.product, dtype_of(given.dy)
@@ -225,17 +221,16 @@ def _cube_pays(given: Given, view: View, knobs: Mapping[str, Any], workshop: Wor
     return cube < fastest_cycles(view, dtype.itemsize, with_x, knobs, workshop)
 
 
-def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
+def _idle(knobs: Knobs) -> dict[str, Any]:
     """Knobs of a run in which nothing is summed."""
     strategy = "channel_split" if knobs["strategy"] == "auto" else knobs["strategy"]
     return {**knobs, "strategy": strategy, "samples": 0, "rows": 0, "cols": 0, "parts": 0, "cores": 0}
 
 
-def output_dtype(tensors: Tensors, options: Mapping[str, Any]) -> ty.DType:
+def output_dtype(tensors: Tensors, options: Options) -> ty.DType:
     """The option, or the type of x."""
-    found = dtype_of(tensors["x"]) if options["out_dtype"] == "auto" else ty.from_name(options["out_dtype"])
-    assert found is not None
-    return found
+    name = options["out_dtype"]
+    return dtype_of(tensors["x"]) if name == "auto" else element_type(name)
 
 
 # -- reference -------------------------------------------------------------------------------------------------------
@@ -267,7 +262,7 @@ def channel_sums(x: np.ndarray, view: View, make: Any, *others: np.ndarray) -> n
     return np.asarray(out.sum(axis=0))
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """The outputs that are wanted, in float64, by the centred form."""
     view = View.of(inputs["x"].shape)
     mean, invstd = (float64(inputs[n]) for n in ("mean", "invstd"))
@@ -282,9 +277,7 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {n: x for n, x in found.items() if options[FLAG_OF[n]]}
 
 
-def _formula_seen(
-    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray]
-) -> Arrays:
+def _formula_seen(inputs: Arrays, options: Options, seen: Callable[[np.ndarray], np.ndarray]) -> Arrays:
     """Strategy cube multiplies grad_out and x; mean and invstd come in FP32 at the end."""
     return formula({**inputs, **{n: seen(inputs[n]) for n in ("grad_out", "x")}}, options)
 
@@ -309,7 +302,6 @@ than x (out_dtype). `notes` of the result say so."""
 OPERATOR = Operator(
     name=NAME,
     summary="sums of batch norm's gradient per channel (aclnnBatchNormReduceBackward)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("grad_out", "x", "mean", "invstd"),
     optional=("weight",),
     without_influence=("weight",),
@@ -329,7 +321,7 @@ OPERATOR = Operator(
         Argument("out_dtype", "str", "auto", keyword=True),
     ),
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=offered_on(2201, 1001),
     describe=describe,
     draw=draw,
     check=check,

@@ -9,10 +9,9 @@ import numpy as np
 
 from ....simulator.products import Product
 from ...bounds.vector import REPEAT, Machine, core_counts, reading_us
-from ...operator.operator import Tensors, dtype_of
+from ...operator.tensors import Columns, Tensors, dtype_of
 from .choice import View
 
-Columns = Mapping[str, np.ndarray]
 COLS = (512, 1024, 2048, 4096, 8192)
 ROWS = (1, 2, 4, 8, 16, 32, 64)
 CHANNELS = (64, 128, 256, 512)  # of a tile of columns

@@ -7,7 +7,6 @@ are cast. 16-bit inputs move 32 bytes per element, FP32 inputs 20, against 4 and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ import numpy as np
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ...shared.casts import cast_step
+from ...operator.plan import Step, Workshop
+from ...operator.tensors import Knobs, Tensor
+from ...shared.casts import cast_step, converted
 from ...shared.sums import REPEAT
 from .choice import Given, View, choose, finish_step, sum_steps
 from .tiles import multiply
@@ -28,12 +28,13 @@ LEAST_CHANNELS = (
 
 
 def vendor_steps(
-    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
+    given: Given, view: View, knobs: Knobs, workshop: Workshop
 ) -> tuple[list[Step], dict[str, Any]]:
     """The chain and its tiling; sums by the general reduction, uncentred."""
     steps: list[Step] = []
     dy, x, mean, invstd = (
-        _as_fp32(t, workshop, steps) for t in (given.dy, given.x, given.mean, given.invstd)
+        t if t is None else converted(t, float32, workshop, steps)
+        for t in (given.dy, given.x, given.mean, given.invstd)
     )
     assert dy is not None
     tiling = choose(
@@ -55,14 +56,6 @@ def vendor_steps(
     return steps, {**tiling, "strategy": "vendor"}
 
 
-def _as_fp32(x: Tensor | None, workshop: Workshop, steps: list[Step]) -> Tensor | None:
-    if x is None or dtype_of(x) == float32:
-        return x
-    out = workshop.tensor(x.shape, float32)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
-    return out
-
-
 def _row(sums: Tensor, number: int) -> Tensor:
     """A row of the workspace as a tensor of its own."""
     return sums[number] if isinstance(sums, np.ndarray) else Shape((sums.shape[1],), sums.dtype)
@@ -74,5 +67,5 @@ def _multiply_step(x: Tensor, y: Tensor, out: Tensor, cores: int) -> Step:
     return Step(multiply, grid, {"x_ptr": x, "y_ptr": y, "out_ptr": out, "n": x.size, "BLOCK": block})
 
 
-def _reduce(x: Tensor, out: Tensor, view: View, tiling: Mapping[str, Any], workshop: Workshop) -> list[Step]:
+def _reduce(x: Tensor, out: Tensor, view: View, tiling: Knobs, workshop: Workshop) -> list[Step]:
     return sum_steps(Given(x, None, None, None, (out, None, None, None)), view, tiling, workshop)

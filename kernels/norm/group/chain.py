@@ -10,7 +10,6 @@ launches of Expand and Mul there are is not told: one for each operand is assume
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +20,9 @@ from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import DType, float32
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ...shared.casts import cast_step
+from ...operator.plan import Step, Workshop
+from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...shared.casts import converted
 from ...shared.stretches import stretch_step
 from ...shared.sums import row_sums
 from .choice import Given, View
@@ -144,7 +144,7 @@ def reduce_first(x_ptr, out_ptr, rows, length, COLS: tl.constexpr):
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def chain_tiling(view: View, knobs: Mapping[str, Any], cores: int) -> dict[str, Any]:
+def chain_tiling(view: View, knobs: Knobs, cores: int) -> dict[str, Any]:
     """The knobs that stand for the chain, whose kernels have tiles of their own."""
     return {
         **{**knobs, "strategy": "vendor", "groups": 1, "rows": 1, "cols": min(TILE, view.depth * view.space)},
@@ -177,7 +177,7 @@ def _of_dx(given: Given, view: View, workshop: Workshop, steps: list[Step]) -> N
         step = {**tile, "x_ptr": given.dy, "gamma_ptr": given.gamma, "out_ptr": t, "ROWS": rows, "COLS": cols}
         grid = min(cores, view.samples * view.channels // rows)
         steps.append(Step(times_channel, grid, {**step, "multibuffer": COPIES}))
-    mean, rstd = (_wide(x, workshop, steps) for x in (given.mean, given.rstd))
+    mean, rstd = (converted(x, float32, workshop, steps, COPIES) for x in (given.mean, given.rstd))
     variance, scale, offset = (workshop.tensor((view.tasks,), float32) for _ in range(3))
     block = min(TILE, up(view.tasks, 16))
     own = {"rstd_ptr": rstd, "out_ptr": variance, "n": view.tasks, "epsilon": EPSILON, "BLOCK": block}
@@ -240,11 +240,3 @@ def even_part_of(n: int, most: int) -> int:
 def reshaped(x: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """The same elements in another shape."""
     return x.reshape(shape) if isinstance(x, np.ndarray) else Shape(shape, dtype)
-
-
-def _wide(x: Tensor, workshop: Workshop, steps: list[Step]) -> Tensor:
-    if dtype_of(x) == float32:
-        return x
-    out = workshop.tensor(x.shape, float32)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, COPIES))
-    return out

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ....simulator.errors import UsageError
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
-from ...operator.operator import Tensor, Workshop
+from ...operator.plan import Workshop
+from ...operator.tensors import Knobs, Tensor
 
 BLOCK = 16  # elements to which a row of a tile is padded at most
 MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
@@ -88,7 +89,7 @@ VENDOR_LINE_BYTES = 28  # UB bytes per channel of a tile of one sample in vector
 SUM_BYTES = 24  # UB bytes per channel of a tile of vectors: two accumulators, gamma, the sums of a tile
 
 
-def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+def choose(view: View, itemsize: int, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     strategy auto: vectors where S is 1 and a group fits; else of resident (if a group fits by `resident_bytes`),
@@ -124,7 +125,7 @@ def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Worksh
 Choice = tuple[float, dict[str, Any]]
 
 
-def _resident(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice | None:
+def _resident(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice | None:
     """groups of a tile: a divisor of the groups of a sample, so that the busiest core has the least work."""
     fits = [
         g
@@ -152,7 +153,7 @@ def _resident(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, core
     return work(groups), {**tiling, "cores": used}
 
 
-def _tile(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int) -> tuple[int, int]:
+def _tile(view: View, itemsize: int, knobs: Knobs, ub: int) -> tuple[int, int]:
     """(channels, elements of S) of a tile: whole channels if several fit, else a chunk of one."""
     budget = max(BLOCK, (ub - MARGIN_BYTES) // tile_bytes(itemsize, knobs["buffers"]))
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget // BLOCK * BLOCK))
@@ -160,7 +161,7 @@ def _tile(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int) -> tuple
     return min(view.depth, knobs["rows"] or even_part(view.depth, most)), cols
 
 
-def _streamed(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+def _streamed(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     rows, cols = _tile(view, itemsize, knobs, ub)
     share = -(-view.tasks // cores)
     turns = -(-view.depth // rows) * -(-view.space // cols)
@@ -182,7 +183,7 @@ def stays_in_l2(view: View, itemsize: int, product: Product) -> bool:
     return 2 * view.tasks * view.depth * view.space * itemsize <= product.number("l2.size")
 
 
-def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int, twice: float) -> Choice:
+def _shared(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int, twice: float) -> Choice:
     """parts: spans of S, as many as give every core UNITS_PER_CORE units."""
     rows, cols = _tile(view, itemsize, knobs, ub)
     blocks, chunks = -(-view.depth // rows), -(-view.space // cols)
@@ -197,18 +198,18 @@ def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores:
     return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}
 
 
-def _cube(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+def _cube(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     """The launch of dx as in shared; the sums of channels are the Cube's, in the form that it has."""
     work, tiling = _shared(view, itemsize, knobs, ub, cores, TWICE)
     return work, {**tiling, "strategy": "cube", "form": "sums"}
 
 
-def _vectors_fit(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int) -> bool:
+def _vectors_fit(view: View, itemsize: int, knobs: Knobs, ub: int) -> bool:
     each = vector_bytes(itemsize, knobs["buffers"]) + SUM_BYTES
     return up(view.depth, BLOCK) * each + MARGIN_BYTES <= ub
 
 
-def _vectors(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+def _vectors(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     """groups of a tile: a divisor of the groups of a sample; parts: cores that share the samples of a group."""
     each, width = vector_bytes(itemsize, knobs["buffers"]), up(view.depth, BLOCK)
     divisors = [g for g in range(1, view.groups + 1) if view.groups % g == 0]
@@ -248,9 +249,7 @@ def vendor_mode(view: View, itemsize: int, ub: int) -> tuple[int, int]:
     return 3, (ub - reserve) // (3 * each) // (e * 8) * (e * 8)
 
 
-def vendor_tiling(
-    view: View, itemsize: int, knobs: Mapping[str, Any], product: Product, cores: int
-) -> dict[str, Any]:
+def vendor_tiling(view: View, itemsize: int, knobs: Knobs, product: Product, cores: int) -> dict[str, Any]:
     """The knobs of the kernel that does as the vendor's mode does; groups are dealt out in equal runs.
 
     Of mode 5 a group that does not fit whole goes in runs of channels.
@@ -287,7 +286,7 @@ def vendor_tiling(
     }
 
 
-def kernel_of(view: View, tiling: Mapping[str, Any]) -> str:
+def kernel_of(view: View, tiling: Knobs) -> str:
     """Which kernel a tiling is for; the vendor's modes are told apart by their tile."""
     if tiling["strategy"] != "vendor":
         return str(tiling["strategy"])

@@ -8,18 +8,18 @@ Vector units have nothing to do for them, and nothing passes through UB. dx, dga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.errors import UsageError
-from ....simulator.precision.dtypes import DType, float32
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ...shared.casts import cast_step
+from ...operator.plan import Step, Workshop
+from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...shared.casts import converted
 from ..batch.cube import diagonals
 from ..column_products import fill_ones, operand
 from .choice import NAME, View
@@ -64,7 +64,7 @@ def tile_bytes(cols: Any, itemsize: int, copies: Any) -> Any:
     return (2 * copies + 1) * FRACTAL * (-(-cols // FRACTAL) * FRACTAL) * itemsize
 
 
-def choose_cols(view: View, itemsize: int, knobs: Mapping[str, Any], product: Product) -> int:
+def choose_cols(view: View, itemsize: int, knobs: Knobs, product: Product) -> int:
     """Elements of a channel in a tile: the knob cube_cols, or equal parts of as many as fit in L1."""
     room = product.l1_bytes - L1_KEPT
     most = max(FRACTAL, room // tile_bytes(FRACTAL, itemsize, knobs["buffers"]) * FRACTAL)
@@ -93,7 +93,7 @@ def cube_sums_steps(
     compute, resolved = operand(NAME, dtype_of(x), product)
     cols = tiling["cube_cols"] = choose_cols(view, compute.itemsize, tiling, product)
     steps: list[Step] = []
-    dy, x = (_converted(t, compute, workshop, steps) for t in (dy, x))
+    dy, x = (converted(t, compute, workshop, steps) for t in (dy, x))
     ones = workshop.tensor((FRACTAL, cols), compute)
     steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
     blocks = -(-view.depth // FRACTAL)
@@ -118,11 +118,3 @@ def cube_sums_steps(
         },
     }
     return [*steps, Step(channel_sums, min(product.vector_cores, view.tasks), last)]
-
-
-def _converted(x: Tensor, dtype: DType, workshop: Workshop, steps: list[Step]) -> Tensor:
-    if dtype_of(x) == dtype:
-        return x
-    out = workshop.tensor(x.shape, dtype)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
-    return out

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +17,12 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
-from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.operator import Case, Operator
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, integer
+from ...operator.plan import Plan, Step, Workshop
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
 from ..norm_statistics import group_norm_forward
 from ..norm_statistics_space import bound_groups, explored_groups, fits_groups
@@ -31,7 +32,6 @@ from .op import statistics_of
 
 NAME = "group_norm"
 EPS = 1e-5
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
@@ -56,7 +56,7 @@ def view_of(shape: tuple[int, ...], groups: int) -> View:
     return View(shape[0], groups, shape[1] // groups, space)
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """One type; channels on axis 1, divided by the groups; gamma and beta of one element per channel; not empty."""
     check_dtype(NAME, "x", tensors["x"], OPERATOR.dtypes_on(product), product)
     check_same_dtype(NAME, tensors, "x", ("gamma", "beta"))
@@ -89,7 +89,7 @@ def element_bytes(itemsize: int, copies: int) -> int:
     return (2 * itemsize * copies if copies > 1 else 4) + 18
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     x = tensors["x"]
     view = view_of(x.shape, options["group"])
     share = -(-view.tasks // min(workshop.cores(knobs["cores"]), view.tasks))
@@ -117,7 +117,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     return Plan((Step(group_norm_forward, tiling["cores"], arguments),), outputs, tiling)
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """y, mean and rstd in float64."""
     view = view_of(inputs["x"].shape, options["group"])
     mean, rstd = statistics_of(inputs["x"], view.tasks)
@@ -152,17 +152,16 @@ x: (N, C, ...), rank 2 to 8, float16, bfloat16 or float32; gamma, beta: (C,), of
 OPERATOR = Operator(
     name=NAME,
     summary="group normalisation: y, and mean and rstd for group_norm_backward (aclnnGroupNorm)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x", "gamma", "beta"),
     main="x",
     outputs=("y", "mean", "rstd"),
-    sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
+    sizes={n: words for n, words in GRADIENT.sizes.items() if n != "group"},
     cases={n: _case(c) for n, c in GRADIENT.cases.items()},
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(Argument("group", "int"),),
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=GRADIENT.architectures,
     describe=describe,
     draw=draw,
     check=check,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
+from ...operator.plan import Step, Workshop
+from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...shared.banks import placement
 from ...shared.sums import REPEAT, zero_fill_step
 from .chain import chain_steps
 from .choice import Given, View, kernel_of, stays_in_l2, strip_of_sums
@@ -47,13 +49,12 @@ def make_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Works
     return _apart([*sums.before, make(given, view, tiling, sums), *sums.after], tiling)
 
 
-def _apart(steps: Sequence[Step], tiling: Mapping[str, Any]) -> list[Step]:
+def _apart(steps: Sequence[Step], tiling: Knobs) -> list[Step]:
     """The launches with tiles placed as the knob `banks` says."""
-    apart = {"banks_apart": tiling["banks"] == "apart"}
-    return [replace(step, switches={**step.switches, **apart}) for step in steps]
+    return [replace(step, switches={**step.switches, **placement(tiling)}) for step in steps]
 
 
-def _place(given: Given, view: View, rows: int, tiling: Mapping[str, Any], workshop: Workshop) -> Sums:
+def _place(given: Given, view: View, rows: int, tiling: Knobs, workshop: Workshop) -> Sums:
     """The outputs themselves where one row holds all sums, or else a workspace (2, rows, C) in FP32.
 
     two_phase: a row for each sample (or part). pairwise: two samples add to a row, whose result does not depend on their
@@ -83,7 +84,7 @@ def _sum_step(
     spaces: Sequence[Tensor | None],
     rows: int,
     view: View,
-    tiling: Mapping[str, Any],
+    tiling: Knobs,
     cores: int,
 ) -> Step:
     """Strips of channels over the cores, whole repeats of 64; of few rows wide ones, since a launch costs what it wakes."""
@@ -107,7 +108,7 @@ def _inverse(view: View) -> float:
     return 1.0 / (view.depth * view.space)
 
 
-def _resident_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
+def _resident_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
     arguments = {
         **given.pointers(),
         "dgamma_ptr": sums.dgamma,
@@ -127,7 +128,7 @@ def _resident_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Su
     return Step(resident, tiling["cores"], arguments)
 
 
-def _streamed_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
+def _streamed_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
     arguments = {
         **given.pointers(),
         "dgamma_ptr": sums.dgamma,
@@ -149,7 +150,7 @@ def _streamed_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Su
     return Step(streamed, tiling["cores"], arguments)
 
 
-def _vectors_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
+def _vectors_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
     parts, blocks = tiling["parts"], view.groups // tiling["groups"]
     arguments = {
         **given.pointers(),

@@ -32,21 +32,14 @@ from ...operator.arguments import NULLPTR, flags
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.named_cases import read_cases
-from ...operator.operator import (
-    Arrays,
-    OnCube,
-    Operator,
-    Plan,
-    Sizes,
-    Tensors,
-    Workshop,
-    dims,
-    dtype_of,
-)
+from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, choice, integer
+from ...operator.plan import Plan, Workshop
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
+from ...shared.banks import BANKS
 from ...shared.sums import zero_fill_step
 from ..column_products import resolution
 from .chain import chain_tiling
@@ -55,7 +48,6 @@ from .launches import TRAINING, make_steps
 from .space import bound_us, explored, fits
 
 NAME = "group_norm_backward"
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
 OUTPUTS = ("grad_input", "grad_gamma", "grad_beta")
 EPS = 1e-5
 MAX_RANK = 8
@@ -107,7 +99,7 @@ def statistics_of(x: np.ndarray, tasks: int) -> tuple[np.ndarray, np.ndarray]:
     return mean, rstd
 
 
-def view_of(tensors: Mapping[str, Any], options: Mapping[str, Any]) -> View:
+def view_of(tensors: Mapping[str, Any], options: Options) -> View:
     """N, C, HxW and the number of groups: as given, or from the shapes of x (N, C, ...) and mean."""
     x = tensors["x"].shape
     space = 1
@@ -136,7 +128,7 @@ def _one(sizes: Sizes, name: str) -> tuple[int, ...]:
     return found
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The rules of the operator's page, in its order; gives warnings."""
     check_types(tensors, product)
     return check_sizes(tensors, view_of(tensors, options), product)
@@ -196,9 +188,7 @@ PARAMETERS = (
     choice("combine", "two_phase", ("two_phase", "pairwise", "atomic"), "dgamma and dbeta over samples"),
     choice("form", "xhat", ("xhat", "sums"), "sums of dy * xh, or of dy * x"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-    choice(
-        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
-    ),
+    BANKS,
     integer("cube_cols", None, 16, None, "cube: elements of a channel in a tile of the products", 16),
 )
 OPTIONS = (
@@ -212,7 +202,7 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     view, dtype = view_of(tensors, options), dtype_of(tensors["x"])
     gamma = tensors.get("gamma")
     of_channels = (view.channels,) if gamma is None else gamma.shape
@@ -241,7 +231,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
 HELD = "the launch of dx finds dy and x in L2, where the launch of the sums left them"
 
 
-def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
+def _idle(knobs: Knobs) -> dict[str, Any]:
     """Knobs of a run in which there is nothing to do."""
     strategy = "resident" if knobs["strategy"] == "auto" else knobs["strategy"]
     return {**knobs, "strategy": strategy, "groups": 0, "rows": 0, "cols": 0, "parts": 0, "cores": 0}
@@ -252,14 +242,12 @@ def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
 CHUNK = 1 << 16  # elements: 512 KiB in float64
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """The outputs that are wanted, in float64."""
     return _formula(inputs, (inputs["grad_out"], inputs["x"]), options)
 
 
-def _formula_seen(
-    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray]
-) -> Arrays:
+def _formula_seen(inputs: Arrays, options: Options, seen: Callable[[np.ndarray], np.ndarray]) -> Arrays:
     """Strategy cube makes the sums of channels from what it multiplies, dx from them and the inputs as they are."""
     return _formula(inputs, (seen(inputs["grad_out"]), seen(inputs["x"])), options)
 
@@ -268,7 +256,7 @@ def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
     return resolution(dtype_of(tensors["x"]), product, mode)
 
 
-def _formula(inputs: Arrays, summed: tuple[np.ndarray, np.ndarray], options: Mapping[str, Any]) -> Arrays:
+def _formula(inputs: Arrays, summed: tuple[np.ndarray, np.ndarray], options: Options) -> Arrays:
     """The outputs with the sums over channels of the gradient and the input in `summed`."""
     view = view_of(inputs, options)
     gamma = inputs.get("gamma")
@@ -339,7 +327,6 @@ Beyond the operator's document: the Atlas A3 series, which newer ones have. `not
 OPERATOR = Operator(
     name=NAME,
     summary="gradient of group normalisation: dx, dgamma, dbeta (aclnnGroupNormBackward)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("grad_out", "x", "mean", "rstd"),
     optional=("gamma",),
     main="x",
@@ -358,7 +345,7 @@ OPERATOR = Operator(
         Argument("output_mask", "Sequence[bool]", (True, True, True), _masks),
     ),
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=offered_on(2201, 1001),
     describe=describe,
     draw=draw,
     check=check,

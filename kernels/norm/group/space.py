@@ -10,11 +10,10 @@ import numpy as np
 from ....simulator.products import Product
 from ...bounds.vector import REPEAT, Machine, core_counts, reading_us
 from ...matmul.tiles import FRACTAL, L1_KEPT
-from ...operator.operator import Tensors, dtype_of
+from ...operator.tensors import Columns, Tensors, dtype_of
 from .choice import View
 from .cube import tile_bytes as products_bytes
 
-Columns = Mapping[str, np.ndarray]
 COLS = (512, 1024, 2048, 4096, 8192)
 ROWS = (1, 2, 4, 8, 16, 32, 64)
 LEAST_TILE = 2048  # elements of a tile, or all of a group: smaller ones wait most of the time

@@ -9,33 +9,29 @@ of columns whose statistics are merged, so that no digits are lost where the mea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
 from ...operator.named_cases import read_cases
-from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.operator import Operator
 from ...operator.parallel import float64, in_chunks
+from ...operator.plan import Plan, Workshop
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
 from ...running.face import python_face
 from ...shared.sums import row_sums
 from ..norm_statistics import merged, tile_statistics
+from ..rms.forward import OPERATOR as ROWS
 from ..rms.forward_space import bound_us, explored, fits  # the same tiles, and more operations on each
-from ..row_tiles import PARAMETERS, check_rows, choose
+from ..row_tiles import PARAMETERS, check_rows, row_plan
 
 NAME = "layer_norm"
 EPS = 1e-5
-ARCHITECTURES = {
-    2201: ("float16", "bfloat16", "float32"),
-    2002: ("float16", "float32"),
-    1001: ("float16", "float32"),
-}
 
 # -- kernel ----------------------------------------------------------------------------------------------------------
 
@@ -138,37 +134,18 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     }
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """One type; gamma and beta have the last axes of x; no empty tensor."""
     check_rows(NAME, tensors, OPERATOR.dtypes_on(product), product)
     return ()
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
-    x, gamma = tensors["x"], tensors["gamma"]
-    length, count = gamma.size, x.size // gamma.size
-    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, 2, chunk_bytes)
-    leading = x.shape[: len(x.shape) - len(gamma.shape)]
-    outputs = {
-        "y": workshop.output("y", x.shape, dtype_of(x)),
-        "mean": workshop.output("mean", leading, float32),
-        "rstd": workshop.output("rstd", leading, float32),
-    }
-    arguments = {
-        **{"x_ptr": x, "gamma_ptr": gamma, "beta_ptr": tensors.get("beta")},
-        **{f"{n}_ptr": tensor for n, tensor in outputs.items()},
-        "row_count": count,
-        "row_length": length,
-        "rows_per_core": -(-count // tiling["cores"]),
-        "inverse_length": 1.0 / length,
-        "eps": EPS,
-        **{"ROWS": tiling["rows"], "COLS": tiling["cols"], "WHOLE": tiling["cols"] == length},
-        "multibuffer": tiling["buffers"],
-    }
-    return Plan((Step(layer_norm_rows, tiling["cores"], arguments),), outputs, tiling)
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+    vectors, statistics = ("gamma", "beta"), ("mean", "rstd")
+    return row_plan(layer_norm_rows, EPS, chunk_bytes, vectors, statistics, tensors, knobs, workshop)
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """y, mean and rstd in float64."""
     gamma = float64(inputs["gamma"]).reshape(-1)
     beta = float64(inputs["beta"]).reshape(-1) if "beta" in inputs else 0.0
@@ -199,16 +176,14 @@ x: float16, bfloat16 or float32; gamma, beta (None: zeros): the last axes of x, 
 OPERATOR = Operator(
     name=NAME,
     summary="layer normalisation: y, mean and rstd (aclnnLayerNorm)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x", "gamma"),
     optional=("beta",),
     main="x",
     outputs=("y", "mean", "rstd"),
-    sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
+    sizes=ROWS.sizes,
     cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ....simulator.products import Product
 from ...operator.layout import up
-from ...operator.operator import Tensor, Workshop, dtype_of
+from ...operator.plan import Workshop
+from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.sums import REPEAT
 
 BLOCK_BYTES = 32
@@ -82,7 +83,7 @@ def written_bytes(c: Candidate) -> int:
     return TOGETHER * c.rows * up(c.cols, BLOCK_BYTES // 4) * 4 * c.buffers
 
 
-def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+def choose(x: Tensor, gamma: Tensor, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here; cut to what the shapes allow.
 
     strategy vendor: see `vendor_tile`. What is left open is the candidate that fits and has the least time by `cycles`.
@@ -104,7 +105,7 @@ def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Worksho
     return {**used, **best._asdict()}
 
 
-def candidates(length: int, share: int, itemsize: int, knobs: Mapping[str, Any]) -> Iterator[Candidate]:
+def candidates(length: int, share: int, itemsize: int, knobs: Knobs) -> Iterator[Candidate]:
     """Tilings to choose from: what is given is kept."""
     every = ("full_row", "kept_row", "split_row")
     wanted = knobs["strategy"]
@@ -160,9 +161,7 @@ def vendor_tile(length: int, share: int, itemsize: int) -> tuple[int, int]:
     return max(1, min(rows, share)), length
 
 
-def vendor_tiling(
-    length: int, share: int, itemsize: int, knobs: Mapping[str, Any], capacity: int
-) -> dict[str, Any]:
+def vendor_tiling(length: int, share: int, itemsize: int, knobs: Knobs, capacity: int) -> dict[str, Any]:
     """The vendor's tile. Its kernel computes in place on buffers of FP32 width; ours needs more for a row."""
     rows, cols = vendor_tile(length, share, itemsize)
     buffers = knobs["buffers"] or 2

@@ -8,28 +8,27 @@ that fit stay in UB, and gamma for all turns of a core; longer ones are read twi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
-from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.operator import Operator
 from ...operator.parallel import float64, in_chunks
+from ...operator.plan import Plan, Workshop
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
 from ...running.face import python_face
 from ...shared.sums import row_sums
-from ..row_tiles import PARAMETERS, check_rows, choose
+from ..row_tiles import PARAMETERS, check_rows, row_plan
 from .forward_space import bound_us, explored, fits
 from .op import OPERATOR as GRADIENT
 
 NAME = "rms_norm"
 EPS = 1e-6
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 2002: ("float16", "float32")}
 
 # -- kernel ----------------------------------------------------------------------------------------------------------
 
@@ -104,35 +103,17 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     }
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """One type; gamma has the last axes of x; no empty tensor."""
     check_rows(NAME, tensors, OPERATOR.dtypes_on(product), product)
     return ()
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
-    x, gamma = tensors["x"], tensors["gamma"]
-    length, count = gamma.size, x.size // gamma.size
-    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, 1, chunk_bytes)
-    cols = tiling["cols"]
-    leading = x.shape[: len(x.shape) - len(gamma.shape)]
-    outputs = {
-        "y": workshop.output("y", x.shape, dtype_of(x)),
-        "rstd": workshop.output("rstd", leading, float32),
-    }
-    arguments = {
-        **{"x_ptr": x, "gamma_ptr": gamma, "y_ptr": outputs["y"], "rstd_ptr": outputs["rstd"]},
-        "row_count": count,
-        "row_length": length,
-        "rows_per_core": -(-count // tiling["cores"]),
-        "inverse_length": 1.0 / length,
-        "eps": EPS,
-        **{"ROWS": tiling["rows"], "COLS": cols, "WHOLE": cols == length, "multibuffer": tiling["buffers"]},
-    }
-    return Plan((Step(rms_norm_rows, tiling["cores"], arguments),), outputs, tiling)
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+    return row_plan(rms_norm_rows, EPS, chunk_bytes, ("gamma",), ("rstd",), tensors, knobs, workshop)
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """y and rstd in float64."""
     gamma = float64(inputs["gamma"]).reshape(-1)
     x = inputs["x"].reshape(-1, gamma.size)
@@ -158,15 +139,14 @@ x: float16, bfloat16 or float32; gamma: the last axes of x, of the same type."""
 OPERATOR = Operator(
     name=NAME,
     summary="RMS normalisation: y, and rstd for rms_norm_grad (aclnnRmsNorm)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x", "gamma"),
     main="x",
     outputs=("y", "rstd"),
-    sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
+    sizes=GRADIENT.sizes,
     cases={n: GRADIENT.cases[n] for n in CASES},
     parameters=PARAMETERS,
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=GRADIENT.architectures,
     describe=describe,
     draw=draw,
     check=check,

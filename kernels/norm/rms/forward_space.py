@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....simulator.products import Product
 from ...bounds.vector import LINE, REPEAT, Machine, Stream, touched
-from ...operator.operator import Tensors, dtype_of
+from ...operator.tensors import Columns, Tensors, dtype_of
 
-Columns = Mapping[str, np.ndarray]
 CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
 MOST_ROWS = 128
 

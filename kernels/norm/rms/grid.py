@@ -7,14 +7,15 @@ rows that a core has and makes dx. dy and x are read twice, the second time most
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Tensors, Workshop, dtype_of
+from ...operator.plan import Step, Workshop
+from ...operator.tensors import Knobs, Tensor, Tensors, dtype_of
+from ...shared.banks import placement
 from ...shared.sums import REPEAT, column_sums, row_sums, sum_partials_step, zero_fill_step
 from .choice import SPLIT_COLUMNS, split_row_bytes
 
@@ -112,7 +113,7 @@ def grid_dx(
 # -- tiling and launches ---------------------------------------------------------------------------------------------
 
 
-def grid_tiling(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+def grid_tiling(x: Tensor, gamma: Tensor, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
     """groups: so many groups of columns that all cores have something; rows and columns of a tile by what fits in UB."""
     count, length = x.size // gamma.size, gamma.size
     cores, itemsize = workshop.cores(knobs["cores"]), dtype_of(x).itemsize
@@ -138,9 +139,7 @@ def grid_tiling(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Wo
     return {**knobs, **tile, "strategy": "grid"}
 
 
-def grid_steps(
-    tensors: Tensors, dx: Tensor, dgamma: Tensor, tiling: Mapping[str, Any], workshop: Workshop
-) -> list[Step]:
+def grid_steps(tensors: Tensors, dx: Tensor, dgamma: Tensor, tiling: Knobs, workshop: Workshop) -> list[Step]:
     """The launches: dgamma cleared or its parts, the sums, dx, and the sum of the parts."""
     x, length, groups = tensors["x"], dgamma.size, tiling["groups"]
     count, cores = x.size // length, workshop.product.vector_cores
@@ -157,7 +156,7 @@ def grid_steps(
         **{"cols_per_core": up(-(-length // groups), REPEAT), "ROWS": tiling["rows"], "COLS": tiling["cols"]},
         "multibuffer": tiling["buffers"],
     }
-    apart = {"banks_apart": tiling["banks"] == "apart"}
+    apart = placement(tiling)
     sums = {"dgamma_ptr": target, "groups": groups, "part_stride": length if parts else 0, "ATOMIC": atomic}
     own = {"dx_ptr": dx, "inverse_length": 1.0 / length, "GROUPS": groups}
     held = 2 * x.size * dtype_of(x).itemsize <= workshop.product.number("l2.size")

@@ -37,24 +37,14 @@ from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.messages import listed
 from ...operator.named_cases import read_cases
-from ...operator.operator import (
-    Arrays,
-    OnCube,
-    Operator,
-    Plan,
-    Sizes,
-    Step,
-    Tensor,
-    Tensors,
-    Workshop,
-    dims,
-    dtype_name,
-    dtype_of,
-)
+from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import choice, integer
+from ...operator.plan import Plan, Step, Workshop
 from ...operator.refusing import TILING_FAILED, refuse
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensor, Tensors, dims, dtype_name, dtype_of
 from ...running.face import python_face
+from ...shared.banks import BANKS, placement
 from ...shared.sums import sum_partials_step, zero_fill_step
 from ..column_products import choose_tile, column_steps, operand, resolution
 from .choice import TOGETHER, choose
@@ -64,7 +54,6 @@ from .tiles import full_row_vendor, kept_row, split_row, split_row_vendor
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
 
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 2002: ("float16", "float32")}
 # (dy and x, gamma) by architecture; rstd and dgamma are always float32.
 TYPES = {
     2201: (
@@ -116,7 +105,7 @@ def rstd_of(x: np.ndarray, shape: tuple[int, ...], eps: float = 1e-6) -> np.ndar
     return out.reshape(shape)
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The rules of the operator's page, in its order; gives warnings."""
     check_types(tensors, product)
     check_shapes(tensors)
@@ -234,9 +223,7 @@ PARAMETERS = (
         "dgamma over cores: atomic add, a second kernel, or products with ones on the Cube",
     ),
     integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-    choice(
-        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
-    ),
+    BANKS,
     integer(
         "groups", None, 1, None, "grid: groups of columns; so many that all cores have something if left out"
     ),
@@ -245,7 +232,7 @@ PARAMETERS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
     outputs = {
         "dx": workshop.output("dx", x.shape, dtype_of(x)),
@@ -279,18 +266,17 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     kernel, own = _kernel(tiling, gamma.size, dtype_of(x).itemsize)
     if tiling["strategy"] != "vendor":
         own["parts_ptr"] = parts
-    switches = {"banks_apart": tiling["banks"] == "apart"}
-    main = Step(kernel, tiling["cores"], {**arguments, **own}, switches)
+    main = Step(kernel, tiling["cores"], {**arguments, **own}, placement(tiling))
     return Plan((*before, main, *after), outputs, tiling, uses_cube=on_cube)
 
 
-def _grid_pays(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any]) -> bool:
+def _grid_pays(x: Tensor, gamma: Tensor, knobs: Knobs) -> bool:
     """Whether auto cuts rows among cores: a single long one, for which one core would work and two launches cost less."""
     free = knobs["strategy"] == "auto" and knobs["combine"] != "cube" and knobs["cores"] is None
     return free and x.size == gamma.size and gamma.size >= GRID_COLUMNS
 
 
-def _kernel(tiling: Mapping[str, Any], length: int, itemsize: int) -> tuple[JitFunction, dict[str, Any]]:
+def _kernel(tiling: Knobs, length: int, itemsize: int) -> tuple[JitFunction, dict[str, Any]]:
     """The kernel of a tiling, and the arguments that only it has."""
     two_phase, strategy = tiling["combine"] == "two_phase", tiling["strategy"]
     if strategy in ("full_row", "kept_row"):
@@ -308,9 +294,7 @@ def _kernel(tiling: Mapping[str, Any], length: int, itemsize: int) -> tuple[JitF
     return split_row_vendor if strategy == "vendor" else split_row, own
 
 
-def _combined(
-    dgamma: Tensor, tiling: Mapping[str, Any], workshop: Workshop
-) -> tuple[list[Step], Tensor, list[Step]]:
+def _combined(dgamma: Tensor, tiling: Knobs, workshop: Workshop) -> tuple[list[Step], Tensor, list[Step]]:
     """Launches before the main one, where it puts its parts of dgamma, launches after it."""
     cores = workshop.product.vector_cores
     if tiling["combine"] == "atomic":
@@ -346,7 +330,7 @@ def _on_cube(
 # -- reference -------------------------------------------------------------------------------------------------------
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """dx and dgamma in float64."""
     return _formula_seen(inputs, options, None)
 
@@ -356,7 +340,7 @@ def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
 
 
 def _formula_seen(
-    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray] | None
+    inputs: Arrays, options: Options, seen: Callable[[np.ndarray], np.ndarray] | None
 ) -> Arrays:
     """The same with what combine cube adds up, dy * xh, rounded by `seen` to what the Cube multiplies."""
     shape = inputs["x"].shape
@@ -400,7 +384,6 @@ newer documents have both. `notes` of the result say so. On 310P infinities and 
 OPERATOR = Operator(
     name="rms_norm_grad",
     summary="gradient of RMS normalisation: dx and dgamma (aclnnRmsNormGrad)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("dy", "x", "rstd", "gamma"),
     main="x",
     fixed_dtypes={"rstd": "float32"},
@@ -412,7 +395,7 @@ OPERATOR = Operator(
     cases=read_cases(__file__, "rms_norm_grad"),
     parameters=PARAMETERS,
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=offered_on(2201, 2002),
     describe=describe,
     draw=draw,
     check=check,

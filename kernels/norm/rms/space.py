@@ -12,12 +12,11 @@ from ....simulator.products import Product
 from ...bounds.vector import LINE, Machine, Stream, core_counts, touched
 from ...matmul.tiles import L1_KEPT
 from ...operator.layout import up
-from ...operator.operator import Tensors, dtype_of
+from ...operator.tensors import Columns, Tensors, dtype_of
 from ...shared.sums import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from ..column_products import resolution
 from ..column_products import tile_bytes as product_bytes
 
-Columns = Mapping[str, np.ndarray]
 LONGEST_CHUNK = 8192
 MOST_ROWS = 128
 LEAST_TILE = 4096  # elements of a tile that is read twice: smaller ones wait most of the time

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels import convolution_backward, get_operator, run_op
-from ascendtile.kernels.operator.operator import Workshop
+from ascendtile.kernels.operator.plan import Workshop
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.precision.cube_math import resolve_convolution
 from ascendtile.simulator.precision.rounding import encode, round_to

@@ -45,19 +45,10 @@ CHUNK = 1 << 15
 
 @sim.jit
 def bce_loss(
-    x_ptr,
-    t_ptr,
-    w_ptr,
-    p_ptr,
-    out_ptr,
-    items,
-    scale,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    LENGTHS: tl.constexpr,
-    STRIDES: tl.constexpr,
+    x_ptr, t_ptr, w_ptr, p_ptr, out_ptr, items, scale,
+    ROWS: tl.constexpr, COLS: tl.constexpr, LENGTHS: tl.constexpr, STRIDES: tl.constexpr,
     REDUCED: tl.constexpr,
-):
+):  # fmt: skip
     """Tiles ROWS x COLS of the last two of the axes LENGTHS in turn; STRIDES of x, w and p (None: absent).
 
     REDUCED: the program's sum, times scale, goes to element `pid` of out; else every element has its loss there.

@@ -40,20 +40,10 @@ def gradient(x, t, p, STABLE: tl.constexpr, LEAST: tl.constexpr):
 
 @sim.jit
 def bce_flat(
-    g_ptr,
-    x_ptr,
-    t_ptr,
-    w_ptr,
-    p_ptr,
-    out_ptr,
-    n,
-    scale,
-    BLOCK: tl.constexpr,
-    FULL: tl.constexpr,
-    SCALED: tl.constexpr,
-    STABLE: tl.constexpr,
+    g_ptr, x_ptr, t_ptr, w_ptr, p_ptr, out_ptr, n, scale,
+    BLOCK: tl.constexpr, FULL: tl.constexpr, SCALED: tl.constexpr, STABLE: tl.constexpr,
     LEAST: tl.constexpr,
-):
+):  # fmt: skip
     """Blocks of consecutive elements in turn. FULL: which of g, w, p have an element for each of x (None: is absent).
 
     scale: 1 / n for the mean. What has one element is multiplied into one factor; SCALED: whether there is any.
@@ -82,23 +72,10 @@ def bce_flat(
 
 @sim.jit
 def bce_stretched(
-    g_ptr,
-    x_ptr,
-    t_ptr,
-    w_ptr,
-    p_ptr,
-    out_ptr,
-    items,
-    scale,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    LENGTHS: tl.constexpr,
-    STRIDES: tl.constexpr,
-    KEPT: tl.constexpr,
-    SCALED: tl.constexpr,
-    STABLE: tl.constexpr,
-    LEAST: tl.constexpr,
-):
+    g_ptr, x_ptr, t_ptr, w_ptr, p_ptr, out_ptr, items, scale,
+    ROWS: tl.constexpr, COLS: tl.constexpr, LENGTHS: tl.constexpr, STRIDES: tl.constexpr,
+    KEPT: tl.constexpr, SCALED: tl.constexpr, STABLE: tl.constexpr, LEAST: tl.constexpr,
+):  # fmt: skip
     """Tiles ROWS x COLS of the last two of the common axes LENGTHS in turn; STRIDES of g, w, p, x along all of them.
 
     Strides are () for an input of one element, None for one that is absent; factor and SCALED as in bce_flat. KEPT: which

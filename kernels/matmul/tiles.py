@@ -33,20 +33,9 @@ L1_KEPT = 4096  # bytes of L1 left to what the system keeps there
 
 @sim.jit
 def matmul_tiles(
-    a_ptr,
-    b_ptr,
-    c_ptr,
-    M,
-    N,
-    K,
-    items,
-    part,
-    group,
-    BM: tl.constexpr,
-    BN: tl.constexpr,
-    BK: tl.constexpr,
-    EVEN: tl.constexpr,
-):
+    a_ptr, b_ptr, c_ptr, M, N, K, items, part, group,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
     """c (parts, M, N) = a (M, K) b (K, N), a sum of `part` products for each part; items: tiles of all parts, of which
     `group` rows are taken together.
 

@@ -38,18 +38,9 @@ def fill_ones(out_ptr, n, BLOCK: tl.constexpr):
 
 @sim.jit
 def column_products(
-    ones_ptr,
-    parts_ptr,
-    out_ptr,
-    rows,
-    cols,
-    items,
-    across,
-    rows_per_part,
-    ONES: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    ones_ptr, parts_ptr, out_ptr, rows, cols, items, across, rows_per_part,
+    ONES: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """out (parts of rows, cols) fp32: sums of columns of parts (rows, cols). Items: a block of columns of a part of rows."""
     one, row, col = tl.arange(0, ONES), tl.arange(0, ROWS), tl.arange(0, COLS)
     ones = tl.load(ones_ptr + one[:, None] * ROWS + row[None, :])

@@ -36,16 +36,10 @@ INTERLEAVED_BYTES = 64  # the longest period of interleaved channels that is loa
 
 @sim.jit
 def copy_strided(
-    source_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    TILE: tl.constexpr,
-    LOADED: tl.constexpr,
+    source_ptr, out_ptr, items,
+    LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, TILE: tl.constexpr, LOADED: tl.constexpr,
     TURNED: tl.constexpr,
-):
+):  # fmt: skip
     """out = source in tiles of TILE along the last three axes: LENGTHS of the axes, strides FROM and TO.
 
     LOADED: TILE, but 1 along axes that the source repeats. TURNED: the last two axes change places before the store.
@@ -78,14 +72,9 @@ def copy_strided(
 
 @sim.jit
 def copy_apart(
-    source_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    TILE: tl.constexpr,
-):
+    source_ptr, out_ptr, items,
+    LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
     """Interleaved channels to planes: the last two axes of LENGTHS are pixels, FROM[-2] elements apart, and their channels.
 
     A tile of 16 * TILE pixels is loaded as it lies in memory. Two transpositions of whole fractals take it apart: 16 spans
@@ -113,14 +102,9 @@ def copy_apart(
 
 @sim.jit
 def copy_together(
-    source_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    TILE: tl.constexpr,
-):
+    source_ptr, out_ptr, items,
+    LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
     """Planes to interleaved channels, the way back of `copy_apart`: TO[-2] is the number of channels."""
     CHANNELS: tl.constexpr = LENGTHS[-1]
     PIXELS: tl.constexpr = 16 * TILE

@@ -30,15 +30,9 @@ def load_stretched(ptr, outer, rows, cols, LENGTHS: tl.constexpr, STRIDES: tl.co
 
 @sim.jit
 def stretch(
-    x_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    x_ptr, out_ptr, items,
+    LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """out of the axes LENGTHS from x that steps FROM along them: what does not vary is read once for each tile."""
     across = (LENGTHS[-1] + COLS - 1) // COLS
     down = (LENGTHS[-2] + ROWS - 1) // ROWS

@@ -43,16 +43,9 @@ def to_rows(x_ptr, out_ptr, items, C, P, PITCH: tl.constexpr, BC: tl.constexpr, 
 
 @sim.jit
 def from_rows(
-    x_ptr,
-    out_ptr,
-    items,
-    C,
-    P,
-    PITCH: tl.constexpr,
-    BC: tl.constexpr,
-    BP: tl.constexpr,
-    SHARED: tl.constexpr = False,
-):
+    x_ptr, out_ptr, items, C, P,
+    PITCH: tl.constexpr, BC: tl.constexpr, BP: tl.constexpr, SHARED: tl.constexpr = False,
+):  # fmt: skip
     """out (N, C, P) = x (N, P, PITCH) turned back, in the type of out. SHARED: two Vector cores share the items."""
     across, down = tl.cdiv(P, BP), tl.cdiv(C, BC)
     for item in al.parallel(tl.program_id(0), items, tl.num_programs(0), bind_sub_block=SHARED):
@@ -68,21 +61,11 @@ def from_rows(
 
 @sim.jit
 def weight_blocks(
-    w_ptr,
-    out_ptr,
-    items,
-    GROUPS: tl.constexpr,
-    NARROW: tl.constexpr,
-    WIDE: tl.constexpr,
-    TAPS: tl.constexpr,
-    EXTENT: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    BA: tl.constexpr,
-    BB: tl.constexpr,
-    BACK: tl.constexpr,
-    THROUGH_FP16: tl.constexpr,
-):
+    w_ptr, out_ptr, items,
+    GROUPS: tl.constexpr, NARROW: tl.constexpr, WIDE: tl.constexpr, TAPS: tl.constexpr,
+    EXTENT: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, BA: tl.constexpr, BB: tl.constexpr,
+    BACK: tl.constexpr, THROUGH_FP16: tl.constexpr,
+):  # fmt: skip
     """Between w (GROUPS * NARROW, WIDE, TAPS) and blocks (merged groups, TAPS, ROWS, COLS).
 
     Group i of a merged group has rows i * NARROW and columns i * WIDE on. BACK: from blocks to w, by way of FP16 if asked.
@@ -119,15 +102,9 @@ def clear(out_ptr, n, COLS: tl.constexpr):
 
 @sim.jit
 def stuff_zeros(
-    x_ptr,
-    out_ptr,
-    items,
-    SIZES: tl.constexpr,
-    OUT: tl.constexpr,
-    STRIDE: tl.constexpr,
-    C0: tl.constexpr,
-    BW: tl.constexpr,
-):
+    x_ptr, out_ptr, items,
+    SIZES: tl.constexpr, OUT: tl.constexpr, STRIDE: tl.constexpr, C0: tl.constexpr, BW: tl.constexpr,
+):  # fmt: skip
     """out (planes, *OUT, C0) = x (planes, *SIZES, C0) with STRIDE - 1 zeros between neighbours; out is zero before."""
     across = tl.cdiv(SIZES[2], BW)
     lane = tl.arange(0, C0)[None, :]
@@ -208,16 +185,9 @@ def clear_step(out: Tensor, product: Product) -> Step:
 
 @sim.jit
 def fold_patches(
-    x_ptr,
-    out_ptr,
-    items,
-    C,
-    PATCHES: tl.constexpr,
-    TAPS: tl.constexpr,
-    PITCH: tl.constexpr,
-    BW: tl.constexpr,
-    BACK: tl.constexpr,
-):
+    x_ptr, out_ptr, items, C,
+    PATCHES: tl.constexpr, TAPS: tl.constexpr, PITCH: tl.constexpr, BW: tl.constexpr, BACK: tl.constexpr,
+):  # fmt: skip
     """Between an image (N, C, *PATCHES * TAPS) and rows (N, *PATCHES, PITCH) of C * TAPS channels; BACK: x has the rows."""
     PLANE: tl.constexpr = PATCHES[1] * TAPS[1] * PATCHES[2] * TAPS[2]
     across = tl.cdiv(PATCHES[2], BW)

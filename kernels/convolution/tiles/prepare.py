@@ -20,18 +20,10 @@ def next_core(done):
 
 @sim.jit
 def image_blocks(
-    x_ptr,
-    out_ptr,
-    done,
-    items,
-    C,
-    P,
-    BLOCKS: tl.constexpr,
-    C0: tl.constexpr,
-    BC: tl.constexpr,
-    BP: tl.constexpr,
+    x_ptr, out_ptr, done, items, C, P,
+    BLOCKS: tl.constexpr, C0: tl.constexpr, BC: tl.constexpr, BP: tl.constexpr,
     SHARED: tl.constexpr = False,
-):
+):  # fmt: skip
     """out (N, BLOCKS, P, C0) = x (N, C, P), BC blocks of C0 channels at a time; channels from C on are zero (NC1HWC0)."""
     across, down = tl.cdiv(P, BP), tl.cdiv(BLOCKS, BC)
     for item in al.parallel(next_core(done), items, tl.num_programs(0), bind_sub_block=SHARED):
@@ -50,21 +42,10 @@ def image_blocks(
 
 @sim.jit
 def weight_fractals(
-    w_ptr,
-    out_ptr,
-    done,
-    items,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    TAPS: tl.constexpr,
-    DEEP_ROWS: tl.constexpr,
-    DEEP: tl.constexpr,
-    WIDE: tl.constexpr,
-    C0: tl.constexpr,
-    BW: tl.constexpr,
-    BT: tl.constexpr,
-    SHARED: tl.constexpr = False,
-):
+    w_ptr, out_ptr, done, items,
+    ROWS: tl.constexpr, COLS: tl.constexpr, TAPS: tl.constexpr, DEEP_ROWS: tl.constexpr, DEEP: tl.constexpr,
+    WIDE: tl.constexpr, C0: tl.constexpr, BW: tl.constexpr, BT: tl.constexpr, SHARED: tl.constexpr = False,
+):  # fmt: skip
     """out (groups, TAPS, DEEP / C0, WIDE, C0) of w (groups, ROWS, COLS, TAPS), see `load_weight`; padding is zero.
 
     DEEP_ROWS: rows of w are its depth and columns its width, else the other way round. A tile: C0 of the depth, BW wide,
@@ -116,18 +97,9 @@ def clear_items(out_ptr, done, n, COLS: tl.constexpr, SHARED: tl.constexpr = Fal
 
 @sim.jit
 def bias_sums(
-    dy_ptr,
-    parts_ptr,
-    done,
-    items,
-    N,
-    per_part,
-    C: tl.constexpr,
-    P: tl.constexpr,
-    BC: tl.constexpr,
-    BP: tl.constexpr,
-    SHARED: tl.constexpr = False,
-):
+    dy_ptr, parts_ptr, done, items, N, per_part,
+    C: tl.constexpr, P: tl.constexpr, BC: tl.constexpr, BP: tl.constexpr, SHARED: tl.constexpr = False,
+):  # fmt: skip
     """parts (items // blocks of channels, C) of dy (N, C, P): each item sums `per_part` images for BC channels, in FP32."""
     blocks: tl.constexpr = (C + BC - 1) // BC
     across: tl.constexpr = (P + BP - 1) // BP
@@ -145,25 +117,11 @@ def bias_sums(
 
 @sim.jit
 def prepare(
-    first_ptr,
-    first_out,
-    second_ptr,
-    second_out,
-    weight_ptr,
-    weight_out,
-    zero_ptr,
-    gaps_ptr,
-    dy_ptr,
-    parts_ptr,
-    zeros,
-    gaps,
-    FIRST: tl.constexpr,
-    SECOND: tl.constexpr,
-    WEIGHT: tl.constexpr,
-    ZERO: tl.constexpr,
-    GAPS: tl.constexpr,
+    first_ptr, first_out, second_ptr, second_out, weight_ptr, weight_out, zero_ptr, gaps_ptr, dy_ptr,
+    parts_ptr, zeros, gaps,
+    FIRST: tl.constexpr, SECOND: tl.constexpr, WEIGHT: tl.constexpr, ZERO: tl.constexpr, GAPS: tl.constexpr,
     BIAS: tl.constexpr,
-):
+):  # fmt: skip
     """All jobs of a call; each tuple holds the numbers of a job after `done`, empty if there is none.
 
     FIRST, SECOND: of `image_blocks`. WEIGHT: of `weight_fractals`. ZERO, GAPS: (items, COLS). BIAS: of `bias_sums`.

@@ -27,40 +27,13 @@ VECTOR_CORES = 2  # beside each Cube
 
 @sim.jit
 def whole(
-    first_ptr,
-    first_out,
-    second_ptr,
-    second_out,
-    weight_ptr,
-    weight_out,
-    zero_ptr,
-    gaps_ptr,
-    dy_ptr,
-    parts_ptr,
-    bias_ptr,
-    image_ptr,
-    sums_ptr,
-    turned_ptr,
-    zeros,
-    gaps,
-    image_items,
-    weight_items,
-    N,
-    chunks,
-    part,
-    part_stride,
-    FIRST: tl.constexpr,
-    SECOND: tl.constexpr,
-    WEIGHT: tl.constexpr,
-    ZERO: tl.constexpr,
-    GAPS: tl.constexpr,
-    BIAS: tl.constexpr,
-    BIAS_SUM: tl.constexpr,
-    IMAGE: tl.constexpr,
-    GRAD_WEIGHT: tl.constexpr,
-    NARROW_FIRST: tl.constexpr,
-    BACK: tl.constexpr,
-):
+    first_ptr, first_out, second_ptr, second_out, weight_ptr, weight_out, zero_ptr, gaps_ptr, dy_ptr,
+    parts_ptr, bias_ptr, image_ptr, sums_ptr, turned_ptr, zeros, gaps, image_items, weight_items, N, chunks,
+    part, part_stride,
+    FIRST: tl.constexpr, SECOND: tl.constexpr, WEIGHT: tl.constexpr, ZERO: tl.constexpr, GAPS: tl.constexpr,
+    BIAS: tl.constexpr, BIAS_SUM: tl.constexpr, IMAGE: tl.constexpr, GRAD_WEIGHT: tl.constexpr,
+    NARROW_FIRST: tl.constexpr, BACK: tl.constexpr,
+):  # fmt: skip
     """Jobs as for `prepare`, `image_windows` and `weight_tiles`; an empty tuple: there is no such job.
 
     SECOND is made beside grad_input if there is one. BIAS_SUM: (channels, parts, columns) of `sum_partials`. NARROW_FIRST:

@@ -46,20 +46,9 @@ def load_rows(ptr, at, tile, alive, inside, EVEN: tl.constexpr):
 
 @sim.jit
 def diagonals(
-    dy_ptr,
-    x_ptr,
-    ones_ptr,
-    sums_ptr,
-    samples,
-    channels,
-    space,
-    blocks,
-    parts,
-    samples_per_part,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    EVEN: tl.constexpr,
-):
+    dy_ptr, x_ptr, ones_ptr, sums_ptr, samples, channels, space, blocks, parts, samples_per_part,
+    ROWS: tl.constexpr, COLS: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
     """Items are a block of ROWS channels and a part of the samples. sums (2, parts, blocks, ROWS, ROWS): ones dy^T, x dy^T.
 
     x_ptr None: only the first half. EVEN: no tile reaches beyond the tensor.
@@ -87,16 +76,9 @@ def diagonals(
 
 @sim.jit
 def finish_diagonals(
-    sums_ptr,
-    mean_ptr,
-    invstd_ptr,
-    outputs,
-    channels,
-    blocks,
-    PARTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    WITH_X: tl.constexpr,
-):
+    sums_ptr, mean_ptr, invstd_ptr, outputs, channels, blocks,
+    PARTS: tl.constexpr, ROWS: tl.constexpr, WITH_X: tl.constexpr,
+):  # fmt: skip
     """The outputs from what `diagonals` wrote; blocks of channels in turn."""
     part, row = tl.arange(0, PARTS), tl.arange(0, ROWS)
     size = blocks * (ROWS * ROWS)

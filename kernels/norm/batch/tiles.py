@@ -71,27 +71,11 @@ def channel_sums(x):
 
 @sim.jit
 def planes(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    invstd_ptr,
-    parts_ptr,
-    outputs,
-    samples,
-    channels,
-    space,
-    chunks,
-    items,
-    items_per_part,
-    parts,
-    channels_per_core,
-    SAMPLES: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    CENTRED: tl.constexpr,
-    SUM: tl.constexpr,
+    dy_ptr, x_ptr, mean_ptr, invstd_ptr, parts_ptr, outputs, samples, channels, space, chunks, items,
+    items_per_part, parts, channels_per_core,
+    SAMPLES: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, CENTRED: tl.constexpr, SUM: tl.constexpr,
     ATOMIC: tl.constexpr,
-):
+):  # fmt: skip
     """Sums over N and S of tensors (N, C, S), in tiles of SAMPLES x ROWS channels x COLS of S.
 
     An item is a chunk of COLS of S of SAMPLES samples; program `part` of each group of `parts` takes items_per_part of them,
@@ -147,23 +131,10 @@ def planes(
 
 @sim.jit
 def columns(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    invstd_ptr,
-    parts_ptr,
-    outputs,
-    channels,
-    items,
-    items_per_part,
-    parts,
+    dy_ptr, x_ptr, mean_ptr, invstd_ptr, parts_ptr, outputs, channels, items, items_per_part, parts,
     channels_per_core,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    CENTRED: tl.constexpr,
-    SUM: tl.constexpr,
-    ATOMIC: tl.constexpr,
-):
+    ROWS: tl.constexpr, COLS: tl.constexpr, CENTRED: tl.constexpr, SUM: tl.constexpr, ATOMIC: tl.constexpr,
+):  # fmt: skip
     """As planes for tensors (N, C): tiles of ROWS samples x COLS channels, `items` samples in all; no sum in a register."""
     pid = tl.program_id(0)
     part, own = pid % parts, pid // parts * channels_per_core
@@ -209,16 +180,9 @@ def columns(
 
 @sim.jit
 def finish(
-    parts_ptr,
-    mean_ptr,
-    invstd_ptr,
-    outputs,
-    channels,
-    PARTS: tl.constexpr,
-    COLS: tl.constexpr,
-    CENTRED: tl.constexpr,
-    WITH_X: tl.constexpr,
-):
+    parts_ptr, mean_ptr, invstd_ptr, outputs, channels,
+    PARTS: tl.constexpr, COLS: tl.constexpr, CENTRED: tl.constexpr, WITH_X: tl.constexpr,
+):  # fmt: skip
     """The outputs from PARTS pairs of rows of parts (2 * PARTS, C), upper half onto lower half; chunks of COLS in turn."""
     row, col = tl.arange(0, PARTS)[:, None], tl.arange(0, COLS)
     for first in range(tl.program_id(0) * COLS, channels, tl.num_programs(0) * COLS):

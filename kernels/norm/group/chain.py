@@ -84,20 +84,10 @@ def bn_training_update_grad(
 
 @sim.jit
 def bn_training_reduce_grad(
-    t_ptr,
-    x_ptr,
-    mean_ptr,
-    variance_ptr,
-    scale_ptr,
-    offset_ptr,
-    dx_ptr,
-    tasks,
-    length,
-    share,
-    inverse_length,
-    epsilon,
+    t_ptr, x_ptr, mean_ptr, variance_ptr, scale_ptr, offset_ptr, dx_ptr, tasks, length, share,
+    inverse_length, epsilon,
     COLS: tl.constexpr,
-):
+):  # fmt: skip
     """dx = (t - mean(t) - xh * mean(t * xh)) / sqrt(variance + epsilon); programs take `share` columns in turn."""
     col = tl.arange(0, COLS)
     pieces = (length + share - 1) // share

@@ -29,17 +29,9 @@ MOST_BLOCKS = 16  # blocks of 16 channels that a turn of the last launch takes
 
 @sim.jit
 def channel_sums(
-    squares_ptr,
-    mean_ptr,
-    rstd_ptr,
-    sums_ptr,
-    tasks,
-    planes,
-    D,
-    ALL: tl.constexpr,
-    BLOCKS: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    squares_ptr, mean_ptr, rstd_ptr, sums_ptr, tasks, planes, D,
+    ALL: tl.constexpr, BLOCKS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """sums_ptr (2, N, C): sum(dy) and sum(dy * xh) of channels, from what `diagonals` wrote: (2, tasks, ALL, ROWS, ROWS)."""
     block, row = tl.arange(0, BLOCKS), tl.arange(0, ROWS)
     line = block[:, None] * (ROWS * ROWS) + row[None, :]

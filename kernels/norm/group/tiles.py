@@ -48,25 +48,11 @@ def factors(db, dg, mean, rstd, inverse, FORM: tl.constexpr):
 
 @sim.jit
 def resident(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    dbeta_ptr,
-    tasks,
-    channels,
-    inverse,
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, dbeta_ptr, tasks, channels, inverse,
     per_row,
-    ALL: tl.constexpr,
-    GROUPS: tl.constexpr,
-    D: tl.constexpr,
-    S: tl.constexpr,
-    FORM: tl.constexpr,
+    ALL: tl.constexpr, GROUPS: tl.constexpr, D: tl.constexpr, S: tl.constexpr, FORM: tl.constexpr,
     ATOMIC: tl.constexpr,
-):
+):  # fmt: skip
     """Tiles of GROUPS whole groups in turn; GROUPS divides ALL, the groups of a sample. dy and x are read once."""
     group, plane = tl.arange(0, GROUPS), tl.arange(0, GROUPS)[:, None] * D + tl.arange(0, D)[None, :]
     tile = plane[:, :, None] * S + tl.arange(0, S)[None, None, :]
@@ -110,19 +96,9 @@ def load_pair(dy_ptr, x_ptr, at, tile, mask, mean, FORM: tl.constexpr):
 
 @sim.jit
 def block_sums(
-    dy_ptr,
-    x_ptr,
-    at,
-    begin,
-    stop,
-    alive,
-    mean,
-    rstd,
-    S,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    FORM: tl.constexpr,
-):
+    dy_ptr, x_ptr, at, begin, stop, alive, mean, rstd, S,
+    ROWS: tl.constexpr, COLS: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
     """Sums of dy, and of dy * xh or dy * x, over columns [begin, stop) of ROWS channels from element `at` on."""
     col = tl.arange(0, COLS)
     tile = tl.arange(0, ROWS)[:, None] * S + col[None, :]
@@ -137,23 +113,9 @@ def block_sums(
 
 @sim.jit
 def write_dx(
-    dy_ptr,
-    x_ptr,
-    dx_ptr,
-    at,
-    begin,
-    stop,
-    alive,
-    gamma,
-    mean,
-    rstd,
-    a,
-    b,
-    S,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    FORM: tl.constexpr,
-):
+    dy_ptr, x_ptr, dx_ptr, at, begin, stop, alive, gamma, mean, rstd, a, b, S,
+    ROWS: tl.constexpr, COLS: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
     """dx of columns [begin, stop) of ROWS channels from element `at` on."""
     col = tl.arange(0, COLS)
     tile = tl.arange(0, ROWS)[:, None] * S + col[None, :]
@@ -167,27 +129,10 @@ def write_dx(
 
 @sim.jit
 def streamed(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    dbeta_ptr,
-    tasks,
-    tasks_per_core,
-    channels,
-    groups,
-    D,
-    S,
-    inverse,
-    per_row,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    FORM: tl.constexpr,
-    ATOMIC: tl.constexpr,
-):
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, dbeta_ptr, tasks, tasks_per_core,
+    channels, groups, D, S, inverse, per_row,
+    ROWS: tl.constexpr, COLS: tl.constexpr, FORM: tl.constexpr, ATOMIC: tl.constexpr,
+):  # fmt: skip
     """Whole groups for every core, in tiles of ROWS channels x COLS: one sweep for the sums, a second one for dx."""
     row = tl.arange(0, ROWS)
     begin = tl.program_id(0) * tasks_per_core
@@ -226,23 +171,9 @@ def streamed(
 
 @sim.jit
 def shared_sums(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    sums_ptr,
-    units,
-    units_per_core,
-    blocks,
-    parts,
-    span,
-    planes,
-    D,
-    S,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    FORM: tl.constexpr,
-):
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, sums_ptr, units, units_per_core, blocks, parts, span, planes, D, S,
+    ROWS: tl.constexpr, COLS: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
     """Sums of channels, shared finely: a unit is ROWS channels of a group (one of `blocks`) and one of `parts` spans of S.
 
     Every core has units that follow each other. sums_ptr (2, parts * N, C): dy, then dy * xh; `planes` = N * C.
@@ -295,28 +226,10 @@ def group_sums(
 
 @sim.jit
 def shared_dx(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    sums_ptr,
-    dx_ptr,
-    units,
-    units_per_core,
-    blocks,
-    parts,
-    span,
-    planes,
-    groups,
-    S,
-    inverse,
-    PARTS: tl.constexpr,
-    D: tl.constexpr,
-    WIDTH: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, gamma_ptr, sums_ptr, dx_ptr, units, units_per_core, blocks, parts,
+    span, planes, groups, S, inverse,
+    PARTS: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """dx with units as in shared_sums; every core adds up the sums of the groups that it has a part of, which are few."""
     row = tl.arange(0, ROWS)
     begin = tl.program_id(0) * units_per_core
@@ -356,26 +269,10 @@ def shared_dx(
 
 @sim.jit
 def vectors(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    dbeta_ptr,
-    samples,
-    samples_per_part,
-    parts,
-    blocks_per_core,
-    channels,
-    inverse,
-    ALL: tl.constexpr,
-    GROUPS: tl.constexpr,
-    SAMPLES: tl.constexpr,
-    D: tl.constexpr,
-    ATOMIC: tl.constexpr,
-):
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, dbeta_ptr, samples, samples_per_part,
+    parts, blocks_per_core, channels, inverse,
+    ALL: tl.constexpr, GROUPS: tl.constexpr, SAMPLES: tl.constexpr, D: tl.constexpr, ATOMIC: tl.constexpr,
+):  # fmt: skip
     """S = 1: tiles of SAMPLES x GROUPS groups x D channels. Program `part` of `parts` has samples_per_part samples and
     blocks_per_core blocks of GROUPS groups; it writes row `part` of dgamma and dbeta, or adds to row 0 (ATOMIC)."""
     part = tl.program_id(0) % parts

@@ -58,21 +58,10 @@ def row_statistics(x_ptr, at, tile, col, alive, row_length, ROWS: tl.constexpr, 
 
 @sim.jit
 def layer_norm_rows(
-    x_ptr,
-    gamma_ptr,
-    beta_ptr,
-    y_ptr,
-    mean_ptr,
-    rstd_ptr,
-    row_count,
-    row_length,
-    rows_per_core,
-    inverse_length,
-    eps,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    WHOLE: tl.constexpr,
-):
+    x_ptr, gamma_ptr, beta_ptr, y_ptr, mean_ptr, rstd_ptr, row_count, row_length, rows_per_core,
+    inverse_length, eps,
+    ROWS: tl.constexpr, COLS: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
     """Rows of a core, ROWS at a time; WHOLE: COLS is the length of a row, which is then read once."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)

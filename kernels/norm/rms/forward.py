@@ -35,19 +35,9 @@ EPS = 1e-6
 
 @sim.jit
 def rms_norm_rows(
-    x_ptr,
-    gamma_ptr,
-    y_ptr,
-    rstd_ptr,
-    row_count,
-    row_length,
-    rows_per_core,
-    inverse_length,
-    eps,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    WHOLE: tl.constexpr,
-):
+    x_ptr, gamma_ptr, y_ptr, rstd_ptr, row_count, row_length, rows_per_core, inverse_length, eps,
+    ROWS: tl.constexpr, COLS: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
     """Rows of a core, ROWS at a time; WHOLE: COLS is the length of a row, which is then read once, and gamma too."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)

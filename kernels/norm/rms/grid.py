@@ -24,22 +24,10 @@ LEAST_COLUMNS = 1024  # of a group: fewer are not worth a core
 
 @sim.jit
 def grid_sums(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dgamma_ptr,
-    means_ptr,
-    row_count,
-    row_length,
-    rows_per_core,
-    cols_per_core,
-    groups,
-    part_stride,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    ATOMIC: tl.constexpr,
-):
+    dy_ptr, x_ptr, rstd_ptr, gamma_ptr, dgamma_ptr, means_ptr, row_count, row_length, rows_per_core,
+    cols_per_core, groups, part_stride,
+    ROWS: tl.constexpr, COLS: tl.constexpr, ATOMIC: tl.constexpr,
+):  # fmt: skip
     """means (groups, rows): sums of t * x over a group of columns; dgamma + part_stride * (number of a core's rows)."""
     group, block = tl.program_id(0) % groups, tl.program_id(0) // groups
     stop = min(block * rows_per_core + rows_per_core, row_count)
@@ -72,21 +60,10 @@ def grid_sums(
 
 @sim.jit
 def grid_dx(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    means_ptr,
-    dx_ptr,
-    row_count,
-    row_length,
-    rows_per_core,
-    cols_per_core,
-    inverse_length,
-    GROUPS: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    dy_ptr, x_ptr, rstd_ptr, gamma_ptr, means_ptr, dx_ptr, row_count, row_length, rows_per_core,
+    cols_per_core, inverse_length,
+    GROUPS: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """dx of a core's rows and columns, from what grid_sums wrote."""
     group, block = tl.program_id(0) % GROUPS, tl.program_id(0) // GROUPS
     stop = min(block * rows_per_core + rows_per_core, row_count)

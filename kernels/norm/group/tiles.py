@@ -37,6 +37,15 @@ def times(x, gamma):
 
 
 @sim.jit
+def load_gamma(gamma_ptr, channel, first, row, alive):
+    """gamma of channels `channel` + `first` + `row` in fp32; None stands for ones."""
+    gamma = None
+    if gamma_ptr is not None:
+        gamma = tl.load(gamma_ptr + channel + first + row, mask=alive, other=0.0).to(tl.float32)
+    return gamma
+
+
+@sim.jit
 def factors(db, dg, mean, rstd, inverse, FORM: tl.constexpr):
     """What dx needs of a group's gamma-weighted sums of dy (db) and of dy * xh or dy * x (dg): dx = rstd * gamma * dy
     + first * (x - mean or x) + second."""
@@ -70,13 +79,8 @@ def resident(
             dg = dg * rstd[:, None]
         here = first // ALL // per_row * channels + channel + plane
         put(dbeta_ptr, here, db, None, ATOMIC)
-        put(
-            dgamma_ptr,
-            here,
-            dg if FORM == "xhat" else (dg - db * mean[:, None]) * rstd[:, None],
-            None,
-            ATOMIC,
-        )
+        dg_xhat = dg if FORM == "xhat" else (dg - db * mean[:, None]) * rstd[:, None]
+        put(dgamma_ptr, here, dg_xhat, None, ATOMIC)
         if dx_ptr is not None:
             gamma = None if gamma_ptr is None else tl.load(gamma_ptr + channel + plane).to(tl.float32)
             one, two = tl.sum(times(db, gamma), axis=1), tl.sum(times(dg, gamma), axis=1)
@@ -146,16 +150,9 @@ def streamed(
             at = (task * D + first) * S
             db, dg = block_sums(dy_ptr, x_ptr, at, 0, S, alive, mean, rstd, S, ROWS, COLS, FORM)
             put(dbeta_ptr, line + first + row, db, alive, ATOMIC)
-            put(
-                dgamma_ptr,
-                line + first + row,
-                dg if FORM == "xhat" else (dg - db * mean) * rstd,
-                alive,
-                ATOMIC,
-            )
-            gamma = None
-            if gamma_ptr is not None:
-                gamma = tl.load(gamma_ptr + channel + first + row, mask=alive, other=0.0).to(tl.float32)
+            dg_xhat = dg if FORM == "xhat" else (dg - db * mean) * rstd
+            put(dgamma_ptr, line + first + row, dg_xhat, alive, ATOMIC)
+            gamma = load_gamma(gamma_ptr, channel, first, row, alive)
             one += tl.sum(times(db, gamma), axis=0)
             two += tl.sum(times(dg, gamma), axis=0)
         if dx_ptr is not None:
@@ -163,9 +160,7 @@ def streamed(
             for first in range(0, D, ROWS):
                 alive = row < D - first
                 at = (task * D + first) * S
-                gamma = None
-                if gamma_ptr is not None:
-                    gamma = tl.load(gamma_ptr + channel + first + row, mask=alive, other=0.0).to(tl.float32)
+                gamma = load_gamma(gamma_ptr, channel, first, row, alive)
                 write_dx(dy_ptr, x_ptr, dx_ptr, at, 0, S, alive, gamma, mean, rstd, a, b, S, ROWS, COLS, FORM)
 
 
@@ -216,9 +211,7 @@ def group_sums(
         alive = channel_of < D - first
         db = tl.sum(tl.load(here + first, mask=alive[None, :], other=0.0), axis=0)
         dg = tl.sum(tl.load(here + PARTS * planes + first, mask=alive[None, :], other=0.0), axis=0)
-        weights = None
-        if gamma_ptr is not None:
-            weights = tl.load(gamma_ptr + channel + first + channel_of, mask=alive, other=0.0).to(tl.float32)
+        weights = load_gamma(gamma_ptr, channel, first, channel_of, alive)
         one += tl.sum(times(db, weights), axis=0)
         two += tl.sum(times(dg, weights), axis=0)
     return one, two
@@ -243,28 +236,11 @@ def shared_dx(
         for unit in range(max(begin, task * per_task), min(last, task * per_task + per_task)):
             first, part = unit % per_task // parts * ROWS, unit % parts
             alive = row < D - first
-            gamma = None
-            if gamma_ptr is not None:
-                gamma = tl.load(gamma_ptr + channel + first + row, mask=alive, other=0.0).to(tl.float32)
+            gamma = load_gamma(gamma_ptr, channel, first, row, alive)
             at, stop = (task * D + first) * S, min(part * span + span, S)
             write_dx(
-                dy_ptr,
-                x_ptr,
-                dx_ptr,
-                at,
-                part * span,
-                stop,
-                alive,
-                gamma,
-                mean,
-                rstd,
-                a,
-                b,
-                S,
-                ROWS,
-                COLS,
-                "xhat",
-            )
+                dy_ptr, x_ptr, dx_ptr, at, part * span, stop, alive, gamma, mean, rstd, a, b, S, ROWS, COLS, "xhat"
+            )  # fmt: skip
 
 
 @sim.jit

@@ -8,7 +8,7 @@ from ..operator.refusing import check_same_dtype
 from .building import (
     LEFT_ALONE,
     Answer,
-    Call,
+    CheckedCall,
     Idle,
     check_not_private,
     check_present,
@@ -61,7 +61,7 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     flags = {"sum_dy": inputG, "sum_dy_xmu": inputG, "grad_weight": weightG, "grad_bias": biasG}
     outputs = dict(zip(OUTPUTS, (sumDy, sumDyXmu, gradWeight, gradBias), strict=True))
 
-    def prepare() -> Call | Idle:
+    def prepare() -> CheckedCall | Idle:
         check_present({NAMES[n]: t for n, t in given.items()})
         reasons = {"sum_dy": "inputG", "sum_dy_xmu": "inputG", "grad_weight": "weightG", "grad_bias": "biasG"}
         check_wanted({NAMES[n]: (flags[n], outputs[n], reasons[n]) for n in OUTPUTS})
@@ -74,7 +74,9 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
             return Idle()
         bits = {"input_g": inputG, "weight_g": weightG, "bias_g": biasG}
         options = OPERATOR.read_options({n: int(b) for n, b in bits.items()})
-        return Call(API, OPERATOR, inputs, wanted, options, NAMES, {n: t.dtype for n, t in wanted.items()})
+        return CheckedCall(
+            API, OPERATOR, inputs, wanted, options, NAMES, {n: t.dtype for n, t in wanted.items()}
+        )
 
     return first_phase(API, NAMES, prepare)
 

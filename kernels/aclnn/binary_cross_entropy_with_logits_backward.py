@@ -13,7 +13,7 @@ from ..loss.op import MAX_RANK, OPERATOR, check_shapes, check_types
 from ..operator.tensors import dtype_name
 from .building import (
     Answer,
-    Call,
+    CheckedCall,
     Idle,
     check_not_private,
     check_present,
@@ -60,7 +60,7 @@ def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
         "pos_weight": posWeightOptional,
     }
 
-    def prepare() -> Call | Idle:
+    def prepare() -> CheckedCall | Idle:
         check_present({"gradOutput": gradOutput, "self": self, "target": target, "out": out})
         assert out is not None
         inputs = {n: t for n, t in given.items() if t is not None}
@@ -69,7 +69,7 @@ def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
             return Idle()
         wide = promoted(t.dtype for t in inputs.values())
         options = OPERATOR.read_options({"reduction": REDUCTIONS[reduction]})
-        return Call(API, OPERATOR, inputs, {"out": out}, options, NAMES, {"out": wide}, widen=wide)
+        return CheckedCall(API, OPERATOR, inputs, {"out": out}, options, NAMES, {"out": wide}, widen=wide)
 
     return first_phase(API, NAMES, prepare)
 

@@ -56,7 +56,7 @@ def tiling(**knobs: Knobs) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Call:
+class CheckedCall:
     """One call of phase 1 after its checks.
 
     inputs, outputs: present ones by the names of the Python face; `names`: those names in the C interface. types: of the
@@ -197,7 +197,7 @@ LEFT_ALONE = (
 )
 
 
-def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call | Idle]) -> Answer:
+def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], CheckedCall | Idle]) -> Answer:
     """(status, workspace size, executor). `prepare` checks and gives the call, or that there is nothing to do.
 
     What a check refuses has its own status. A tiling that does not fit shows as 561103, an internal step that failed; its
@@ -206,7 +206,7 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
     machine = current_device()
     try:
         call = prepare()
-        if isinstance(call, Call):
+        if isinstance(call, CheckedCall):
             call.check_tensors()
         notes = tuple(translated(n, names) for n in call.notes)
         if isinstance(call, Idle):
@@ -221,14 +221,14 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
     except RefusedError as e:
         return failed(api, e.status, translated(e.reason, names)), 0, None
     except BufferOverflowError as e:
-        assert isinstance(call, Call)
+        assert isinstance(call, CheckedCall)
         return failed(api, INNER_NULLPTR, _with_knobs(call).overflow(e)), 0, None
     except UsageError as e:
         return failed(api, PARAM_INVALID, translated(str(e), names)), 0, None
     return SUCCESS, executor.workspace_size, executor
 
 
-def _with_knobs(call: Call) -> Call:
+def _with_knobs(call: CheckedCall) -> CheckedCall:
     """The call with the knobs of the `tiling` in force: phase 2 uses those of phase 1."""
     return replace(call, knobs={**call.knobs, **_asked(call.operator)})
 

@@ -24,7 +24,7 @@ Array = Any
 
 
 @dataclass(frozen=True)
-class Stream:
+class VectorWork:
     """Work of the core with most of it, as columns of points.
 
     turns: turns of the loop; loads: least bytes of a load; per_turn: such loads in a turn; loaded, stored: bytes of all
@@ -41,7 +41,7 @@ class Stream:
     copies: Array
 
 
-class Machine:
+class VectorRates:
     """Rates of one product's Vector cores, in cycles and bytes."""
 
     def __init__(self, product: Product) -> None:
@@ -65,7 +65,7 @@ class Machine:
         names = ("cast_f16_f32", "cast_f32_f16", "cast_bf16_f32", "cast_f32_bf16")
         return [min(names, key=lambda n: self.model.row(n, "any"))] * sum(s < 4 for s in sizes)
 
-    def cycles(self, s: Stream) -> Array:
+    def cycles(self, s: VectorWork) -> Array:
         """Least cycles of the core with most work."""
         first, last = self.read_latency + s.loads / self.reads, s.smallest / self.writes + self.write_latency
         lap = s.per_turn * s.loads / self.reads + self.read_latency
@@ -134,7 +134,7 @@ def outputs_us(op_outputs: Mapping[str, Any], tensors: Tensors, product: Product
     return float((launch + writing).min())
 
 
-def reading_us(m: Machine, size: int, run: Array, vector: Array, cores: Array) -> np.ndarray:
+def reading_us(m: VectorRates, size: int, run: Array, vector: Array, cores: Array) -> np.ndarray:
     """Least time in us of an operator that reads so many bytes once, in runs of `run` bytes, on at most `cores` cores.
 
     vector: cycles for which the core with most work keeps its Vector unit busy. One launch, on as few cores as it may be.

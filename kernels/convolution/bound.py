@@ -30,7 +30,7 @@ from ..matmul.loads import row_cycles
 from ..operator.plan import Step, Workshop
 from ..operator.tensors import Columns, Knobs, Options, Tensors
 from ..running.launching import timed_once
-from .call import Call, call_of
+from .call import ConvolutionCall, call_of
 from .plan import Maker, made
 from .tiles.both import both_gradients
 from .tiles.costs import Image, Rates, Weights, dealt
@@ -39,7 +39,7 @@ from .tiles.weight import weight_tiles
 from .tiles.whole import VECTOR_CORES, whole
 from .tiles.window import image_windows
 from .tiling import PARAMETERS, best_parts, choose_image, choose_weight
-from .work import Products, Work, image_work, weight_work
+from .work import GradientWork, Products, image_work, weight_work
 
 SETTINGS = (
     "merged_groups",
@@ -72,7 +72,7 @@ FIRST_JOBS = ("FIRST", "WEIGHT", "ZERO", "GAPS")  # that the products of one lau
 class Subject:
     """What is bounded: a call; what makes it with knobs, before anything is made; and with all launches that it takes."""
 
-    call: Call
+    call: ConvolutionCall
     begun: Callable[[Mapping[str, Any]], Maker]
     made: Callable[[Mapping[str, Any]], tuple[Maker, Sequence[Step]]]
 
@@ -156,11 +156,13 @@ class Bounds:
 
     # -- work --------------------------------------------------------------------------------------------------------
 
-    def _works(self, names: Sequence[str], make: Callable[[dict[str, Any]], Work]) -> dict[str, np.ndarray]:
-        """Columns of `Work`, each different tiling computed once."""
+    def _works(
+        self, names: Sequence[str], make: Callable[[dict[str, Any]], GradientWork]
+    ) -> dict[str, np.ndarray]:
+        """Columns of `GradientWork`, each different tiling computed once."""
         different, place = self.points.distinct(names)
         found = [make({**self.knobs, **one}) for one in different]
-        return {n: np.array([getattr(w, n) for w in found])[place] for n in Work.__dataclass_fields__}
+        return {n: np.array([getattr(w, n) for w in found])[place] for n in GradientWork.__dataclass_fields__}
 
     def _tools(self, knobs: dict[str, Any]) -> tuple[Rates, Products]:
         m, most = self.maker, self.product.cube_cores
@@ -172,7 +174,7 @@ class Bounds:
             self.product, operand, size, given
         )
 
-    def _image(self, knobs: dict[str, Any]) -> Work:
+    def _image(self, knobs: dict[str, Any]) -> GradientWork:
         rates, products = self._tools(knobs)
         image = Image.of(self.maker.seen, self.maker.merging, self.maker.bias is not None)
         guess, tile = choose_image(image, knobs, rates)
@@ -180,7 +182,7 @@ class Bounds:
             knobs["taps"] = "patch"
         return image_work(image, knobs, tile, guess, products, rates.itemsize)
 
-    def _weight(self, knobs: dict[str, Any]) -> Work:
+    def _weight(self, knobs: dict[str, Any]) -> GradientWork:
         rates, products = self._tools(knobs)
         g, m = self.maker.g, self.maker.merging
         tile = choose_weight(g, m, knobs, rates)

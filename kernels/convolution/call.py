@@ -1,6 +1,6 @@
 """What a call of convolution backward says: tensors by shape, type and format, and attributes, any of which may be absent.
 
-The host interface and the Python face both fill in a `Call`; `checks.py` reads it in the order of the vendor's checker.
+The host interface and the Python face both fill in a `ConvolutionCall`; `checks.py` reads it in the vendor's order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TensorView:
 
 
 @dataclass(frozen=True)
-class Call:
+class ConvolutionCall:
     """Arguments of aclnnConvolutionBackward by their meaning; None is a null pointer.
 
     grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/g, *k) or, transposed, (Cin, Cout/g, *k). The three
@@ -69,7 +69,7 @@ INPUTS = ("grad_output", "input", "weight")
 RESULTS = ("grad_input", "grad_weight", "grad_bias")
 
 
-def call_of(tensors: Tensors, options: Options) -> Call:
+def call_of(tensors: Tensors, options: Options) -> ConvolutionCall:
     """The call of the Python face: attributes that are left out have the value that changes nothing."""
     views = {n: TensorView(tuple(tensors[n].shape), dtype_name(tensors[n])) for n in INPUTS}
     rank = len(views["input"].shape) - 2
@@ -84,11 +84,11 @@ def call_of(tensors: Tensors, options: Options) -> Call:
         "transposed": options["transposed"] == "true",
         "groups": options["groups"],
     }
-    call = Call(views["grad_output"], views["input"], views["weight"], **attributes)
+    call = ConvolutionCall(views["grad_output"], views["input"], views["weight"], **attributes)
     return replace(call, **result_views(call, options))
 
 
-def result_views(call: Call, options: Options) -> dict[str, Any]:
+def result_views(call: ConvolutionCall, options: Options) -> dict[str, Any]:
     """What the results are, by default in the types of input, weight and grad_output."""
     assert call.grad_output is not None and call.input is not None and call.weight is not None  # noqa: PT018
     channels = call.grad_output.shape[1:2] or (0,)

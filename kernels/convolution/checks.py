@@ -18,7 +18,7 @@ from ...simulator.precision.cube_math import (
 )
 from ...simulator.products import Product
 from ..operator.messages import listed
-from .call import INPUTS, RESULTS, Call, Ints, TensorView
+from .call import INPUTS, RESULTS, ConvolutionCall, Ints, TensorView
 
 NULLPTR, INVALID, INNER = 161001, 161002, 561103
 MEANING = {NULLPTR: "null pointer", INVALID: "parameter invalid", INNER: "an inner step fails"}
@@ -40,7 +40,9 @@ def refuse(status: int, reason: str) -> NoReturn:
     raise RefusedError(words, status, reason)
 
 
-def check_call(call: Call, product: Product, mode: str | int, result_types: bool = False) -> tuple[str, ...]:
+def check_call(
+    call: ConvolutionCall, product: Product, mode: str | int, result_types: bool = False
+) -> tuple[str, ...]:
     """Raise `RefusedError` for the first check that fails; gives the warnings of the call.
 
     result_types: whether results must have the types of the document, as in the C face.
@@ -73,7 +75,7 @@ def check_call(call: Call, product: Product, mode: str | int, result_types: bool
     return () if found.warning is None else (f"cubeMathType: {found.warning}",)
 
 
-def is_empty(call: Call) -> bool:
+def is_empty(call: ConvolutionCall) -> bool:
     """A call without anything to multiply."""
     return _view(call.input).empty or _view(call.weight).empty
 
@@ -86,7 +88,7 @@ def _view(x: TensorView | None) -> TensorView:
 # -- 1 to 3: what must be there ----------------------------------------------------------------------------------------
 
 
-def check_nulls(call: Call) -> None:
+def check_nulls(call: ConvolutionCall) -> None:
     """161001 for what must be there."""
     for n in (*INPUTS, "stride", "padding", "dilation", "output_padding", "output_mask"):
         if getattr(call, n) is None:
@@ -102,7 +104,7 @@ def check_nulls(call: Call) -> None:
 # -- 4 to 7: types, formats, values, mode ------------------------------------------------------------------------------
 
 
-def _dtypes(call: Call, product: Product) -> None:
+def _dtypes(call: ConvolutionCall, product: Product) -> None:
     wide = "fp32" in cube_inputs_of(product)
     allowed = ("float32", "float16", "bfloat16") if wide else ("float32", "float16")
     for n in (*INPUTS, *RESULTS):
@@ -111,7 +113,7 @@ def _dtypes(call: Call, product: Product) -> None:
             refuse(INVALID, f"{n} is {view.dtype}, on {product.name} it must be of {listed(allowed, 'or')}")
 
 
-def _result_types(call: Call) -> None:
+def _result_types(call: ConvolutionCall) -> None:
     """Of the higher type of the two tensors that make a result; FLOAT16 with BFLOAT16 gives FLOAT."""
     for n, wanted in zip(RESULTS, call.wants, strict=True):
         sources = RESULT_SOURCES[n]
@@ -131,7 +133,7 @@ def higher(kinds: Iterable[str]) -> str:
     return different.pop() if len(different) == 1 else "float32"
 
 
-def _formats(call: Call, wide: bool) -> None:
+def _formats(call: ConvolutionCall, wide: bool) -> None:
     for n in (*INPUTS, "grad_input", "grad_weight"):
         view: TensorView | None = getattr(call, n)
         if view is None:
@@ -149,7 +151,7 @@ def _formats(call: Call, wide: bool) -> None:
         refuse(INVALID, f"grad_bias has format {bias.format}, it must be ND")
 
 
-def _values(call: Call) -> None:
+def _values(call: ConvolutionCall) -> None:
     _at_least("stride", call.stride or (), 1)
     _at_least("padding", call.padding or (), 0)
     _at_least("dilation", call.dilation or (), 1)
@@ -165,7 +167,7 @@ def _at_least(name: str, given: Ints, low: int) -> None:
         refuse(INVALID, f"{name} is {given}, every value of it must be at least {low}, {bad[0]} is not")
 
 
-def _mode(call: Call, product: Product, mode: str | int) -> Resolution:
+def _mode(call: ConvolutionCall, product: Product, mode: str | int) -> Resolution:
     kinds = [_view(getattr(call, n)).dtype for n in INPUTS]
     found = resolve_convolution(product, kinds, mode)
     if not found.ok:
@@ -179,7 +181,7 @@ def _mode(call: Call, product: Product, mode: str | int) -> Resolution:
 # -- 9 to 13: shapes ---------------------------------------------------------------------------------------------------
 
 
-def _ranks_and_shapes(call: Call) -> None:
+def _ranks_and_shapes(call: ConvolutionCall) -> None:
     dy, x, w = (_view(v) for v in (call.grad_output, call.input, call.weight))
     ranks = [len(v.shape) for v in (dy, x, w)]
     if len(set(ranks)) != 1:
@@ -190,7 +192,7 @@ def _ranks_and_shapes(call: Call) -> None:
     _result_shapes(call)
 
 
-def _result_shapes(call: Call) -> None:
+def _result_shapes(call: ConvolutionCall) -> None:
     dy, x, w = (_view(v) for v in (call.grad_output, call.input, call.weight))
     expected = {"grad_input": x.shape, "grad_weight": w.shape, "grad_bias": dy.shape[1:2]}
     words = {"grad_input": "input's", "grad_weight": "weight's", "grad_bias": "the channels of grad_output"}
@@ -200,7 +202,7 @@ def _result_shapes(call: Call) -> None:
             refuse(INVALID, f"{n} has shape {got.shape}, it must be {words[n]}, {expected[n]}")
 
 
-def _lengths(call: Call) -> None:
+def _lengths(call: ConvolutionCall) -> None:
     n = call.spatial
     two = (2, 4) if n == 2 else (n,)
     for name, allowed in (
@@ -217,7 +219,7 @@ def _lengths(call: Call) -> None:
             )
 
 
-def _channels(call: Call) -> None:
+def _channels(call: ConvolutionCall) -> None:
     dy, x, w = (_view(v).shape for v in (call.grad_output, call.input, call.weight))
     if call.transposed:
         _equal("input's channels", x[1], "weight's first axis", w[0])
@@ -251,7 +253,7 @@ def paddings(padding: Ints, spatial: int) -> tuple[tuple[int, int], ...]:
     return tuple((p, p) for p in padding)
 
 
-def forward_sizes(call: Call) -> Ints:
+def forward_sizes(call: ConvolutionCall) -> Ints:
     """Spatial sizes of the output of the forward convolution: what grad_output must have."""
     x, w = _view(call.input).shape, _view(call.weight).shape
     out = []
@@ -266,7 +268,7 @@ def forward_sizes(call: Call) -> Ints:
     return tuple(out)
 
 
-def _sizes(call: Call) -> None:
+def _sizes(call: ConvolutionCall) -> None:
     """Batch, reach of the kernel and sizes of grad_output, for every number of axes."""
     dy, x, w = (_view(v).shape for v in (call.grad_output, call.input, call.weight))
     late = "" if call.spatial == 3 else "; the vendor's library finds it in an inner step, with 561103"
@@ -295,7 +297,7 @@ def _sizes(call: Call) -> None:
 # -- 8 and 14: nothing to multiply -------------------------------------------------------------------------------------
 
 
-def _empty(call: Call) -> None:
+def _empty(call: ConvolutionCall) -> None:
     x, w = _view(call.input).shape, _view(call.weight).shape
     if len(w) != len(x):
         refuse(INVALID, f"weight has rank {len(w)}, input has {len(x)}; they must be equal")
@@ -317,7 +319,7 @@ def _empty(call: Call) -> None:
         refuse(INVALID, "bias_sizes is null, an empty input with output_mask[2] needs it")
 
 
-def _bias_sizes(call: Call) -> None:
+def _bias_sizes(call: ConvolutionCall) -> None:
     """The shape of the bias, where it is given."""
     w = _view(call.weight).shape
     channels = (w[1] * call.groups if call.transposed else w[0],)
@@ -326,7 +328,7 @@ def _bias_sizes(call: Call) -> None:
         refuse(INVALID, f"bias_sizes is {call.bias_sizes}, it must be {channels}, {rule}")
 
 
-def _empty_reach(call: Call, x: Ints, w: Ints) -> None:
+def _empty_reach(call: ConvolutionCall, x: Ints, w: Ints) -> None:
     for k, (before, after) in enumerate(paddings(call.padding or (), call.spatial)[: len(x) - 2]):
         reach = ((call.dilation or ())[k : k + 1] or (1,))[0] * (w[k + 2] - 1) + 1
         if x[k + 2] + before + after < reach:
@@ -340,14 +342,14 @@ def _empty_reach(call: Call, x: Ints, w: Ints) -> None:
 # -- 15: 3D; documented ranges -----------------------------------------------------------------------------------------
 
 
-def _volumes(call: Call, product: Product, wide: bool) -> None:
+def _volumes(call: ConvolutionCall, product: Product, wide: bool) -> None:
     if call.spatial != 3:
         return
     if not wide:
         refuse(INVALID, f"input has 3 spatial axes, {product.name} takes 1 or 2")
 
 
-def _ranges(call: Call, wide: bool) -> None:
+def _ranges(call: ConvolutionCall, wide: bool) -> None:
     """Documented ranges of the A2 and A3 for a plain convolution; elsewhere only the lower ends, checked above."""
     if not wide or call.transposed:
         return

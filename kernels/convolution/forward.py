@@ -26,7 +26,7 @@ from ..operator.parallel import float64
 from ..operator.refusing import check_dtype, check_same_dtype, refuse
 from ..operator.tensors import Arrays, Options, Sizes, Tensor, Tensors, dims, dtype_name
 from ..running.face import python_face
-from .call import Call, Ints, forward_arguments, forward_options
+from .call import ConvolutionCall, Ints, forward_arguments, forward_options
 from .checks import forward_sizes
 from .forward_launches import NAME, PARAMETERS, as_gradient, call_of, out_channels, plan, resolution
 from .forward_space import bound_us, explored, fits
@@ -83,7 +83,7 @@ def _check_mode(tensors: Tensors, product: Product) -> None:
         raise refuse(f"{NAME}: cubeMathType {mode} with {kind} on {product.name}: {found.reason}; {way}")
 
 
-def _check_ranks(call: Call, product: Product) -> None:
+def _check_ranks(call: ConvolutionCall, product: Product) -> None:
     x, w = call.input, call.weight
     assert x is not None
     assert w is not None
@@ -98,7 +98,7 @@ def _check_ranks(call: Call, product: Product) -> None:
             raise refuse(f"{NAME}: {n} has shape {view.shape} and no elements; it must have some")
 
 
-def _check_values(call: Call) -> None:
+def _check_values(call: ConvolutionCall) -> None:
     n = call.spatial
     for name, least, lengths in (
         ("stride", 1, (n,)),
@@ -115,7 +115,7 @@ def _check_values(call: Call) -> None:
         raise refuse(f"{NAME}: output_padding is {call.output_padding}; without transposed it must be 0")
 
 
-def _check_channels(call: Call, bias: Tensor | None) -> None:
+def _check_channels(call: ConvolutionCall, bias: Tensor | None) -> None:
     assert call.input is not None
     assert call.weight is not None
     x, w, g = call.input.shape[1], call.weight.shape, call.groups

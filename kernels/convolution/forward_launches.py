@@ -22,7 +22,7 @@ from ..operator.parameter import choice
 from ..operator.plan import Plan, Step, Workshop
 from ..operator.refusing import refuse
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_name, dtype_of
-from .call import Call, Ints, TensorView
+from .call import ConvolutionCall, Ints, TensorView
 from .checks import forward_sizes
 from .geometry import as_patches, geometry
 from .plan import Maker
@@ -61,7 +61,7 @@ def add_bias(y_ptr, bias_ptr, out_ptr, items, C, P, BC: tl.constexpr, BP: tl.con
         tl.store(out_ptr + at, y.to(out_ptr.dtype.element_ty), mask=inside)
 
 
-def call_of(tensors: Tensors, options: Options) -> Call:
+def call_of(tensors: Tensors, options: Options) -> ConvolutionCall:
     """The forward as a call with the output y in the place of grad_output; attributes left out change nothing."""
     x, w = (TensorView(tuple(tensors[n].shape), dtype_name(tensors[n])) for n in ("input", "weight"))
     rank = len(x.shape) - 2
@@ -72,20 +72,22 @@ def call_of(tensors: Tensors, options: Options) -> Call:
     }
     transposed = options["transposed"] == "true"
     mask = (True, False, False)
-    return Call(None, x, w, output_mask=mask, transposed=transposed, groups=options["groups"], **values)
+    return ConvolutionCall(
+        None, x, w, output_mask=mask, transposed=transposed, groups=options["groups"], **values
+    )
 
 
-def out_channels(call: Call) -> int:
+def out_channels(call: ConvolutionCall) -> int:
     assert call.weight is not None
     return call.weight.shape[1] * call.groups if call.transposed else call.weight.shape[0]
 
 
-def out_shape(call: Call) -> Ints:
+def out_shape(call: ConvolutionCall) -> Ints:
     assert call.input is not None
     return (call.input.shape[0], out_channels(call), *forward_sizes(call))
 
 
-def as_gradient(call: Call, dtype: str) -> Call:
+def as_gradient(call: ConvolutionCall, dtype: str) -> ConvolutionCall:
     """The call of convolution_backward whose grad_input is y: x stands for grad_output, and plain for transposed."""
     y = TensorView(out_shape(call), dtype)
     return replace(call, grad_output=call.input, input=y, grad_input=y, transposed=not call.transposed)
@@ -131,7 +133,9 @@ def made(
     return maker, (*maker.steps, _bias_step(y, tensors["bias"], out, workshop.product))
 
 
-def by_table(call: Call, bias: Tensor, knobs: Knobs, product: Product, refusing: bool = True) -> bool:
+def by_table(
+    call: ConvolutionCall, bias: Tensor, knobs: Knobs, product: Product, refusing: bool = True
+) -> bool:
     """Whether the bias of `as_gradient` goes through the table: what it takes, for sums each of which has a product."""
     if knobs["bias"] in ("vector", "none") or product.core_model != "split" or not product.bt_bytes:
         return False

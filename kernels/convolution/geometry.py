@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ...simulator.errors import UsageError
 from ..operator.messages import listed
-from .call import Call
+from .call import ConvolutionCall
 from .checks import paddings
 
 FRACTAL = 16
@@ -163,7 +163,7 @@ def as_patches(g: Geometry, asked: str, split: bool) -> bool:
     return asked == "patch" or g.taps > MOST_WINDOWS or (not split and g.wide_channels < FRACTAL)
 
 
-def geometry(call: Call) -> Geometry:
+def geometry(call: ConvolutionCall) -> Geometry:
     """The geometry of a checked call."""
     assert call.grad_output is not None
     assert call.input is not None

@@ -16,7 +16,7 @@ from ..operator.plan import Plan, Step, Workshop
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of, element_type
 from ..shared.casts import cast_step
 from ..shared.sums import sum_partials_step
-from .call import INPUTS, RESULTS, Call, call_of
+from .call import INPUTS, RESULTS, ConvolutionCall, call_of
 from .checks import is_empty
 from .geometry import Geometry, Merging, as_patches, geometry, merge_groups
 from .preparation import Preparation, bias_cut
@@ -58,7 +58,7 @@ def made(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -
     return maker
 
 
-def _empty(call: Call, workshop: Workshop, knobs: Knobs) -> Plan:
+def _empty(call: ConvolutionCall, workshop: Workshop, knobs: Knobs) -> Plan:
     """Nothing to multiply: gradients of weight and bias are zero."""
     outputs: dict[str, Tensor] = {}
     for n, wanted in zip(RESULTS, call.wants, strict=True):
@@ -77,7 +77,7 @@ class Maker:
     def __init__(
         self,
         tensors: Tensors,
-        call: Call,
+        call: ConvolutionCall,
         knobs: Knobs,
         workshop: Workshop,
         bias: Tensor | None = None,

@@ -97,7 +97,7 @@ DEPTHS = (16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True)
-class Tiling:
+class ChosenTiles:
     """Every knob as used, and the (images, rows, columns) of a tile of grad_input and of a step of grad_weight."""
 
     knobs: dict[str, Any]
@@ -114,7 +114,7 @@ def choose(
     itemsize: int,
     seen: Geometry | None = None,
     rows: bool = False,
-) -> Tiling:
+) -> ChosenTiles:
     """Every knob: as given, or by the rules here, cut to what the shapes allow.
 
     operand: what the Cube multiplies. seen: the geometry of grad_input if it is not that of grad_weight. rows: grad_input is
@@ -133,7 +133,7 @@ def choose(
     items = image.tiles(out["block_m"], tile) if out["launches"] != "apart" else 0
     weights = Weights(g, m, out["weight_taps"])
     out["weight_parts"] = knobs["weight_parts"] or _parts(weights, out, rates, step, items, cycles)
-    return Tiling(out, tile, step)
+    return ChosenTiles(out, tile, step)
 
 
 def one_tap_each(image: Image) -> bool:

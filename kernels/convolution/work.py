@@ -32,7 +32,7 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Work:
+class GradientWork:
     """What a tiling makes of the products of one gradient.
 
     tiles: of positions and channels, of grad_weight of one part of the sums; items: what is dealt out to cores, which is a
@@ -103,7 +103,7 @@ class Products:
 
 def image_work(
     image: Image, knobs: dict[str, Any], tile: Tile, guess: float, products: Products, size: int
-) -> Work:
+) -> GradientWork:
     """Of grad_input. knobs: as chosen; tile: its positions."""
     rows, deep, reload = knobs["block_m"], knobs["block_k"], knobs["taps"] == "reload"
     sides = (prod(tile), rows) if image.turned else (rows, prod(tile))
@@ -113,7 +113,7 @@ def image_work(
     tiles, (weights, met) = image.tiles(rows, tile), _loaded(image, rows, tile, reload)
     least, every = (min(phases), tiles * sum(phases)) if reload else (sum(phases), tiles * sum(phases))
     turns, taps = _image_turns(image, reload)
-    return Work(
+    return GradientWork(
         tiles=tiles,
         items=tiles * (len(phases) if reload else 1),
         mmad=least * turn.m,
@@ -173,14 +173,14 @@ def _met(p: Phase, length: int, count: int, tile: int, step: int, each: bool) ->
 
 def weight_work(
     weights: Weights, knobs: dict[str, Any], tile: Tile, rates: Rates, products: Products
-) -> Work:
+) -> GradientWork:
     """Of grad_weight, one part of its sums. knobs: as chosen; tile: positions of a chunk."""
     rows, cols = knobs["weight_m"], knobs["weight_n"]
     turn, taps = products.turn(rows, cols, prod(tile)), weights.taps
     chunks, tiles = weights.chunks(tile), weights.tiles(rows, cols)
     m, (narrow, wide) = weights.merging, _met_by_weights(weights, rows, cols, tile)
     ways = taps * turn.b + (1 if turn.single else taps) * turn.a
-    return Work(
+    return GradientWork(
         tiles=tiles,
         items=tiles,
         mmad=taps * turn.m,

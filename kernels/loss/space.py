@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.products import Product
-from ..bounds.vector import REPEAT, Machine, Stream, touched
+from ..bounds.vector import REPEAT, VectorRates, VectorWork, touched
 from ..operator.layout import tile_count, tile_of
 from ..operator.tensors import Columns, Tensors, dtype_of
 from .tiles import STRETCHED, common_axes
@@ -37,7 +37,7 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point."""
-    m, n = Machine(product), tensors["x"].size
+    m, n = VectorRates(product), tensors["x"].size
     axes = common_axes(tensors)
     blocks, block, row = _blocks(axes, points["block"], n)
     cores = np.minimum(points["cores"], blocks)
@@ -47,7 +47,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     out = dtype_of(tensors["target"]).itemsize
     elements = np.maximum(n / cores, 0.0)
     last = np.where(axes.flat(), np.where(n % block, n % block, block), 1)
-    stream = Stream(
+    stream = VectorWork(
         turns=most,
         loads=last * min(sizes),
         per_turn=len(sizes),
@@ -72,7 +72,7 @@ def _blocks(axes: Any, block: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _vector(
-    m: Machine, tensors: Tensors, sizes: list[int], elements: np.ndarray, tiles: np.ndarray
+    m: VectorRates, tensors: Tensors, sizes: list[int], elements: np.ndarray, tiles: np.ndarray
 ) -> np.ndarray:
     """Cycles of the Vector unit: 1 / (1 + exp(-x)) and the difference each need what is before them, as do the casts of
     x and out; with these the casts of what else is loaded."""

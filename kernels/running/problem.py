@@ -21,7 +21,7 @@ from .memory import require_memory
 
 
 @dataclass(frozen=True)
-class Problem:
+class OpInputs:
     """What is to be run: tensors by name, options, and how the record names it."""
 
     tensors: Mapping[str, Tensor]
@@ -39,7 +39,7 @@ def problem_of_case(
     seed: int,
     distribution: str,
     options: Options,
-) -> Problem:
+) -> OpInputs:
     Draw(seed, distribution)  # refuses what is wrong with them also where no numbers are drawn
     here = op.dtypes_on(machine.product)
     name = op.dtype(dtype or here[0])
@@ -49,17 +49,17 @@ def problem_of_case(
     tensors: Mapping[str, Tensor]
     tensors = op.inputs(case, name, seed, distribution) if machine.values else op.shapes(case, name)
     made = {"seed": seed, "distribution": distribution} if machine.values else {}
-    return Problem(tensors, op.read_options({**case.options, **options}), name, case.name, made)
+    return OpInputs(tensors, op.read_options({**case.options, **options}), name, case.name, made)
 
 
 def problem_of_inputs(
     op: Operator, inputs: Mapping[str, Any], dtype: str | None, options: Options
-) -> Problem:
+) -> OpInputs:
     present = {n: x for n, x in inputs.items() if x is not None}
     _check_names(op, present)
     name = None if dtype is None else op.dtype(dtype)
     tensors = {n: _tensor(op, n, present[n], name) for n in (*op.required, *op.optional) if n in present}
-    return Problem(tensors, op.read_options(options), name or dtype_name(tensors[op.main]))
+    return OpInputs(tensors, op.read_options(options), name or dtype_name(tensors[op.main]))
 
 
 def _check_names(op: Operator, present: Mapping[str, Any]) -> None:

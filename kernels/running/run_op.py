@@ -31,7 +31,7 @@ from .given_outputs import direct, read_outputs, write_back
 from .knob_changes import changes
 from .launching import call_of
 from .memory import require_memory
-from .problem import Problem, problem_of_case, problem_of_inputs
+from .problem import OpInputs, problem_of_case, problem_of_inputs
 from .shared_memory import check_apart, kept_inputs
 from .strided_copies import copy_step
 
@@ -174,7 +174,7 @@ def _instead(op: str, name: str, asked: Any, used: Any) -> str:
 
 def _run(
     op: Operator,
-    problem: Problem,
+    problem: OpInputs,
     knobs: Mapping[str, Any],
     asked: Mapping[str, Any],
     machine: Device,
@@ -230,7 +230,7 @@ def _run(
     )
 
 
-def _check_tensors(op: Operator, problem: Problem, machine: Device) -> None:
+def _check_tensors(op: Operator, problem: OpInputs, machine: Device) -> None:
     """What holds for every operator: data where values are asked for, and sizes that 32-bit offsets reach."""
     for n, x in problem.tensors.items():
         if machine.values and isinstance(x, Shape):
@@ -246,12 +246,12 @@ def arrays_of(tensors: Mapping[str, Tensor]) -> Arrays:
     return {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
 
 
-def _beyond(op: Operator, problem: Problem, machine: Device) -> tuple[str, ...]:
+def _beyond(op: Operator, problem: OpInputs, machine: Device) -> tuple[str, ...]:
     strided = [n for n, x in arrays_of(problem.tensors).items() if x.size and not x.flags.c_contiguous]
     return call_notes(op, {n: dtype_name(x) for n, x in problem.tensors.items()}, strided, machine.product)
 
 
-def _about_cube(op: Operator, problem: Problem, plan: Plan, machine: Device) -> list[str]:
+def _about_cube(op: Operator, problem: OpInputs, plan: Plan, machine: Device) -> list[str]:
     """What the Cube multiplies, of an operator that can do without it; or that the cubeMathType has no effect."""
     mode = machine.cube_math_type
     if plan.uses_cube and op.on_cube:
@@ -304,14 +304,14 @@ def _shifted(progress: Progress | None, before: int, total: int) -> Progress | N
     return None if progress is None else lambda done, _: progress(before + done, total)
 
 
-def _errors(op: Operator, problem: Problem, outputs: Arrays) -> dict[str, ErrorReport]:
+def _errors(op: Operator, problem: OpInputs, outputs: Arrays) -> dict[str, ErrorReport]:
     golden = op.formula(arrays_of(problem.tensors), problem.options)
     return {n: compare(x, golden[n], dtype_of(x).name, where=True) for n, x in outputs.items() if x.size}
 
 
 def _record(
     op: Operator,
-    problem: Problem,
+    problem: OpInputs,
     plan: Plan,
     machine: Device,
     launched: Launched,

@@ -146,7 +146,7 @@ def _copy(source: Tensor, of: Sequence[int], out: Tensor, to: Sequence[int], pro
 
 
 @dataclass(frozen=True)
-class Tiling:
+class CopyTiling:
     """A kernel, its tiles in all, and its arguments but for the tensors."""
 
     kernel: Any
@@ -163,7 +163,7 @@ class Tiling:
 # -- tiles along two axes --------------------------------------------------------------------------------------------
 
 
-def _tiled(axes: Axes, itemsize: int, product: Product) -> Tiling:
+def _tiled(axes: Axes, itemsize: int, product: Product) -> CopyTiling:
     """The last axis is contiguous in the source, and in the output the one before it (TURNED) or the last one as well."""
     axes, turned = _in_order(axes)
     lengths, (of, to) = axes.lengths, axes.strides
@@ -182,7 +182,7 @@ def _tiled(axes: Axes, itemsize: int, product: Product) -> Tiling:
     tile = _halved(lengths[-3:], turned, itemsize, lambda t: need(t) > product.ub_bytes)
     tile = _halved(tile, turned, itemsize, idle)
     choice = {"TILE": tile, "LOADED": _loaded(tile, of[-3:]), "TURNED": turned}
-    return Tiling(copy_strided, items(tile), axes, choice)
+    return CopyTiling(copy_strided, items(tile), axes, choice)
 
 
 def _in_order(axes: Axes) -> tuple[Axes, bool]:
@@ -276,7 +276,7 @@ def _half(n: int, itemsize: int) -> int:
 # -- interleaved channels --------------------------------------------------------------------------------------------
 
 
-def _interleaved(axes: Axes, itemsize: int, product: Product) -> Tiling | None:
+def _interleaved(axes: Axes, itemsize: int, product: Product) -> CopyTiling | None:
     """Channels that mix on one side, fewer than fill a block, and lie apart on the other; None if it is not so."""
     of, to = axes.strides
     for kernel, mixed, plain in ((copy_apart, of, to), (copy_together, to, of)):
@@ -318,7 +318,7 @@ def _with_channels(axes: Axes, order: Sequence[int], pixels: int, channel: int |
     return Axes(lengths, tuple((*(s[k] for k in order), 0) for s in axes.strides))
 
 
-def _of_channels(kernel: Any, axes: Axes, period: int, itemsize: int, product: Product) -> Tiling | None:
+def _of_channels(kernel: Any, axes: Axes, period: int, itemsize: int, product: Product) -> CopyTiling | None:
     """TILE: pixels of each of 16 spans, whole fractals; None if there are fewer pixels than one tile of them has."""
     count, pixels = axes.lengths[-1], axes.lengths[-2]
     each = LANES * LANES * itemsize * COPIES * (2 * period + (2 * count if count < period else count))
@@ -329,4 +329,4 @@ def _of_channels(kernel: Any, axes: Axes, period: int, itemsize: int, product: P
     if steps < 1 or pixels < LANES**2:
         return None
     items = math.prod(axes.lengths[:-2]) * -(-pixels // (steps * LANES**2))
-    return Tiling(kernel, items, axes, {"TILE": steps * LANES})
+    return CopyTiling(kernel, items, axes, {"TILE": steps * LANES})

@@ -35,7 +35,7 @@ ByOutput = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Row:
+class ModeRow:
     """One mode and data type.
 
     compute_dtype: what is multiplied (fp32, hf32, fp16, bf16), None if refused. status: 0, or that of the vendor's
@@ -66,7 +66,7 @@ class Study:
     op: str
     product: str
     case: str | None
-    rows: tuple[Row, ...]
+    rows: tuple[ModeRow, ...]
     data: Mapping[str, Any]
     sample: str | None
     value: Any = None
@@ -135,18 +135,18 @@ class Bench:
         names = [n for n in self.op.outputs if n not in on.outputs] if on else []
         return [f"{listed(names)} never passes the Cube: {self.op.computes} in every mode"] if names else []
 
-    def _row(self, data: Data, golden: Arrays, mode: str, dtype: str, known: dict[Any, _Found]) -> Row:
+    def _row(self, data: Data, golden: Arrays, mode: str, dtype: str, known: dict[Any, _Found]) -> ModeRow:
         """One row; modes that resolve to the same computation share it."""
         refusal, resolved = self._resolution(data, mode, dtype)
         if refusal:
-            return Row(mode, dtype, None, {}, PARAM_INVALID, reason=refusal)
+            return ModeRow(mode, dtype, None, {}, PARAM_INVALID, reason=refusal)
         key = _computation(dtype, resolved)
         if key not in known:
             known[key] = self._computed(data, golden, mode, dtype, resolved, key)
         found = known[key]
         compute = resolved.operand if resolved else self.op.computes
         words = (resolved.warning or "") if resolved else ""
-        return Row(
+        return ModeRow(
             mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, words
         )  # fmt: skip
 
@@ -258,5 +258,5 @@ def _computation(dtype: str, resolved: Resolution | None) -> Any:
     return dtype, resolved and (resolved.operand, resolved.outputs, resolved.grouped)
 
 
-def _with_speedup(row: Row, base: float | None) -> Row:
+def _with_speedup(row: ModeRow, base: float | None) -> ModeRow:
     return row if base is None or not row.time_us else replace(row, speedup=base / row.time_us)

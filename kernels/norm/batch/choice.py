@@ -14,6 +14,7 @@ from ...operator.plan import Step, Workshop
 from ...operator.tensors import Knobs, Tensor
 from ...shared.banks import placement
 from ...shared.sums import REPEAT, SUM_COLUMNS, zero_fill_step
+from ..planes import Planes
 from .tiles import columns, finish, planes
 
 BLOCK = 16  # elements to which a row of a tile is padded at most
@@ -26,22 +27,6 @@ CYCLES_PER_ELEMENT = 0.146  # of a program that is not held up by memory, likewi
 UNCENTRED = 0.85  # of these, without the difference to the mean
 NOT_HIDDEN = 0.05  # part of the shorter of reading and computing that shows beside the longer one
 LEAST_TURNS = 4  # so that copies and arithmetic overlap
-
-
-@dataclass(frozen=True)
-class View:
-    """The inputs as (samples, channels, space)."""
-
-    samples: int
-    channels: int
-    space: int
-
-    @staticmethod
-    def of(shape: tuple[int, ...]) -> View:
-        space = 1
-        for n in shape[2:]:
-            space *= n
-        return View(shape[0], shape[1], space)
 
 
 @dataclass(frozen=True)
@@ -81,7 +66,7 @@ def element_bytes(itemsize: int, copies: int, sums: str, with_x: bool, centred: 
     return transfers + accumulators + temporaries + (4 if copies == 1 and itemsize == 4 and centred else 0)
 
 
-def choose(view: View, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
+def choose(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     strategy columns where S is 1. Else tiles of whole rows of S if several fit, or chunks of one row; the grid of programs
@@ -109,7 +94,7 @@ def choose(view: View, itemsize: int, with_x: bool, knobs: Knobs, workshop: Work
 
 
 def _best_grid(
-    view: View, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop
+    view: Planes, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop
 ) -> tuple[Grid, float]:
     """The grid with the least work that the knobs allow, and that work."""
     centred = knobs["form"] == "centred"
@@ -126,23 +111,23 @@ def _best_grid(
     return best, best.work(memory)
 
 
-def fastest_cycles(view: View, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop) -> float:
+def fastest_cycles(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop) -> float:
     """About the cycles of the best grid of Vector cores."""
     work = _best_grid(view, itemsize, with_x, knobs, workshop)[1]
     return work * CYCLES_PER_ELEMENT * (1.0 if knobs["form"] == "centred" else UNCENTRED)
 
 
-def _memory_cycles(view: View, itemsize: int, product: Product) -> float:
+def _memory_cycles(view: Planes, itemsize: int, product: Product) -> float:
     """Cycles in which memory gives all elements, `itemsize` bytes each."""
     size = view.samples * view.channels * view.space * itemsize
     return size / (product.hbm_bytes_per_cycle * product.number("memory.read_efficiency"))
 
 
-def _name(grid: Grid, view: View) -> str:
+def _name(grid: Grid, view: Planes) -> str:
     return "channel_split" if grid.parts == 1 else "batch_split" if grid.groups == 1 else "hybrid"
 
 
-def _shares(view: View, cores: int, knobs: Knobs) -> Iterator[tuple[int, int]]:
+def _shares(view: Planes, cores: int, knobs: Knobs) -> Iterator[tuple[int, int]]:
     """(parts, groups) that the strategy allows, on at most `cores` programs."""
     strategy, wanted = knobs["strategy"], knobs["parts"]
     if wanted is not None:
@@ -157,7 +142,7 @@ def _shares(view: View, cores: int, knobs: Knobs) -> Iterator[tuple[int, int]]:
             yield parts, max(1, min(view.channels, cores // parts))
 
 
-def plane_grid(view: View, budget: int, parts: int, groups: int, knobs: Knobs) -> Grid:
+def plane_grid(view: Planes, budget: int, parts: int, groups: int, knobs: Knobs) -> Grid:
     """Tiles of samples x rows = channels x cols = elements of S."""
     share = -(-view.channels // groups)
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget))
@@ -170,7 +155,7 @@ def plane_grid(view: View, budget: int, parts: int, groups: int, knobs: Knobs) -
     return Grid(-(-items // turns), -(-view.channels // share), samples, rows, cols, turns, -(-share // rows))
 
 
-def _samples(view: View, chunks: int, fit: int, parts: int) -> int:
+def _samples(view: Planes, chunks: int, fit: int, parts: int) -> int:
     """Samples of a tile: as many as fit, but so that a program has LEAST_TURNS turns if it can."""
     if chunks > 1:
         return 1
@@ -178,7 +163,7 @@ def _samples(view: View, chunks: int, fit: int, parts: int) -> int:
     return even_part(share, max(1, min(fit, share // LEAST_TURNS)))
 
 
-def column_grid(view: View, budget: int, parts: int, groups: int, knobs: Knobs) -> Grid:
+def column_grid(view: Planes, budget: int, parts: int, groups: int, knobs: Knobs) -> Grid:
     """Tiles of rows = samples, cols = channels."""
     channels = view.channels
     share = min(channels, up(-(-channels // groups), BLOCK))
@@ -194,7 +179,7 @@ def column_grid(view: View, budget: int, parts: int, groups: int, knobs: Knobs) 
 
 
 @dataclass(frozen=True)
-class Given:
+class ChannelTensors:
     """Tensors of the sums: x None where only sums of dy are wanted; outputs as `put_sums` takes them."""
 
     dy: Tensor
@@ -204,7 +189,7 @@ class Given:
     outputs: tuple[Tensor | None, ...]
 
 
-def sum_steps(given: Given, view: View, tiling: Knobs, workshop: Workshop) -> list[Step]:
+def sum_steps(given: ChannelTensors, view: Planes, tiling: Knobs, workshop: Workshop) -> list[Step]:
     """The launch that sums, and with several parts the one that adds them up and writes the outputs."""
     parts, cores = tiling["parts"], workshop.product.vector_cores
     atomic = tiling["combine"] == "atomic"
@@ -220,7 +205,7 @@ def sum_steps(given: Given, view: View, tiling: Knobs, workshop: Workshop) -> li
     return steps
 
 
-def _main(given: Given, view: View, tiling: Knobs, workspace: Tensor | None) -> Step:
+def _main(given: ChannelTensors, view: Planes, tiling: Knobs, workspace: Tensor | None) -> Step:
     """Sizes follow from the tiling as `Grid` has them."""
     by_columns = tiling["strategy"] == "columns"
     groups, parts = tiling["cores"] // tiling["parts"], tiling["parts"]
@@ -252,7 +237,9 @@ def _main(given: Given, view: View, tiling: Knobs, workspace: Tensor | None) -> 
     return Step(planes, tiling["cores"], {**arguments, **own}, placement(tiling))
 
 
-def finish_step(given: Given, workspace: Tensor, tiling: Knobs, cores: int, cols: int | None = None) -> Step:
+def finish_step(
+    given: ChannelTensors, workspace: Tensor, tiling: Knobs, cores: int, cols: int | None = None
+) -> Step:
     """Launch that adds the parts up, split over channels, `cols` at a time if that is given."""
     channels = workspace.shape[1]
     cols = cols or min(SUM_COLUMNS, up(-(-channels // cores), REPEAT))

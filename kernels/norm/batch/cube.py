@@ -24,7 +24,8 @@ from ...operator.plan import Step, Workshop
 from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.casts import converted
 from ..column_products import fill_ones, operand, resolution
-from .choice import Given, View
+from ..planes import Planes
+from .choice import ChannelTensors
 from .tiles import put_sums
 
 NAME = "batch_norm_reduce_backward"
@@ -102,7 +103,7 @@ def resolved(x: Tensor, product: Product) -> Resolution:
     return resolution(dtype_of(x), product, current_device().cube_math_type)
 
 
-def choose_cube(view: View, itemsize: int, with_x: bool, knobs: Knobs, product: Product) -> dict[str, Any]:
+def choose_cube(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, product: Product) -> dict[str, Any]:
     """Every knob: whole channels of a sample where they fit in L1, parts so that the cores have about the same to do."""
     most = product.cube_cores
     if knobs["cores"] is not None and knobs["cores"] > most:
@@ -136,7 +137,7 @@ def _parts(samples: int, blocks: int, cores: int) -> int:
     )
 
 
-def cube_cycles(view: View, itemsize: int, with_x: bool, tiling: Knobs, product: Product) -> float:
+def cube_cycles(view: Planes, itemsize: int, with_x: bool, tiling: Knobs, product: Product) -> float:
     """About the cycles of a tiling: what a core loads at its port, or all of them from memory, and the launches around."""
     blocks, chunks = -(-view.channels // CHANNELS), -(-view.space // tiling["cols"])
     turns = -(-blocks * tiling["parts"] // tiling["cores"]) * -(-view.samples // tiling["parts"]) * chunks
@@ -151,7 +152,7 @@ def cube_cycles(view: View, itemsize: int, with_x: bool, tiling: Knobs, product:
 
 
 def cube_steps(
-    given: Given, view: View, knobs: Knobs, workshop: Workshop
+    given: ChannelTensors, view: Planes, knobs: Knobs, workshop: Workshop
 ) -> tuple[list[Step], dict[str, Any]]:
     """Casts to what the Cube multiplies, a tile of ones, the products, and the outputs from them."""
     product, with_x = workshop.product, given.x is not None
@@ -175,7 +176,9 @@ def cube_steps(
     return steps, tiling
 
 
-def _finish(given: Given, sums: Tensor, blocks: int, parts: int, view: View, workshop: Workshop) -> Step:
+def _finish(
+    given: ChannelTensors, sums: Tensor, blocks: int, parts: int, view: Planes, workshop: Workshop
+) -> Step:
     arguments = {
         **{"sums_ptr": sums, "mean_ptr": given.mean, "invstd_ptr": given.invstd, "outputs": given.outputs},
         **{"channels": view.channels, "blocks": blocks, "PARTS": parts, "ROWS": CHANNELS},

@@ -52,7 +52,8 @@ from ...running.face import python_face
 from ...shared.banks import BANKS
 from ...shared.sums import zero_fill_step
 from ..column_products import resolution
-from .choice import Given, View, choose, fastest_cycles, sum_steps
+from ..planes import Planes
+from .choice import ChannelTensors, choose, fastest_cycles, sum_steps
 from .cube import choose_cube, cube_cycles, cube_steps, resolved
 from .space import bound_us, explored, fits
 from .vendor import vendor_steps
@@ -91,7 +92,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
 
 def statistics_of(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and 1 / sqrt(variance + eps) of each channel, in float64."""
-    view = View.of(x.shape)
+    view = Planes.of(x.shape)
     count = max(1, view.samples * view.space)
     mean = channel_sums(x, view, lambda part, _: part) / count
     squares = channel_sums(x, view, lambda part, at: (part - mean[at]) ** 2)
@@ -167,7 +168,7 @@ OPTIONS = (
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
-    view = View.of(tensors["x"].shape)
+    view = Planes.of(tensors["x"].shape)
     dtype = output_dtype(tensors, options)
     wanted = [n for n in OUTPUTS if options[FLAG_OF[n]]]
     outputs = {n: workshop.output(n, (view.channels,), dtype) for n in wanted}
@@ -176,7 +177,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -
         fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values()]
         return Plan(tuple(fills), outputs, _idle(knobs), notes)
     with_x = "sum_dy_xmu" in outputs or "grad_weight" in outputs
-    given = Given(
+    given = ChannelTensors(
         tensors["grad_out"],
         tensors["x"] if with_x else None,
         tensors["mean"] if with_x else None,
@@ -194,7 +195,9 @@ def _beyond(tensors: Tensors, dtype: ty.DType) -> tuple[str, ...]:
     return (f"{NAME}: outputs of type {names[0]}: its document has those of the input, {names[1]}",)
 
 
-def _steps(given: Given, view: View, knobs: Knobs, workshop: Workshop) -> tuple[list[Step], dict[str, Any]]:
+def _steps(
+    given: ChannelTensors, view: Planes, knobs: Knobs, workshop: Workshop
+) -> tuple[list[Step], dict[str, Any]]:
     if knobs["strategy"] == "vendor":
         return vendor_steps(given, view, knobs, workshop)
     if given.x is None:
@@ -205,7 +208,7 @@ def _steps(given: Given, view: View, knobs: Knobs, workshop: Workshop) -> tuple[
     return sum_steps(given, view, tiling, workshop), tiling
 
 
-def _cube_pays(given: Given, view: View, knobs: Knobs, workshop: Workshop) -> bool:
+def _cube_pays(given: ChannelTensors, view: Planes, knobs: Knobs, workshop: Workshop) -> bool:
     """Whether auto leaves the sums to the Cube: where the form is the one it has, the operands stay what they are, and it is
     the faster one by the counts of both."""
     product, dtype = workshop.product, dtype_of(given.dy)
@@ -238,7 +241,7 @@ def output_dtype(tensors: Tensors, options: Options) -> ty.DType:
 CHUNK = 1 << 16  # elements: 512 KiB in float64
 
 
-def channel_sums(x: np.ndarray, view: View, make: Any, *others: np.ndarray) -> np.ndarray:
+def channel_sums(x: np.ndarray, view: Planes, make: Any, *others: np.ndarray) -> np.ndarray:
     """Sum over N and S of make(x, at, *others) in float64; `at` indexes (C, 1) vectors by the rows of a chunk."""
     rows = view.samples * view.channels
     flat = [a.reshape(rows, view.space) for a in (x, *others)]
@@ -264,7 +267,7 @@ def channel_sums(x: np.ndarray, view: View, make: Any, *others: np.ndarray) -> n
 
 def formula(inputs: Arrays, options: Options) -> Arrays:
     """The outputs that are wanted, in float64, by the centred form."""
-    view = View.of(inputs["x"].shape)
+    view = Planes.of(inputs["x"].shape)
     mean, invstd = (float64(inputs[n]) for n in ("mean", "invstd"))
     sum_dy = channel_sums(inputs["grad_out"], view, lambda dy, _: dy)
     xmu = channel_sums(

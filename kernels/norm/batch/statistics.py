@@ -22,7 +22,7 @@ from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dt
 from ...running.face import python_face
 from ..norm_statistics import channel_statistics, column_statistics
 from ..norm_statistics_space import bound_channels, explored_channels, fits_channels
-from .choice import View
+from ..planes import Planes
 from .op import OPERATOR as GRADIENT
 from .op import statistics_of
 
@@ -66,7 +66,7 @@ def element_bytes(itemsize: int, copies: int) -> int:
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     x = tensors["x"]
-    view = View.of(x.shape)
+    view = Planes.of(x.shape)
     share = -(-view.channels // min(workshop.cores(knobs["cores"]), view.channels))
     budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
     outputs = {n: workshop.output(n, (view.channels,), float32) for n in ("mean", "invstd")}

@@ -18,7 +18,8 @@ from ...operator.plan import Step, Workshop
 from ...operator.tensors import Knobs, Tensor
 from ...shared.casts import cast_step, converted
 from ...shared.sums import REPEAT
-from .choice import Given, View, choose, finish_step, sum_steps
+from ..planes import Planes
+from .choice import ChannelTensors, choose, finish_step, sum_steps
 from .tiles import multiply
 
 MULTIPLY_BLOCK = 8192
@@ -28,7 +29,7 @@ LEAST_CHANNELS = (
 
 
 def vendor_steps(
-    given: Given, view: View, knobs: Knobs, workshop: Workshop
+    given: ChannelTensors, view: Planes, knobs: Knobs, workshop: Workshop
 ) -> tuple[list[Step], dict[str, Any]]:
     """The chain and its tiling; sums by the general reduction, uncentred."""
     steps: list[Step] = []
@@ -47,7 +48,7 @@ def vendor_steps(
         steps += _reduce(product, _row(sums, 1), view, tiling, workshop)
     steps += _reduce(dy, _row(sums, 0), view, tiling, workshop)
     wide = tuple(None if o is None else workshop.tensor(o.shape, float32) for o in given.outputs)
-    whole = Given(dy, x, mean, invstd, wide)
+    whole = ChannelTensors(dy, x, mean, invstd, wide)
     cols = up(min(view.channels, LEAST_CHANNELS), REPEAT)
     steps.append(finish_step(whole, sums, tiling, workshop.product.vector_cores, cols))
     for out, found in zip(given.outputs, wide, strict=True):
@@ -67,5 +68,5 @@ def _multiply_step(x: Tensor, y: Tensor, out: Tensor, cores: int) -> Step:
     return Step(multiply, grid, {"x_ptr": x, "y_ptr": y, "out_ptr": out, "n": x.size, "BLOCK": block})
 
 
-def _reduce(x: Tensor, out: Tensor, view: View, tiling: Knobs, workshop: Workshop) -> list[Step]:
-    return sum_steps(Given(x, None, None, None, (out, None, None, None)), view, tiling, workshop)
+def _reduce(x: Tensor, out: Tensor, view: Planes, tiling: Knobs, workshop: Workshop) -> list[Step]:
+    return sum_steps(ChannelTensors(x, None, None, None, (out, None, None, None)), view, tiling, workshop)

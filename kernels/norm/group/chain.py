@@ -25,7 +25,8 @@ from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.casts import converted
 from ...shared.stretches import stretch_step
 from ...shared.sums import row_sums
-from .choice import Given, View
+from ..planes import Planes
+from .choice import GroupTensors
 
 EPSILON = 1e-5  # of batch norm's kernels
 TILE = 4096  # elements
@@ -134,7 +135,7 @@ def reduce_first(x_ptr, out_ptr, rows, length, COLS: tl.constexpr):
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def chain_tiling(view: View, knobs: Knobs, cores: int) -> dict[str, Any]:
+def chain_tiling(view: Planes, knobs: Knobs, cores: int) -> dict[str, Any]:
     """The knobs that stand for the chain, whose kernels have tiles of their own."""
     return {
         **{**knobs, "strategy": "vendor", "groups": 1, "rows": 1, "cols": min(TILE, view.depth * view.space)},
@@ -143,7 +144,7 @@ def chain_tiling(view: View, knobs: Knobs, cores: int) -> dict[str, Any]:
     }
 
 
-def chain_steps(given: Given, view: View, workshop: Workshop) -> list[Step]:
+def chain_steps(given: GroupTensors, view: Planes, workshop: Workshop) -> list[Step]:
     """The launches for the outputs that are wanted."""
     steps: list[Step] = []
     if given.dx is not None:
@@ -156,7 +157,7 @@ def chain_steps(given: Given, view: View, workshop: Workshop) -> list[Step]:
     return [replace(step, switches={**step.switches, "banks_apart": False}) for step in steps]
 
 
-def _of_dx(given: Given, view: View, workshop: Workshop, steps: list[Step]) -> None:
+def _of_dx(given: GroupTensors, view: Planes, workshop: Workshop, steps: list[Step]) -> None:
     cores, dtype, length = workshop.product.vector_cores, dtype_of(given.x), view.depth * view.space
     t = given.dy
     if given.gamma is not None:
@@ -186,7 +187,7 @@ def _of_dx(given: Given, view: View, workshop: Workshop, steps: list[Step]) -> N
     steps.append(Step(bn_training_reduce_grad, grid, {**common, **last}))
 
 
-def _normalised_times_dy(given: Given, view: View, workshop: Workshop, steps: list[Step]) -> Tensor:
+def _normalised_times_dy(given: GroupTensors, view: Planes, workshop: Workshop, steps: list[Step]) -> Tensor:
     """(x - mean) * rstd * dy, every step a launch that writes it out in the type of x."""
     cores, dtype = workshop.product.vector_cores, dtype_of(given.x)
     shape = (view.tasks, view.depth * view.space)
@@ -209,7 +210,7 @@ def _normalised_times_dy(given: Given, view: View, workshop: Workshop, steps: li
     return paired(given.dy, normalised, False)
 
 
-def _two_sums(x: Tensor, out: Tensor, view: View, workshop: Workshop, steps: list[Step]) -> None:
+def _two_sums(x: Tensor, out: Tensor, view: Planes, workshop: Workshop, steps: list[Step]) -> None:
     """Over S, then over N, the sums between them in the type of x."""
     cores, planes = workshop.product.vector_cores, view.samples * view.channels
     of_planes = workshop.tensor((view.samples, view.channels), dtype_of(x))

@@ -12,6 +12,7 @@ from ....simulator.products import Product
 from ...operator.layout import even_part, up
 from ...operator.plan import Workshop
 from ...operator.tensors import Knobs, Tensor
+from ..planes import Planes
 
 BLOCK = 16  # elements to which a row of a tile is padded at most
 MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
@@ -28,26 +29,7 @@ NAME = "group_norm_backward"
 
 
 @dataclass(frozen=True)
-class View:
-    """The data as (samples, groups, depth channels of a group, space)."""
-
-    samples: int
-    groups: int
-    depth: int
-    space: int
-
-    @property
-    def channels(self) -> int:
-        return self.groups * self.depth
-
-    @property
-    def tasks(self) -> int:
-        """Groups of all samples."""
-        return self.samples * self.groups
-
-
-@dataclass(frozen=True)
-class Given:
+class GroupTensors:
     """Inputs and the outputs that are wanted (None: not)."""
 
     dy: Tensor
@@ -64,7 +46,7 @@ class Given:
         return {f"{n}_ptr": getattr(self, n) for n in names}
 
 
-def resident_bytes(view: View, groups: int, itemsize: int, copies: int) -> int:
+def resident_bytes(view: Planes, groups: int, itemsize: int, copies: int) -> int:
     """UB bytes of a tile of whole groups, at most (checked against the placement by a test).
 
     dy, x and dx in their own type, `copies` each; three FP32 tiles (an FP32 tile is computed on where it was loaded) and, of
@@ -89,7 +71,7 @@ VENDOR_LINE_BYTES = 28  # UB bytes per channel of a tile of one sample in vector
 SUM_BYTES = 24  # UB bytes per channel of a tile of vectors: two accumulators, gamma, the sums of a tile
 
 
-def choose(view: View, itemsize: int, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
+def choose(view: Planes, itemsize: int, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     strategy auto: vectors where S is 1 and a group fits; else of resident (if a group fits by `resident_bytes`),
@@ -125,7 +107,7 @@ def choose(view: View, itemsize: int, knobs: Knobs, workshop: Workshop) -> dict[
 Choice = tuple[float, dict[str, Any]]
 
 
-def _resident(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice | None:
+def _resident(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice | None:
     """groups of a tile: a divisor of the groups of a sample, so that the busiest core has the least work."""
     fits = [
         g
@@ -153,7 +135,7 @@ def _resident(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> C
     return work(groups), {**tiling, "cores": used}
 
 
-def _tile(view: View, itemsize: int, knobs: Knobs, ub: int) -> tuple[int, int]:
+def _tile(view: Planes, itemsize: int, knobs: Knobs, ub: int) -> tuple[int, int]:
     """(channels, elements of S) of a tile: whole channels if several fit, else a chunk of one."""
     budget = max(BLOCK, (ub - MARGIN_BYTES) // tile_bytes(itemsize, knobs["buffers"]))
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget // BLOCK * BLOCK))
@@ -161,7 +143,7 @@ def _tile(view: View, itemsize: int, knobs: Knobs, ub: int) -> tuple[int, int]:
     return min(view.depth, knobs["rows"] or even_part(view.depth, most)), cols
 
 
-def _streamed(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
+def _streamed(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     rows, cols = _tile(view, itemsize, knobs, ub)
     share = -(-view.tasks // cores)
     turns = -(-view.depth // rows) * -(-view.space // cols)
@@ -178,12 +160,12 @@ def strip_of_sums(depth: int, parts: int, ub: int) -> int:
     return depth if depth <= most else max(BLOCK, even_part(depth, most // BLOCK * BLOCK))
 
 
-def stays_in_l2(view: View, itemsize: int, product: Product) -> bool:
+def stays_in_l2(view: Planes, itemsize: int, product: Product) -> bool:
     """Whether L2 still holds dy and x when the launch that read them is over: both fit, and the oldest leave first."""
     return 2 * view.tasks * view.depth * view.space * itemsize <= product.number("l2.size")
 
 
-def _shared(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int, twice: float) -> Choice:
+def _shared(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int, twice: float) -> Choice:
     """parts: spans of S, as many as give every core UNITS_PER_CORE units."""
     rows, cols = _tile(view, itemsize, knobs, ub)
     blocks, chunks = -(-view.depth // rows), -(-view.space // cols)
@@ -198,18 +180,18 @@ def _shared(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int, twice:
     return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}
 
 
-def _cube(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
+def _cube(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     """The launch of dx as in shared; the sums of channels are the Cube's, in the form that it has."""
     work, tiling = _shared(view, itemsize, knobs, ub, cores, TWICE)
     return work, {**tiling, "strategy": "cube", "form": "sums"}
 
 
-def _vectors_fit(view: View, itemsize: int, knobs: Knobs, ub: int) -> bool:
+def _vectors_fit(view: Planes, itemsize: int, knobs: Knobs, ub: int) -> bool:
     each = vector_bytes(itemsize, knobs["buffers"]) + SUM_BYTES
     return up(view.depth, BLOCK) * each + MARGIN_BYTES <= ub
 
 
-def _vectors(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
+def _vectors(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     """groups of a tile: a divisor of the groups of a sample; parts: cores that share the samples of a group."""
     each, width = vector_bytes(itemsize, knobs["buffers"]), up(view.depth, BLOCK)
     divisors = [g for g in range(1, view.groups + 1) if view.groups % g == 0]
@@ -230,7 +212,7 @@ def _vectors(view: View, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Ch
 # -- what the vendor's tiling takes (hicann/ops-nn, norm/group_norm_grad/op_host/group_norm_grad_tiling.cpp) ---------------
 
 
-def vendor_mode(view: View, itemsize: int, ub: int) -> tuple[int, int]:
+def vendor_mode(view: Planes, itemsize: int, ub: int) -> tuple[int, int]:
     """(mode, columns of a tile): 5 for S = 1, 0 a group resident, 1 one channel, 2 channels in ping-pong, 3 parts of one.
 
     A tile takes three tensors of 4 bytes an element, or 6 in 16 bits (landing and working copy); rows are rounded up to
@@ -249,7 +231,7 @@ def vendor_mode(view: View, itemsize: int, ub: int) -> tuple[int, int]:
     return 3, (ub - reserve) // (3 * each) // (e * 8) * (e * 8)
 
 
-def vendor_tiling(view: View, itemsize: int, knobs: Knobs, product: Product, cores: int) -> dict[str, Any]:
+def vendor_tiling(view: Planes, itemsize: int, knobs: Knobs, product: Product, cores: int) -> dict[str, Any]:
     """The knobs of the kernel that does as the vendor's mode does; groups are dealt out in equal runs.
 
     Of mode 5 a group that does not fit whole goes in runs of channels.
@@ -286,7 +268,7 @@ def vendor_tiling(view: View, itemsize: int, knobs: Knobs, product: Product, cor
     }
 
 
-def kernel_of(view: View, tiling: Knobs) -> str:
+def kernel_of(view: Planes, tiling: Knobs) -> str:
     """Which kernel a tiling is for; the vendor's modes are told apart by their tile."""
     if tiling["strategy"] != "vendor":
         return str(tiling["strategy"])

@@ -22,7 +22,8 @@ from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.casts import converted
 from ..batch.cube import diagonals
 from ..column_products import fill_ones, operand
-from .choice import NAME, View
+from ..planes import Planes
+from .choice import NAME
 
 MOST_BLOCKS = 16  # blocks of 16 channels that a turn of the last launch takes
 
@@ -56,7 +57,7 @@ def tile_bytes(cols: Any, itemsize: int, copies: Any) -> Any:
     return (2 * copies + 1) * FRACTAL * (-(-cols // FRACTAL) * FRACTAL) * itemsize
 
 
-def choose_cols(view: View, itemsize: int, knobs: Knobs, product: Product) -> int:
+def choose_cols(view: Planes, itemsize: int, knobs: Knobs, product: Product) -> int:
     """Elements of a channel in a tile: the knob cube_cols, or equal parts of as many as fit in L1."""
     room = product.l1_bytes - L1_KEPT
     most = max(FRACTAL, room // tile_bytes(FRACTAL, itemsize, knobs["buffers"]) * FRACTAL)
@@ -76,7 +77,7 @@ def cube_sums_steps(
     mean: Tensor,
     rstd: Tensor,
     sums: Tensor,
-    view: View,
+    view: Planes,
     tiling: dict[str, Any],
     workshop: Workshop,
 ) -> list[Step]:

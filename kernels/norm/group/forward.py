@@ -26,7 +26,7 @@ from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dt
 from ...running.face import python_face
 from ..norm_statistics import group_norm_forward
 from ..norm_statistics_space import bound_groups, explored_groups, fits_groups
-from .choice import View
+from ..planes import Planes
 from .op import OPERATOR as GRADIENT
 from .op import statistics_of
 
@@ -47,13 +47,6 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
         "gamma": numbers.normal("gamma", shapes["gamma"], scale=0.1, center=1.0),
         "beta": numbers.normal("beta", shapes["beta"], scale=0.1),
     }
-
-
-def view_of(shape: tuple[int, ...], groups: int) -> View:
-    space = 1
-    for n in shape[2:]:
-        space *= n
-    return View(shape[0], groups, shape[1] // groups, space)
 
 
 def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
@@ -91,7 +84,7 @@ def element_bytes(itemsize: int, copies: int) -> int:
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
     x = tensors["x"]
-    view = view_of(x.shape, options["group"])
+    view = Planes.of(x.shape, options["group"])
     share = -(-view.tasks // min(workshop.cores(knobs["cores"]), view.tasks))
     budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget // 16 * 16))
@@ -119,7 +112,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -
 
 def formula(inputs: Arrays, options: Options) -> Arrays:
     """y, mean and rstd in float64."""
-    view = view_of(inputs["x"].shape, options["group"])
+    view = Planes.of(inputs["x"].shape, options["group"])
     mean, rstd = statistics_of(inputs["x"], view.tasks)
     gamma, beta = (float64(inputs[n]).reshape(view.groups, view.depth, 1) for n in ("gamma", "beta"))
     x = inputs["x"].reshape(view.tasks, view.depth, view.space)

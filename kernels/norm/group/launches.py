@@ -15,8 +15,9 @@ from ...operator.plan import Step, Workshop
 from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.banks import placement
 from ...shared.sums import REPEAT, zero_fill_step
+from ..planes import Planes
 from .chain import chain_steps
-from .choice import Given, View, kernel_of, stays_in_l2, strip_of_sums
+from .choice import GroupTensors, kernel_of, stays_in_l2, strip_of_sums
 from .cube import cube_sums_steps
 from .tiles import resident, shared_dx, shared_sums, streamed, sum_rows, vectors
 
@@ -36,7 +37,7 @@ class Sums:
     after: tuple[Step, ...]
 
 
-def make_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
+def make_steps(given: GroupTensors, view: Planes, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
     """All launches of a tiling."""
     if tiling["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING:
         return chain_steps(given, view, workshop)
@@ -54,7 +55,7 @@ def _apart(steps: Sequence[Step], tiling: Knobs) -> list[Step]:
     return [replace(step, switches={**step.switches, **placement(tiling)}) for step in steps]
 
 
-def _place(given: Given, view: View, rows: int, tiling: Knobs, workshop: Workshop) -> Sums:
+def _place(given: GroupTensors, view: Planes, rows: int, tiling: Knobs, workshop: Workshop) -> Sums:
     """The outputs themselves where one row holds all sums, or else a workspace (2, rows, C) in FP32.
 
     two_phase: a row for each sample (or part). pairwise: two samples add to a row, whose result does not depend on their
@@ -80,10 +81,10 @@ def _place(given: Given, view: View, rows: int, tiling: Knobs, workshop: Worksho
 
 
 def _sum_step(
-    given: Given,
+    given: GroupTensors,
     spaces: Sequence[Tensor | None],
     rows: int,
-    view: View,
+    view: Planes,
     tiling: Knobs,
     cores: int,
 ) -> Step:
@@ -104,11 +105,11 @@ def _sum_step(
     return Step(sum_rows, min(cores, -(-view.channels // cols)), arguments)
 
 
-def _inverse(view: View) -> float:
+def _inverse(view: Planes) -> float:
     return 1.0 / (view.depth * view.space)
 
 
-def _resident_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
+def _resident_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
     arguments = {
         **given.pointers(),
         "dgamma_ptr": sums.dgamma,
@@ -128,7 +129,7 @@ def _resident_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
     return Step(resident, tiling["cores"], arguments)
 
 
-def _streamed_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
+def _streamed_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
     arguments = {
         **given.pointers(),
         "dgamma_ptr": sums.dgamma,
@@ -150,7 +151,7 @@ def _streamed_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
     return Step(streamed, tiling["cores"], arguments)
 
 
-def _vectors_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
+def _vectors_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
     parts, blocks = tiling["parts"], view.groups // tiling["groups"]
     arguments = {
         **given.pointers(),
@@ -172,7 +173,9 @@ def _vectors_step(given: Given, view: View, tiling: Knobs, sums: Sums) -> Step:
     return Step(vectors, tiling["cores"], arguments)
 
 
-def _shared_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
+def _shared_steps(
+    given: GroupTensors, view: Planes, tiling: dict[str, Any], workshop: Workshop
+) -> list[Step]:
     """Sums of channels by one launch, or by several with the Cube; dx by a second one, dgamma and dbeta by a third."""
     parts, on_cube = tiling["parts"], tiling["strategy"] == "cube"
     each = 1 if on_cube else parts  # rows of sums of a sample

@@ -42,8 +42,9 @@ from ...running.face import python_face
 from ...shared.banks import BANKS
 from ...shared.sums import zero_fill_step
 from ..column_products import resolution
+from ..planes import Planes
 from .chain import chain_tiling
-from .choice import Given, View, choose, kernel_of, stays_in_l2
+from .choice import GroupTensors, choose, kernel_of, stays_in_l2
 from .launches import TRAINING, make_steps
 from .space import bound_us, explored, fits
 
@@ -99,7 +100,7 @@ def statistics_of(x: np.ndarray, tasks: int) -> tuple[np.ndarray, np.ndarray]:
     return mean, rstd
 
 
-def view_of(tensors: Mapping[str, Any], options: Options) -> View:
+def view_of(tensors: Mapping[str, Any], options: Options) -> Planes:
     """N, C, HxW and the number of groups: as given, or from the shapes of x (N, C, ...) and mean."""
     x = tensors["x"].shape
     space = 1
@@ -112,7 +113,7 @@ def view_of(tensors: Mapping[str, Any], options: Options) -> View:
     if group is None:
         group = max(1, tensors["mean"].size // max(1, n))
     _check_groups(c, group)
-    return View(n, group, c // group, hxw)
+    return Planes(n, group, c // group, hxw)
 
 
 def _check_groups(c: int, group: int) -> None:
@@ -141,7 +142,7 @@ def check_types(tensors: Tensors, product: Product) -> None:
 
 
 def check_sizes(
-    tensors: Tensors, view: View, product: Product, outputs: Tensors | None = None
+    tensors: Tensors, view: Planes, product: Product, outputs: Tensors | None = None
 ) -> tuple[str, ...]:
     """Limits of the groups on A2 and A3, ranks, then numbers of elements of the inputs, whatever the shapes are."""
     if product.integer("product.npu_arch") == 2201:
@@ -214,7 +215,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -
         return Plan(tuple(fills), outputs, _idle(knobs))
     dx, dgamma, dbeta = (outputs.get(n) for n in OUTPUTS)
     dy, x, mean, rstd = (tensors[n] for n in ("grad_out", "x", "mean", "rstd"))
-    given = Given(dy, x, mean, rstd, gamma, dx, dgamma, dbeta)
+    given = GroupTensors(dy, x, mean, rstd, gamma, dx, dgamma, dbeta)
     chain = knobs["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING
     if chain:
         tiling = chain_tiling(view, knobs, workshop.cores(knobs["cores"]))

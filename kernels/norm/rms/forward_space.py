@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....simulator.products import Product
-from ...bounds.vector import LINE, REPEAT, Machine, Stream, touched
+from ...bounds.vector import LINE, REPEAT, VectorRates, VectorWork, touched
 from ...operator.tensors import Columns, Tensors, dtype_of
 
 CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
@@ -36,7 +36,7 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point."""
-    m = Machine(product)
+    m = VectorRates(product)
     count, length = _lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize
     cores = np.minimum(points["cores"], count)
@@ -46,7 +46,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     tiles = -(-share // rows) * -(-length // cols)
     smallest = _last(share, rows) * _last(length, cols) * size
     elements = share * length
-    stream = Stream(
+    stream = VectorWork(
         turns=np.where(whole, tiles, 2 * tiles),
         loads=smallest,
         per_turn=1,
@@ -61,7 +61,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     return m.us(m.cycles(stream), moved, -(-count // share))
 
 
-def _vector(m: Machine, size: int, whole: np.ndarray, elements: np.ndarray) -> np.ndarray:
+def _vector(m: VectorRates, size: int, whole: np.ndarray, elements: np.ndarray) -> np.ndarray:
     """Cycles of the Vector unit for all elements: square, sum, two products, casts of narrow types (x twice in chunks)."""
     cast = m.casts((size,))
     once = m.chain([*cast, "mul", "mul", "mul", *cast])[0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
-from ...bounds.vector import LINE, Machine, Stream, core_counts, touched
+from ...bounds.vector import LINE, VectorRates, VectorWork, core_counts, touched
 from ...matmul.tiles import L1_KEPT
 from ...operator.layout import up
 from ...operator.tensors import Columns, Tensors, dtype_of
@@ -68,7 +68,7 @@ def fits(
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point, all launches of it."""
-    m = Machine(product)
+    m = VectorRates(product)
     count, length = _lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize
     whole, once = points["strategy"] == "full_row", points["strategy"] != "split_row"
@@ -85,7 +85,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     smallest = (
         np.where(share % rows, share % rows, rows) * np.where(length % cols, length % cols, cols) * size
     )
-    stream = Stream(
+    stream = VectorWork(
         turns=np.where(once, blocks, 2 * tiles),
         loads=smallest,
         per_turn=2,
@@ -102,7 +102,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
 
 
 def _vector(
-    m: Machine, size: int, adds: np.ndarray, once: np.ndarray, elements: np.ndarray, tiles: np.ndarray
+    m: VectorRates, size: int, adds: np.ndarray, once: np.ndarray, elements: np.ndarray, tiles: np.ndarray
 ) -> np.ndarray:
     """Cycles of the Vector unit: all operations on all elements, or those on a tile that each need the one before (tiles:
     how many such tiles follow each other; none where two chunks alternate). What the sum of a row waits is `_tree`.
@@ -120,7 +120,7 @@ def _vector(
     )
 
 
-def _tree(m: Machine, cols: np.ndarray) -> np.ndarray:
+def _tree(m: VectorRates, cols: np.ndarray) -> np.ndarray:
     """Cycles that the sum of a tile's rows waits for its own steps: what comes before is issued, what comes after has to
     wait for its turn."""
     wait = m.chain(["add", "add"])[1]
@@ -133,7 +133,9 @@ def halvings(cols: int) -> int:
     return max(0, (cols // REPEAT - 1).bit_length()) if cols % REPEAT == 0 else 0
 
 
-def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, once: np.ndarray) -> np.ndarray:
+def _others_us(
+    m: VectorRates, length: int, points: Columns, used: np.ndarray, once: np.ndarray
+) -> np.ndarray:
     """The launch that clears dgamma or its parts (or makes ones), and the one that adds the parts (or multiplies them)."""
     two, on_cube = (points["combine"] == n for n in ("two_phase", "cube"))
     flight = (m.read_latency + m.write_latency) / m.product.us_to_cycles(1.0)

@@ -18,7 +18,7 @@ from ...simulator.precision import dtypes as ty
 from ..operator.modes import idle_mode
 from ..operator.notes import call_notes, value_warnings
 from ..operator.operator import Operator
-from ..operator.plan import Workshop
+from ..operator.plan import PlanContext
 from ..operator.tensors import Knobs, Options, Tensor, dtype_name, dtype_of
 from ..running.advice import Advice, numbers_of
 from ..running.fitting import plan_that_fits
@@ -26,7 +26,7 @@ from ..running.run_op import MAX_ELEMENTS
 from ..running.strided_copies import copy_step, view_copy_step
 from ..shared.casts import cast_step
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
-from .overlap import meet, meets_itself, same_place
+from .overlap import overlap, overlaps_itself, same_place
 from .status import (
     INNER_NULLPTR,
     INNER_TILING_ERROR,
@@ -122,7 +122,7 @@ class CheckedCall:
         found = []
         for n, t in self.outputs.items():
             for m, x in self.inputs.items():
-                if meet(t, x):
+                if overlap(t, x):
                     whole = same_place(t, x)
                     how = "is in place of" if whole else "shares memory with a part of"
                     risk = "may be" if whole else "are likely to be"
@@ -149,9 +149,9 @@ class CheckedCall:
         shapes = {n: Shape(t.shape, self.widen or t.dtype) for n, t in self.inputs.items()}
         knobs = self.operator.read_tiling(self.knobs)
         product = current_device().product
-        used = self.operator.plan(shapes, self.options, knobs, Workshop(product, False)).tiling
+        used = self.operator.plan(shapes, self.options, knobs, PlanContext(product, False)).tiling
         asked = _asked(self.operator)
-        advice = Advice(self.operator, shapes, self.options, product, used, asked).words(asked)
+        advice = Advice(self.operator, shapes, self.options, product, used, asked).message(asked)
         inner = f"{INNER_TILING_ERROR} {NAMES[INNER_TILING_ERROR]}"
         return f"the tiling failed ({inner}): {numbers_of(e)}. {translated(advice, self.names)}"
 
@@ -186,7 +186,7 @@ class CheckedCall:
 
 @dataclass(frozen=True)
 class Idle:
-    """A call that needs no kernel, and words about it."""
+    """A call that needs no kernel, and notes about it."""
 
     notes: tuple[str, ...] = ()
 
@@ -291,14 +291,14 @@ def check_writable(tensors: Mapping[str, aclTensor | None]) -> None:
                 PARAM_INVALID,
                 f"{name} has strides {x.strides} for shape {x.shape}; a stride of 0 is for inputs only",
             )
-        if meets_itself(x):
+        if overlaps_itself(x):
             raise Refused(
                 PARAM_INVALID,
                 f"{name} has strides {x.strides} for shape {x.shape}: some of its elements share memory; an output needs "
                 "one place for each",
             )
     for (first, a), (second, b) in combinations(present.items(), 2):
-        if meet(a, b):
+        if overlap(a, b):
             raise Refused(
                 PARAM_INVALID, f"{second} shares memory with {first}; each output needs memory of its own"
             )

@@ -14,7 +14,7 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import compute
 from ...simulator.precision import dtypes as ty
 from ...simulator.record.run import Launch
-from ..operator.plan import Step, Workshop
+from ..operator.plan import PlanContext, Step
 from ..operator.tensors import Tensor
 from ..running.launching import call_of, timed_steps
 from .runtime import aclrtStream, stream_of, unusable
@@ -29,7 +29,7 @@ SYSTEM_BYTES = 16 * 2**20  # kept by the system for every AscendC kernel
 
 
 @dataclass(frozen=True)
-class Arena(Workshop):
+class Arena(PlanContext):
     """Tensors of a plan in a workspace; without one their sizes are only counted."""
 
     workspace: np.ndarray | None = None
@@ -78,7 +78,7 @@ Build = Callable[[Arena], tuple[list[Piece], dict[str, Any]]]
 
 
 class aclOpExecutor:
-    """Kernels in order. tiling: every knob of the main kernels as used; notes: words for the user.
+    """Kernels in order. tiling: every knob of the main kernels as used; notes: messages for the user.
 
     What concerns the values of inputs (NaN that a product does not keep) joins the notes when the kernels run, at
     synchronisation. It is no failure: the status is 0, and aclGetRecentErrMsg has nothing of it.

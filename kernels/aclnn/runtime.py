@@ -48,7 +48,7 @@ def stream_of(stream: aclrtStream | None) -> aclrtStream:
 
 
 def unusable(stream: object) -> str:
-    """Why nothing can be enqueued to a stream, in words; empty if it can. None is the default stream."""
+    """Why nothing can be enqueued to a stream; empty if it can. None is the default stream."""
     if stream is None:
         return ""
     if not isinstance(stream, aclrtStream):

@@ -1,4 +1,4 @@
-"""Status codes of the interface, the text of the last refusal, and words of the interface in messages.
+"""Status codes of the interface, the text of the last refusal, and names of the interface in messages.
 
 Codes: hicann/opbase, include/nnopbase/opdev/op_errno.h; docs/zh/context/aclnn_return_code.md of hicann/ops-nn.
 """
@@ -54,7 +54,7 @@ def aclGetRecentErrMsg() -> str:
 
 
 def translated(message: str, names: Mapping[str, str]) -> str:
-    """A message of the Python face in the words of the C interface: `names` gives its parameters by ours."""
-    words = re.sub(r"^[a-z_]*: ", "", message)
+    """A message of the Python face in the names of the C interface: `names` gives its parameters by ours."""
+    text = re.sub(r"^[a-z_]*: ", "", message)
     pattern = re.compile(r"(?<![\w'])(" + "|".join(map(re.escape, names)) + r")(?!\w|'(?!s\b))")
-    return pattern.sub(lambda found: names[found[0]], words)
+    return pattern.sub(lambda found: names[found[0]], text)

@@ -166,7 +166,7 @@ class aclTensor:
         return np.lib.stride_tricks.as_strided(flat[self.offset :], self.shape, strides)
 
     def missing(self) -> str:
-        """What keeps a kernel from reading or writing it, in words; empty if nothing does."""
+        """What keeps a kernel from reading or writing it; empty if nothing does."""
         if not self.size:
             return ""
         if self.data is None:

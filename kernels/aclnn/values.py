@@ -1,4 +1,4 @@
-"""What Python may hand to functions of C: whole numbers, flags, and words about anything else."""
+"""What Python may hand to functions of C: whole numbers, flags, and how messages name anything else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_flag(x: Any) -> bool:
 
 
 def described(x: Any) -> str:
-    """A value in words: its text where it is short, else its type."""
+    """A value in a message: its text where it is short, else its type."""
     if x is None:
         return "null"
     if isinstance(x, bool | int | float | str | np.generic):

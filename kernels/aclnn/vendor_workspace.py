@@ -9,7 +9,7 @@ from ..norm.rms.choice import BLOCK_BYTES, VENDOR_CHUNK, VENDOR_FULL_ROW
 from ..operator.layout import up
 
 FP32 = 4
-FLAGS = 8  # FP32 elements that a core sets to meet the others
+FLAGS = 8  # FP32 elements that a core sets at a barrier
 LARGE_INPUTS, MOST_PART = (
     500 * 10**6,
     0.05,

@@ -27,13 +27,13 @@ Array = Any
 class VectorWork:
     """Work of the core with most of it, as columns of points.
 
-    turns: turns of the loop; loads: least bytes of a load; per_turn: such loads in a turn; loaded, stored: bytes of all
-    turns; repeats: cycles of the Vector unit for all turns; smallest: bytes of the last store; copies: of a loaded tile.
+    iterations: of the loop; loads: least bytes of a load; per_iteration: such loads in one; loaded, stored: bytes of all of
+    them; repeats: cycles of the Vector unit for all of them; smallest: bytes of the last store; copies: of a loaded tile.
     """
 
-    turns: Array
+    iterations: Array
     loads: Array
-    per_turn: int
+    per_iteration: int
     loaded: Array
     stored: Array
     repeats: Array
@@ -68,13 +68,13 @@ class VectorRates:
     def cycles(self, s: VectorWork) -> Array:
         """Least cycles of the core with most work."""
         first, last = self.read_latency + s.loads / self.reads, s.smallest / self.writes + self.write_latency
-        lap = s.per_turn * s.loads / self.reads + self.read_latency
+        lap = s.per_iteration * s.loads / self.reads + self.read_latency
         return np.maximum.reduce(
             [
                 s.loaded / self.reads + self.read_latency + last,
                 s.stored / self.writes + self.write_latency + first,
                 first + s.repeats + last,
-                np.maximum(s.turns - 1, 0) // s.copies * lap + last,
+                np.maximum(s.iterations - 1, 0) // s.copies * lap + last,
             ]
         )
 

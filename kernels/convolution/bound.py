@@ -4,9 +4,9 @@ As in `matmul_bound.py` a bound follows one chain of waits on the core with most
 ports and L2. Tiles go to cores in turn, those of grad_input first, so that the work of every core is known:
 
     Mmad    the first loads, all products of a core, what the last sum takes to leave L0C
-    MTE1    likewise, all ways into L0
+    MTE1    likewise, all loads into L0
     loads   bytes of all tiles, spread evenly over the ports; and through L2
-    copies  a load waits for the reads of the one before into the same copy, `buffers` turns ago
+    copies  a load waits for the reads of the one before into the same copy, `buffers` iterations ago
 
 What is launched before and after the products does not depend on their tiles: it is timed, once. Where one launch does
 all, what the Vector units do before and after counts as spread evenly over them.
@@ -27,7 +27,7 @@ from ...simulator.products import Product
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ..matmul.bound import store_cycles
 from ..matmul.loads import row_cycles
-from ..operator.plan import Step, Workshop
+from ..operator.plan import PlanContext, Step
 from ..operator.tensors import Columns, Knobs, Options, Tensors
 from ..running.launching import timed_once
 from .call import ConvolutionCall, call_of
@@ -79,13 +79,13 @@ class Subject:
 
 def subject(tensors: Tensors, options: Options, product: Product) -> Subject:
     """The gradients."""
-    call, workshop = call_of(tensors, options), Workshop(product, False)
+    call, context = call_of(tensors, options), PlanContext(product, False)
 
     def all_made(knobs: Knobs) -> tuple[Maker, Sequence[Step]]:
-        maker = made(tensors, options, knobs, workshop)
+        maker = made(tensors, options, knobs, context)
         return maker, maker.steps
 
-    return Subject(call, lambda knobs: Maker(tensors, call, knobs, workshop), all_made)
+    return Subject(call, lambda knobs: Maker(tensors, call, knobs, context), all_made)
 
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
@@ -239,10 +239,12 @@ class Bounds:
             busy.append(np.maximum(each, sum(x[f"all_{name}"] for x in used) / cores))
         flight = (
             self.latency + 2 * self.machine.cross_pipe_cycles
-        )  # to L1, word of it, and word that it was read
-        laps = counts * (i["laps"] + i["turns"] * flight)[:, None] + chunks * (w["laps"] + flight)[:, None]
+        )  # to L1, the flag that it is there, and the flag that it was read
+        laps = (
+            counts * (i["laps"] + i["iterations"] * flight)[:, None] + chunks * (w["laps"] + flight)[:, None]
+        )
         copies = np.array([max(1, b) for b in self.points.of["buffers"].tolist()])
-        longest = np.maximum(i["laps"] / np.maximum(1, i["turns"]), w["laps"]) + flight
+        longest = np.maximum(i["laps"] / np.maximum(1, i["iterations"]), w["laps"]) + flight
         moved = sum(x["moved"] for x in used)
         started = 0.0 if self.maker.c0 else sum(x["rows"] for x in used) * row_cycles(self.product)
         tail = self.machine.cross_pipe_cycles + self.store
@@ -302,7 +304,10 @@ class Bounds:
         """Vector work of one launch for all that no product is beside."""
         jobs = {n: x for n, x in maker.first.numbers.items() if n in FIRST_JOBS}
         found = timed_once(
-            [*([maker.first.step(jobs)] if jobs else []), *([maker.turned_back] if maker.turned_back else [])]
+            [
+                *([maker.first.step(jobs)] if jobs else []),
+                *([maker.transposed_back] if maker.transposed_back else []),
+            ]
         )
         cycles = sum(x.pipes["AIV.V"].busy_cycles * min(x.grid[0], self.product.vector_cores) for x in found)
         return np.asarray(cycles / (VECTOR_CORES * self.cores[rows]) / self.product.us_to_cycles(1.0))

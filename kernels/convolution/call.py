@@ -134,7 +134,7 @@ def _of_axes(name: str, default: int) -> Argument:
 
 
 def forward_options(transposed: str, least_groups: int | None) -> tuple[Parameter, ...]:
-    """The same as options. transposed: what that flag says, in words; least_groups: None where a check of its own tells."""
+    """The same as options. transposed: help of that flag; least_groups: None where a check of its own tells."""
     return (
         integers("stride", None, None, "steps of the window; 1 unless given"),
         integers(

@@ -36,8 +36,8 @@ RESULT_SOURCES = {
 
 def refuse(status: int, reason: str) -> NoReturn:
     """Refuse with a status code."""
-    words = f"convolution_backward: {reason}; refused with status {status} ({MEANING[status]})"
-    raise RefusedError(words, status, reason)
+    message = f"convolution_backward: {reason}; refused with status {status} ({MEANING[status]})"
+    raise RefusedError(message, status, reason)
 
 
 def check_call(
@@ -195,11 +195,11 @@ def _ranks_and_shapes(call: ConvolutionCall) -> None:
 def _result_shapes(call: ConvolutionCall) -> None:
     dy, x, w = (_view(v) for v in (call.grad_output, call.input, call.weight))
     expected = {"grad_input": x.shape, "grad_weight": w.shape, "grad_bias": dy.shape[1:2]}
-    words = {"grad_input": "input's", "grad_weight": "weight's", "grad_bias": "the channels of grad_output"}
+    rules = {"grad_input": "input's", "grad_weight": "weight's", "grad_bias": "the channels of grad_output"}
     for n, wanted in zip(RESULTS, call.wants, strict=True):
         got = getattr(call, n)
         if wanted and tuple(got.shape) != tuple(expected[n]):
-            refuse(INVALID, f"{n} has shape {got.shape}, it must be {words[n]}, {expected[n]}")
+            refuse(INVALID, f"{n} has shape {got.shape}, it must be {rules[n]}, {expected[n]}")
 
 
 def _lengths(call: ConvolutionCall) -> None:

@@ -2,7 +2,7 @@
 """Knobs and launches of the forward convolution: those of the gradient that makes the same image, and the bias.
 
 The bias is what sums in L0C start from, by the bias table (BT), where y then leaves the Cube as rows of channels, which one
-launch turns; or Vector cores add it to sums in FP32. Either way y is rounded once.
+launch transposes; or Vector cores add it to sums in FP32. Either way y is rounded once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
 from ..operator.messages import listed
 from ..operator.parameter import choice
-from ..operator.plan import Plan, Step, Workshop
+from ..operator.plan import Plan, PlanContext, Step
 from ..operator.refusing import refuse
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_name, dtype_of
 from .call import ConvolutionCall, Ints, TensorView
@@ -93,27 +93,27 @@ def as_gradient(call: ConvolutionCall, dtype: str) -> ConvolutionCall:
     return replace(call, grad_output=call.input, input=y, grad_input=y, transposed=not call.transposed)
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """The launches of grad_input of the other convolution; the bias in its sums or after them."""
-    maker, steps = made(tensors, options, knobs, workshop)
+    maker, steps = made(tensors, options, knobs, context)
     tiling = {p.name: maker.tiling[p.name] for p in PARAMETERS}
     return Plan(steps, maker.outputs, tiling, maker.notes())
 
 
-def begun(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> tuple[Maker, str]:
+def begun(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> tuple[Maker, str]:
     """What makes y, and where it gets its bias: none, table or vector."""
     x, bias = tensors["input"], tensors.get("bias")
     call = as_gradient(call_of(tensors, options), dtype_name(x))
     assert call.input is not None
     shape = call.input.shape
-    table = bias is not None and by_table(call, bias, knobs, workshop.product)
+    table = bias is not None and by_table(call, bias, knobs, context.product)
     how = "none" if bias is None else "table" if table else "vector"
     if how == "vector":
         call = as_gradient(call_of(tensors, options), "float32")
     stand_in = {"grad_output": x, "input": Shape(shape, dtype_of(x)), "weight": tensors["weight"]}
-    given = {"grad_input": workshop.given["y"]} if "y" in workshop.given and how != "vector" else {}
+    given = {"grad_input": context.given["y"]} if "y" in context.given and how != "vector" else {}
     rest = {p.name: p.default for p in KNOBS}
-    maker = Maker(stand_in, call, {**rest, **knobs}, replace(workshop, given=given), bias if table else None)
+    maker = Maker(stand_in, call, {**rest, **knobs}, replace(context, given=given), bias if table else None)
     maker.tiling["bias"] = how
     if how == "vector":
         maker.written = ty.float32
@@ -121,16 +121,16 @@ def begun(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) 
 
 
 def made(
-    tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop
+    tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext
 ) -> tuple[Maker, tuple[Step, ...]]:
     """All launches of y."""
-    maker, how = begun(tensors, options, knobs, workshop)
+    maker, how = begun(tensors, options, knobs, context)
     y = maker.grad_input()
     if how != "vector":
         maker.outputs["y"] = y
         return maker, maker.steps
-    out = maker.outputs["y"] = workshop.output("y", y.shape, dtype_of(tensors["input"]))
-    return maker, (*maker.steps, _bias_step(y, tensors["bias"], out, workshop.product))
+    out = maker.outputs["y"] = context.output("y", y.shape, dtype_of(tensors["input"]))
+    return maker, (*maker.steps, _bias_step(y, tensors["bias"], out, context.product))
 
 
 def by_table(

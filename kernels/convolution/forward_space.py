@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.products import Product
-from ..operator.plan import Workshop
+from ..operator.plan import PlanContext
 from ..operator.tensors import Columns, Options, Tensors, dtype_name
 from .bound import Subject, bounds_of
 from .forward_launches import as_gradient, begun, by_table, call_of, made
@@ -16,12 +16,12 @@ from .space import axes_of, rules_of
 
 def subject(tensors: Tensors, options: Options, product: Product) -> Subject:
     """The forward, as `bound.py` of the gradients takes it."""
-    workshop = Workshop(product, False)
+    context = PlanContext(product, False)
     call = as_gradient(call_of(tensors, options), dtype_name(tensors["input"]))
     return Subject(
         call,
-        lambda knobs: begun(tensors, options, knobs, workshop)[0],
-        lambda knobs: made(tensors, options, knobs, workshop),
+        lambda knobs: begun(tensors, options, knobs, context)[0],
+        lambda knobs: made(tensors, options, knobs, context),
     )
 
 

@@ -12,7 +12,7 @@ from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_convolution
 from ...simulator.products import Product
-from ..operator.plan import Plan, Step, Workshop
+from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of, element_type
 from ..shared.casts import cast_step
 from ..shared.sums import sum_partials_step
@@ -39,18 +39,18 @@ def resolution(tensors: Tensors, product: Product, mode: str) -> Resolution:
     return resolve_convolution(product, kinds, mode, rank)
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """All launches of a checked call."""
     call = call_of(tensors, options)
     if is_empty(call):
-        return _empty(call, workshop, knobs)
-    maker = made(tensors, options, knobs, workshop)
+        return _empty(call, context, knobs)
+    maker = made(tensors, options, knobs, context)
     return Plan(maker.steps, maker.outputs, maker.tiling, maker.notes())
 
 
-def made(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Maker:
+def made(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Maker:
     """All results of a checked call that is not empty."""
-    maker = Maker(tensors, call_of(tensors, options), knobs, workshop)
+    maker = Maker(tensors, call_of(tensors, options), knobs, context)
     makers = maker.grad_input, maker.grad_weight, maker.grad_bias
     for n, make, wanted in zip(RESULTS, makers, maker.call.wants, strict=True):
         if wanted:
@@ -58,14 +58,14 @@ def made(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -
     return maker
 
 
-def _empty(call: ConvolutionCall, workshop: Workshop, knobs: Knobs) -> Plan:
+def _empty(call: ConvolutionCall, context: PlanContext, knobs: Knobs) -> Plan:
     """Nothing to multiply: gradients of weight and bias are zero."""
     outputs: dict[str, Tensor] = {}
     for n, wanted in zip(RESULTS, call.wants, strict=True):
         view = getattr(call, n)
         if wanted:
-            outputs[n] = workshop.output(n, view.shape, element_type(view.dtype))
-    steps = [clear_step(x, workshop.product) for x in outputs.values() if x.size]
+            outputs[n] = context.output(n, view.shape, element_type(view.dtype))
+    steps = [clear_step(x, context.product) for x in outputs.values() if x.size]
     return Plan(
         tuple(steps), outputs, dict(knobs), ("an empty input: gradients of weight and bias are zero",)
     )
@@ -79,13 +79,13 @@ class Maker:
         tensors: Tensors,
         call: ConvolutionCall,
         knobs: Knobs,
-        workshop: Workshop,
+        context: PlanContext,
         bias: Tensor | None = None,
     ) -> None:
         """bias: what the sums of grad_input start from, by the bias table; for the forward."""
         self.bias = bias
-        self.tensors, self.call, self.workshop = tensors, call, workshop
-        self.product = workshop.product
+        self.tensors, self.call, self.context = tensors, call, context
+        self.product = context.product
         self.found = resolution(tensors, self.product, current_device().cube_math_type)
         self.compute = element_type(self.found.compute)
         self.unfolded: Geometry = geometry(call)
@@ -114,24 +114,24 @@ class Maker:
         self.before: list[Step] = []
         self.products: list[Step] = []
         self.after: list[Step] = []
-        self.turned_back: Step | None = None  # of `after`, what one launch can do with all the rest
+        self.transposed_back: Step | None = None  # of `after`, what one launch can do with all the rest
         self.bias_sum: Step | None = None
         self.images: dict[str, Tensor] = {}
         self.outputs: dict[str, Tensor] = {}
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Layouts, then products, then what turns their sums into results; or one launch for most of it."""
+        """Layouts, then products, then what makes results of their sums; or one launch for most of it."""
         if self.is_whole:
-            done = [s for s in (self.turned_back, self.bias_sum) if s is not None]
+            done = [s for s in (self.transposed_back, self.bias_sum) if s is not None]
             return self._whole(), *(s for s in self.after if not any(s is x for x in done))
         return (*self.first.steps(apart=self.vendor), *self.before, *self._joined(), *self.after)
 
     @property
     def is_whole(self) -> bool:
-        """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that can meet.
+        """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that have a barrier.
 
-        The compiler of a kernel whose cores meet leaves rows for the bias table to the Vector cores (see `Homes`).
+        The compiler of a kernel with a barrier leaves rows for the bias table to the Vector cores (see `Homes`).
         """
         asked = (
             self.tiling["launches"] == "whole" and self.product.core_model == "split" and self.bias is None
@@ -144,7 +144,7 @@ class Maker:
         image, weight = (
             next((s for s in self.products if s.kernel is k), None) for k in (image_windows, weight_tiles)
         )
-        return whole_step(prepared, image, weight, self.turned_back, self.bias_sum, self.tiling["cores"])
+        return whole_step(prepared, image, weight, self.transposed_back, self.bias_sum, self.tiling["cores"])
 
     def _joined(self) -> list[Step]:
         """The launches of products: one for both where windows make grad_input."""
@@ -165,7 +165,7 @@ class Maker:
             pitch, sizes = (m.wide_pitch, g.wide_sizes) if wide else (m.narrow_pitch, g.narrow_sizes)
             c0 = self.c0
             shape = (g.batch, pitch // c0, *sizes, c0) if c0 else (g.batch, *sizes, pitch)
-            rows = self.workshop.tensor(shape, self.compute)
+            rows = self.context.tensor(shape, self.compute)
             if c0:
                 self.first.image(source, rows)
             elif wide and self.patches:
@@ -188,12 +188,12 @@ class Maker:
     def weight_blocks(self) -> Tensor:
         """The weight, tap by tap, as what makes grad_input reads it."""
         g, m = self.g, self.merging
-        blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), self.compute)
+        blocks = self.context.tensor((m.count, g.taps, m.narrow, m.wide), self.compute)
         if self.weight_c0:
             self.first.weight(self.tensors["weight"], blocks, g, m, self.weight_c0)
         elif self.dense:
-            taps = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
-            weight = _seen_as(self.tensors["weight"], (m.count, m.narrow * m.wide, g.taps), self.workshop)
+            taps = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.context)
+            weight = _seen_as(self.tensors["weight"], (m.count, m.narrow * m.wide, g.taps), self.context)
             self.before.append(rows_step(weight, taps, taps.shape[2], self.product))
         else:
             self.before.append(clear_step(blocks, self.product))
@@ -202,7 +202,7 @@ class Maker:
 
     @property
     def dense(self) -> bool:
-        """Whether the weight of a merged group is one group's without padding: its layout changes by turning alone."""
+        """Whether the weight of a merged group is one group's without padding: a transposition changes its layout."""
         g, m = self.g, self.merging
         return m.extent == 1 and (m.narrow, m.wide) == (g.narrow_channels, g.wide_channels)
 
@@ -237,9 +237,9 @@ class Maker:
             source = self.with_zeros(source)
         apart = self.unfolded.strided_gather or self.vendor or self.bias is not None
         shape = (g.batch, *sizes, pitch) if apart else (g.batch, channels, *sizes)
-        out = self.workshop.output("grad_input", view.shape, wanted)
+        out = self.context.output("grad_input", view.shape, wanted)
         direct = not apart and written == wanted
-        target = _seen_as(out, shape, self.workshop) if direct else self.workshop.tensor(shape, written)
+        target = _seen_as(out, shape, self.context) if direct else self.context.tensor(shape, written)
         if self.seen.sparse:
             self.first.zero("gaps", target)
         self.products.append(self._image_step(source, blocks, target, sizes, channels, pitch if apart else 0))
@@ -256,9 +256,7 @@ class Maker:
 
     def with_zeros(self, source: Tensor) -> Tensor:
         """The narrow image with zeros between its positions."""
-        out = self.workshop.tensor(
-            (*source.shape[:2], *self.seen.narrow_sizes, source.shape[5]), self.compute
-        )
+        out = self.context.tensor((*source.shape[:2], *self.seen.narrow_sizes, source.shape[5]), self.compute)
         stride = tuple(a.stride for a in self.g.axes)
         self.before += [clear_step(out, self.product), stuff_step(source, out, stride, self.product)]
         return out
@@ -311,21 +309,21 @@ class Maker:
         parts, through = t["weight_parts"], self.through_fp16()
         # Sums that are whole leave L0C in the type of the result.
         summed = element_type(view.dtype) if parts == 1 and not through else ty.float32
-        blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), summed)
+        blocks = self.context.tensor((m.count, g.taps, m.narrow, m.wide), summed)
         if parts > 1 and t["combine"] == "atomic":
             self.first.zero("zero", blocks)
         target = blocks
         if parts > 1 and t["combine"] == "two_phase":
-            target = self.workshop.tensor((parts, *blocks.shape), ty.float32)
+            target = self.context.tensor((parts, *blocks.shape), ty.float32)
         self.products.append(self._weight_step(narrow, wide, target, parts, blocks.size))
         if target is not blocks:
             self.after.append(sum_partials_step(target, blocks, self.product.vector_cores, t["buffers"]))
-        out = self.workshop.output("grad_weight", view.shape, element_type(view.dtype))
+        out = self.context.output("grad_weight", view.shape, element_type(view.dtype))
         if self.dense and not through:
-            rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
-            turned = rows_step(rows, out, rows.shape[2], self.product, back=True)
-            self.turned_back = turned if target is blocks else None
-            self.after.append(turned)
+            rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.context)
+            transposed = rows_step(rows, out, rows.shape[2], self.product, back=True)
+            self.transposed_back = transposed if target is blocks else None
+            self.after.append(transposed)
         else:
             self.after.append(blocks_step(blocks, out, g, m, self.product, back=True, through_fp16=through))
         return out
@@ -363,26 +361,26 @@ class Maker:
         view, dy, cores = self.call.grad_bias, self.tensors["grad_output"], self.product.vector_cores
         assert view is not None
         cut = bias_cut(dy, cores)
-        out = self.workshop.output("grad_bias", view.shape, element_type(view.dtype))
-        parts = self.workshop.tensor((cut[3], dy.shape[1]), ty.float32)
+        out = self.context.output("grad_bias", view.shape, element_type(view.dtype))
+        parts = self.context.tensor((cut[3], dy.shape[1]), ty.float32)
         self.first.bias(dy, cut, parts)
         self.bias_sum = sum_partials_step(parts, out, cores, self.tiling["buffers"])
         self.after.append(self.bias_sum)
         return out
 
     def notes(self) -> tuple[str, ...]:
-        words = []
+        notes = []
         if self.found.hf32:
-            words.append(f"the Cube rounds FP32 operands to HF32 by {self.found.hf32_round}")
+            notes.append(f"the Cube rounds FP32 operands to HF32 by {self.found.hf32_round}")
         if self.tiling["accumulate"] == "blas":
-            words.append(
+            notes.append(
                 "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
             )
         if self.call.wants[1] and self.through_fp16():
-            words.append(
+            notes.append(
                 "grad_weight of several groups passes FP16 on its way out, as the vendor's 2D path does"
             )
-        return tuple(words)
+        return tuple(notes)
 
 
 def _axes(g: Geometry) -> tuple[tuple[int, ...], ...]:
@@ -390,6 +388,6 @@ def _axes(g: Geometry) -> tuple[tuple[int, ...], ...]:
     return tuple((a.taps, a.stride, a.dilation, a.before, a.common) for a in g.axes)
 
 
-def _seen_as(x: Tensor, shape: tuple[int, ...], workshop: Workshop) -> Tensor:
+def _seen_as(x: Tensor, shape: tuple[int, ...], context: PlanContext) -> Tensor:
     """The same elements in another shape."""
-    return x.reshape(shape) if isinstance(x, np.ndarray) else workshop.tensor(shape, x.dtype)
+    return x.reshape(shape) if isinstance(x, np.ndarray) else context.tensor(shape, x.dtype)

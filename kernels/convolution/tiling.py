@@ -156,15 +156,15 @@ def cube_cores(wanted: int | None, product: Product) -> int:
 
 def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float, Tile]:
     """The least time of all rounds; puts taps, block_m, block_p and block_k into `out`. Gives the cycles of a tile."""
-    ways = ("window", "reload") if has_windows(image.geometry) else ("reload",)
-    if out["taps"] in ways:
-        ways = (out["taps"],)
+    choices = ("window", "reload") if has_windows(image.geometry) else ("reload",)
+    if out["taps"] in choices:
+        choices = (out["taps"],)
     elif out["launches"] == "apart" and one_tap_each(image):
-        ways = ("reload",)
+        choices = ("reload",)
     best: tuple[bool, float, float, Any] | None = None
     for rows, tile in _image_tiles(image, out, rates):
         rounds = -(-image.tiles(rows, tile) // rates.cores)
-        for taps in ways:
+        for taps in choices:
             room = (rates.product.l1_bytes - L1_KEPT) // rates.itemsize
             loaded = image.elements(tile, rows, taps)
             for deep in _depths(image, out, rates, room // out["buffers"] // loaded):

@@ -1,7 +1,7 @@
 """How the vendor's kernels tile and what they launch, as far as it is published (hicann/ops-nn, conv3d_backprop, arch22).
 
 Each layout is a launch of its own, and so is each of the two gradients; grad_input leaves the Cube as rows of channels and
-is turned by one more launch. A stride is met by zeros between the elements of grad_output, which are multiplied like any
+is transposed by one more launch. A stride is met by zeros between the elements of grad_output, which are multiplied like any
 others. Base tiles of grad_input follow the published rule, those of grad_weight are 128 x 128 x 256 bytes, of which a row
 of taps with sums of its own takes what L0C holds. Tilings of the closed 2D kernels are not published: these stand in.
 """

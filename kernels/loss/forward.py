@@ -26,7 +26,7 @@ from ..operator.named_cases import read_cases
 from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
-from ..operator.plan import Plan, Step, Workshop
+from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
 from ..shared.stretches import load_stretched
@@ -122,16 +122,16 @@ def element_bytes(tensors: Tensors, copies: int) -> int:
     return loaded * max(2, copies) + 24
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x, reduced = tensors["x"], options["reduction"] != "none"
-    out = workshop.output("out", () if reduced else x.shape, dtype_of(x))
+    out = context.output("out", () if reduced else x.shape, dtype_of(x))
     if not x.size:
         if options["reduction"] == "mean" and isinstance(out, np.ndarray):
             out[...] = np.nan  # nothing over nothing
         fill = (zero_fill_step(out, 1),) if options["reduction"] == "sum" else ()
         return Plan(fill, {"out": out}, {**knobs, "block": 0, "cores": 0})
-    cores = min(workshop.cores(knobs["cores"]), x.size if knobs["cores"] else -(-x.size // LEAST_SHARE))
-    fits = workshop.ub_bytes // element_bytes(tensors, knobs["buffers"]) // 64 * 64
+    cores = min(context.cores(knobs["cores"]), x.size if knobs["cores"] else -(-x.size // LEAST_SHARE))
+    fits = context.ub_bytes // element_bytes(tensors, knobs["buffers"]) // 64 * 64
     block = knobs["block"] or min(fits, up(-(-x.size // cores), 64))
     present = [n for n in WEIGHTS if n in tensors]
     axes = merge_axes(
@@ -141,7 +141,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -
     rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], block)
     items = tile_count(axes.lengths, rows, cols)
     grid = min(cores, items)
-    parts = workshop.tensor((grid, 1), float32) if reduced else out
+    parts = context.tensor((grid, 1), float32) if reduced else out
     arguments = {
         **{
             "x_ptr": x,
@@ -200,7 +200,7 @@ OPERATOR = Operator(
     optional=WEIGHTS,
     main="x",
     outputs=("out",),
-    sizes={n: words for n, words in GRADIENT.sizes.items() if n != "grad_output"},
+    sizes={n: help for n, help in GRADIENT.sizes.items() if n != "grad_output"},
     cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,

@@ -23,9 +23,9 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, opt
     sizes = [dtype_of(x).itemsize for x in tensors.values() if x.size == n]
     least = [dtype_of(tensors[name]).itemsize for name in ("x", "target")]
     stream = VectorWork(
-        turns=most,
+        iterations=most,
         loads=smallest * min(least),
-        per_turn=2,
+        per_iteration=2,
         loaded=n / cores * sum(sizes),
         stored=0.0 if reduced else n / cores * size,
         repeats=_vector(m, tensors, reduced, most * rows * cols, most),

@@ -29,7 +29,7 @@ from ..operator.named_cases import read_cases
 from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
-from ..operator.plan import Plan, Workshop
+from ..operator.plan import Plan, PlanContext
 from ..operator.refusing import check_dtype, refuse
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
@@ -121,13 +121,13 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x = tensors["x"]
-    outputs = {"out": workshop.output("out", x.shape, dtype_of(tensors["target"]))}
+    outputs = {"out": context.output("out", x.shape, dtype_of(tensors["target"]))}
     if x.size and knobs["strategy"] == "vendor":
-        steps, used = vendor_steps(tensors, outputs["out"], options, knobs, workshop)
+        steps, used = vendor_steps(tensors, outputs["out"], options, knobs, context)
         return Plan(tuple(steps), outputs, used)
-    tiling = choose(tensors, knobs, workshop)
+    tiling = choose(tensors, knobs, context)
     if x.size == 0:
         return Plan((), outputs, {**tiling, "cores": 0})
     mean = options["reduction"] == "mean"

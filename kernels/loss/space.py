@@ -48,9 +48,9 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     elements = np.maximum(n / cores, 0.0)
     last = np.where(axes.flat(), np.where(n % block, n % block, block), 1)
     stream = VectorWork(
-        turns=most,
+        iterations=most,
         loads=last * min(sizes),
-        per_turn=len(sizes),
+        per_iteration=len(sizes),
         loaded=elements * sum(sizes),
         stored=elements * out,
         repeats=_vector(m, tensors, [*sizes, out], elements, most),

@@ -12,7 +12,7 @@ from typing import Any
 from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import Axes, broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.plan import Step, Workshop
+from ..operator.plan import PlanContext, Step
 from ..operator.tensors import Knobs, Tensors, dtype_of
 from ..shared.banks import placement
 from ..shared.stretches import load_stretched
@@ -145,7 +145,7 @@ def element_bytes(tensors: Tensors, copies: int, stable: bool) -> int:
     return (loaded * copies if copies > 1 else 0) + 4 * temporaries
 
 
-def choose(tensors: Tensors, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
+def choose(tensors: Tensors, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     cores: as many as get LEAST_SHARE elements. buffers: see `_copies`. block: as large as fits, up to BLOCK, in equal
@@ -153,12 +153,12 @@ def choose(tensors: Tensors, knobs: Knobs, workshop: Workshop) -> dict[str, Any]
     """
     copies = knobs["buffers"] or _copies(tensors)
     n = max(1, tensors["x"].size)
-    cores = min(workshop.cores(knobs["cores"]), n if knobs["cores"] else -(-n // LEAST_SHARE))
-    fits = workshop.ub_bytes // element_bytes(tensors, copies, bool(knobs["stable"]))
+    cores = min(context.cores(knobs["cores"]), n if knobs["cores"] else -(-n // LEAST_SHARE))
+    fits = context.ub_bytes // element_bytes(tensors, copies, bool(knobs["stable"]))
     share = -(-n // cores)
     most = max(LEAST_BLOCK, min(BLOCK, fits // LEAST_BLOCK * LEAST_BLOCK))
-    turns = max(-(-share // most), 2 if share > LEAST_SHARE else 1)
-    block = knobs["block"] or up(-(-share // turns), LEAST_BLOCK)
+    iterations = max(-(-share // most), 2 if share > LEAST_SHARE else 1)
+    block = knobs["block"] or up(-(-share // iterations), LEAST_BLOCK)
     return {**knobs, "block": block, "cores": cores, "buffers": copies}
 
 

@@ -67,7 +67,7 @@ class Tiles(NamedTuple):
         return np.maximum(0, np.minimum(part, self.k - (self.split - 1) * part))
 
     @property
-    def turns(self) -> Array:
+    def iterations(self) -> Array:
         """Loads of a for a tile."""
         return -(-self.depth // self.bk)
 
@@ -106,14 +106,14 @@ class Loads:
     def mean(self) -> Array:
         """Of all loads of a tile, on average over the tiles."""
         t = self.t
-        rows = np.where(self.rowwise_a, t.turns, 0) * t.m / t.down, np.where(self.rowwise_b, t.depth, 0)
+        rows = np.where(self.rowwise_a, t.iterations, 0) * t.m / t.down, np.where(self.rowwise_b, t.depth, 0)
         cut = t.m % t.bm > 0, t.n % t.bn > 0
         many = sharing(t.down, t.across, t.group, t.split, t.cores, cut)
         total = 0.0
         for readers, started, moved in zip(many, rows, self._tile_bytes, strict=True):
             served = readers * self._served(started, moved)
             total = total + np.maximum(np.maximum(started * self.row, moved / self.rate), served)
-        return np.maximum(total, t.turns * sum(self.one))
+        return np.maximum(total, t.iterations * sum(self.one))
 
     @cached_property
     def any(self) -> Array:
@@ -121,7 +121,7 @@ class Loads:
         t = self.t
         port = (t.rows * self._row_bytes_a + t.depth * self.last_b) / self.rate
         even = (t.m % t.bm == 0) & (t.n % t.bn == 0)
-        return np.where(self._whole & even, self.mean, np.maximum(port, t.turns * sum(self.any_one)))
+        return np.where(self._whole & even, self.mean, np.maximum(port, t.iterations * sum(self.any_one)))
 
     @property
     def moved(self) -> Array:
@@ -130,8 +130,8 @@ class Loads:
 
     @property
     def _row_bytes_a(self) -> Array:
-        """Of a row of a through all turns."""
-        return (self.t.turns - 1) * self.row_a + self.last_a
+        """Of a row of a through all iterations."""
+        return (self.t.iterations - 1) * self.row_a + self.last_a
 
     @cached_property
     def _tile_bytes(self) -> tuple[Array, Array]:
@@ -156,9 +156,11 @@ class Loads:
     def _whole(self) -> Array:
         """Whether every load is new to L2, or in it, as a whole: rows of tiles are whole lines, and none leaves L2 again."""
         t = self.t
-        held = (t.m + t.n) * t.k * t.size + t.m * t.n * t.split * t.written <= self.product.integer("l2.size")
+        fits_l2 = (t.m + t.n) * t.k * t.size + t.m * t.n * t.split * t.written <= self.product.integer(
+            "l2.size"
+        )
         runs = (t.bk, t.k, -(-t.k // t.split), t.bn, t.n)
-        return held & np.logical_and.reduce([r * t.size % LINE == 0 for r in np.broadcast_arrays(*runs)])
+        return fits_l2 & np.logical_and.reduce([r * t.size % LINE == 0 for r in np.broadcast_arrays(*runs)])
 
 
 def row_cycles(product: Product) -> float:

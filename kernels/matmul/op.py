@@ -28,7 +28,7 @@ from ..operator.named_cases import read_cases
 from ..operator.operator import EVERYWHERE, Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import choice, integer
-from ..operator.plan import Plan, Step, Workshop
+from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import (
     Arrays,
     Knobs,
@@ -98,8 +98,8 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
     found = resolve(tensors, product, current_device().cube_math_type)
     if not found.ok:
         raise _refusal(tensors, product, found)
-    words = () if found.warning is None else (f"cubeMathType: {found.warning}",)
-    return (*words, *_not_finite(tensors, product))
+    notes = () if found.warning is None else (f"cubeMathType: {found.warning}",)
+    return (*notes, *_not_finite(tensors, product))
 
 
 def _not_finite(tensors: Tensors, product: Product) -> tuple[str, ...]:
@@ -172,43 +172,43 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """Casts to the type that is computed in, the product, and what has to follow it."""
-    found = resolve(tensors, workshop.product, current_device().cube_math_type)
+    found = resolve(tensors, context.product, current_device().cube_math_type)
     compute, written = (element_type(n) for n in (found.compute, found.output()))
     casts: list[Step] = []
     a, b = tensors["a"], tensors["b"]
-    operands = {n: converted(x, compute, workshop, casts, knobs["buffers"]) for n, x in (("a", a), ("b", b))}
-    tiling = choose(operands["a"], operands["b"], knobs, workshop, found)
+    operands = {n: converted(x, compute, context, casts, knobs["buffers"]) for n, x in (("a", a), ("b", b))}
+    tiling = choose(operands["a"], operands["b"], knobs, context, found)
     shape = (a.shape[0], b.shape[1])
-    result = workshop.tensor(shape, written)
-    target = workshop.tensor((tiling["split_k"], *shape), ty.float32) if tiling["split_k"] > 1 else result
+    result = context.tensor(shape, written)
+    target = context.tensor((tiling["split_k"], *shape), ty.float32) if tiling["split_k"] > 1 else result
     steps = [*casts, product_step(operands["a"], operands["b"], target, tiling, found)]
     if target is not result:
-        steps.append(sum_partials_step(target, result, workshop.product.vector_cores, tiling["buffers"]))
-    out = converted(result, _wanted(options, written, workshop), workshop, steps, knobs["buffers"])
+        steps.append(sum_partials_step(target, result, context.product.vector_cores, tiling["buffers"]))
+    out = converted(result, _wanted(options, written, context), context, steps, knobs["buffers"])
     return Plan(tuple(steps), {"out": out}, tiling, _notes(found, tiling))
 
 
-def _wanted(options: Options, written: ty.DType, workshop: Workshop) -> ty.DType:
+def _wanted(options: Options, written: ty.DType, context: PlanContext) -> ty.DType:
     name = options["out_dtype"]
     found = written if name == "auto" else element_type(name)
-    if found.name not in workshop.product.texts("dtypes.storage"):
-        raise UsageError(f"matmul: out_dtype {name}: {workshop.product.name} does not store {name}")
+    if found.name not in context.product.texts("dtypes.storage"):
+        raise UsageError(f"matmul: out_dtype {name}: {context.product.name} does not store {name}")
     return found
 
 
 def _notes(found: Resolution, tiling: Knobs) -> tuple[str, ...]:
-    words = []
+    notes = []
     if found.hf32:
-        words.append(f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}")
+        notes.append(f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}")
     if tiling["accumulate"] == "blas":
-        words.append(
+        notes.append(
             "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
         )
     if tiling["split_k"] > 1:
-        words.append(f"the sum is split into {tiling['split_k']} parts, added in a fixed order (assumed)")
-    return tuple(words)
+        notes.append(f"the sum is split into {tiling['split_k']} parts, added in a fixed order (assumed)")
+    return tuple(notes)
 
 
 # -- reference -------------------------------------------------------------------------------------------------------

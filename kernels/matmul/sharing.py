@@ -1,6 +1,6 @@
 """How many cores read the same tile at the same moment: those of one round that work on the same rows or columns.
 
-Tiles go to cores in turn, in bands of `group` tile rows, as `matmul_tiles.py` hands them out; a round is as many tiles in a
+Tiles go to cores in wave, in bands of `group` tile rows, as `matmul_tiles.py` hands them out; a round is as many tiles in a
 row as there are cores. The part of L2 that holds an address serves one core after the other, so that a load takes as
 many times longer (`Plan.least_cycles` of the simulator).
 """
@@ -46,23 +46,23 @@ def _sharing(
     height = np.minimum(down - first, group)
     inside = tile % (group * across)
     row, column = first + inside % height, inside // height
-    turn = item // cores
-    each = turn * split + part
+    wave = item // cores
+    each = wave * split + part
     return (
-        _mean(each * down + row, turn, row < down - cut_m),
-        _mean(each * across + column, turn, column < across - cut_n),
+        _mean(each * down + row, wave, row < down - cut_m),
+        _mean(each * across + column, wave, column < across - cut_n),
     )
 
 
-def _mean(read: np.ndarray, turn: np.ndarray, whole: np.ndarray) -> float:
-    """Of how many equal numbers each is one: the least of the averages over all, over turns, and over the whole ones."""
+def _mean(read: np.ndarray, wave: np.ndarray, whole: np.ndarray) -> float:
+    """Of how many equal numbers each is one: the least of the averages over all, over waves, and over the whole ones."""
     if read[-1] < MOST_KEYS:
         many = np.bincount(read)[read]
     else:
         _, place, counts = np.unique(read, return_inverse=True, return_counts=True)
         many = counts[place]
-    of_turns = np.bincount(turn, many) / np.bincount(turn)
-    averages = [many.mean(), of_turns.mean()]
+    of_waves = np.bincount(wave, many) / np.bincount(wave)
+    averages = [many.mean(), of_waves.mean()]
     if whole.any():
         averages.append(many[whole].mean())
     return float(min(averages))

@@ -17,7 +17,7 @@ from ...simulator.errors import UsageError
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
 from ..operator.layout import up
-from ..operator.plan import Step, Workshop
+from ..operator.plan import PlanContext, Step
 from ..operator.tensors import Knobs, Tensor, dtype_of
 
 FRACTAL = 16  # rows and columns of the Cube's smallest block
@@ -102,9 +102,9 @@ def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Knobs, resolved: Resol
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 
-def choose(a: Tensor, b: Tensor, knobs: Knobs, workshop: Workshop, resolved: Resolution) -> dict[str, Any]:
+def choose(a: Tensor, b: Tensor, knobs: Knobs, context: PlanContext, resolved: Resolution) -> dict[str, Any]:
     """Every knob: as given, else by the size of the product's buffers and the number of its cores."""
-    product = workshop.product
+    product = context.product
     (m, k), n = a.shape, b.shape[1]
     cores = _cores(knobs["cores"], product)
     block_m, block_n = _block(m, n, knobs, cores, product, dtype_of(a).itemsize)

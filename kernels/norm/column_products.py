@@ -19,7 +19,7 @@ from ...simulator.precision.dtypes import DType, float32
 from ...simulator.products import Product
 from ..matmul.tiles import FRACTAL, L1_KEPT
 from ..operator.layout import up
-from ..operator.plan import Step, Workshop
+from ..operator.plan import PlanContext, Step
 from ..operator.refusing import refuse
 from ..operator.tensors import Knobs, Tensor, element_type
 from ..shared.sums import sum_partials_step
@@ -109,12 +109,12 @@ def choose_tile(rows: int, cols: int, itemsize: int, knobs: Knobs, product: Prod
 
 
 def column_steps(
-    parts: Tensor, out: Tensor, tile: Tile, resolved: Resolution, dtype: DType, workshop: Workshop
+    parts: Tensor, out: Tensor, tile: Tile, resolved: Resolution, dtype: DType, context: PlanContext
 ) -> list[Step]:
     """The launches from `parts` (rows, columns) to their sums: ones, products, and the sum of parts of rows if several."""
     rows, cols = parts.shape
-    ones = workshop.tensor((FRACTAL, tile.rows), dtype)
-    sums = out if tile.parts == 1 else workshop.tensor((tile.parts, cols), float32)
+    ones = context.tensor((FRACTAL, tile.rows), dtype)
+    sums = out if tile.parts == 1 else context.tensor((tile.parts, cols), float32)
     across, blocks = -(-cols // tile.cols), -(-rows // tile.rows)
     arguments = {
         **{"ones_ptr": ones, "parts_ptr": parts, "out_ptr": sums, "rows": rows, "cols": cols},
@@ -127,5 +127,5 @@ def column_steps(
         Step(column_products, tile.cores, arguments, {"hf32_round": resolved.hf32_round}),
     ]
     if tile.parts > 1:
-        steps.append(sum_partials_step(sums, out, workshop.product.vector_cores, COPIES))
+        steps.append(sum_partials_step(sums, out, context.product.vector_cores, COPIES))
     return steps

@@ -92,9 +92,9 @@ def bound_groups(
     cast = m.casts((size,))
     once = _statistics(m, size) + m.chain([*cast, "sub", "mul", "mul", "add", *cast])[0]
     stream = VectorWork(
-        turns=share * -(-view.depth // rows) * -(-view.space // cols),
+        iterations=share * -(-view.depth // rows) * -(-view.space // cols),
         loads=smallest,
-        per_turn=1,
+        per_iteration=1,
         loaded=2 * elements * size,
         stored=elements * size,
         repeats=elements / REPEAT * once,

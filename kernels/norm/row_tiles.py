@@ -10,13 +10,11 @@ from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
 from ..operator.layout import even_part, up
 from ..operator.parameter import integer
-from ..operator.plan import Plan, Step, Workshop
+from ..operator.plan import Plan, PlanContext, Step
 from ..operator.refusing import check_dtype, check_same_dtype, refuse
 from ..operator.tensors import Knobs, Tensors, dtype_of
 
-TURN_ELEMENTS = (
-    500  # what the latencies of a turn cost, in elements of a tile (fitted to the simulator's own times)
-)
+ITERATION_ELEMENTS = 500  # of a tile that the latencies of an iteration cost, fitted to the simulator's times
 LONGEST_CHUNK = 2048  # columns
 ChunkBytes = Callable[[int, int, int, int], int]
 
@@ -47,7 +45,7 @@ def whole_bytes(cols: int, rows: int, itemsize: int, copies: int, vectors: int, 
     """UB bytes of tiles of whole rows, at most (checked against the placement by a test).
 
     x and y in their own type, `copies` each; x and its square in FP32 and half of one for the first step of a sum (an FP32
-    tile is computed on where it was loaded); gamma, and beta if there is one (`vectors`), in FP32 for all turns. tight:
+    tile is computed on where it was loaded); gamma, and beta if there is one (`vectors`), in FP32 for all iterations. tight:
     with FP32 y where x was, as tiles are placed where there is no room for both.
     """
     cols = up(cols, 16)
@@ -60,12 +58,12 @@ def whole_bytes(cols: int, rows: int, itemsize: int, copies: int, vectors: int, 
 def best_rows(share: int, cols: int, loaded: int, fits: Callable[[int], bool]) -> int:
     """Rows of a tile for a core with `share` rows: least work with the padding of the last tile; at least 1.
 
-    loaded: elements of vectors that each turn loads anew.
+    loaded: elements of vectors that each iteration loads anew.
     """
-    turn = TURN_ELEMENTS + loaded
-    best, least = 1, share * (cols + turn)
+    iteration = ITERATION_ELEMENTS + loaded
+    best, least = 1, share * (cols + iteration)
     for rows in range(2, share + 1):
-        work = -(-share // rows) * (rows * cols + turn)
+        work = -(-share // rows) * (rows * cols + iteration)
         if not fits(rows):
             break
         if work <= least:
@@ -77,7 +75,7 @@ def choose(
     length: int,
     count: int,
     knobs: Knobs,
-    workshop: Workshop,
+    context: PlanContext,
     itemsize: int,
     vectors: int,
     chunk_bytes: ChunkBytes,
@@ -87,8 +85,8 @@ def choose(
     vectors: of a row's length that a kernel takes beside x. chunk_bytes: UB bytes that it needs for chunks: of columns,
     rows, bytes of an element, copies.
     """
-    share = -(-count // min(workshop.cores(knobs["cores"]), count))
-    ub, copies = workshop.ub_bytes, knobs["buffers"]
+    share = -(-count // min(context.cores(knobs["cores"]), count))
+    ub, copies = context.ub_bytes, knobs["buffers"]
     whole = whole_bytes(length, 1, itemsize, copies, vectors, tight=True) <= ub
     cols = min(length, knobs["cols"] or (length if whole else even_part(length, LONGEST_CHUNK)))
 
@@ -109,15 +107,15 @@ def row_plan(
     statistics: Sequence[str],
     tensors: Tensors,
     knobs: Knobs,
-    workshop: Workshop,
+    context: PlanContext,
 ) -> Plan:
     """One launch of a kernel that takes x, `vectors` (None: absent), y, `statistics` of rows, and the tile."""
     x, gamma = tensors["x"], tensors["gamma"]
     length, count = gamma.size, x.size // gamma.size
-    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, len(vectors), chunk_bytes)
+    tiling = choose(length, count, knobs, context, dtype_of(x).itemsize, len(vectors), chunk_bytes)
     leading = x.shape[: len(x.shape) - len(gamma.shape)]
-    outputs = {"y": workshop.output("y", x.shape, dtype_of(x))}
-    outputs |= {n: workshop.output(n, leading, float32) for n in statistics}
+    outputs = {"y": context.output("y", x.shape, dtype_of(x))}
+    outputs |= {n: context.output(n, leading, float32) for n in statistics}
     arguments = {
         **{f"{n}_ptr": tensors.get(n) for n in ("x", *vectors)},
         **{f"{n}_ptr": tensor for n, tensor in outputs.items()},

@@ -1,4 +1,4 @@
-"""Words for messages: what was probably meant, and lists."""
+"""Parts of messages: what was probably meant, and lists."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def near(name: object, known: Iterable[str]) -> str:
 
 def listed(names: Iterable[object], last: str = "and") -> str:
     """ "a, b and c"."""
-    words = [str(n) for n in names]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else "none"
+    items = [str(n) for n in names]
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else "none"

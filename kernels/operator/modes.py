@@ -22,8 +22,8 @@ def idle_mode(op: Operator, tensors: Tensors, product: Product, mode: str) -> tu
     if found.warning or found != op.resolve(tensors, product, keep):
         return ()
     kinds = listed(dict.fromkeys(dtype_name(tensors[n]) for n in op.required))
-    words = f"with inputs of {kinds} the Cube multiplies in {found.operand}, as with {keep}"
-    return (f"cube_math_type {mode} has no effect: {words}",)
+    why = f"with inputs of {kinds} the Cube multiplies in {found.operand}, as with {keep}"
+    return (f"cube_math_type {mode} has no effect: {why}",)
 
 
 def mode_name(op: Operator, given: Any) -> Any:

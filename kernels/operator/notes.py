@@ -29,6 +29,6 @@ def value_warnings(op: Operator, arrays: Mapping[str, np.ndarray], machine: Devi
     odd = [n for n, x in arrays.items() if n not in op.without_influence and not np.isfinite(x).all()]
     if not odd:
         return ()
-    words = f"{op.name} on {machine.product.name}: {listed(odd)} with infinities or NaN"
-    words += ", which is not supported there" if excluded else ""
-    return (words + (": NaN counts as 0, infinity as the largest number" if saturates else ""),)
+    warning = f"{op.name} on {machine.product.name}: {listed(odd)} with infinities or NaN"
+    warning += ", which is not supported there" if excluded else ""
+    return (warning + (": NaN counts as 0, infinity as the largest number" if saturates else ""),)

@@ -24,7 +24,7 @@ from .beyond import Beyond
 from .draw import Draw
 from .messages import listed, near
 from .parameter import Argument, Parameter, as_mapping, read_all
-from .plan import Plan, Workshop
+from .plan import Plan, PlanContext
 from .tensors import DTYPE_NAMES, Arrays, Knobs, Options, Sizes, Tensors
 
 FLOATS = ("float16", "bfloat16", "float32")
@@ -66,7 +66,7 @@ class OnCube:
     outputs: tuple[str, ...]
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The knob as on the command line."""
         return f"{self.knob}={self.value}"
 
@@ -113,7 +113,7 @@ class Operator:
     describe: Callable[[Sizes, str], dict[str, Shape]]
     draw: Callable[[Mapping[str, Shape], Draw], Arrays]
     check: Callable[[Tensors, Mapping[str, Any], Product], tuple[str, ...]]
-    plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], Workshop], Plan]
+    plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], PlanContext], Plan]
     formula: Callable[[Arrays, Mapping[str, Any]], Arrays]
     arguments: tuple[Argument, ...] = ()
     doc: str = ""
@@ -198,8 +198,8 @@ class Operator:
             return next(iter(self.cases.values()))
         if isinstance(case, Mapping):
             sizes = self._read_sizes(case)
-            words = " ".join(f"{n}={_size_words(x)}" for n, x in sizes.items())
-            return Case(words, words, sizes, "sizes given by the user")
+            text = " ".join(f"{n}={_size_text(x)}" for n, x in sizes.items())
+            return Case(text, text, sizes, "sizes given by the user")
         if case not in self.cases:
             raise UsageError(f"{self.name} has no case {case!r}{near(case, self.cases)}")
         return self.cases[case]
@@ -208,16 +208,14 @@ class Operator:
         for name in sizes:
             if name not in self.sizes:
                 raise UsageError(f"{self.name} has no size {name!r}{near(name, self.sizes)}")
-        missing = [
-            n for n, words in self.sizes.items() if n not in sizes and not words.startswith("optional")
-        ]
+        missing = [n for n, help in self.sizes.items() if n not in sizes and not help.startswith("optional")]
         if missing:
             raise UsageError(f"{self.name}: size {missing[0]!r} is missing ({self.sizes[missing[0]]})")
         found = {n: _read_size(f"{self.name}: size {n!r}", x) for n, x in sizes.items()}
         for n, x in found.items():
             if not self.empty and min((x,) if isinstance(x, int) else x, default=1) < 1:
                 raise UsageError(
-                    f"{self.name}: size {n!r} is {_size_words(x)}: a case needs at least one element"
+                    f"{self.name}: size {n!r} is {_size_text(x)}: a case needs at least one element"
                 )
         return found
 
@@ -259,10 +257,10 @@ class Operator:
         """The data types it runs on a product; `UsageError` if the product does not have the operator."""
         found = self.architectures.get(product.integer("product.npu_arch"))
         if found is None:
-            words = (
+            reason = (
                 f"is not available on {product.name} ({product.title}); it is on {listed(self._products())}"
             )
-            raise RefusedError(f"{self.name} {words}", PARAM_INVALID, f"{self.name} {words}")
+            raise RefusedError(f"{self.name} {reason}", PARAM_INVALID, f"{self.name} {reason}")
         return tuple(d for d in self.dtypes if d in found)
 
     def require(self, product: Product, dtype: str) -> None:
@@ -293,5 +291,5 @@ def _read_length(what: str, n: Any) -> int:
     return int(n)
 
 
-def _size_words(x: int | tuple[int, ...]) -> str:
+def _size_text(x: int | tuple[int, ...]) -> str:
     return str(x) if isinstance(x, int) else "x".join(map(str, x)) or "scalar"

@@ -135,8 +135,8 @@ def as_mapping(what: str, given: Any, holds: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(given, Mapping):
         short = isinstance(given, str | int | float)
-        words = reprlib.repr(given) if short else f"a {type(given).__name__}"
-        raise UsageError(f"{what} must be a mapping of {holds}, got {words}")
+        shown = reprlib.repr(given) if short else f"a {type(given).__name__}"
+        raise UsageError(f"{what} must be a mapping of {holds}, got {shown}")
     return given
 
 

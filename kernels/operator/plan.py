@@ -29,7 +29,7 @@ class Step:
 @dataclass(frozen=True)
 class Plan:
     """What to launch, in order. `tiling` holds every knob as really used, None for those that only other strategies have;
-    `notes` are words for the user.
+    `notes` are messages for the user.
 
     uses_cube: that this plan does, of an operator that can do without.
     """
@@ -47,7 +47,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Workshop:
+class PlanContext:
     """What a plan needs to know of the run: the product, whether tensors hold data, outputs that are already there.
 
     room: part of UB that the rules of tilings may count on, see `fitting.py`.

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.launch import place
 from ..operator.operator import Operator
-from ..operator.plan import Plan, Workshop
+from ..operator.plan import Plan, PlanContext
 from ..operator.tensors import Knobs, Options, Tensors
 from .launching import call_of
 
@@ -23,19 +23,19 @@ def plan_that_fits(
     tensors: Tensors,
     options: Options,
     knobs: Knobs,
-    workshop: Workshop,
+    context: PlanContext,
 ) -> Plan:
     """The operator's plan on the current device, with the largest tiles by its rules that fit.
 
     Knobs that are given stay. Where no room helps, the plan of the whole UB: its launch says what does not fit.
     """
-    begin = workshop.mark()
-    whole = plan = op.plan(tensors, options, knobs, workshop)
+    begin = context.mark()
+    whole = plan = op.plan(tensors, options, knobs, context)
     for room in ROOMS:
         if fits(plan):
             return plan
-        workshop.release(begin)
-        plan = op.plan(tensors, options, knobs, replace(workshop, room=room))
+        context.release(begin)
+        plan = op.plan(tensors, options, knobs, replace(context, room=room))
     return plan if fits(plan) else whole
 
 

@@ -11,7 +11,7 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
 from ...simulator.precision import dtypes as ty
 from ..operator.messages import near
-from ..operator.plan import Step, Workshop
+from ..operator.plan import PlanContext, Step
 from ..operator.tensors import Tensor, dtype_of
 from ..shared.casts import cast_step
 from .shared_memory import replaced
@@ -65,24 +65,24 @@ def direct(
 def write_back(
     given: Mapping[str, np.ndarray],
     found: Mapping[str, Tensor],
-    workshop: Workshop,
+    context: PlanContext,
     inputs: Mapping[str, Tensor],
 ) -> tuple[list[Step], list[str]]:
-    """Launches that bring the others into the given arrays, and words about it."""
+    """Launches that bring the others into the given arrays, and notes about it."""
     steps: list[Step] = []
     notes = []
-    cores = workshop.product.vector_cores
+    cores = context.product.vector_cores
     for name, array in given.items():
         x = found[name]
         if x is array or not x.size:
             continue
         if dtype_of(x) != dtype_of(array):
-            target = array if array.flags.c_contiguous else workshop.tensor(array.shape, dtype_of(array))
+            target = array if array.flags.c_contiguous else context.tensor(array.shape, dtype_of(array))
             steps.append(cast_step(x, target, cores, BUFFERS))
             notes.append(f"out {name} is {array.dtype}: a launch of its own casts to it")
             x = target
         if x is not array:
-            steps.append(view_copy_step(x, array, workshop.product))
+            steps.append(view_copy_step(x, array, context.product))
             why = f"in place of input {replaced(array, inputs)}" if array.flags.c_contiguous else "strided"
             notes.append(f"out {name} is {why}: a launch of its own copies into it")
     return steps, notes

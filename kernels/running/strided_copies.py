@@ -38,11 +38,11 @@ INTERLEAVED_BYTES = 64  # the longest period of interleaved channels that is loa
 def copy_strided(
     source_ptr, out_ptr, items,
     LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, TILE: tl.constexpr, LOADED: tl.constexpr,
-    TURNED: tl.constexpr,
+    TRANSPOSED: tl.constexpr,
 ):  # fmt: skip
     """out = source in tiles of TILE along the last three axes: LENGTHS of the axes, strides FROM and TO.
 
-    LOADED: TILE, but 1 along axes that the source repeats. TURNED: the last two axes change places before the store.
+    LOADED: TILE, but 1 along axes that the source repeats. TRANSPOSED: the last two axes change places before the store.
     """
     wide = (LENGTHS[-1] + TILE[2] - 1) // TILE[2]
     high = (LENGTHS[-2] + TILE[1] - 1) // TILE[1]
@@ -58,7 +58,7 @@ def copy_strided(
         tile = tl.load(source_ptr + at + planes * FROM[-3] + rows * FROM[-2] + cols * FROM[-1], mask=inside)
         planes, rows, cols = tl.arange(0, TILE[0]), tl.arange(0, TILE[1]), tl.arange(0, TILE[2])
         planes = planes[:, None, None]
-        if TURNED:
+        if TRANSPOSED:
             tile = tl.permute(tile, (0, 2, 1))
             rows, cols = rows[None, None, :], cols[None, :, None]
             tile = tl.broadcast_to(tile, (TILE[0], TILE[2], TILE[1]))
@@ -164,12 +164,12 @@ class CopyTiling:
 
 
 def _tiled(axes: Axes, itemsize: int, product: Product) -> CopyTiling:
-    """The last axis is contiguous in the source, and in the output the one before it (TURNED) or the last one as well."""
-    axes, turned = _in_order(axes)
+    """The last axis is contiguous in the source, and in the output the last one or (TRANSPOSED) the one before it."""
+    axes, transposed = _in_order(axes)
     lengths, (of, to) = axes.lengths, axes.strides
 
     def need(tile: Sequence[int]) -> int:
-        return footprint_bytes(tile, of[-3:], to[-3:], turned, itemsize)
+        return footprint_bytes(tile, of[-3:], to[-3:], transposed, itemsize)
 
     def items(tile: Sequence[int]) -> int:
         return math.prod(lengths[:-3]) * math.prod(
@@ -179,9 +179,9 @@ def _tiled(axes: Axes, itemsize: int, product: Product) -> CopyTiling:
     def idle(tile: Sequence[int]) -> bool:
         return items(tile) < product.vector_cores and math.prod(tile) * itemsize > LEAST_BYTES
 
-    tile = _halved(lengths[-3:], turned, itemsize, lambda t: need(t) > product.ub_bytes)
-    tile = _halved(tile, turned, itemsize, idle)
-    choice = {"TILE": tile, "LOADED": _loaded(tile, of[-3:]), "TURNED": turned}
+    tile = _halved(lengths[-3:], transposed, itemsize, lambda t: need(t) > product.ub_bytes)
+    tile = _halved(tile, transposed, itemsize, idle)
+    choice = {"TILE": tile, "LOADED": _loaded(tile, of[-3:]), "TRANSPOSED": transposed}
     return CopyTiling(copy_strided, items(tile), axes, choice)
 
 
@@ -201,10 +201,10 @@ def _in_order(axes: Axes) -> tuple[Axes, bool]:
         loaded = stored
     elif abs(to[stored]) != 1:
         stored = loaded
-    turned = loaded != stored
-    last = [stored, loaded] if turned else [loaded]
+    transposed = loaded != stored
+    last = [stored, loaded] if transposed else [loaded]
     rest = sorted((k for k in number if k not in last), key=lambda k: (axes.lengths[k], k))
-    return _ordered(axes, [*rest, *last]), turned
+    return _ordered(axes, [*rest, *last]), transposed
 
 
 def _ordered(axes: Axes, order: Sequence[int]) -> Axes:
@@ -219,7 +219,7 @@ def _loaded(tile: Sequence[int], of: Sequence[int]) -> tuple[int, ...]:
 
 
 def footprint_bytes(
-    tile: Sequence[int], of: Sequence[int], to: Sequence[int], turned: bool, itemsize: int
+    tile: Sequence[int], of: Sequence[int], to: Sequence[int], transposed: bool, itemsize: int
 ) -> int:
     """UB bytes of a tile of `copy_strided`, at most (a test holds it against the placement).
 
@@ -227,10 +227,10 @@ def footprint_bytes(
     transposed or repeated needs a second place.
     """
     loaded = _loaded(tile, of)
-    stored = (tile[0], tile[2], tile[1]) if turned else tuple(tile)
-    reach = (to[0], to[2], to[1]) if turned else tuple(to)
+    stored = (tile[0], tile[2], tile[1]) if transposed else tuple(tile)
+    reach = (to[0], to[2], to[1]) if transposed else tuple(to)
     total = _tile_bytes(loaded, of, itemsize)
-    if turned or loaded != tuple(tile):
+    if transposed or loaded != tuple(tile):
         total += _rows_bytes(stored, itemsize)
     if _alone(stored, reach):
         total += math.prod(stored) * BLOCK_BYTES
@@ -252,13 +252,13 @@ def _alone(tile: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _halved(
-    tile: Sequence[int], turned: bool, itemsize: int, too_large: Callable[[Sequence[int]], bool]
+    tile: Sequence[int], transposed: bool, itemsize: int, too_large: Callable[[Sequence[int]], bool]
 ) -> tuple[int, ...]:
-    """The tile halved until it is not too large, or one element: planes first, then rows, or the longer side if TURNED."""
+    """The tile halved until it is not too large, or one element: planes, then rows, or the longer side if TRANSPOSED."""
     tile = list(tile)
     while too_large(tile) and max(tile) > 1:
         axis = next(k for k, n in enumerate(tile) if n > 1)
-        if turned and axis > 0:
+        if transposed and axis > 0:
             axis = max((2, 1), key=lambda k: tile[k])
         tile[axis] = _half(tile[axis], itemsize)
     return tuple(tile)

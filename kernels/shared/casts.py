@@ -7,7 +7,7 @@ from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.precision.dtypes import DType
 from ..operator.layout import up
-from ..operator.plan import Step, Workshop
+from ..operator.plan import PlanContext, Step
 from ..operator.tensors import Tensor, dtype_of
 
 CAST_BLOCK = 8192  # elements
@@ -29,10 +29,10 @@ def cast_step(x: Tensor, out: Tensor, cores: int, buffers: int) -> Step:
     return Step(cast_flat, min(cores, -(-x.size // block)), arguments)
 
 
-def converted(x: Tensor, dtype: DType, workshop: Workshop, steps: list[Step], buffers: int = 2) -> Tensor:
+def converted(x: Tensor, dtype: DType, context: PlanContext, steps: list[Step], buffers: int = 2) -> Tensor:
     """`x` itself if it is of that type, else a tensor that one more launch, added to `steps`, fills."""
     if dtype_of(x) == dtype:
         return x
-    out = workshop.tensor(x.shape, dtype)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, buffers))
+    out = context.tensor(x.shape, dtype)
+    steps.append(cast_step(x, out, context.product.vector_cores, buffers))
     return out

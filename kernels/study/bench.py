@@ -21,7 +21,7 @@ from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.messages import listed
 from ..operator.operator import Operator
-from ..operator.plan import Workshop
+from ..operator.plan import PlanContext
 from ..operator.tensors import Arrays, Knobs
 from ..running.fitting import plan_that_fits
 from ..running.run_op import run_op
@@ -145,9 +145,9 @@ class Bench:
             known[key] = self._computed(data, golden, mode, dtype, resolved, key)
         found = known[key]
         compute = resolved.operand if resolved else self.op.computes
-        words = (resolved.warning or "") if resolved else ""
+        reason = (resolved.warning or "") if resolved else ""
         return ModeRow(
-            mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, words
+            mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, reason
         )  # fmt: skip
 
     def _base(self, data: Data) -> float | None:
@@ -212,7 +212,7 @@ class Bench:
         tensors, options = data.whole(self.op, dtype), self.op.read_options(data.options)
         knobs = self.op.read_tiling(self.tiling)
         with device(self.product, cube_math_type=mode, values=False):
-            chosen = plan_that_fits(self.op, tensors, options, knobs, Workshop(self.product, False)).tiling
+            chosen = plan_that_fits(self.op, tensors, options, knobs, PlanContext(self.product, False)).tiling
         return {**self.tiling, **{n: chosen[n] for n in self.op.order_knobs if n in chosen}}
 
     def _options(self, data: Data, mode: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Data:
     """Inputs of one point of a study.
 
     exact: float32 or float64, before any rounding. shapes: of the whole problem, whose time counts; `exact` may be a
-    block of it (`sample`, words). given: the data types in which a user gave them.
+    block of it (`sample`: a note). given: the data types in which a user gave them.
     """
 
     exact: Arrays
@@ -67,9 +67,9 @@ class Data:
                     f"{n} has {nans} NaN and {infinite} infinite elements: errors are of outputs finite on both sides"
                 )
         if len(set(self.given.values())) > 1:
-            words = listed([f"{n} {dtype}" for n, dtype in self.given.items()])
+            parts = listed([f"{n} {dtype}" for n, dtype in self.given.items()])
             out.append(
-                f"the inputs were {words}: each row converts all of them to its own type; for a mixture see --dtypes"
+                f"the inputs were {parts}: each row converts all of them to its own type; for a mixture see --dtypes"
             )
         return out
 
@@ -83,7 +83,7 @@ def drawn(op: Operator, case: Case, seed: int, distribution: str, edge: int | No
     require_memory(op, shapes, SMALLER)
     origin = {"seed": seed, "distribution": distribution}
     dims = {n: x.shape for n, x in whole.items()}
-    return Data(op.draw(shapes, numbers), dims, case.options, _sample_words(shapes, part), origin)
+    return Data(op.draw(shapes, numbers), dims, case.options, _sample_note(shapes, part), origin)
 
 
 def given(op: Operator, inputs: Mapping[str, Any], options: Options, edge: int | None) -> Data:
@@ -99,7 +99,7 @@ def given(op: Operator, inputs: Mapping[str, Any], options: Options, edge: int |
     exact = {n: np.ascontiguousarray(x[part[n]]) if n in part else x for n, x in arrays.items()}
     require_memory(op, {n: _shape(x.shape, "float32") for n, x in exact.items()}, SMALLER)
     dims = {n: x.shape for n, x in arrays.items()}
-    return Data(exact, dims, options, _sample_words(exact, part), given=kinds)
+    return Data(exact, dims, options, _sample_note(exact, part), given=kinds)
 
 
 def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[str, tuple[slice, ...]]:
@@ -164,8 +164,8 @@ def _wide(op: Operator, name: str, x: Any) -> np.ndarray:
     return array if array.dtype in FLOATS else decode(array)
 
 
-def _sample_words(shapes: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
+def _sample_note(shapes: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
     if not part:
         return None
-    words = [f"{n} {'x'.join(map(str, x.shape))}" for n, x in shapes.items() if n in part]
-    return f"values of a block only ({listed(words)}), time of the whole case"
+    parts = [f"{n} {'x'.join(map(str, x.shape))}" for n, x in shapes.items() if n in part]
+    return f"values of a block only ({listed(parts)}), time of the whole case"

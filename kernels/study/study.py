@@ -44,7 +44,7 @@ def precision_study(
 ) -> Study:
     """Run an operator in every mode and data type (and mixture of types, where asked for).
 
-    case: a name or sizes by name; `sizes` is another word for the latter. inputs: arrays by name instead. modes, dtypes:
+    case: a name or sizes by name; `sizes` is another name for the latter. inputs: arrays by name instead. modes, dtypes:
     "all", or names; a data type may be a mixture in the order of the inputs, "float32+float16", and "mixed" is all
     mixtures of an operator of the Cube. sample: rows and columns of the block whose values are computed; None is all, or
     what takes about a second for each row. reference: outputs by name of another implementation on the same inputs (a GPU,

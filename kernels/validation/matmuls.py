@@ -21,7 +21,7 @@ from .settings import (
     tensor,
 )
 from .table import Row
-from .trying import fastest, words
+from .trying import fastest, note_of
 
 
 @sim.jit
@@ -178,7 +178,7 @@ def _best(row: Row, s: Settings, sizes: tuple[int, int, int]) -> tuple[Run, str]
         return _run(row, s, sizes, (m, n, k * 2 // max(2, BYTES[dtypes_of(row)[0][0]])))
 
     run, tile, count = fastest(row, usual, work)
-    return run, words(count, f"{'x'.join(map(str, tile))} in L1 (depth for 2 bytes)")
+    return run, note_of(count, f"{'x'.join(map(str, tile))} in L1 (depth for 2 bytes)")
 
 
 @predicts("grouped_matmul")
@@ -194,5 +194,5 @@ def _grouped(row: Row) -> Prediction:
 
     run, tile, count = fastest(row, USUAL, work)
     moved = BYTES[kind] * (m * k + groups * k * n + m * n)
-    note = f"{words(count, 'x'.join(map(str, tile)))} in L1; groups taken to be equal"
+    note = f"{note_of(count, 'x'.join(map(str, tile)))} in L1; groups taken to be equal"
     return Prediction(measured_time(row, run), _bound(row, s, moved, float(m) * n * k, kind), note)

@@ -13,7 +13,7 @@ from ..norm.rms.op import rms_norm_grad
 from .registry import Prediction, predicts
 from .settings import BYTES, NAMES, Settings, dtypes_of, measured_time, roofline_us, shape_of, tensor
 from .table import Row
-from .trying import fastest, halves, words
+from .trying import fastest, halves, note_of
 
 
 @sim.jit
@@ -162,7 +162,7 @@ def _told(row: Row, moved: int, most: int, work: Callable[[int], Run]) -> Predic
     return Prediction(
         measured_time(row, run),
         roofline_us(row, moved),
-        words(count, f"tiles of {rows} row{'s' * (rows > 1)}"),
+        note_of(count, f"tiles of {rows} row{'s' * (rows > 1)}"),
     )
 
 

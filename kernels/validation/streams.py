@@ -25,7 +25,7 @@ from .settings import (
     volume,
 )
 from .table import Row
-from .trying import fastest, halves, words
+from .trying import fastest, halves, note_of
 
 
 @sim.jit
@@ -182,7 +182,7 @@ def _tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run
     given, room = s.number("block", 0), load_product(row.product).ub_bytes
     full = min(16384, room // (bytes_of_one * s.number("buffers", 2) * 2))
     run, block, count = fastest(row, [given] if given else halves(full, 256), work)
-    return run, "" if given else words(count, f"blocks of {block}")
+    return run, "" if given else note_of(count, f"blocks of {block}")
 
 
 @predicts(*ONE)

@@ -16,7 +16,7 @@ import numpy as np
 from ...kernels.bounds.vector import outputs_us
 from ...kernels.operator.operator import Case, Operator
 from ...kernels.operator.parameter import AUTO, Parameter
-from ...kernels.operator.plan import Workshop
+from ...kernels.operator.plan import PlanContext
 from ...kernels.operator.tensors import Tensors
 from ...kernels.running.fitting import plan_that_fits
 from ...kernels.running.problem import OpInputs, problem_of_case
@@ -92,7 +92,7 @@ class OperatorPoints:
 
     def _used(self, problem: OpInputs, knobs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The knobs as really used."""
-        bench = Workshop(self.machine, False)
+        bench = PlanContext(self.machine, False)
         return plan_that_fits(
             self.op, problem.tensors, problem.options, self.op.read_tiling(knobs), bench
         ).tiling
@@ -125,7 +125,10 @@ class OperatorPoints:
         with device(self.machine, values=False, cube_math_type=mode):
             try:
                 plan = self.op.plan(
-                    problem.tensors, problem.options, self.op.read_tiling({}), Workshop(self.machine, False)
+                    problem.tensors,
+                    problem.options,
+                    self.op.read_tiling({}),
+                    PlanContext(self.machine, False),
                 )
             except (UsageError, RefusedError):
                 return 0.0  # its own choice does not fit; others may

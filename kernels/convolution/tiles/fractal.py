@@ -4,7 +4,7 @@
     images    (N, D, H, W, pitch), or NC1HWC0: (N, pitch / C0, D, H, W, C0)
     weights   (groups, taps, ROWS, COLS), or FRACTAL_Z: (groups, taps, depth / C0, channels, C0), `depth` what is summed over
 
-A tile of blocks is a matrix of L1 as it comes, in bursts of whole rows of the image; rows of channels are turned into
+A tile of blocks is a matrix of L1 as it comes, in bursts of whole rows of the image; rows of channels are made into
 blocks on the way (ND to NZ), row by row.
 """
 

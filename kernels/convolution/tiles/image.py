@@ -83,13 +83,13 @@ def image_tiles(src_ptr, w_ptr, out_ptr, bias_ptr, items, N, S: tl.constexpr):
             one = block + tl.arange(0, 1)[:, None] + tl.arange(0, 1)[None, :]
             cm = m + tl.arange(0, S.bm)
             a = tl.reshape(load_weight(w_ptr, one, cm, first, S), (S.bm, S.bk))
-            if S.turned:
+            if S.channels_last:
                 acc += tl.dot(tl.reshape(b, (S.positions, S.bk)), tl.trans(a))
             else:
                 acc += tl.dot(a, tl.trans(tl.reshape(b, (S.positions, S.bk))))
         alive = (
             (m + tl.arange(0, S.bm) < S.m)
-            if S.turned
+            if S.channels_last
             else (c < S.out_channels) & (m + tl.arange(0, S.bm) < S.m)
         )
         put_tile(out_ptr, acc, N, n, d * PD + pd, h * PH + ph, w * PW + pw, c, alive, S)

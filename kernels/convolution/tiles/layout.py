@@ -18,9 +18,7 @@ from ...operator.plan import Step
 from ...operator.tensors import Tensor, dtype_of
 from ..geometry import Geometry, Merging
 
-TILE_BYTES = (
-    16384  # of the wider of the two element types, twice for the turned tile; of large images twice as much
-)
+TILE_BYTES = 16384  # of the wider of the two element types, twice for the transposed tile; of large images twice as much
 ITEM_US = 0.35  # of a tile on a Vector core, for the choice of cores only
 MANY_TILES = 8  # for each core, from which on larger tiles still share the work evenly
 PATCH_ELEMENTS = 4096
@@ -29,7 +27,7 @@ SPREAD_ELEMENTS = 1024  # of a tile whose elements lie apart in memory: each lan
 
 @sim.jit
 def to_rows(x_ptr, out_ptr, items, C, P, PITCH: tl.constexpr, BC: tl.constexpr, BP: tl.constexpr):
-    """out (N, P, PITCH) = x (N, C, P) turned, in the type of out; channels from C on are zero."""
+    """out (N, P, PITCH) = x (N, C, P) transposed, in the type of out; channels from C on are zero."""
     across, down = tl.cdiv(P, BP), PITCH // BC
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         n = item // (across * down)
@@ -46,7 +44,7 @@ def from_rows(
     x_ptr, out_ptr, items, C, P,
     PITCH: tl.constexpr, BC: tl.constexpr, BP: tl.constexpr, SHARED: tl.constexpr = False,
 ):  # fmt: skip
-    """out (N, C, P) = x (N, P, PITCH) turned back, in the type of out. SHARED: two Vector cores share the items."""
+    """out (N, C, P) = x (N, P, PITCH) transposed back, in the type of out. SHARED: two Vector cores share the items."""
     across, down = tl.cdiv(P, BP), tl.cdiv(C, BC)
     for item in al.parallel(tl.program_id(0), items, tl.num_programs(0), bind_sub_block=SHARED):
         n = item // (across * down)
@@ -128,7 +126,7 @@ def rows_step(x: Tensor, out: Tensor, channels: int, product: Product, back: boo
     positions = prod(rows.shape[1:-1])
     width = max(dtype_of(x).itemsize, dtype_of(out).itemsize)
     many = batch * positions * pitch * width > MANY_TILES * product.vector_cores * TILE_BYTES
-    bc, bp = turned_tile(pitch, positions, (2 if many else 1) * TILE_BYTES // width)
+    bc, bp = transposed_tile(pitch, positions, (2 if many else 1) * TILE_BYTES // width)
     across = -(-positions // bp)
     items = batch * across * (-(-channels // bc) if back else pitch // bc)
     arguments = {
@@ -146,7 +144,7 @@ def cores_for(items: int, product: Product) -> int:
     return min(range(1, most + 1), key=lambda n: (-(-items // n) * ITEM_US + n * wake, n))
 
 
-def turned_tile(pitch: int, positions: int, elements: int) -> tuple[int, int]:
+def transposed_tile(pitch: int, positions: int, elements: int) -> tuple[int, int]:
     """(channels, positions) of a tile of about `elements`; channels divide the row, few positions take more of them."""
     across = min(positions, 128)
     most = max(16, elements // up(across, 16))

@@ -33,11 +33,11 @@ def image_blocks(
         c = block * C0 + tl.arange(0, BC * C0)
         inside = (c < C)[:, None] & (p < P)[None, :]
         x = tl.load(x_ptr + n * C * P + c[:, None] * P + p[None, :], mask=inside, other=0.0)
-        turned = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (BC, C0, BP)), (0, 2, 1))
+        transposed = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (BC, C0, BP)), (0, 2, 1))
         blocks = block + tl.arange(0, BC)
         at = (n * BLOCKS + blocks[:, None, None]) * (P * C0) + p[None, :, None] * C0
         alive = (blocks < BLOCKS)[:, None, None] & (p < P)[None, :, None]
-        tl.store(out_ptr + at + tl.arange(0, C0)[None, None, :], turned, mask=alive)
+        tl.store(out_ptr + at + tl.arange(0, C0)[None, None, :], transposed, mask=alive)
 
 
 @sim.jit
@@ -66,24 +66,24 @@ def weight_fractals(
             at = (row * COLS + col) * TAPS
             inside = inside[:, None] & (tap < TAPS)[None, :]
             x = tl.load(w_ptr + w + at[:, None] + tap[None, :], mask=inside, other=0.0)
-            turned = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (C0, BW, BT)), (2, 1, 0))
+            transposed = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (C0, BW, BT)), (2, 1, 0))
         elif DEEP_ROWS:
             row, col = block * C0 + lane, first * TAPS + tl.arange(0, BW * TAPS)
             inside = (row < ROWS)[:, None] & (col < COLS * TAPS)[None, :]
             x = tl.load(w_ptr + w + row[:, None] * (COLS * TAPS) + col[None, :], mask=inside, other=0.0)
-            turned = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (C0, BW, TAPS)), (2, 1, 0))
+            transposed = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (C0, BW, TAPS)), (2, 1, 0))
         else:
             row, col = first + tl.arange(0, BW), block * (C0 * TAPS) + tl.arange(0, C0 * TAPS)
             inside = (row < ROWS)[:, None] & (col < COLS * TAPS)[None, :]
             x = tl.load(w_ptr + w + row[:, None] * (COLS * TAPS) + col[None, :], mask=inside, other=0.0)
-            turned = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (BW, C0, TAPS)), (2, 0, 1))
+            transposed = tl.permute(tl.reshape(x.to(out_ptr.dtype.element_ty), (BW, C0, TAPS)), (2, 0, 1))
         wide = first + tl.arange(0, BW)
         at = group * (TAPS * DEEP * WIDE) + tap[:, None, None] * (DEEP * WIDE) + block * (WIDE * C0)
         at += wide[None, :, None] * C0 + lane[None, None, :]
         alive = (wide < WIDE)[None, :, None]
         if BT < TAPS:
             alive = alive & (tap < TAPS)[:, None, None]
-        tl.store(out_ptr + at, turned, mask=alive)
+        tl.store(out_ptr + at, transposed, mask=alive)
 
 
 @sim.jit
@@ -107,9 +107,9 @@ def bias_sums(
         c = item % blocks * BC + tl.arange(0, BC)
         first = item // blocks * per_part
         total = tl.zeros((BC, BP), tl.float32)
-        for turn in range(tl.minimum(per_part, N - first) * across):
-            p = turn % across * BP + tl.arange(0, BP)
-            at = (first + turn // across) * (C * P) + c[:, None] * P + p[None, :]
+        for k in range(tl.minimum(per_part, N - first) * across):
+            p = k % across * BP + tl.arange(0, BP)
+            at = (first + k // across) * (C * P) + c[:, None] * P + p[None, :]
             x = tl.load(dy_ptr + at, mask=(c < C)[:, None] & (p < P)[None, :], other=0.0)
             total += x.to(tl.float32)
         tl.store(parts_ptr + item // blocks * C + c, tl.sum(total, axis=1), mask=c < C)

@@ -69,7 +69,7 @@ class ImageSizes(NamedTuple):
         return self.bn * self.bh * self.bw
 
     @property
-    def turned(self) -> bool:
+    def channels_last(self) -> bool:
         """Whether sums are rows of channels, (positions, bm), else (bm, positions)."""
         return self.out_pitch > 0
 

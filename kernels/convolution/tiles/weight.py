@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def, assignment"
-"""Tile kernel of the gradient of the weight: for each tap the narrow image, turned, times the wide image shifted by the tap.
+"""Tile kernel of the gradient of the weight: for each tap the narrow image, transposed, by the shifted wide image.
 
 The taps of one row of the kernel are windows of one tile of the wide image in L1, each with a sum of its own in L0C. Sums
 run over all positions of all images. They are cut into parts, which are added into the result by the memory system (atomic),

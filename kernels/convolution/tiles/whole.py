@@ -1,9 +1,10 @@
 # mypy: disable-error-code="no-untyped-def"
-"""All of a call in one launch: layouts, both gradients, and the gradient of the weight turned back.
+"""All of a call in one launch: layouts, both gradients, and the gradient of the weight transposed back.
 
-The Vector cores make what grad_input is made of. Then all cores meet; the Cubes go on with grad_input, and beside them the
-Vector cores make the other image and sum the bias. They tell the Cubes when the other image is there (a meeting of Vector
-cores, then a flag), which go on with grad_weight. All meet once more, and the Vector cores turn grad_weight back.
+The Vector cores make what grad_input is made of. After a barrier of all cores the Cubes go on with grad_input, and
+beside them the Vector cores make the other image and sum the bias. They tell the Cubes when the other image is there (a
+barrier of Vector cores, then a flag), which go on with grad_weight. After one more barrier the Vector cores transpose
+grad_weight back.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ VECTOR_CORES = 2  # beside each Cube
 @sim.jit
 def whole(
     first_ptr, first_out, second_ptr, second_out, weight_ptr, weight_out, zero_ptr, gaps_ptr, dy_ptr,
-    parts_ptr, bias_ptr, image_ptr, sums_ptr, turned_ptr, zeros, gaps, image_items, weight_items, N, chunks,
+    parts_ptr, bias_ptr, image_ptr, sums_ptr, transposed_ptr, zeros, gaps, image_items, weight_items, N, chunks,
     part, part_stride,
     FIRST: tl.constexpr, SECOND: tl.constexpr, WEIGHT: tl.constexpr, ZERO: tl.constexpr, GAPS: tl.constexpr,
     BIAS: tl.constexpr, BIAS_SUM: tl.constexpr, IMAGE: tl.constexpr, GRAD_WEIGHT: tl.constexpr,
@@ -84,7 +85,7 @@ def whole(
         )
     if BACK:
         al.sync_block_all("all", 4)
-        from_rows(sums_ptr, turned_ptr, *BACK, True)
+        from_rows(sums_ptr, transposed_ptr, *BACK, True)
 
 
 def whole_step(
@@ -98,7 +99,7 @@ def whole_step(
     c, d = (s.arguments if s is not None else {} for s in (back, bias))
     given |= {
         **{"bias_ptr": d.get("out_ptr", stand_in), "image_ptr": a.get("out_ptr", stand_in)},
-        **{"sums_ptr": b.get("out_ptr", stand_in), "turned_ptr": c.get("out_ptr", stand_in)},
+        **{"sums_ptr": b.get("out_ptr", stand_in), "transposed_ptr": c.get("out_ptr", stand_in)},
         **{"image_items": a.get("items", 0), "weight_items": b.get("items", 0), "N": (a or b)["N"]},
         **{n: b.get(n, 0) for n in ("chunks", "part", "part_stride")},
         "BIAS_SUM": (d["n"], d["PARTS"], d["COLS"]) if d else (),

@@ -19,7 +19,7 @@ def sums_start(bias_ptr, c, S: tl.constexpr):
     if S.bias:
         row = tl.load(bias_ptr + c, mask=c < S.out_channels, other=0.0).to(tl.float32)
         start = tl.broadcast_to(row[None, :], (S.positions, S.bm))
-    elif S.turned:
+    elif S.channels_last:
         start = tl.zeros((S.positions, S.bm), tl.float32)
     else:
         start = tl.zeros((S.bm, S.positions), tl.float32)
@@ -28,8 +28,8 @@ def sums_start(bias_ptr, c, S: tl.constexpr):
 
 @sim.jit
 def phase_sum(acc, src_ptr, w_ptr, N, n, d, h, w, group, cm, start, PHASE: tl.constexpr, S: tl.constexpr):
-    """acc and (S.bm, positions) fp32: channels cm of images n at one phase of positions from (d, h, w) on; S.turned: the
-    other way.
+    """acc and (S.bm, positions) fp32: channels cm of images n at one phase of positions from (d, h, w) on; transposed if
+    S.channels_last.
 
     Sums go round from step `start` on: cores that start apart do not read the same weights at the same time, which L2 serves
     to one after the other.
@@ -63,7 +63,7 @@ def phase_sum(acc, src_ptr, w_ptr, N, n, d, h, w, group, cm, start, PHASE: tl.co
                 a = al.extract_slice(weight, (i, j, 0, 0), (1, 1, S.bm, S.bk), (1, 1, 1, 1))
                 a = tl.reshape(a, (S.bm, S.bk))
                 rows = tl.reshape(window, (S.positions, S.bk))
-                if S.turned:
+                if S.channels_last:
                     acc += tl.dot(rows, tl.trans(a))
                 else:
                     acc += tl.dot(a, tl.trans(rows))
@@ -72,10 +72,10 @@ def phase_sum(acc, src_ptr, w_ptr, N, n, d, h, w, group, cm, start, PHASE: tl.co
 
 @sim.jit
 def put_tile(out_ptr, acc, N, n, d, h, w, c, alive_c, S: tl.constexpr):
-    """Store acc (channels c, positions), transposed if S.turned, at planes d, rows h and columns w of images n."""
+    """Store acc (channels c, positions), transposed if S.channels_last, at planes d, rows h and columns w of images n."""
     OUT: tl.constexpr = S.out
     tile = acc.to(out_ptr.dtype.element_ty)
-    if S.turned:
+    if S.channels_last:
         at = (n[:, None, None, None] * OUT[0] + d) * (OUT[1] * OUT[2] * S.out_pitch)
         at += (
             h[None, :, None, None] * (OUT[2] * S.out_pitch)
@@ -108,7 +108,7 @@ def image_windows(src_ptr, w_ptr, out_ptr, bias_ptr, items, N, S: tl.constexpr):
         n = item // (m_blocks * across * down * deep) % batches * S.bn + tl.arange(0, S.bn)
         group = item // (m_blocks * across * down * deep * batches)
         c = group * S.m + cm
-        alive = (cm < S.m) if S.turned else (c < S.out_channels) & (cm < S.m)
+        alive = (cm < S.m) if S.channels_last else (c < S.out_channels) & (cm < S.m)
         for phase in tl.static_range(len(S.phases)):
             PHASE: tl.constexpr = S.phases[phase]
             start = sums_start(bias_ptr, c, S)

@@ -10,7 +10,7 @@ from ....simulator.errors import UsageError
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
-from ...operator.plan import Step, Workshop
+from ...operator.plan import PlanContext, Step
 from ...operator.tensors import Knobs, Tensor
 from ...shared.banks import placement
 from ...shared.sums import REPEAT, SUM_COLUMNS, zero_fill_step
@@ -18,27 +18,27 @@ from ..planes import Planes
 from .tiles import columns, finish, planes
 
 BLOCK = 16  # elements to which a row of a tile is padded at most
-# What the latencies of one turn of the loop, the end of a block and a second launch cost, in elements of a core's share:
-# fitted to the simulator's own times.
-TURN_ELEMENTS = 350
+# What the latencies of one iteration of the loop, the end of a block and a second launch cost, in elements of a core's
+# share: fitted to the simulator's own times.
+ITERATION_ELEMENTS = 350
 BLOCK_ELEMENTS = 1000
 FINISH_ELEMENTS = 22_000
-CYCLES_PER_ELEMENT = 0.146  # of a program that is not held up by memory, likewise
+CYCLES_PER_ELEMENT = 0.146  # of a program that does not wait for memory, likewise
 UNCENTRED = 0.85  # of these, without the difference to the mean
 NOT_HIDDEN = 0.05  # part of the shorter of reading and computing that shows beside the longer one
-LEAST_TURNS = 4  # so that copies and arithmetic overlap
+LEAST_ITERATIONS = 4  # so that copies and arithmetic overlap
 
 
 @dataclass(frozen=True)
 class Grid:
-    """parts: programs along N and S; groups: along C; tiles of samples x rows x cols; turns and blocks of a program."""
+    """parts: programs along N and S; groups: along C; tiles of samples x rows x cols; iterations and blocks of a program."""
 
     parts: int
     groups: int
     samples: int
     rows: int
     cols: int
-    turns: int
+    iterations: int
     blocks: int
 
     def work(self, memory: float) -> float:
@@ -47,7 +47,7 @@ class Grid:
         memory: what all cores read from memory takes, in elements; the longer of the two hides most of the other.
         """
         tile = self.samples * self.rows * up(self.cols, BLOCK)
-        block = self.turns * (tile + TURN_ELEMENTS) + tile + BLOCK_ELEMENTS
+        block = self.iterations * (tile + ITERATION_ELEMENTS) + tile + BLOCK_ELEMENTS
         low, high = sorted((memory, tile + self.blocks * block))
         return high + NOT_HIDDEN * low + (FINISH_ELEMENTS if self.parts > 1 else 0)
 
@@ -66,7 +66,7 @@ def element_bytes(itemsize: int, copies: int, sums: str, with_x: bool, centred: 
     return transfers + accumulators + temporaries + (4 if copies == 1 and itemsize == 4 and centred else 0)
 
 
-def choose(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
+def choose(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     strategy columns where S is 1. Else tiles of whole rows of S if several fit, or chunks of one row; the grid of programs
@@ -79,7 +79,7 @@ def choose(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, workshop: Wo
             "take channel_split, batch_split, hybrid or auto"
         )
     by_columns = knobs["strategy"] == "columns" or (knobs["strategy"] == "auto" and view.space == 1)
-    best, _ = _best_grid(view, itemsize, with_x, knobs, workshop)
+    best, _ = _best_grid(view, itemsize, with_x, knobs, context)
     named = "columns" if by_columns else _name(best, view)
     strategy = named if knobs["strategy"] == "auto" else knobs["strategy"]
     return {
@@ -94,26 +94,26 @@ def choose(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, workshop: Wo
 
 
 def _best_grid(
-    view: Planes, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop
+    view: Planes, itemsize: int, with_x: bool, knobs: Knobs, context: PlanContext
 ) -> tuple[Grid, float]:
     """The grid with the least work that the knobs allow, and that work."""
     centred = knobs["form"] == "centred"
     each = element_bytes(itemsize, knobs["buffers"], knobs["sums"], with_x, centred)
-    budget = max(BLOCK, (workshop.ub_bytes - 4096) // each)
+    budget = max(BLOCK, (context.ub_bytes - 4096) // each)
     by_columns = knobs["strategy"] == "columns" or (knobs["strategy"] == "auto" and view.space == 1)
-    cores = workshop.cores(knobs["cores"])
+    cores = context.cores(knobs["cores"])
     make = column_grid if by_columns else plane_grid
     grids = [make(view, budget, p, g, knobs) for p, g in _shares(view, cores, knobs)]
     memory = 0.0
     if not by_columns:
-        memory = _memory_cycles(view, itemsize * (1 + with_x), workshop.product) / CYCLES_PER_ELEMENT
+        memory = _memory_cycles(view, itemsize * (1 + with_x), context.product) / CYCLES_PER_ELEMENT
     best = min(grids, key=lambda grid: grid.work(memory))
     return best, best.work(memory)
 
 
-def fastest_cycles(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, workshop: Workshop) -> float:
+def fastest_cycles(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, context: PlanContext) -> float:
     """About the cycles of the best grid of Vector cores."""
-    work = _best_grid(view, itemsize, with_x, knobs, workshop)[1]
+    work = _best_grid(view, itemsize, with_x, knobs, context)[1]
     return work * CYCLES_PER_ELEMENT * (1.0 if knobs["form"] == "centred" else UNCENTRED)
 
 
@@ -151,16 +151,24 @@ def plane_grid(view: Planes, budget: int, parts: int, groups: int, knobs: Knobs)
     chunks = -(-view.space // cols)
     samples = min(view.samples, knobs["samples"] or _samples(view, chunks, budget // (rows * width), parts))
     items = -(-view.samples // samples) * chunks
-    turns = -(-items // min(parts, items))
-    return Grid(-(-items // turns), -(-view.channels // share), samples, rows, cols, turns, -(-share // rows))
+    iterations = -(-items // min(parts, items))
+    return Grid(
+        -(-items // iterations),
+        -(-view.channels // share),
+        samples,
+        rows,
+        cols,
+        iterations,
+        -(-share // rows),
+    )
 
 
 def _samples(view: Planes, chunks: int, fit: int, parts: int) -> int:
-    """Samples of a tile: as many as fit, but so that a program has LEAST_TURNS turns if it can."""
+    """Samples of a tile: as many as fit, but so that a program has LEAST_ITERATIONS iterations if it can."""
     if chunks > 1:
         return 1
     share = -(-view.samples // parts)
-    return even_part(share, max(1, min(fit, share // LEAST_TURNS)))
+    return even_part(share, max(1, min(fit, share // LEAST_ITERATIONS)))
 
 
 def column_grid(view: Planes, budget: int, parts: int, groups: int, knobs: Knobs) -> Grid:
@@ -169,7 +177,7 @@ def column_grid(view: Planes, budget: int, parts: int, groups: int, knobs: Knobs
     share = min(channels, up(-(-channels // groups), BLOCK))
     cols = min(share, knobs["cols"] or even_part(share, budget))
     per_part = -(-view.samples // min(parts, view.samples))
-    fit = min(max(1, budget // up(cols, BLOCK)), max(1, per_part // LEAST_TURNS))
+    fit = min(max(1, budget // up(cols, BLOCK)), max(1, per_part // LEAST_ITERATIONS))
     rows = min(per_part, knobs["rows"] or even_part(per_part, fit))
     groups = -(-channels // share)
     return Grid(-(-view.samples // per_part), groups, 1, rows, cols, -(-per_part // rows), -(-share // cols))
@@ -189,14 +197,14 @@ class ChannelTensors:
     outputs: tuple[Tensor | None, ...]
 
 
-def sum_steps(given: ChannelTensors, view: Planes, tiling: Knobs, workshop: Workshop) -> list[Step]:
+def sum_steps(given: ChannelTensors, view: Planes, tiling: Knobs, context: PlanContext) -> list[Step]:
     """The launch that sums, and with several parts the one that adds them up and writes the outputs."""
-    parts, cores = tiling["parts"], workshop.product.vector_cores
+    parts, cores = tiling["parts"], context.product.vector_cores
     atomic = tiling["combine"] == "atomic"
     steps: list[Step] = []
     workspace = None
     if parts > 1:
-        workspace = workshop.tensor((2 * (1 if atomic else parts), view.channels), float32)
+        workspace = context.tensor((2 * (1 if atomic else parts), view.channels), float32)
         if atomic:
             steps.append(zero_fill_step(workspace, cores))
     steps.append(_main(given, view, tiling, workspace))

@@ -20,7 +20,7 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
-from ...operator.plan import Step, Workshop
+from ...operator.plan import PlanContext, Step
 from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.casts import converted
 from ..column_products import fill_ones, operand, resolution
@@ -140,9 +140,11 @@ def _parts(samples: int, blocks: int, cores: int) -> int:
 def cube_cycles(view: Planes, itemsize: int, with_x: bool, tiling: Knobs, product: Product) -> float:
     """About the cycles of a tiling: what a core loads at its port, or all of them from memory, and the launches around."""
     blocks, chunks = -(-view.channels // CHANNELS), -(-view.space // tiling["cols"])
-    turns = -(-blocks * tiling["parts"] // tiling["cores"]) * -(-view.samples // tiling["parts"]) * chunks
+    iterations = (
+        -(-blocks * tiling["parts"] // tiling["cores"]) * -(-view.samples // tiling["parts"]) * chunks
+    )
     load = CHANNELS * tiling["cols"] * itemsize / product.number("path.gm_to_l1_nd2nz.bytes_per_cycle")
-    own = turns * (1 + with_x) * (load + LOAD_CYCLES / tiling["buffers"])
+    own = iterations * (1 + with_x) * (load + LOAD_CYCLES / tiling["buffers"])
     size = view.samples * view.channels * view.space * itemsize * (1 + with_x)
     shared = size / (product.hbm_bytes_per_cycle * product.number("memory.read_efficiency"))
     return float(max(own, shared)) + LAUNCHES_CYCLES
@@ -152,18 +154,18 @@ def cube_cycles(view: Planes, itemsize: int, with_x: bool, tiling: Knobs, produc
 
 
 def cube_steps(
-    given: ChannelTensors, view: Planes, knobs: Knobs, workshop: Workshop
+    given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext
 ) -> tuple[list[Step], dict[str, Any]]:
     """Casts to what the Cube multiplies, a tile of ones, the products, and the outputs from them."""
-    product, with_x = workshop.product, given.x is not None
+    product, with_x = context.product, given.x is not None
     compute, found = operand(NAME, dtype_of(given.dy), product)
     tiling = choose_cube(view, compute.itemsize, with_x, knobs, product)
     steps: list[Step] = []
-    dy, x = (t if t is None else converted(t, compute, workshop, steps) for t in (given.dy, given.x))
-    ones = workshop.tensor((CHANNELS, tiling["cols"]), compute)
+    dy, x = (t if t is None else converted(t, compute, context, steps) for t in (given.dy, given.x))
+    ones = context.tensor((CHANNELS, tiling["cols"]), compute)
     steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
     blocks, parts = -(-view.channels // CHANNELS), tiling["parts"]
-    sums = workshop.tensor((1 + with_x, parts, blocks, CHANNELS, CHANNELS), float32)
+    sums = context.tensor((1 + with_x, parts, blocks, CHANNELS, CHANNELS), float32)
     arguments = {
         **{"dy_ptr": dy, "x_ptr": x, "ones_ptr": ones, "sums_ptr": sums},
         **{"samples": view.samples, "channels": view.channels, "space": view.space},
@@ -172,16 +174,16 @@ def cube_steps(
         "EVEN": view.channels % CHANNELS == 0 and view.space % tiling["cols"] == 0,
     }
     steps.append(Step(diagonals, tiling["cores"], arguments, {"hf32_round": found.hf32_round}))
-    steps.append(_finish(given, sums, blocks, parts, view, workshop))
+    steps.append(_finish(given, sums, blocks, parts, view, context))
     return steps, tiling
 
 
 def _finish(
-    given: ChannelTensors, sums: Tensor, blocks: int, parts: int, view: Planes, workshop: Workshop
+    given: ChannelTensors, sums: Tensor, blocks: int, parts: int, view: Planes, context: PlanContext
 ) -> Step:
     arguments = {
         **{"sums_ptr": sums, "mean_ptr": given.mean, "invstd_ptr": given.invstd, "outputs": given.outputs},
         **{"channels": view.channels, "blocks": blocks, "PARTS": parts, "ROWS": CHANNELS},
         "WITH_X": given.x is not None,
     }
-    return Step(finish_diagonals, min(blocks, workshop.product.vector_cores), arguments)
+    return Step(finish_diagonals, min(blocks, context.product.vector_cores), arguments)

@@ -34,7 +34,7 @@ from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, choice, integer
-from ...operator.plan import Plan, Step, Workshop
+from ...operator.plan import Plan, PlanContext, Step
 from ...operator.refusing import check_dtype, refuse
 from ...operator.tensors import (
     DTYPE_NAMES,
@@ -167,14 +167,14 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     view = Planes.of(tensors["x"].shape)
     dtype = output_dtype(tensors, options)
     wanted = [n for n in OUTPUTS if options[FLAG_OF[n]]]
-    outputs = {n: workshop.output(n, (view.channels,), dtype) for n in wanted}
+    outputs = {n: context.output(n, (view.channels,), dtype) for n in wanted}
     notes = _beyond(tensors, dtype)
     if not wanted or not tensors["x"].size:
-        fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values()]
+        fills = [zero_fill_step(out, context.product.vector_cores) for out in outputs.values()]
         return Plan(tuple(fills), outputs, _idle(knobs), notes)
     with_x = "sum_dy_xmu" in outputs or "grad_weight" in outputs
     given = ChannelTensors(
@@ -184,7 +184,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -
         tensors["invstd"] if with_x else None,
         tuple(outputs.get(n) for n in OUTPUTS),
     )
-    steps, tiling = _steps(given, view, knobs, workshop)
+    steps, tiling = _steps(given, view, knobs, context)
     return Plan(tuple(steps), outputs, tiling, notes, tiling["strategy"] == "cube")
 
 
@@ -196,22 +196,22 @@ def _beyond(tensors: Tensors, dtype: ty.DType) -> tuple[str, ...]:
 
 
 def _steps(
-    given: ChannelTensors, view: Planes, knobs: Knobs, workshop: Workshop
+    given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext
 ) -> tuple[list[Step], dict[str, Any]]:
     if knobs["strategy"] == "vendor":
-        return vendor_steps(given, view, knobs, workshop)
+        return vendor_steps(given, view, knobs, context)
     if given.x is None:
         knobs = {**knobs, "form": "uncentred"}
-    if knobs["strategy"] == "cube" or _cube_pays(given, view, knobs, workshop):
-        return cube_steps(given, view, knobs, workshop)
-    tiling = choose(view, dtype_of(given.dy).itemsize, given.x is not None, knobs, workshop)
-    return sum_steps(given, view, tiling, workshop), tiling
+    if knobs["strategy"] == "cube" or _cube_pays(given, view, knobs, context):
+        return cube_steps(given, view, knobs, context)
+    tiling = choose(view, dtype_of(given.dy).itemsize, given.x is not None, knobs, context)
+    return sum_steps(given, view, tiling, context), tiling
 
 
-def _cube_pays(given: ChannelTensors, view: Planes, knobs: Knobs, workshop: Workshop) -> bool:
+def _cube_pays(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> bool:
     """Whether auto leaves the sums to the Cube: where the form is the one it has, the operands stay what they are, and it is
     the faster one by the counts of both."""
-    product, dtype = workshop.product, dtype_of(given.dy)
+    product, dtype = context.product, dtype_of(given.dy)
     free = knobs["strategy"] == "auto" and knobs["form"] == "uncentred" and knobs["sums"] == "lanes"
     if not free or product.core_model != "split" or view.space == 1 or knobs["cores"] is not None:
         return False
@@ -221,7 +221,7 @@ def _cube_pays(given: ChannelTensors, view: Planes, knobs: Knobs, workshop: Work
     with_x = given.x is not None
     tiling = choose_cube(view, dtype.itemsize, with_x, knobs, product)
     cube = cube_cycles(view, dtype.itemsize, with_x, tiling, product)
-    return cube < fastest_cycles(view, dtype.itemsize, with_x, knobs, workshop)
+    return cube < fastest_cycles(view, dtype.itemsize, with_x, knobs, context)
 
 
 def _idle(knobs: Knobs) -> dict[str, Any]:

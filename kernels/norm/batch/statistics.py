@@ -16,7 +16,7 @@ from ...operator.draw import Draw
 from ...operator.layout import even_part, up
 from ...operator.operator import Operator
 from ...operator.parameter import integer
-from ...operator.plan import Plan, Step, Workshop
+from ...operator.plan import Plan, PlanContext, Step
 from ...operator.refusing import check_dtype, refuse
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
@@ -64,12 +64,12 @@ def element_bytes(itemsize: int, copies: int) -> int:
     return (itemsize * copies if copies > 1 else 4) + 18
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x = tensors["x"]
     view = Planes.of(x.shape)
-    share = -(-view.channels // min(workshop.cores(knobs["cores"]), view.channels))
-    budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
-    outputs = {n: workshop.output(n, (view.channels,), float32) for n in ("mean", "invstd")}
+    share = -(-view.channels // min(context.cores(knobs["cores"]), view.channels))
+    budget = (context.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
+    outputs = {n: context.output(n, (view.channels,), float32) for n in ("mean", "invstd")}
     common = {
         **{"x_ptr": x, "mean_ptr": outputs["mean"], "invstd_ptr": outputs["invstd"]},
         **{"samples": view.samples, "channels": view.channels},

@@ -3,7 +3,7 @@
 
 The inputs are seen as (N, C, S), S all axes after the channel, or as (N, C) where S is 1. A grid of programs shares them:
 `parts` along N and S, the others along C. Each program keeps one accumulator of a whole tile and reduces it once at the
-end, so that a turn of the loop costs two additions and no reduction.
+end, so that an iteration of the loop costs two additions and no reduction.
 """
 
 from __future__ import annotations

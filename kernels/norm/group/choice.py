@@ -10,20 +10,20 @@ from typing import Any
 from ....simulator.errors import UsageError
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
-from ...operator.plan import Workshop
+from ...operator.plan import PlanContext
 from ...operator.tensors import Knobs, Tensor
 from ..planes import Planes
 
 BLOCK = 16  # elements to which a row of a tile is padded at most
 MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
-# What a turn of a loop, a group and two more launches cost, in elements of a core's share, and what an element costs that is
-# read twice, by one launch or by two, beside one that is read once: fitted to the simulator's own times.
-TURN_ELEMENTS = 660
+# What an iteration of a loop, a group and two more launches cost, in elements of a core's share, and what an element costs
+# that is read twice, by one launch or by two, beside one that is read once: fitted to the simulator's own times.
+ITERATION_ELEMENTS = 660
 GROUP_ELEMENTS = 3700
 LAUNCH_ELEMENTS = 48_000
 TWICE = 1.45
 # By bytes of an element; the second launch finds dy and x in L2 where they fit there together.
-TWICE_APART, TWICE_HELD = {2: 1.38, 4: 2.65}, {2: 1.49, 4: 1.9}
+TWICE_APART, TWICE_IN_L2 = {2: 1.38, 4: 2.65}, {2: 1.49, 4: 1.9}
 UNITS_PER_CORE = 4
 NAME = "group_norm_backward"
 
@@ -71,24 +71,24 @@ VENDOR_LINE_BYTES = 28  # UB bytes per channel of a tile of one sample in vector
 SUM_BYTES = 24  # UB bytes per channel of a tile of vectors: two accumulators, gamma, the sums of a tile
 
 
-def choose(view: Planes, itemsize: int, knobs: Knobs, workshop: Workshop) -> dict[str, Any]:
+def choose(view: Planes, itemsize: int, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     strategy auto: vectors where S is 1 and a group fits; else of resident (if a group fits by `resident_bytes`),
     streamed and shared the one whose busiest core has the least work. The other knobs: see the functions of the
     strategies.
     """
-    cores = workshop.cores(knobs["cores"])
+    cores = context.cores(knobs["cores"])
     if knobs["strategy"] == "vendor":
-        return vendor_tiling(view, itemsize, knobs, workshop.product, cores)
+        return vendor_tiling(view, itemsize, knobs, context.product, cores)
     if knobs["strategy"] == "vectors" and view.space != 1:
         raise UsageError(
             f"{NAME}: strategy vectors is for HxW = 1; here HxW is {view.space}: take resident, streamed, shared or auto"
         )
     wanted = knobs["strategy"]
-    if wanted == "auto" and view.space == 1 and _vectors_fit(view, itemsize, knobs, workshop.ub_bytes):
+    if wanted == "auto" and view.space == 1 and _vectors_fit(view, itemsize, knobs, context.ub_bytes):
         wanted = "vectors"
-    twice = (TWICE_HELD if stays_in_l2(view, itemsize, workshop.product) else TWICE_APART)[itemsize]
+    twice = (TWICE_IN_L2 if stays_in_l2(view, itemsize, context.product) else TWICE_APART)[itemsize]
     shared = functools.partial(_shared, twice=twice)
     makers: dict[str, Callable[..., Choice | None]]
     makers = {
@@ -99,7 +99,7 @@ def choose(view: Planes, itemsize: int, knobs: Knobs, workshop: Workshop) -> dic
         "cube": _cube,
     }
     names = ("resident", "streamed", "shared") if wanted == "auto" else (wanted,)
-    found = [makers[n](view, itemsize, knobs, workshop.ub_bytes, cores) for n in names]
+    found = [makers[n](view, itemsize, knobs, context.ub_bytes, cores) for n in names]
     _, best = min((x for x in found if x is not None), key=lambda x: x[0])
     return {**knobs, **best}
 
@@ -123,14 +123,14 @@ def _resident(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) ->
     size = view.depth * up(view.space, BLOCK)
 
     def work(groups: int) -> float:
-        turns = -(-(view.tasks // groups) // cores)
-        return turns * (groups * size + TURN_ELEMENTS) + groups * size
+        iterations = -(-(view.tasks // groups) // cores)
+        return iterations * (groups * size + ITERATION_ELEMENTS) + groups * size
 
     groups = min(fits, key=work)
     tiles = view.tasks // groups
     used = -(
         -tiles // -(-tiles // cores)
-    )  # no more than keep the number of turns: a launch costs what it wakes
+    )  # no more than keep the number of iterations: a launch costs what it wakes
     tiling = {"strategy": "resident", "groups": groups, "rows": view.depth, "cols": view.space, "parts": 1}
     return work(groups), {**tiling, "cores": used}
 
@@ -146,8 +146,8 @@ def _tile(view: Planes, itemsize: int, knobs: Knobs, ub: int) -> tuple[int, int]
 def _streamed(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     rows, cols = _tile(view, itemsize, knobs, ub)
     share = -(-view.tasks // cores)
-    turns = -(-view.depth // rows) * -(-view.space // cols)
-    work = share * (turns * (TWICE * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + GROUP_ELEMENTS)
+    iterations = -(-view.depth // rows) * -(-view.space // cols)
+    work = share * (iterations * (TWICE * rows * up(cols, BLOCK) + 2 * ITERATION_ELEMENTS) + GROUP_ELEMENTS)
     tiling = {"strategy": "streamed", "groups": 1, "rows": rows, "cols": cols, "parts": 1}
     return work, {**tiling, "cores": -(-view.tasks // share)}
 
@@ -173,8 +173,8 @@ def _shared(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int, twic
     parts = -(-chunks // -(-chunks // min(chunks, knobs["parts"] or wanted)))
     units = view.tasks * blocks * parts
     share = -(-units // cores)
-    turns = share * -(-chunks // parts)
-    work = turns * (twice * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + LAUNCH_ELEMENTS
+    iterations = share * -(-chunks // parts)
+    work = iterations * (twice * rows * up(cols, BLOCK) + 2 * ITERATION_ELEMENTS) + LAUNCH_ELEMENTS
     work += -(-share // (blocks * parts)) * GROUP_ELEMENTS
     tiling = {"strategy": "shared", "groups": 1, "rows": rows, "cols": cols, "parts": parts}
     return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}

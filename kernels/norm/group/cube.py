@@ -17,7 +17,7 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
-from ...operator.plan import Step, Workshop
+from ...operator.plan import PlanContext, Step
 from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.casts import converted
 from ..batch.cube import diagonals
@@ -25,7 +25,7 @@ from ..column_products import fill_ones, operand
 from ..planes import Planes
 from .choice import NAME
 
-MOST_BLOCKS = 16  # blocks of 16 channels that a turn of the last launch takes
+MOST_BLOCKS = 16  # blocks of 16 channels that an iteration of the last launch takes
 
 
 @sim.jit
@@ -79,18 +79,18 @@ def cube_sums_steps(
     sums: Tensor,
     view: Planes,
     tiling: dict[str, Any],
-    workshop: Workshop,
+    context: PlanContext,
 ) -> list[Step]:
     """Casts to what the Cube multiplies, a tile of ones, the products, and (2, N, C) sums from them."""
-    product = workshop.product
+    product = context.product
     compute, resolved = operand(NAME, dtype_of(x), product)
     cols = tiling["cube_cols"] = choose_cols(view, compute.itemsize, tiling, product)
     steps: list[Step] = []
-    dy, x = (converted(t, compute, workshop, steps) for t in (dy, x))
-    ones = workshop.tensor((FRACTAL, cols), compute)
+    dy, x = (converted(t, compute, context, steps) for t in (dy, x))
+    ones = context.tensor((FRACTAL, cols), compute)
     steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
     blocks = -(-view.depth // FRACTAL)
-    squares = workshop.tensor((2, view.tasks, blocks, FRACTAL, FRACTAL), float32)
+    squares = context.tensor((2, view.tasks, blocks, FRACTAL, FRACTAL), float32)
     arguments = {
         **{"dy_ptr": dy, "x_ptr": x, "ones_ptr": ones, "sums_ptr": squares},
         **{"samples": view.tasks, "channels": view.depth, "space": view.space},

@@ -20,7 +20,7 @@ from ...operator.layout import even_part, up
 from ...operator.operator import Case, Operator
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, integer
-from ...operator.plan import Plan, Step, Workshop
+from ...operator.plan import Plan, PlanContext, Step
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
@@ -82,17 +82,17 @@ def element_bytes(itemsize: int, copies: int) -> int:
     return (2 * itemsize * copies if copies > 1 else 4) + 18
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x = tensors["x"]
     view = Planes.of(x.shape, options["group"])
-    share = -(-view.tasks // min(workshop.cores(knobs["cores"]), view.tasks))
-    budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
+    share = -(-view.tasks // min(context.cores(knobs["cores"]), view.tasks))
+    budget = (context.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget // 16 * 16))
     rows = min(view.depth, knobs["rows"] or even_part(view.depth, max(1, budget // up(cols, 16))))
     tiling = {**knobs, "rows": rows, "cols": cols, "cores": -(-view.tasks // share)}
     of_groups = (view.samples, view.groups)
     shapes = {"y": x.shape, "mean": of_groups, "rstd": of_groups}
-    outputs = {n: workshop.output(n, shape, dtype_of(x)) for n, shape in shapes.items()}
+    outputs = {n: context.output(n, shape, dtype_of(x)) for n, shape in shapes.items()}
     arguments = {
         **{f"{n}_ptr": t for n, t in tensors.items()},
         **{f"{n}_ptr": t for n, t in outputs.items()},
@@ -148,7 +148,7 @@ OPERATOR = Operator(
     required=("x", "gamma", "beta"),
     main="x",
     outputs=("y", "mean", "rstd"),
-    sizes={n: words for n, words in GRADIENT.sizes.items() if n != "group"},
+    sizes={n: help for n, help in GRADIENT.sizes.items() if n != "group"},
     cases={n: _case(c) for n, c in GRADIENT.cases.items()},
     parameters=PARAMETERS,
     options=OPTIONS,

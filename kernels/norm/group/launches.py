@@ -11,7 +11,7 @@ import numpy as np
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
-from ...operator.plan import Step, Workshop
+from ...operator.plan import PlanContext, Step
 from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.banks import placement
 from ...shared.sums import REPEAT, zero_fill_step
@@ -37,15 +37,15 @@ class Sums:
     after: tuple[Step, ...]
 
 
-def make_steps(given: GroupTensors, view: Planes, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
+def make_steps(given: GroupTensors, view: Planes, tiling: dict[str, Any], context: PlanContext) -> list[Step]:
     """All launches of a tiling."""
-    if tiling["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING:
-        return chain_steps(given, view, workshop)
+    if tiling["strategy"] == "vendor" and context.product.integer("product.npu_arch") == TRAINING:
+        return chain_steps(given, view, context)
     kernel = kernel_of(view, tiling)
     if kernel in ("shared", "cube"):
-        return _apart(_shared_steps(given, view, tiling, workshop), tiling)
+        return _apart(_shared_steps(given, view, tiling, context), tiling)
     rows = tiling["parts"] if kernel == "vectors" else view.samples
-    sums = _place(given, view, rows, tiling, workshop)
+    sums = _place(given, view, rows, tiling, context)
     make = {"resident": _resident_step, "streamed": _streamed_step, "vectors": _vectors_step}[kernel]
     return _apart([*sums.before, make(given, view, tiling, sums), *sums.after], tiling)
 
@@ -55,13 +55,13 @@ def _apart(steps: Sequence[Step], tiling: Knobs) -> list[Step]:
     return [replace(step, switches={**step.switches, **placement(tiling)}) for step in steps]
 
 
-def _place(given: GroupTensors, view: Planes, rows: int, tiling: Knobs, workshop: Workshop) -> Sums:
+def _place(given: GroupTensors, view: Planes, rows: int, tiling: Knobs, context: PlanContext) -> Sums:
     """The outputs themselves where one row holds all sums, or else a workspace (2, rows, C) in FP32.
 
     two_phase: a row for each sample (or part). pairwise: two samples add to a row, whose result does not depend on their
     order. atomic: all add to one row.
     """
-    cores = workshop.product.vector_cores
+    cores = context.product.vector_cores
     per_row = {"two_phase": 1, "pairwise": 2, "atomic": rows}[tiling["combine"]] if rows > 1 else 1
     rows, atomic = -(-rows // per_row), per_row > 1
     wanted = [t for t in (given.dgamma, given.dbeta) if t is not None]
@@ -71,7 +71,7 @@ def _place(given: GroupTensors, view: Planes, rows: int, tiling: Knobs, workshop
         fills = tuple(zero_fill_step(t, cores) for t in wanted) if atomic else ()
         return Sums(given.dgamma, given.dbeta, per_row, atomic, fills, ())
     spaces = [
-        None if t is None else workshop.tensor((rows, view.channels), float32)
+        None if t is None else context.tensor((rows, view.channels), float32)
         for t in (given.dgamma, given.dbeta)
     ]
     fills = tuple(zero_fill_step(t, cores) for t in spaces if t is not None) if atomic else ()
@@ -174,13 +174,13 @@ def _vectors_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) 
 
 
 def _shared_steps(
-    given: GroupTensors, view: Planes, tiling: dict[str, Any], workshop: Workshop
+    given: GroupTensors, view: Planes, tiling: dict[str, Any], context: PlanContext
 ) -> list[Step]:
     """Sums of channels by one launch, or by several with the Cube; dx by a second one, dgamma and dbeta by a third."""
     parts, on_cube = tiling["parts"], tiling["strategy"] == "cube"
     each = 1 if on_cube else parts  # rows of sums of a sample
     rows = each * view.samples
-    workspace = workshop.tensor((2, rows, view.channels), float32)
+    workspace = context.tensor((2, rows, view.channels), float32)
     blocks = -(-view.depth // tiling["rows"])
     units = view.tasks * blocks * parts
     chunks = -(-view.space // tiling["cols"])
@@ -200,19 +200,19 @@ def _shared_steps(
     }
     if on_cube:
         of_x = (given.dy, given.x, given.mean, given.rstd)
-        steps = cube_sums_steps(*of_x, workspace, view, tiling, workshop)
+        steps = cube_sums_steps(*of_x, workspace, view, tiling, context)
     else:
         steps = [Step(shared_sums, tiling["cores"], {**common, "D": view.depth, "FORM": tiling["form"]})]
-    held = stays_in_l2(view, dtype_of(given.x).itemsize, workshop.product)
+    in_l2 = stays_in_l2(view, dtype_of(given.x).itemsize, context.product)
     if given.dx is not None:
         own = {"gamma_ptr": given.gamma, "dx_ptr": given.dx, "groups": view.groups, "inverse": _inverse(view)}
-        warm = {"warm_l2": ("dy_ptr", "x_ptr")} if held else {}
-        width = strip_of_sums(view.depth, each, workshop.ub_bytes)
+        warm = {"warm_l2": ("dy_ptr", "x_ptr")} if in_l2 else {}
+        width = strip_of_sums(view.depth, each, context.ub_bytes)
         sizes = {"PARTS": each, "D": view.depth, "WIDTH": width}
         steps.append(Step(shared_dx, tiling["cores"], {**common, **own, **sizes}, warm))
     if given.dgamma is not None or given.dbeta is not None:
         halves = [_half(workspace, 1), _half(workspace, 0)]
-        steps.append(_sum_step(given, halves, rows, view, tiling, workshop.product.vector_cores))
+        steps.append(_sum_step(given, halves, rows, view, tiling, context.product.vector_cores))
     return steps
 
 

@@ -12,7 +12,7 @@ Strategies: resident keeps whole groups in UB and reads dy and x once. streamed 
 twice over each. shared cuts finer than groups: one launch makes the sums of channels, one dx, one dgamma and dbeta.
 vectors is for S = 1, tiles along the channels. cube makes the sums of channels by products with ones and diagonals on the
 Cube, in the format that cube_math_type says and in form sums; the rest is as in shared. vendor is the tiling of the
-vendor's kernel on A2 and A3 (it narrows dx half away from zero and not to even, which no word of the language does:
+vendor's kernel on A2 and A3 (it narrows dx half away from zero and not to even, which no builtin of the language does:
 values differ in ties). dgamma and dbeta over N: two_phase (a row for each sample, summed by a second launch), pairwise (two
 samples add to a row atomically, any order of two gives the same), atomic.
 """
@@ -35,7 +35,7 @@ from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, choice, integer
-from ...operator.plan import Plan, Workshop
+from ...operator.plan import Plan, PlanContext
 from ...operator.refusing import check_dtype, check_same_dtype, refuse
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
@@ -203,33 +203,33 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     view, dtype = view_of(tensors, options), dtype_of(tensors["x"])
     gamma = tensors.get("gamma")
     of_channels = (view.channels,) if gamma is None else gamma.shape
     shapes = {"grad_input": tensors["x"].shape, "grad_gamma": of_channels, "grad_beta": of_channels}
     masks = dict(zip(OUTPUTS, ("input_mask", "gamma_mask", "beta_mask"), strict=True))
-    outputs = {n: workshop.output(n, shapes[n], dtype) for n in OUTPUTS if options[masks[n]]}
+    outputs = {n: context.output(n, shapes[n], dtype) for n in OUTPUTS if options[masks[n]]}
     if not outputs or not tensors["x"].size:
-        fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values() if out.size]
+        fills = [zero_fill_step(out, context.product.vector_cores) for out in outputs.values() if out.size]
         return Plan(tuple(fills), outputs, _idle(knobs))
     dx, dgamma, dbeta = (outputs.get(n) for n in OUTPUTS)
     dy, x, mean, rstd = (tensors[n] for n in ("grad_out", "x", "mean", "rstd"))
     given = GroupTensors(dy, x, mean, rstd, gamma, dx, dgamma, dbeta)
-    chain = knobs["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING
+    chain = knobs["strategy"] == "vendor" and context.product.integer("product.npu_arch") == TRAINING
     if chain:
-        tiling = chain_tiling(view, knobs, workshop.cores(knobs["cores"]))
+        tiling = chain_tiling(view, knobs, context.cores(knobs["cores"]))
     else:
-        tiling = choose(view, dtype.itemsize, knobs, workshop)
-    held = kernel_of(view, tiling) in ("shared", "cube") and stays_in_l2(
-        view, dtype.itemsize, workshop.product
+        tiling = choose(view, dtype.itemsize, knobs, context)
+    in_l2 = kernel_of(view, tiling) in ("shared", "cube") and stays_in_l2(
+        view, dtype.itemsize, context.product
     )
-    notes = (HELD,) if held and dx is not None else ()
+    notes = (IN_L2,) if in_l2 and dx is not None else ()
     on_cube = tiling["strategy"] == "cube"
-    return Plan(tuple(make_steps(given, view, tiling, workshop)), outputs, tiling, notes, on_cube)
+    return Plan(tuple(make_steps(given, view, tiling, context)), outputs, tiling, notes, on_cube)
 
 
-HELD = "the launch of dx finds dy and x in L2, where the launch of the sums left them"
+IN_L2 = "the launch of dx finds dy and x in L2, where the launch of the sums left them"
 
 
 def _idle(knobs: Knobs) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from ...operator.layout import up
 from ...operator.named_cases import read_cases
 from ...operator.operator import Operator
 from ...operator.parallel import float64, in_chunks
-from ...operator.plan import Plan, Workshop
+from ...operator.plan import Plan, PlanContext
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
 from ...running.face import python_face
 from ...shared.sums import row_sums
@@ -129,9 +129,9 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
     return ()
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     vectors, statistics = ("gamma", "beta"), ("mean", "rstd")
-    return row_plan(layer_norm_rows, EPS, chunk_bytes, vectors, statistics, tensors, knobs, workshop)
+    return row_plan(layer_norm_rows, EPS, chunk_bytes, vectors, statistics, tensors, knobs, context)
 
 
 def formula(inputs: Arrays, options: Options) -> Arrays:

@@ -2,7 +2,7 @@
 """RmsNorm, the forward of rms_norm_grad: y and the rstd that the gradient takes.
 
 With x as (R, D), gamma (D,): rstd = 1 / sqrt(mean(x * x over D) + eps); y = x * rstd * gamma. All arithmetic is FP32. Rows
-that fit stay in UB, and gamma for all turns of a core; longer ones are read twice, in chunks of columns.
+that fit stay in UB, and gamma for all iterations of a core; longer ones are read twice, in chunks of columns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...operator.draw import Draw
 from ...operator.layout import up
 from ...operator.operator import Operator
 from ...operator.parallel import float64, in_chunks
-from ...operator.plan import Plan, Workshop
+from ...operator.plan import Plan, PlanContext
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
 from ...running.face import python_face
 from ...shared.sums import row_sums
@@ -99,8 +99,8 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
     return ()
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
-    return row_plan(rms_norm_rows, EPS, chunk_bytes, ("gamma",), ("rstd",), tensors, knobs, workshop)
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
+    return row_plan(rms_norm_rows, EPS, chunk_bytes, ("gamma",), ("rstd",), tensors, knobs, context)
 
 
 def formula(inputs: Arrays, options: Options) -> Arrays:

@@ -47,9 +47,9 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     smallest = _last(share, rows) * _last(length, cols) * size
     elements = share * length
     stream = VectorWork(
-        turns=np.where(whole, tiles, 2 * tiles),
+        iterations=np.where(whole, tiles, 2 * tiles),
         loads=smallest,
-        per_turn=1,
+        per_iteration=1,
         loaded=elements * size * np.where(whole, 1, 2),
         stored=elements * size,
         repeats=_vector(m, size, whole, elements),

@@ -40,7 +40,7 @@ from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import choice, integer
-from ...operator.plan import Plan, Step, Workshop
+from ...operator.plan import Plan, PlanContext, Step
 from ...operator.refusing import TILING_FAILED, refuse
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensor, Tensors, dims, dtype_name, dtype_of
 from ...running.face import python_face
@@ -232,28 +232,28 @@ PARAMETERS = (
 )
 
 
-def plan(tensors: Tensors, options: Options, knobs: Knobs, workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
     outputs = {
-        "dx": workshop.output("dx", x.shape, dtype_of(x)),
-        "dgamma": workshop.output("dgamma", gamma.shape, float32),
+        "dx": context.output("dx", x.shape, dtype_of(x)),
+        "dgamma": context.output("dgamma", gamma.shape, float32),
     }
     if knobs["strategy"] == "grid" and knobs["combine"] == "cube":
         raise UsageError(
             "rms_norm_grad: combine cube is for full_row, kept_row and split_row; take atomic or two_phase"
         )
     if knobs["strategy"] == "grid" or _grid_pays(x, gamma, knobs):
-        tiling = grid_tiling(x, gamma, knobs, workshop)
-        steps = grid_steps(tensors, outputs["dx"], outputs["dgamma"], tiling, workshop)
+        tiling = grid_tiling(x, gamma, knobs, context)
+        steps = grid_steps(tensors, outputs["dx"], outputs["dgamma"], tiling, context)
         return Plan(tuple(steps), outputs, tiling)
-    tiling = choose(x, gamma, knobs, workshop)
+    tiling = choose(x, gamma, knobs, context)
     row_count = x.size // gamma.size
     on_cube = tiling["combine"] == "cube"
     parts, before, target = None, list[Step](), outputs["dgamma"]
     if on_cube:
-        parts, after = _on_cube(x, target, tiling, workshop)
+        parts, after = _on_cube(x, target, tiling, context)
     else:
-        before, target, after = _combined(target, tiling, workshop)
+        before, target, after = _combined(target, tiling, context)
     arguments = {
         **{f"{n}_ptr": tensor for n, tensor in tensors.items()},
         "dx_ptr": outputs["dx"],
@@ -294,12 +294,12 @@ def _kernel(tiling: Knobs, length: int, itemsize: int) -> tuple[JitFunction, dic
     return split_row_vendor if strategy == "vendor" else split_row, own
 
 
-def _combined(dgamma: Tensor, tiling: Knobs, workshop: Workshop) -> tuple[list[Step], Tensor, list[Step]]:
+def _combined(dgamma: Tensor, tiling: Knobs, context: PlanContext) -> tuple[list[Step], Tensor, list[Step]]:
     """Launches before the main one, where it puts its parts of dgamma, launches after it."""
-    cores = workshop.product.vector_cores
+    cores = context.product.vector_cores
     if tiling["combine"] == "atomic":
         return [zero_fill_step(dgamma, cores)], dgamma, []
-    parts = workshop.tensor((tiling["cores"], dgamma.size), float32)
+    parts = context.tensor((tiling["cores"], dgamma.size), float32)
     adds = tiling["strategy"] == "split_row" or (
         tiling["strategy"] == "vendor" and tiling["cols"] < dgamma.size
     )
@@ -308,7 +308,7 @@ def _combined(dgamma: Tensor, tiling: Knobs, workshop: Workshop) -> tuple[list[S
 
 
 def _on_cube(
-    x: Tensor, dgamma: Tensor, tiling: dict[str, Any], workshop: Workshop
+    x: Tensor, dgamma: Tensor, tiling: dict[str, Any], context: PlanContext
 ) -> tuple[Tensor, list[Step]]:
     """Where the main launch puts dy * xh, in the type that the Cube multiplies, and the launches that add it up.
 
@@ -319,12 +319,12 @@ def _on_cube(
         raise UsageError(
             "rms_norm_grad: combine cube is not the vendor's; take atomic or two_phase with strategy vendor"
         )
-    dtype, resolved = operand("rms_norm_grad", float32, workshop.product)
-    tile = choose_tile(rows, cols, dtype.itemsize, tiling, workshop.product)
+    dtype, resolved = operand("rms_norm_grad", float32, context.product)
+    tile = choose_tile(rows, cols, dtype.itemsize, tiling, context.product)
     tiling |= {"cube_rows": tile.rows, "cube_cols": tile.cols}
-    parts = workshop.tensor((rows, cols), dtype)
+    parts = context.tensor((rows, cols), dtype)
     flat = dgamma.reshape(-1) if isinstance(dgamma, np.ndarray) else Shape((cols,), float32)
-    return parts, column_steps(parts, flat, tile, resolved, dtype, workshop)
+    return parts, column_steps(parts, flat, tile, resolved, dtype, context)
 
 
 # -- reference -------------------------------------------------------------------------------------------------------

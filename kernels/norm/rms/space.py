@@ -86,9 +86,9 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
         np.where(share % rows, share % rows, rows) * np.where(length % cols, length % cols, cols) * size
     )
     stream = VectorWork(
-        turns=np.where(once, blocks, 2 * tiles),
+        iterations=np.where(once, blocks, 2 * tiles),
         loads=smallest,
-        per_turn=2,
+        per_iteration=2,
         loaded=elements * size * np.where(once, 2, 4),
         stored=elements * (size + np.where(on_cube, _operand_bytes(product, mode), 0)),
         repeats=_vector(m, size, once & ~on_cube, once, elements, np.where(once & ~whole, 0, tiles))

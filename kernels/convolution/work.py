@@ -39,8 +39,8 @@ class GradientWork:
     tile, or one phase of it where taps are loaded one by one. mmad, mte1: cycles of the cheapest item (of one chunk),
     all_mmad, all_mte1: of all items; first: of the first load into L0; last: of the last Mmad; moved: bytes that all items
     load; rows: of channels that they start one by one, where images are no blocks. iterations: loads of the cheapest item
-    (of a chunk) into the same copy: phases are unrolled and have copies of their own, so that those of one phase count; laps:
-    cycles of the loads from L1 that follow them. guess: cycles of a tile (of a chunk) by the rough count that chooses
+    (of a chunk) into the same copy: phases are unrolled and have copies of their own, so that only those of one phase count;
+    laps: cycles of the loads from L1 that follow them. guess: cycles of a tile (of a chunk) by the rough count that chooses
     `weight_parts`; chunks, step, drain: of grad_weight, as `best_parts` takes them. reload: whether taps are loaded one by
     one. l0c: bytes of the sums of a tile; l1: of what is loaded at once.
     """

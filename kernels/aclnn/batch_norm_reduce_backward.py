@@ -18,10 +18,9 @@ from .building import (
     check_writable,
     first_phase,
 )
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream
+from .executor import second_phase_of
 from .signature import as_in_c
-from .tensor import DeviceMemory, aclTensor
+from .tensor import aclTensor
 
 API = "aclnnBatchNormReduceBackward"
 NAMES = {
@@ -97,8 +96,4 @@ def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], weight: a
     check_writable({NAMES[n]: t for n, t in wanted.items()})
 
 
-def aclnnBatchNormReduceBackward(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnBatchNormReduceBackward = second_phase_of(API)

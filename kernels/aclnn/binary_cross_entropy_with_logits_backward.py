@@ -22,11 +22,10 @@ from .building import (
     check_writable,
     first_phase,
 )
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream
+from .executor import second_phase_of
 from .signature import as_in_c
 from .status import PARAM_INVALID, Refused
-from .tensor import DeviceMemory, aclTensor
+from .tensor import aclTensor
 
 API = "aclnnBinaryCrossEntropyWithLogitsBackward"
 REDUCTIONS = ("none", "mean", "sum")
@@ -102,8 +101,4 @@ def promoted(types: Iterable[ty.DType]) -> ty.DType:
     return found.pop() if len(found) == 1 else ty.float32
 
 
-def aclnnBinaryCrossEntropyWithLogitsBackward(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnBinaryCrossEntropyWithLogitsBackward = second_phase_of(API)

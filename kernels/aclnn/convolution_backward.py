@@ -15,10 +15,10 @@ from ..convolution.checks import check_call, check_nulls, is_empty
 from ..convolution.op import OPERATOR
 from ..operator.tensors import dtype_name
 from .building import Answer, CheckedCall, Idle, check_writable, first_phase
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream, deterministic
+from .executor import second_phase_of
+from .runtime import deterministic
 from .signature import as_in_c
-from .tensor import DeviceMemory, aclBoolArray, aclIntArray, aclTensor
+from .tensor import aclBoolArray, aclIntArray, aclTensor
 
 API = "aclnnConvolutionBackward"
 SKIPPED = (
@@ -127,8 +127,4 @@ def _options(call: ConvolutionCall) -> dict[str, object]:
     )
 
 
-def aclnnConvolutionBackward(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnConvolutionBackward = second_phase_of(API)

@@ -74,6 +74,7 @@ class DeviceKernel:
 
 
 Piece = tuple[str, str, Step]
+SecondPhase = Callable[[DeviceMemory | None, int, "aclOpExecutor | None", aclrtStream], int]
 Build = Callable[[Arena], tuple[list[Piece], dict[str, Any]]]
 
 
@@ -217,3 +218,19 @@ def _check(
             PARAM_INVALID,
             f"workspace has {have} bytes; phase 1 asked for {executor.workspace_size}; the executor is deleted",
         )
+
+
+def second_phase_of(api: str) -> SecondPhase:
+    """The function of phase 2, as a page exports it."""
+
+    def phase(
+        workspace: DeviceMemory | None,
+        workspaceSize: int,
+        executor: aclOpExecutor | None,
+        stream: aclrtStream,
+    ) -> int:
+        """Phase 2: enqueue the kernels."""
+        return second_phase(api, workspace, workspaceSize, executor, stream)
+
+    phase.__name__ = phase.__qualname__ = api
+    return phase

@@ -22,11 +22,10 @@ from .building import (
     check_writable,
     first_phase,
 )
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream
+from .executor import second_phase_of
 from .signature import as_in_c
 from .status import PARAM_INVALID, PARAM_NULLPTR, Refused
-from .tensor import DeviceMemory, aclBoolArray, aclTensor
+from .tensor import aclBoolArray, aclTensor
 from .vendor_workspace import group_norm_backward_bytes
 
 API = "aclnnGroupNormBackward"
@@ -130,8 +129,4 @@ def _check(
     check_writable({NAMES[k]: t for k, t in wanted.items()})
 
 
-def aclnnGroupNormBackward(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnGroupNormBackward = second_phase_of(API)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ...simulator.device import current_device
 from ..norm.rms.op import OPERATOR, check_inference, check_shapes, check_types
 from .building import Answer, CheckedCall, check_not_private, check_present, check_writable, first_phase
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream, deterministic
+from .executor import second_phase_of
+from .runtime import deterministic
 from .signature import as_in_c
 from .status import INNER_FIND_KERNEL_ERROR
-from .tensor import DeviceMemory, aclTensor
+from .tensor import aclTensor
 from .vendor_workspace import rms_norm_grad_bytes
 
 API = "aclnnRmsNormGrad"
@@ -60,8 +60,4 @@ def aclnnRmsNormGradGetWorkspaceSize(
     return first_phase(API, NAMES, prepare)
 
 
-def aclnnRmsNormGrad(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnRmsNormGrad = second_phase_of(API)

@@ -85,9 +85,18 @@ class VectorRates:
         return np.asarray(us)
 
     def launch_us(self, cores: Array) -> np.ndarray:
-        most = self.product.vector_cores
-        table = np.array([launch_overhead_us(self.product, c, most) for c in range(most + 1)])
-        return np.asarray(table[np.minimum(np.asarray(cores, np.int64), most)])
+        return overheads_us(self.product, cores, self.product.vector_cores)
+
+
+def overheads_us(product: Product, cores: Array, most: int) -> np.ndarray:
+    """Launch overheads in us of so many of `most` cores."""
+    table = np.array([launch_overhead_us(product, c, most) for c in range(most + 1)])
+    return np.asarray(table[np.minimum(np.asarray(cores, np.int64), most)])
+
+
+def last_part(length: Array, step: Array) -> np.ndarray:
+    """The last of the parts of a length in steps: the shortest."""
+    return np.asarray(np.where(length % step, length % step, step))
 
 
 def core_counts(tensors: Tensors, product: Product, parts: tuple[int, ...] = (1, 2, 4)) -> tuple[int, ...]:
@@ -129,7 +138,7 @@ def outputs_us(op_outputs: Mapping[str, Any], tensors: Tensors, product: Product
     most = max(product.vector_cores, product.cube_cores)
     per_us = product.us_to_cycles(1.0)
     cores = np.arange(1, most + 1)
-    launch = np.array([launch_overhead_us(product, int(c), most) for c in cores])
+    launch = overheads_us(product, cores, most)
     writing = np.maximum(size / product.l2_bytes_per_cycle, size / (cores * rate)) / per_us
     return float((launch + writing).min())
 

@@ -24,7 +24,8 @@ import numpy as np
 from ...simulator.device import device
 from ...simulator.errors import AscendtileError
 from ...simulator.products import Product
-from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
+from ...simulator.timing.engine.machine import port_rate, wire
+from ..bounds.vector import overheads_us
 from ..matmul.bound import store_cycles
 from ..matmul.loads import row_cycles
 from ..operator.plan import PlanContext, Step
@@ -212,7 +213,9 @@ class Bounds:
         """The launches of products: one for both gradients, or one for each."""
         wants = self.call.wants
         if self.vendor:
-            return np.full(self.points.count, float(self._overhead(np.array(1))) * sum(wants[:2]))
+            return np.full(
+                self.points.count, float(overheads_us(self.product, 1, self.machine.cores)) * sum(wants[:2])
+            )
         nothing = np.zeros(self.points.count)
         image = self.image["items"] if wants[0] else nothing.astype(np.int64)
         joint = (self.points.of["launches"] != "apart") & ~self.image["reload"] & wants[0] & wants[1]
@@ -257,12 +260,8 @@ class Bounds:
                 moved / self.product.l2_bytes_per_cycle,
             ]
         )
-        return np.asarray(cycles / self.product.us_to_cycles(1.0) + self._overhead(cores))
-
-    def _overhead(self, cores: np.ndarray) -> np.ndarray:
-        most = self.machine.cores
         return np.asarray(
-            np.array([launch_overhead_us(self.product, c, most) for c in range(most + 1)])[cores]
+            cycles / self.product.us_to_cycles(1.0) + overheads_us(self.product, cores, self.machine.cores)
         )
 
     @cached_property

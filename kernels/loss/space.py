@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.products import Product
-from ..bounds.vector import REPEAT, VectorRates, VectorWork, touched
+from ..bounds.vector import REPEAT, VectorRates, VectorWork, last_part, touched
 from ..operator.layout import tile_count, tile_of
 from ..operator.tensors import Columns, Tensors, dtype_of
 from .tiles import STRETCHED, common_axes
@@ -46,7 +46,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     sizes = [dtype_of(tensors[n]).itemsize for n in sorted(full, key=lambda n: n != "x")]
     out = dtype_of(tensors["target"]).itemsize
     elements = np.maximum(n / cores, 0.0)
-    last = np.where(axes.flat(), np.where(n % block, n % block, block), 1)
+    last = np.where(axes.flat(), last_part(n, block), 1)
     stream = VectorWork(
         iterations=most,
         loads=last * min(sizes),

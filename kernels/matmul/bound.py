@@ -28,7 +28,7 @@ from ...simulator.products import Product
 from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ...simulator.timing.placement.layouts import align
-from ..bounds.vector import LINE, memory_rate
+from ..bounds.vector import LINE, memory_rate, overheads_us
 from ..operator.layout import up
 from ..operator.tensors import Columns, Tensors, dtype_of, element_type
 from ..shared.casts import CAST_BLOCK
@@ -72,7 +72,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
 def _product_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     launch = _Launch(tensors, product, mode, points)
     cycles = np.maximum.reduce([launch.core(), *launch.all_cores()])
-    overhead = _overhead(product, launch.cores, launch.machine.cores)
+    overhead = overheads_us(product, launch.cores, launch.machine.cores)
     return np.asarray(cycles / product.us_to_cycles(1.0) + overhead)
 
 
@@ -227,8 +227,3 @@ def _touched(row: Array, pitch: int) -> Array:
     """
     narrow = row / (LINE * (row // LINE + 2)) * SHARED
     return np.where((row % LINE == 0) & (pitch % LINE == 0), 1.0, np.minimum(1.0, narrow))
-
-
-def _overhead(product: Product, cores: Array, most: int) -> Array:
-    table = np.array([launch_overhead_us(product, c, most) for c in range(most + 1)])
-    return table[np.broadcast_to(cores, np.shape(cores))]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...simulator.products import Product
 from ...simulator.timing.costs.transfers import LINE_BYTES, REQUEST_BYTES
-from ..bounds.vector import LINE
+from ..bounds.vector import LINE, last_part
 from .sharing import sharing
 
 BLOCK = 32  # bytes to which bursts are rounded up
@@ -53,12 +53,12 @@ class Tiles(NamedTuple):
     @property
     def rows(self) -> Array:
         """Of the lowest tile."""
-        return _last(self.m, self.bm)
+        return last_part(self.m, self.bm)
 
     @property
     def columns(self) -> Array:
         """Of the narrowest tile."""
-        return _last(self.n, self.bn)
+        return last_part(self.n, self.bn)
 
     @property
     def depth(self) -> Array:
@@ -79,7 +79,7 @@ class Loads:
         self.t, self.product, self.rate = tiles, product, rate
         self.row = row_cycles(product)
         # Bytes of a row of a and of b, of a whole tile and of the last one.
-        deep = np.minimum(_last(tiles.depth, tiles.bk), tiles.depth)
+        deep = np.minimum(last_part(tiles.depth, tiles.bk), tiles.depth)
         self.deep = deep
         self.row_a, self.last_a = (_moved(x, tiles.k, tiles.size) for x in (tiles.bk, deep))
         self.row_b, self.last_b = (_moved(x, tiles.n, tiles.size) for x in (tiles.bn, tiles.columns))
@@ -167,11 +167,6 @@ def row_cycles(product: Product) -> float:
     """From the start of one row of a tile to that of the next."""
     name = "path.gm_to_l1_nd2nz.row_cycles"
     return product.number(name) if product.has(name) else 0.0
-
-
-def _last(length: Array, block: Array) -> Array:
-    """The shortest edge of a tile along an axis."""
-    return np.where(length % block, length % block, block)
 
 
 def _moved(elements: Array, length: int, size: int) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.products import Product
-from ..bounds.vector import REPEAT, VectorRates, VectorWork, core_counts, reading_us, touched
+from ..bounds.vector import REPEAT, VectorRates, VectorWork, core_counts, last_part, reading_us, touched
 from ..operator.tensors import Columns, Options, Tensors, dtype_of
 from .planes import Planes
 
@@ -88,7 +88,7 @@ def bound_groups(
     share = _share(view.tasks, points["cores"])
     rows, cols = np.minimum(points["rows"], view.depth), np.minimum(points["cols"], view.space)
     elements = share * view.depth * view.space
-    smallest = _last(view.depth, rows) * _last(view.space, cols) * size
+    smallest = last_part(view.depth, rows) * last_part(view.space, cols) * size
     cast = m.casts((size,))
     once = _statistics(m, size) + m.chain([*cast, "sub", "mul", "mul", "add", *cast])[0]
     stream = VectorWork(
@@ -129,7 +129,3 @@ def _share(count: int, cores: np.ndarray) -> np.ndarray:
 def _below(values: tuple[int, ...], most: int) -> tuple[int, ...]:
     """Values below a length, and the length if it is no longer than the largest."""
     return (*(v for v in values if v < most), *((most,) if most <= values[-1] else ()))
-
-
-def _last(length: int, step: np.ndarray) -> np.ndarray:
-    return np.asarray(np.where(length % step, length % step, step))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....simulator.products import Product
-from ...bounds.vector import LINE, REPEAT, VectorRates, VectorWork, touched
+from ...bounds.vector import LINE, REPEAT, VectorRates, VectorWork, last_part, touched
 from ...operator.tensors import Columns, Tensors, dtype_of
 
 CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
@@ -16,7 +16,7 @@ MOST_ROWS = 128
 
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     """Axes: rows and columns of a tile (the length of a row: it is read once), cores, copies."""
-    count, length = _lengths(tensors)
+    count, length = row_lengths(tensors)
     share = -(-count // min(product.vector_cores, count))
     return {
         "rows": tuple(1 << k for k in range(8) if 1 << k < 2 * share and 1 << k <= MOST_ROWS),
@@ -28,7 +28,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
 
 def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: what a tile needs at least."""
-    _, length = _lengths(tensors)
+    _, length = row_lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize
     least = points["rows"] * np.minimum(points["cols"], length) * max(4, size)
     return {"the tile of x in FP32 fits in UB": least <= product.ub_bytes}
@@ -37,14 +37,14 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point."""
     m = VectorRates(product)
-    count, length = _lengths(tensors)
+    count, length = row_lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize
     cores = np.minimum(points["cores"], count)
     share = -(-count // cores)
     rows, cols = np.minimum(points["rows"], share), np.minimum(points["cols"], length)
     whole = cols == length
     tiles = -(-share // rows) * -(-length // cols)
-    smallest = _last(share, rows) * _last(length, cols) * size
+    smallest = last_part(share, rows) * last_part(length, cols) * size
     elements = share * length
     stream = VectorWork(
         iterations=np.where(whole, tiles, 2 * tiles),
@@ -69,10 +69,7 @@ def _vector(m: VectorRates, size: int, whole: np.ndarray, elements: np.ndarray) 
     return np.asarray(elements / REPEAT * np.where(whole, once, once + again))
 
 
-def _last(length: Any, step: np.ndarray) -> np.ndarray:
-    return np.asarray(np.where(length % step, length % step, step))
-
-
-def _lengths(tensors: Tensors) -> tuple[int, int]:
+def row_lengths(tensors: Tensors) -> tuple[int, int]:
+    """Rows of x, and elements of one."""
     length = tensors["gamma"].size
     return tensors["x"].size // length, length

@@ -9,13 +9,14 @@ import numpy as np
 
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
-from ...bounds.vector import LINE, VectorRates, VectorWork, core_counts, touched
+from ...bounds.vector import LINE, VectorRates, VectorWork, core_counts, last_part, touched
 from ...matmul.tiles import L1_KEPT
 from ...operator.layout import up
 from ...operator.tensors import Columns, Tensors, dtype_of
 from ...shared.sums import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from ..column_products import resolution
 from ..column_products import tile_bytes as product_bytes
+from .forward_space import row_lengths
 
 LONGEST_CHUNK = 8192
 MOST_ROWS = 128
@@ -25,7 +26,7 @@ LEAST_TILE = 4096  # elements of a tile that is read twice: smaller ones wait mo
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     """Axes: strategy, rows and columns of a tile, cores, how parts of dgamma come together, copies. combine cube computes
     other values: it is no value of the axis, but can be given."""
-    count, length = _lengths(tensors)
+    count, length = row_lengths(tensors)
     share = -(-count // min(product.vector_cores, count))
     rows = tuple(r for r in (1, 2, 4, 8, 16, 32, 64, MOST_ROWS) if r < 2 * share)
     chunks = tuple(c for c in (256, 512, 1024, 2048, 4096, LONGEST_CHUNK) if c < length) or (
@@ -45,7 +46,7 @@ def fits(
     tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
-    count, length = _lengths(tensors)
+    count, length = row_lengths(tensors)
     size, ub = dtype_of(tensors["x"]).itemsize, product.ub_bytes
     whole, split = points["strategy"] == "full_row", points["strategy"] == "split_row"
     tile = points["rows"] * np.where(whole, length, np.minimum(points["cols"], length))
@@ -69,7 +70,7 @@ def fits(
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point, all launches of it."""
     m = VectorRates(product)
-    count, length = _lengths(tensors)
+    count, length = row_lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize
     whole, once = points["strategy"] == "full_row", points["strategy"] != "split_row"
     on_cube = points["combine"] == "cube"
@@ -82,9 +83,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     blocks = -(-share // rows)
     tiles = blocks * np.where(whole, 1, chunks)
     elements = share * length
-    smallest = (
-        np.where(share % rows, share % rows, rows) * np.where(length % cols, length % cols, cols) * size
-    )
+    smallest = last_part(share, rows) * last_part(length, cols) * size
     stream = VectorWork(
         iterations=np.where(once, blocks, 2 * tiles),
         loads=smallest,
@@ -154,8 +153,3 @@ def _others_us(
 def _operand_bytes(product: Product, mode: str) -> int:
     """Of an element of what combine cube writes out and the Cube adds up."""
     return 2 if resolution(float32, product, mode).compute == "fp16" else 4
-
-
-def _lengths(tensors: Tensors) -> tuple[int, int]:
-    length = tensors["gamma"].size
-    return tensors["x"].size // length, length

@@ -70,7 +70,7 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
     call = ConvolutionCall(
         **{n: _view(t) for n, t in tensors.items()},  # type: ignore[arg-type]
         **{n: None if a is None else tuple(a) for n, a in arrays.items()},  # type: ignore[arg-type]
-        output_mask=None if outputMask is None else tuple(outputMask),
+        output_mask=None if outputMask is None else tuple(outputMask),  # type: ignore[arg-type]
         bias_sizes=None if biasSizes is None else tuple(biasSizes),
         transposed=bool(transposed),
         groups=int(groups),

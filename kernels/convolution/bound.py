@@ -138,11 +138,7 @@ class Bounds:
     """Bounds of points that have `setting` in common."""
 
     def __init__(
-        self,
-        subject: Subject,
-        product: Product,
-        setting: Mapping[str, Any],
-        points: Points,
+        self, subject: Subject, product: Product, setting: Mapping[str, Any], points: Points
     ) -> None:
         self.subject, self.call, self.product, self.points = subject, subject.call, product, points
         self.knobs = {p.name: p.default for p in PARAMETERS} | dict(setting)

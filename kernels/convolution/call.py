@@ -31,20 +31,21 @@ class TensorView:
 
 @dataclass(frozen=True)
 class ConvolutionCall:
-    """Arguments of aclnnConvolutionBackward by their meaning; None is a null pointer.
+    """Arguments of aclnnConvolutionBackward by their meaning. What the C face is given may be None, a null pointer, until
+    `check_nulls` has passed.
 
     grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/g, *k) or, transposed, (Cin, Cout/g, *k). The three
     results may be None where the mask does not ask for them.
     """
 
-    grad_output: TensorView | None
-    input: TensorView | None
-    weight: TensorView | None
-    stride: Ints | None
-    padding: Ints | None
-    dilation: Ints | None
-    output_padding: Ints | None
-    output_mask: tuple[bool, ...] | None
+    grad_output: TensorView
+    input: TensorView
+    weight: TensorView
+    stride: Ints
+    padding: Ints
+    dilation: Ints
+    output_padding: Ints
+    output_mask: tuple[bool, ...]
     bias_sizes: Ints | None = None
     transposed: bool = False
     groups: int = 1
@@ -55,12 +56,10 @@ class ConvolutionCall:
     @property
     def spatial(self) -> int:
         """Number of spatial axes."""
-        assert self.input is not None
         return len(self.input.shape) - 2
 
     @property
     def wants(self) -> tuple[bool, bool, bool]:
-        assert self.output_mask is not None
         first, second, third = self.output_mask
         return bool(first), bool(second), bool(third)
 
@@ -90,14 +89,13 @@ def call_of(tensors: Tensors, options: Options) -> ConvolutionCall:
 
 def result_views(call: ConvolutionCall, options: Options) -> dict[str, Any]:
     """What the results are, by default in the types of input, weight and grad_output."""
-    assert call.grad_output is not None and call.input is not None and call.weight is not None  # noqa: PT018
     channels = call.grad_output.shape[1:2] or (0,)
     sources = {
         "grad_input": (call.input.shape, call.input.dtype),
         "grad_weight": (call.weight.shape, call.weight.dtype),
         "grad_bias": (channels, call.grad_output.dtype),
     }
-    mask = (*(call.output_mask or ()), False, False, False)
+    mask = (*call.output_mask, False, False, False)
     found: dict[str, TensorView | None] = {}
     for wanted, (n, (shape, dtype)) in zip(mask, sources.items(), strict=False):
         name = options[f"{n}_dtype"]

@@ -85,8 +85,6 @@ def _check_mode(tensors: Tensors, product: Product) -> None:
 
 def _check_ranks(call: ConvolutionCall, product: Product) -> None:
     x, w = call.input, call.weight
-    assert x is not None
-    assert w is not None
     if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
         raise refuse(
             f"{NAME}: input has rank {len(x.shape)}, weight {len(w.shape)}; both must be 3 (L), 4 (H, W) or 5 (D, H, W)"
@@ -111,13 +109,11 @@ def _check_values(call: ConvolutionCall) -> None:
             raise refuse(
                 f"{NAME}: {name} is {given}; it must be {' or '.join(map(str, lengths))} values of at least {least}"
             )
-    if any(call.output_padding or ()) and not call.transposed:
+    if any(call.output_padding) and not call.transposed:
         raise refuse(f"{NAME}: output_padding is {call.output_padding}; without transposed it must be 0")
 
 
 def _check_channels(call: ConvolutionCall, bias: Tensor | None) -> None:
-    assert call.input is not None
-    assert call.weight is not None
     x, w, g = call.input.shape[1], call.weight.shape, call.groups
     want = w[0] if call.transposed else w[1] * g
     if x != want or w[0] % g:
@@ -141,7 +137,6 @@ def formula(inputs: Arrays, options: Options) -> Arrays:
         narrow = inputs["input"].reshape(g.batch, -1, *g.narrow_sizes)
         wide = np.broadcast_to(0.0, (g.batch, g.groups * g.wide_channels, *g.wide_sizes))
         y = gradients(g, narrow, wide, weight, True, False)[0]  # type: ignore[assignment]
-    assert call.input is not None
     y = y.reshape(call.input.shape)
     return {"y": y + float64(inputs["bias"]).reshape(-1, *(1,) * call.spatial) if "bias" in inputs else y}
 

@@ -30,6 +30,7 @@ from .plan import resolution as gradient_resolution
 from .tiling import PARAMETERS as KNOBS
 
 NAME = "convolution"
+NO_TENSOR = TensorView((), "")  # in the place of grad_output, until `as_gradient` has one
 BIAS_TILE = 8192  # elements
 TABLE_TYPES = ("float16", "float32")  # what the bias table takes (DOC Mmad)
 FEW_OUTPUTS = (
@@ -73,17 +74,15 @@ def call_of(tensors: Tensors, options: Options) -> ConvolutionCall:
     transposed = options["transposed"] == "true"
     mask = (True, False, False)
     return ConvolutionCall(
-        None, x, w, output_mask=mask, transposed=transposed, groups=options["groups"], **values
+        NO_TENSOR, x, w, output_mask=mask, transposed=transposed, groups=options["groups"], **values
     )
 
 
 def out_channels(call: ConvolutionCall) -> int:
-    assert call.weight is not None
     return call.weight.shape[1] * call.groups if call.transposed else call.weight.shape[0]
 
 
 def out_shape(call: ConvolutionCall) -> Ints:
-    assert call.input is not None
     return (call.input.shape[0], out_channels(call), *forward_sizes(call))
 
 
@@ -104,7 +103,6 @@ def begun(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext
     """What makes y, and where it gets its bias: none, table or vector."""
     x, bias = tensors["input"], tensors.get("bias")
     call = as_gradient(call_of(tensors, options), dtype_name(x))
-    assert call.input is not None
     shape = call.input.shape
     table = bias is not None and by_table(call, bias, knobs, context.product)
     how = "none" if bias is None else "table" if table else "vector"
@@ -141,7 +139,6 @@ def by_table(
         return False
     g = geometry(call)
     every = g.transposed or all(a.met == a.stride for a in g.axes)
-    assert call.input is not None
     fits = dtype_name(bias) in TABLE_TYPES and every and knobs["strategy"] != "vendor"
     fits = fits and not as_patches(g, knobs["taps"], True)
     if knobs["bias"] != "table":

@@ -77,12 +77,7 @@ def vendor_steps(
 
 
 def _tiling(
-    full: Tensors,
-    x: Tensor,
-    common: ty.DType,
-    options: Options,
-    knobs: Knobs,
-    context: PlanContext,
+    full: Tensors, x: Tensor, common: ty.DType, options: Options, knobs: Knobs, context: PlanContext
 ) -> dict[str, Any]:
     weights = sum(n in full for n in STRETCHED[1:])
     most = vendor_tile(context.product.ub_bytes, common.itemsize, weights)

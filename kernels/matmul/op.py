@@ -29,16 +29,7 @@ from ..operator.operator import EVERYWHERE, Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import choice, integer
 from ..operator.plan import Plan, PlanContext, Step
-from ..operator.tensors import (
-    Arrays,
-    Knobs,
-    Options,
-    Sizes,
-    Tensors,
-    dtype_name,
-    dtype_of,
-    element_type,
-)
+from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dtype_name, dtype_of, element_type
 from ..running.face import python_face
 from ..shared.casts import converted
 from ..shared.sums import sum_partials_step

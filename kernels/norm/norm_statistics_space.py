@@ -115,10 +115,7 @@ def _statistics(m: VectorRates, size: int) -> float:
 
 def _fits(points: Columns, rows: Any, cols: Any, each: int, product: Product) -> dict[str, np.ndarray]:
     tile = np.minimum(points["rows"], rows) * np.minimum(points["cols"], cols)
-    return {
-        FITS: tile * each <= product.ub_bytes,
-        LARGE: tile >= np.minimum(LEAST_TILE, rows * cols),
-    }
+    return {FITS: tile * each <= product.ub_bytes, LARGE: tile >= np.minimum(LEAST_TILE, rows * cols)}
 
 
 def _share(count: int, cores: np.ndarray) -> np.ndarray:

@@ -19,11 +19,7 @@ ROOMS = (0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # parts of UB that the rules are told o
 
 
 def plan_that_fits(
-    op: Operator,
-    tensors: Tensors,
-    options: Options,
-    knobs: Knobs,
-    context: PlanContext,
+    op: Operator, tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext
 ) -> Plan:
     """The operator's plan on the current device, with the largest tiles by its rules that fit.
 

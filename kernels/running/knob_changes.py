@@ -15,11 +15,7 @@ from .launching import timed_steps
 
 
 def changes(
-    op: Operator,
-    tiling: Knobs,
-    machine: Device,
-    now_us: float,
-    replan: Callable[[dict[str, Any]], Plan],
+    op: Operator, tiling: Knobs, machine: Device, now_us: float, replan: Callable[[dict[str, Any]], Plan]
 ) -> dict[str, float]:
     """ "rows 1 -> 2" -> time in us with that knob changed and the others as they were used, the best change first.
 

@@ -31,8 +31,6 @@ EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
 GOLDENS = (EXACT, ROUNDED)
 KEEP = CUBE_MATH_TYPES[0]
 
-ByOutput = Mapping[str, Mapping[str, Any]]
-
 
 @dataclass(frozen=True)
 class ModeRow:
@@ -103,12 +101,7 @@ class Bench:
     """Runs the rows of a study; times are kept over the points of a sweep that have equal shapes."""
 
     def __init__(
-        self,
-        op: Operator,
-        product: Product,
-        tiling: Knobs,
-        timed: bool,
-        notes: tuple[str, ...] = (),
+        self, op: Operator, product: Product, tiling: Knobs, timed: bool, notes: tuple[str, ...] = ()
     ) -> None:
         self.op, self.product, self.tiling, self.timed, self.notes = op, product, tiling, timed, notes
         with device(product):

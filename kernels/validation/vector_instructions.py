@@ -30,7 +30,6 @@ ROWS = {
     "vshr": "shift", "vsqrt": "sqrt", "vsub": "sub",
 }  # fmt: skip
 BITS = {"fp16": 16, "bf16": 16, "fp32": 32, **{f"{u}int{n}": n for u in ("", "u") for n in (8, 16, 32, 64)}}
-SORT_ELEMENTS = 32
 
 
 @predicts(*ROWS)

@@ -311,11 +311,7 @@ OPERATOR = Operator(
     main="x",
     fixed_dtypes={"mean": "float32", "invstd": "float32"},
     outputs=OUTPUTS,
-    sizes={
-        "n": "samples",
-        "c": "channels",
-        "space": "optional: axes after the channels; none if left out",
-    },
+    sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
     cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,

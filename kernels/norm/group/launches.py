@@ -81,12 +81,7 @@ def _place(given: GroupTensors, view: Planes, rows: int, tiling: Knobs, context:
 
 
 def _sum_step(
-    given: GroupTensors,
-    spaces: Sequence[Tensor | None],
-    rows: int,
-    view: Planes,
-    tiling: Knobs,
-    cores: int,
+    given: GroupTensors, spaces: Sequence[Tensor | None], rows: int, view: Planes, tiling: Knobs, cores: int
 ) -> Step:
     """Strips of channels over the cores, whole repeats of 64; of few rows wide ones, since a launch costs what it wakes."""
     least = min(SUM_TILE // 8 // rows // REPEAT, 4) * REPEAT

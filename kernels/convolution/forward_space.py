@@ -35,9 +35,7 @@ def explored(tensors: Tensors, product: Product, options: Options) -> dict[str, 
     return axes
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
     """Rule -> which points keep it: sums in L0C, and one copy of what is loaded in L1."""
     found = rules_of(lambda: subject(tensors, options, product), product, mode, points)
     return {rule.replace("grad_input", "y"): kept for rule, kept in found.items()}

@@ -54,16 +54,12 @@ def axes_of(what: Subject) -> dict[str, tuple[Any, ...]]:
     return axes
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
     """Rule -> which points keep it: sums in L0C, and one copy of what is loaded in L1."""
     return rules_of(lambda: subject(tensors, options, product), product, mode, points)
 
 
-def rules_of(
-    of: Callable[[], Subject], product: Product, mode: str, points: Columns
-) -> dict[str, np.ndarray]:
+def rules_of(of: Callable[[], Subject], product: Product, mode: str, points: Columns) -> Columns:
     """The same of a subject, which is made on that device."""
     columns = Points(points)
     with device(product, values=False, cube_math_type=mode):

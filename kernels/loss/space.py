@@ -27,7 +27,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> Columns:
     """Rule -> which points keep it: what is loaded element by element, and one FP32 tile, has to be in UB."""
     size = sum(dtype_of(tensors[n]).itemsize for n in ("x", "target")) + 4
     return {

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...simulator.precision import dtypes as ty
-from ..operator.plan import PlanContext, Step
+from ..operator.plan import Made, PlanContext, Step
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of
 from ..shared.casts import cast_step, converted
 from ..shared.stretches import stretch_step
@@ -48,9 +48,7 @@ def vendor_cores(n: int, rank: int, dtype: ty.DType, weights: int, reduction: st
     return found
 
 
-def vendor_steps(
-    tensors: Tensors, out: Tensor, options: Options, knobs: Knobs, context: PlanContext
-) -> tuple[list[Step], dict[str, Any]]:
+def vendor_steps(tensors: Tensors, out: Tensor, options: Options, knobs: Knobs, context: PlanContext) -> Made:
     """Casts, stretches, the kernel, the cast of its result; and the knobs as used."""
     x, cores = tensors["x"], context.cores(knobs["cores"])
     kinds = {dtype_of(t) for t in tensors.values()}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...simulator.products import Product
-from ..operator.tensors import Columns, Tensors
+from ..operator.tensors import Columns, Knobs, Tensors
 from .bound import operands
 
 FRACTAL = 16
@@ -35,9 +34,7 @@ def _edges(length: int) -> tuple[int, ...]:
     return tuple(e for e in EDGES if e < length + FRACTAL) or (FRACTAL,)
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: buffers that hold the tiles, and no second name for the same schedule.
 
     Of copies that are asked for a launch gets as many as fit: more is a second name, too.

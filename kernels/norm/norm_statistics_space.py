@@ -35,7 +35,7 @@ def explored_channels(tensors: Tensors, product: Product) -> dict[str, tuple[Any
     return {"rows": rows, "cols": _below(COLS, view.space), **few, **many}
 
 
-def fits_channels(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+def fits_channels(tensors: Tensors, product: Product, mode: str, points: Columns) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and that it is no tiny part of a core's work."""
     view, size = Planes.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
     share = _share(view.channels, points["cores"])
@@ -68,9 +68,7 @@ def explored_groups(tensors: Tensors, product: Product, options: Options) -> dic
     }
 
 
-def fits_groups(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
-) -> dict[str, np.ndarray]:
+def fits_groups(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
     """Rule -> which points keep it, as for channels."""
     view, size = Planes.of(tensors["x"].shape, options["group"]), dtype_of(tensors["x"]).itemsize
     return _fits(points, view.depth, view.space, max(4, size), product)
@@ -113,7 +111,7 @@ def _statistics(m: VectorRates, size: int) -> float:
     return m.chain([*m.casts((size,)), "sub", "mul"])[0] + 2 * HALF * m.repeat("add")
 
 
-def _fits(points: Columns, rows: Any, cols: Any, each: int, product: Product) -> dict[str, np.ndarray]:
+def _fits(points: Columns, rows: Any, cols: Any, each: int, product: Product) -> Columns:
     tile = np.minimum(points["rows"], rows) * np.minimum(points["cols"], cols)
     return {FITS: tile * each <= product.ub_bytes, LARGE: tile >= np.minimum(LEAST_TILE, rows * cols)}
 

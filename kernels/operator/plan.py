@@ -88,3 +88,6 @@ class PlanContext:
                 f"tiling parameter 'cores' is {wanted}, {self.product.name} has {have} vector cores"
             )
         return wanted or have
+
+
+Made = tuple[list[Step], dict[str, Any]]  # launches, and every knob as used

@@ -19,7 +19,9 @@ Sizes = Mapping[str, int | tuple[int, ...]]
 DTYPE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 Knobs = Mapping[str, Any]  # of a tiling, by name
 Options = Mapping[str, Any]  # arguments of the operator, by name
-Columns = Mapping[str, np.ndarray]  # knobs of many tilings: a column each
+Columns = Mapping[
+    str, np.ndarray
+]  # of many tilings: a column for each knob, or for each rule that they keep or not
 
 
 def dims(x: int | tuple[int, ...]) -> tuple[int, ...]:

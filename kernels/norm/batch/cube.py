@@ -20,7 +20,7 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
-from ...operator.plan import PlanContext, Step
+from ...operator.plan import Made, PlanContext, Step
 from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.casts import converted
 from ..column_products import fill_ones, operand, resolution
@@ -153,9 +153,7 @@ def cube_cycles(view: Planes, itemsize: int, with_x: bool, tiling: Knobs, produc
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def cube_steps(
-    given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext
-) -> tuple[list[Step], dict[str, Any]]:
+def cube_steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> Made:
     """Casts to what the Cube multiplies, a tile of ones, the products, and the outputs from them."""
     product, with_x = context.product, given.x is not None
     compute, found = operand(NAME, dtype_of(given.dy), product)

@@ -34,7 +34,7 @@ from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, choice, integer
-from ...operator.plan import Plan, PlanContext, Step
+from ...operator.plan import Made, Plan, PlanContext
 from ...operator.refusing import check_dtype, refuse
 from ...operator.tensors import (
     DTYPE_NAMES,
@@ -195,9 +195,7 @@ def _beyond(tensors: Tensors, dtype: ty.DType) -> tuple[str, ...]:
     return (f"{NAME}: outputs of type {names[0]}: its document has those of the input, {names[1]}",)
 
 
-def _steps(
-    given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext
-) -> tuple[list[Step], dict[str, Any]]:
+def _steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> Made:
     if knobs["strategy"] == "vendor":
         return vendor_steps(given, view, knobs, context)
     if given.x is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....simulator.products import Product
 from ...bounds.vector import REPEAT, VectorRates, core_counts, reading_us
-from ...operator.tensors import Columns, Tensors, dtype_of
+from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
 from ..planes import Planes
 
 COLS = (512, 1024, 2048, 4096, 8192)
@@ -38,9 +37,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     view, size = Planes.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
     columns, cube = points["strategy"] == "columns", points["strategy"] == "cube"

@@ -7,14 +7,12 @@ are cast. 16-bit inputs move 32 bytes per element, FP32 inputs 20, against 4 and
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
-from ...operator.plan import PlanContext, Step
+from ...operator.plan import Made, PlanContext, Step
 from ...operator.tensors import Knobs, Tensor
 from ...shared.casts import cast_step, converted
 from ...shared.sums import REPEAT
@@ -28,9 +26,7 @@ LEAST_CHANNELS = (
 )
 
 
-def vendor_steps(
-    given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext
-) -> tuple[list[Step], dict[str, Any]]:
+def vendor_steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> Made:
     """The chain and its tiling; sums by the general reduction, uncentred."""
     steps: list[Step] = []
     dy, x, mean, invstd = (

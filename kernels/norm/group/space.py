@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from ....simulator.products import Product
 from ...bounds.vector import REPEAT, VectorRates, core_counts, reading_us
 from ...matmul.tiles import FRACTAL, L1_KEPT
-from ...operator.tensors import Columns, Tensors, dtype_of
+from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
 from ..planes import Planes
 from .cube import tile_bytes as products_bytes
 
@@ -39,9 +38,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     view, size = view_of(tensors), dtype_of(tensors["x"]).itemsize
     each = 2 * size * points["buffers"] + 4  # every copy of dy and x as loaded, and one FP32 tile

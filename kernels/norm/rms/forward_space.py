@@ -26,7 +26,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> Columns:
     """Rule -> which points keep it: what a tile needs at least."""
     _, length = row_lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from ....simulator.products import Product
 from ...bounds.vector import LINE, VectorRates, VectorWork, core_counts, last_part, touched
 from ...matmul.tiles import L1_KEPT
 from ...operator.layout import up
-from ...operator.tensors import Columns, Tensors, dtype_of
+from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
 from ...shared.sums import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from ..column_products import resolution
 from ..column_products import tile_bytes as product_bytes
@@ -42,9 +41,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     count, length = row_lengths(tensors)
     size, ub = dtype_of(tensors["x"]).itemsize, product.ub_bytes

@@ -191,11 +191,10 @@ def _one(row: Row) -> Prediction:
     (source, *_), (target, *_) = dtypes_of(row)
     cores, moved = s.number("cores"), (0 if row.op == "memset" else BYTES[source]) + BYTES[target]
 
-    def work(block: int) -> Run:
-        tensors, how = (tensor(source, n), tensor(target, n)), {"OP": ONE[row.op], "PAST": False}
-        return one_in.time((cores,), *tensors, n, -(-n // cores), **how, BLOCK=block)  # type: ignore[no-any-return]
-
-    run, note = _tried(row, moved, work)
+    tensors, how = (tensor(source, n), tensor(target, n)), {"OP": ONE[row.op], "PAST": False}
+    run, note = _tried(
+        row, moved, lambda block: one_in.time((cores,), *tensors, n, -(-n // cores), **how, BLOCK=block)
+    )
     return Prediction(measured_time(row, run), roofline_us(row, n * moved), note)
 
 
@@ -246,11 +245,9 @@ def _whole(row: Row) -> Prediction:
     """A number from all elements: one partial sum for each core; adding those up is left out."""
     n, cores = volume(shape_of(row)), Settings(row).number("cores")
     x, out, squares = tensor("fp32", n), tensor("fp32", cores), row.op == "reduce_lpnorm"
-
-    def work(block: int) -> Run:
-        return summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=block)  # type: ignore[no-any-return]
-
-    run, note = _tried(row, 8, work)
+    run, note = _tried(
+        row, 8, lambda block: summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=block)
+    )
     left_out = "adding up the parts of the cores is left out" if cores > 1 else ""
     told = "; ".join(x for x in (note, left_out) if x)
     return Prediction(measured_time(row, run), roofline_us(row, n * 4), told)
@@ -280,9 +277,7 @@ def _step(row: Row) -> Prediction:
     n, cores = volume(shape_of(row)), Settings(row).number("cores")
     kernel, count, moved = STEPS[row.op]
     tensors = [tensor("fp32", n) for _ in range(count)]
-
-    def work(block: int) -> Run:
-        return kernel.time((cores,), *tensors, n, -(-n // cores), BLOCK=block)  # type: ignore[no-any-return]
-
-    run, note = _tried(row, moved + 8, work)
+    run, note = _tried(
+        row, moved + 8, lambda block: kernel.time((cores,), *tensors, n, -(-n // cores), BLOCK=block)
+    )
     return Prediction(measured_time(row, run), roofline_us(row, n * moved), note)

@@ -104,68 +104,40 @@ def _inverse(view: Planes) -> float:
     return 1.0 / (view.depth * view.space)
 
 
-def _resident_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
-    arguments = {
+def _common(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> dict[str, Any]:
+    """What resident, streamed and vectors all take."""
+    return {
         **given.pointers(),
         "dgamma_ptr": sums.dgamma,
         "dbeta_ptr": sums.dbeta,
-        "tasks": view.tasks,
         "channels": view.channels,
         "inverse": _inverse(view),
-        "per_row": sums.per_row,
-        "ALL": view.groups,
-        "GROUPS": tiling["groups"],
         "D": view.depth,
-        "S": view.space,
-        "FORM": tiling["form"],
         "ATOMIC": sums.atomic,
         "multibuffer": tiling["buffers"],
     }
-    return Step(resident, tiling["cores"], arguments)
+
+
+def _resident_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
+    own = {"tasks": view.tasks, "per_row": sums.per_row, "S": view.space, "FORM": tiling["form"]}
+    tile = {"ALL": view.groups, "GROUPS": tiling["groups"]}
+    return Step(resident, tiling["cores"], {**_common(given, view, tiling, sums), **own, **tile})
 
 
 def _streamed_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
-    arguments = {
-        **given.pointers(),
-        "dgamma_ptr": sums.dgamma,
-        "dbeta_ptr": sums.dbeta,
-        "tasks": view.tasks,
-        "tasks_per_core": -(-view.tasks // tiling["cores"]),
-        "channels": view.channels,
-        "groups": view.groups,
-        "D": view.depth,
-        "S": view.space,
-        "inverse": _inverse(view),
-        "per_row": sums.per_row,
-        "ROWS": tiling["rows"],
-        "COLS": tiling["cols"],
-        "FORM": tiling["form"],
-        "ATOMIC": sums.atomic,
-        "multibuffer": tiling["buffers"],
-    }
-    return Step(streamed, tiling["cores"], arguments)
+    share = -(-view.tasks // tiling["cores"])
+    own = {"tasks": view.tasks, "tasks_per_core": share, "groups": view.groups, "per_row": sums.per_row}
+    tile = {"S": view.space, "ROWS": tiling["rows"], "COLS": tiling["cols"], "FORM": tiling["form"]}
+    return Step(streamed, tiling["cores"], {**_common(given, view, tiling, sums), **own, **tile})
 
 
 def _vectors_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
     parts, blocks = tiling["parts"], view.groups // tiling["groups"]
-    arguments = {
-        **given.pointers(),
-        "dgamma_ptr": sums.dgamma,
-        "dbeta_ptr": sums.dbeta,
-        "samples": view.samples,
-        "samples_per_part": -(-view.samples // parts),
-        "parts": parts,
-        "blocks_per_core": -(-blocks // (tiling["cores"] // parts)),
-        "channels": view.channels,
-        "inverse": _inverse(view),
-        "ALL": view.groups,
-        "GROUPS": tiling["groups"],
-        "SAMPLES": tiling["rows"],
-        "D": view.depth,
-        "ATOMIC": sums.atomic,
-        "multibuffer": tiling["buffers"],
-    }
-    return Step(vectors, tiling["cores"], arguments)
+    share = -(-blocks // (tiling["cores"] // parts))
+    own = {"samples": view.samples, "samples_per_part": -(-view.samples // parts), "parts": parts}
+    tile = {"ALL": view.groups, "GROUPS": tiling["groups"], "SAMPLES": tiling["rows"]}
+    shared = _common(given, view, tiling, sums)
+    return Step(vectors, tiling["cores"], {**shared, **own, **tile, "blocks_per_core": share})
 
 
 def _shared_steps(

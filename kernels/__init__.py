@@ -3,7 +3,7 @@
     from ascendtile.kernels import run_op, rms_norm_grad
     result = run_op("rms_norm_grad", "llama3-8b", "float16", product="ascend910b3", tiling={"rows": 2})
 
-An operator is one file with an `OPERATOR` (see `operator.py`); `operators()` finds it.
+An operator is one file with an `OPERATOR` (see `operator/`); `operators()` finds it.
 """
 
 if __name__ == "kernels":

@@ -10,10 +10,8 @@ from ..operator.layout import up
 
 FP32 = 4
 FLAGS = 8  # FP32 elements that a core sets at a barrier
-LARGE_INPUTS, MOST_PART = (
-    500 * 10**6,
-    0.05,
-)  # bytes of dy and x from which on the workspace stays below this part of them
+# Bytes of dy and x from which on the workspace stays below this part of them.
+LARGE_INPUTS, MOST_PART = 500 * 10**6, 0.05
 
 
 def rms_norm_grad_bytes(rows: int, cols: int, itemsize: int, cores: int, deterministic: bool) -> int:

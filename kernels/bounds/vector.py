@@ -1,6 +1,6 @@
 """How fast a kernel of the Vector cores can be at best: closed forms for tiles that are loaded, computed on and stored.
 
-As in `matmul_bound.py` every term follows one chain of waits on the core with most work, or what all cores move through HBM;
+As in `matmul/bound.py` every term follows one chain of waits on the core with most work, or what all cores move through HBM;
 the simulated time is never below (tested by brute force). All figures are the product's.
 """
 

@@ -1,6 +1,6 @@
 """How fast a tiling of convolution backward can be at best: closed forms over whole columns of tilings.
 
-As in `matmul_bound.py` a bound follows one chain of waits on the core with most work, or what all cores move through their
+As in `matmul/bound.py` a bound follows one chain of waits on the core with most work, or what all cores move through their
 ports and L2. Tiles go to cores in turn, those of grad_input first, so that the work of every core is known:
 
     Mmad    the first loads, all products of a core, what the last sum takes to leave L0C
@@ -42,29 +42,18 @@ from .tiles.window import image_windows
 from .tiling import PARAMETERS, best_parts, choose_image, choose_weight
 from .work import GradientWork, Products, image_work, weight_work
 
+# What decides geometry and cuts.
 SETTINGS = (
-    "merged_groups",
-    "base_m",
-    "base_n",
-    "base_k",
-    "strategy",
-    "taps",
-    "image_layout",
-    "filter_layout",
-    "bias",
-)  # what decides geometry and cuts
+    *("merged_groups", "base_m", "base_n", "base_k"),
+    *("strategy", "taps", "image_layout", "filter_layout", "bias"),
+)
 IMAGE = ("taps", "block_m", "block_p", "block_k", "buffers", "cores")
 WEIGHT = ("weight_m", "weight_n", "weight_p", "weight_taps", "buffers", "cores")
+# Of launches before and after the products.
 AROUND = (
-    "merged_groups",
-    "strategy",
-    "taps",
-    "buffers",
-    "combine",
-    "image_layout",
-    "filter_layout",
-    "bias",
-)  # of launches before and after the products
+    *("merged_groups", "strategy", "taps", "buffers"),
+    *("combine", "image_layout", "filter_layout", "bias"),
+)
 PRODUCTS = (image_tiles, image_windows, weight_tiles, both_gradients, whole)
 FIRST_JOBS = ("FIRST", "WEIGHT", "ZERO", "GAPS")  # that the products of one launch for all wait for
 
@@ -236,9 +225,8 @@ class Bounds:
         for name in ("mmad", "mte1"):
             each = (counts * i[name][:, None] + chunks * w[name][:, None]).max(axis=1)
             busy.append(np.maximum(each, sum(x[f"all_{name}"] for x in used) / cores))
-        flight = (
-            self.latency + 2 * self.machine.cross_pipe_cycles
-        )  # to L1, the flag that it is there, and the flag that it was read
+        # To L1, the flag that it is there, and the flag that it was read.
+        flight = self.latency + 2 * self.machine.cross_pipe_cycles
         laps = (
             counts * (i["laps"] + i["iterations"] * flight)[:, None] + chunks * (w["laps"] + flight)[:, None]
         )

@@ -33,9 +33,8 @@ NAME = "convolution"
 NO_TENSOR = TensorView((), "")  # in the place of grad_output, until `as_gradient` has one
 BIAS_TILE = 8192  # elements
 TABLE_TYPES = ("float16", "float32")  # what the bias table takes (DOC Mmad)
-FEW_OUTPUTS = (
-    1 << 21
-)  # up to so many one launch less is more than what FP32 sums take on their way through memory
+# Up to so many one launch less is more than what FP32 sums take on their way through memory.
+FEW_OUTPUTS = 1 << 21
 PARAMETERS = (
     *(p for p in KNOBS if not p.name.startswith(("weight_", "combine"))),
     choice(

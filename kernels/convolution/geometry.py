@@ -147,7 +147,7 @@ class Geometry:
 
 
 def as_patches(g: Geometry, asked: str, split: bool) -> bool:
-    """Whether patches are folded. asked: knob `taps`; split: whether one launch can do all but that (see `whole_tiles`)."""
+    """Whether patches are folded. asked: knob `taps`; split: whether one launch can do all but that (`tiles/whole.py`)."""
     if not g.patches or asked not in ("auto", "patch"):
         return False
     return asked == "patch" or g.taps > MOST_WINDOWS or (not split and g.wide_channels < FRACTAL)

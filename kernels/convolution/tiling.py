@@ -83,16 +83,8 @@ DENSE_STRIDE = 4  # up to which what lies between positions is loaded with them
 MOST_WEIGHT_TAPS = 32  # taps of a tile of grad_weight, which are unrolled
 MIN_PART = 256  # least positions of a part of the sums of grad_weight
 MOST_PARTS = 64
-LENGTHS = (
-    *range(FRACTAL, 321, FRACTAL),
-    384,
-    448,
-    512,
-    768,
-    1024,
-    1536,
-    2048,
-)  # positions of a tile that are tried
+# Positions of a tile that are tried.
+LENGTHS = (*range(FRACTAL, 321, FRACTAL), 384, 448, 512, 768, 1024, 1536, 2048)
 DEPTHS = (16, 32, 64, 128, 256)
 
 

@@ -42,9 +42,8 @@ from .vendor import vendor_steps
 
 NAME = "bce_with_logits_backward"
 MAX_RANK = 8
-LOSS_SCALE = (
-    2.0**15
-)  # as in half-precision training: without it the mean over millions of elements is 0 in float16
+# As in half-precision training: without it the mean over millions of elements is 0 in float16.
+LOSS_SCALE = 2.0**15
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:

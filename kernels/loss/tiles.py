@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-untyped-def"
 """Tile kernels of the gradient of binary cross-entropy on logits, what they need of UB, and the choice of a tiling.
 
-The mathematics is in bce_with_logits_backward.py.
+The mathematics is in op.py.
 """
 
 from __future__ import annotations

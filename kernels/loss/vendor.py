@@ -23,9 +23,8 @@ LEAST_SHARE = 1024  # elements that are worth a core
 # Elements up to which float32 with both weights takes so many cores: waking more would cost more than they save.
 FEWER_CORES = ((8192, 8), (65536, 16), (524288, 24), (1048576, 32))
 CAST_BUFFERS = 2
-TRAINING = (
-    1001  # the 910A, whose older kernel keeps infinities from its reciprocal: logits below this count as it
-)
+# The 910A, whose older kernel keeps infinities from its reciprocal: logits below this count as it.
+TRAINING = 1001
 LEAST_LOGIT = -88.7
 
 

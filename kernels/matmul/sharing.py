@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-MOST_TILES = (
-    1 << 14
-)  # of a product whose rounds are looked at; a load of one with more is bounded as if not shared
+# Of a product whose rounds are looked at; a load of one with more is bounded as if not shared.
+MOST_TILES = 1 << 14
 MOST_KEYS = 1 << 20  # that are counted without being sorted
 Array = Any
 

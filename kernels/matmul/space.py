@@ -46,9 +46,8 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: K
     down = -(-length // m)
     tiles = down * -(-across // n) * points["split_k"]
     cores = points.get("cores", product.cube_cores)
-    fewer = _next_below(
-        axes["group"], points["group"]
-    )  # the same order if that takes all rows of tiles already
+    # The same order if that takes all rows of tiles already.
+    fewer = _next_below(axes["group"], points["group"])
     copies = np.maximum(1, l1 // ((m + n) * k * size))
     named = _next_below(axes["buffers"], points["buffers"])
     return {

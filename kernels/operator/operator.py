@@ -1,6 +1,6 @@
 """What an operator is: data (names, types, cases, knobs) and a handful of functions.
 
-An operator is one file of this folder with an `OPERATOR` of this class; `registry.py` finds it there. Its functions see
+An operator is one file below `kernels/` with an `OPERATOR` of this class; `registry.py` finds it there. Its functions see
 tensors by name, numpy arrays or, for time only, `Shape`s: `describe` gives the shapes of a case, `draw` fills them with
 seeded numbers, `check` refuses what the operator does not take, `plan` says which kernels to launch with which tiling,
 `formula` is the float64 reference.
@@ -128,9 +128,8 @@ class Operator:
     empty: bool = False
     scaled: str | None = None
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
-    explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = (
-        None  # of tensors, product; on that device
-    )
+    # Of tensors and a product; on that device.
+    explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = None
     fits: Callable[..., Mapping[str, np.ndarray]] | None = None  # of tensors, product, cubeMathType, points
     bound_us: Callable[..., np.ndarray] | None = None  # of the same
     on_cube: OnCube | None = None

@@ -19,9 +19,8 @@ Sizes = Mapping[str, int | tuple[int, ...]]
 DTYPE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 Knobs = Mapping[str, Any]  # of a tiling, by name
 Options = Mapping[str, Any]  # arguments of the operator, by name
-Columns = Mapping[
-    str, np.ndarray
-]  # of many tilings: a column for each knob, or for each rule that they keep or not
+# Of many tilings: a column for each knob, or for each rule that they keep or not.
+Columns = Mapping[str, np.ndarray]
 
 
 def dims(x: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -168,10 +168,8 @@ TWO = {
     "relu_grad": "relu_grad",
     "foreach_add": "add_to",
 }
-STEPS = {
-    "adamw": (adamw, 4, 28),
-    "momentum": (momentum, 3, 20),
-}  # kernel, tensors, bytes moved for each element
+# Kernel, tensors, bytes moved for each element.
+STEPS = {"adamw": (adamw, 4, 28), "momentum": (momentum, 3, 20)}
 
 
 def _tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run, str]:

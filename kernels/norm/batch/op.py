@@ -244,9 +244,8 @@ def channel_sums(x: np.ndarray, view: Planes, make: Any, *others: np.ndarray) ->
     rows = view.samples * view.channels
     flat = [a.reshape(rows, view.space) for a in (x, *others)]
     out = np.zeros((view.samples, view.channels))
-    whole = max(
-        1, view.channels
-    )  # chunks of whole samples where a sample is small, so that at is a plain slice
+    # Chunks of whole samples where a sample is small, so that `at` is a plain slice.
+    whole = max(1, view.channels)
     step = (
         max(1, CHUNK // max(1, view.space * whole)) * whole
         if view.space < 512

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Tile kernels of BatchNormReduceBackward; the mathematics is in batch_norm_reduce_backward.py.
+"""Tile kernels of BatchNormReduceBackward; the mathematics is in op.py.
 
 The inputs are seen as (N, C, S), S all axes after the channel, or as (N, C) where S is 1. A grid of programs shares them:
 `parts` along N and S, the others along C. Each program keeps one accumulator of a whole tile and reduces it once at the

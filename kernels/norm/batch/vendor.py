@@ -21,9 +21,8 @@ from .choice import ChannelTensors, choose, finish_step, sum_steps
 from .tiles import multiply
 
 MULTIPLY_BLOCK = 8192
-LEAST_CHANNELS = (
-    1024  # of a core in the last kernel: 4096 bytes of FP32 (hicann/ops-nn, op_host of the AscendC version)
-)
+# Of a core in the last kernel: 4096 bytes of FP32 (hicann/ops-nn, op_host of the AscendC version).
+LEAST_CHANNELS = 1024
 
 
 def vendor_steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> Made:

@@ -128,9 +128,8 @@ def _resident(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) ->
 
     groups = min(fits, key=work)
     tiles = view.tasks // groups
-    used = -(
-        -tiles // -(-tiles // cores)
-    )  # no more than keep the number of iterations: a launch costs what it wakes
+    # No more than keep the number of iterations: a launch costs what it wakes.
+    used = -(-tiles // -(-tiles // cores))
     tiling = {"strategy": "resident", "groups": groups, "rows": view.depth, "cols": view.space, "parts": 1}
     return work(groups), {**tiling, "cores": used}
 
@@ -154,9 +153,8 @@ def _streamed(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) ->
 
 def strip_of_sums(depth: int, parts: int, ub: int) -> int:
     """Channels of a group whose sums shared and cube add up at once: all where their tiles take half of UB at most."""
-    most = (
-        ub // 2 // (parts * 24 + 32)
-    )  # two tiles of FP32, twice, and half of each to add it up; what becomes of them
+    # Two tiles of FP32, twice, and half of each to add it up; what becomes of them.
+    most = ub // 2 // (parts * 24 + 32)
     return depth if depth <= most else max(BLOCK, even_part(depth, most // BLOCK * BLOCK))
 
 

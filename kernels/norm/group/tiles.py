@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Tile kernels of GroupNormBackward; the mathematics is in group_norm_backward.py.
+"""Tile kernels of GroupNormBackward; the mathematics is in op.py.
 
 The data is (N, G, D, S): D channels of a group, S elements of a channel; a task is one group of one sample, in all N * G.
 Sums of dy and of dy * xh per channel go to row n // per_row of `dbeta` and `dgamma` (rows, C): added there if several

@@ -207,9 +207,8 @@ class Costs:
         if c.strategy == "split_row":
             return self._split(c, length, size, iterations)
         vector = self._kept(c, repeats, chunks)
-        spilled = (
-            1.5 if 1.5 * size * share / c.rows * self.cores > self.l2 else 1.0
-        )  # dx has to go to memory, too
+        # dx has to go to memory, too.
+        spilled = 1.5 if 1.5 * size * share / c.rows * self.cores > self.l2 else 1.0
         loads = max(size / self.port, size * spilled / self.share)
         if c.buffers > 1:
             return iterations * (max(vector, loads) + OVERLAP * min(vector, loads)) + loads

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def, assignment, misc, var-annotated, operator, index"
-"""Tile kernels of RmsNormGrad; the mathematics is in rms_norm_grad.py."""
+"""Tile kernels of RmsNormGrad; the mathematics is in op.py."""
 
 from __future__ import annotations
 

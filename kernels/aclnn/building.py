@@ -15,8 +15,7 @@ from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
-from ..operator.modes import idle_mode
-from ..operator.notes import call_notes, value_warnings
+from ..operator.notes import call_notes, idle_mode, value_warnings
 from ..operator.operator import Operator
 from ..operator.plan import PlanContext
 from ..operator.tensors import Knobs, Options, Tensor, dtype_name, dtype_of

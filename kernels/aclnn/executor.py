@@ -18,9 +18,8 @@ from ..operator.plan import PlanContext, Step
 from ..operator.tensors import Tensor
 from ..running.launching import call_of, timed_steps
 from .runtime import aclrtStream, stream_of, unusable
-from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed
+from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, described, failed, is_whole
 from .tensor import DeviceMemory
-from .values import described, is_whole
 
 ALIGN = 512  # bytes: tensors of the workspace start on lines of L2
 USED = "executor was used before; one phase 1 is for one phase 2, unless it is made repeatable"

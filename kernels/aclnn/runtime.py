@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...simulator.errors import AscendtileError
-from .status import RUNTIME_ERROR, SUCCESS, failed
+from .status import RUNTIME_ERROR, SUCCESS, described, failed, is_whole
 from .tensor import DeviceMemory
-from .values import described, is_whole
 
 ACL_MEM_MALLOC_HUGE_FIRST = 0
 ACL_OPT_DETERMINISTIC = 0

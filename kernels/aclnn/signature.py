@@ -8,9 +8,8 @@ from functools import wraps
 from typing import ParamSpec
 
 from .executor import aclOpExecutor
-from .status import PARAM_INVALID, failed
+from .status import PARAM_INVALID, described, failed, is_flag, is_whole
 from .tensor import aclBoolArray, aclIntArray, aclTensor
-from .values import described, is_flag, is_whole
 
 P = ParamSpec("P")
 Answer = tuple[int, int, aclOpExecutor | None]

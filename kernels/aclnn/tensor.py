@@ -15,8 +15,7 @@ import numpy as np
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ..operator.tensors import element_type
-from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
-from .values import described, is_flag, is_whole
+from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, described, failed, is_flag, is_whole
 
 
 class aclDataType(IntEnum):

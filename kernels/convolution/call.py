@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..operator.arguments import flag
-from ..operator.parameter import Argument, Parameter, choice, integer, integers
+from ..operator.parameter import Argument, Parameter, choice, flag, integer, integers
 from ..operator.tensors import Options, Tensors, dtype_name
 
 Ints = tuple[int, ...]

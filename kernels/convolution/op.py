@@ -21,13 +21,12 @@ from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
-from ..operator.arguments import dtype_argument, flags
 from ..operator.beyond import Beyond
 from ..operator.draw import Draw
 from ..operator.named_cases import read_cases
 from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import Argument, choice, integers
+from ..operator.parameter import Argument, choice, dtype_argument, flags, integers
 from ..operator.tensors import Arrays, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
 from .bound import bound_us

@@ -21,13 +21,12 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
 from ...simulator.products import Product
-from ..operator.arguments import dtype_argument
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.named_cases import read_cases
 from ..operator.operator import EVERYWHERE, Operator
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import choice, integer
+from ..operator.parameter import choice, dtype_argument, integer
 from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dtype_name, dtype_of, element_type
 from ..running.face import python_face

@@ -18,8 +18,7 @@ from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
 from ...simulator.record.run import Launch, Run
 from ..operator.messages import listed
-from ..operator.modes import idle_mode, mode_name
-from ..operator.notes import call_notes, value_warnings
+from ..operator.notes import call_notes, idle_mode, mode_name, value_warnings
 from ..operator.operator import Case, Operator
 from ..operator.parameter import AUTO, as_mapping
 from ..operator.plan import Plan, PlanContext, Step
@@ -27,12 +26,11 @@ from ..operator.registry import get_operator
 from ..operator.tensors import Arrays, Sizes, Tensor, dtype_name, dtype_of
 from .advice import Advice
 from .fitting import plan_that_fits
-from .given_outputs import direct, read_outputs, write_back
+from .given_outputs import check_apart, direct, kept_inputs, read_outputs, write_back
 from .knob_changes import changes
 from .launching import call_of
 from .memory import require_memory
 from .problem import OpInputs, problem_of_case, problem_of_inputs
-from .shared_memory import check_apart, kept_inputs
 from .strided_copies import copy_step
 
 Progress = Callable[[int, int], None]

@@ -13,13 +13,12 @@ from .table import Row
 
 TOPICS: tuple[str, ...] = (
     "convolutions",
-    "cube_instructions",
+    "instructions",
     "matmuls",
     "reads",
     "row_kernels",
     "streams",
     "transfers",
-    "vector_instructions",
 )
 
 

@@ -27,13 +27,12 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision import dtypes as ty
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
-from ...operator.arguments import flag_argument
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
-from ...operator.parameter import Argument, choice, integer
+from ...operator.parameter import Argument, choice, flag_argument, integer
 from ...operator.plan import Made, Plan, PlanContext
 from ...operator.refusing import check_dtype, refuse
 from ...operator.tensors import (

@@ -28,8 +28,7 @@ from .operator.parameter import Parameter
 from .operator.registry import get_operator, operators
 from .running.run_op import OpResult, run_op
 from .study.bench import Study
-from .study.study import precision_study
-from .study.sweep import precision_sweep
+from .study.study import precision_study, precision_sweep
 
 __all__ = [
     "Case",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...simulator.device import current_device
 from ..norm.batch.op import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
-from ..operator.refusing import check_same_dtype
+from ..operator.messages import check_same_dtype
 from .building import (
     LEFT_ALONE,
     Answer,

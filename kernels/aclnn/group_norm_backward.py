@@ -10,7 +10,7 @@ from ...simulator.device import current_device
 from ..norm.group.launches import TRAINING
 from ..norm.group.op import NAME, OPERATOR, OUTPUTS, check_sizes, check_types
 from ..norm.planes import Planes
-from ..operator.refusing import check_same_dtype
+from ..operator.messages import check_same_dtype
 from .building import (
     LEFT_ALONE,
     Answer,

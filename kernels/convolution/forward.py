@@ -20,10 +20,9 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.cube_math import cube_inputs_of
 from ...simulator.products import Product
 from ..operator.draw import Draw
-from ..operator.messages import listed
+from ..operator.messages import check_dtype, check_same_dtype, listed, refuse
 from ..operator.operator import Case, Operator
 from ..operator.parallel import float64
-from ..operator.refusing import check_dtype, check_same_dtype, refuse
 from ..operator.tensors import Arrays, Options, Sizes, Tensor, Tensors, dims, dtype_name
 from ..running.face import python_face
 from .call import ConvolutionCall, Ints, forward_arguments, forward_options

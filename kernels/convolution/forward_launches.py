@@ -17,10 +17,9 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
-from ..operator.messages import listed
+from ..operator.messages import listed, refuse
 from ..operator.parameter import choice
 from ..operator.plan import Plan, PlanContext, Step
-from ..operator.refusing import refuse
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_name, dtype_of
 from .call import ConvolutionCall, Ints, TensorView
 from .checks import forward_sizes

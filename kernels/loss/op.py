@@ -25,12 +25,12 @@ from ... import simulator as sim
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
 from ..operator.draw import Draw
+from ..operator.messages import check_dtype, refuse
 from ..operator.named_cases import read_cases
 from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
 from ..operator.plan import Plan, PlanContext
-from ..operator.refusing import check_dtype, refuse
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
 from ..shared.banks import BANKS

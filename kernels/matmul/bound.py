@@ -12,7 +12,7 @@ m: Mmad), per tile the store F, and x cycles from pipe to pipe:
     MTE1       first load, all loads into L0, the last Mmad, F
     copies     a load waits for the reads of the one before into the same copy, `buffers` iterations ago
 
-A load of what several cores read at the same moment takes as many times longer (`loads.py`, `sharing.py`).
+A load of what several cores read at the same moment takes as many times longer (`loads.py`).
 """
 
 from __future__ import annotations

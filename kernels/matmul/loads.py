@@ -2,11 +2,15 @@
 
 The least cycles of a load that is partly new to L2 are right on average over the programs, not for each of them
 (`Lowering._transfer` of the simulator); so there are two sums, one for any program and one for the average.
+
+Tiles go to cores in turn, in bands of `group` tile rows, as `tiles.py` hands them out; a round is as many tiles in a
+row as there are cores. The part of L2 that holds an address serves one core after the other, so that a load of what several
+cores read at the same moment takes as many times longer (`Plan.least_cycles` of the simulator).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +18,11 @@ import numpy as np
 from ...simulator.products import Product
 from ...simulator.timing.costs.transfers import LINE_BYTES, REQUEST_BYTES
 from ..bounds.vector import LINE, last_part
-from .sharing import sharing
 
 BLOCK = 32  # bytes to which bursts are rounded up
+# Of a product whose rounds are looked at; a load of one with more is bounded as if not shared.
+MOST_TILES = 1 << 14
+MOST_KEYS = 1 << 20  # that are counted without being sorted
 Array = Any
 
 
@@ -176,3 +182,52 @@ def _moved(elements: Array, length: int, size: int) -> Array:
     cut = (1.0 + (row - grain) / LINE_BYTES) / np.maximum(1.0, row / LINE_BYTES)
     weight = 1.0 if grain >= REQUEST_BYTES else np.maximum(1.0, cut)
     return np.where(elements < length, -(-row // BLOCK) * BLOCK * weight, np.minimum(elements, length) * size)
+
+
+def sharing(
+    down: Array, across: Array, group: Array, split: Array, cores: Array, cut: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """For each point: how many cores read the same tile of a, and of b, at least on average.
+
+    down, across: tiles along M and N; split: parts of the sum; cut: whether the last tile along M, and along N, is smaller.
+    The average is over all tiles, over all rounds, or over the tiles that are not cut, whichever is least.
+    """
+    points = np.stack(np.broadcast_arrays(down, across, group, split, cores, *cut), axis=1)
+    different, place = np.unique(points, axis=0, return_inverse=True)
+    found = np.array([_sharing(*map(int, row)) for row in different]).reshape(-1, 2)[place.ravel()]
+    return found[:, 0], found[:, 1]
+
+
+@lru_cache(maxsize=1 << 14)
+def _sharing(
+    down: int, across: int, group: int, split: int, cores: int, cut_m: int, cut_n: int
+) -> tuple[float, float]:
+    tiles = down * across
+    if tiles * split > MOST_TILES:
+        return 1.0, 1.0
+    item = np.arange(tiles * split)
+    part, tile = item // tiles, item % tiles
+    first = tile // (group * across) * group
+    height = np.minimum(down - first, group)
+    inside = tile % (group * across)
+    row, column = first + inside % height, inside // height
+    wave = item // cores
+    each = wave * split + part
+    return (
+        _mean(each * down + row, wave, row < down - cut_m),
+        _mean(each * across + column, wave, column < across - cut_n),
+    )
+
+
+def _mean(read: np.ndarray, wave: np.ndarray, whole: np.ndarray) -> float:
+    """Of how many equal numbers each is one: the least of the averages over all, over waves, and over the whole ones."""
+    if read[-1] < MOST_KEYS:
+        many = np.bincount(read)[read]
+    else:
+        _, place, counts = np.unique(read, return_inverse=True, return_counts=True)
+        many = counts[place]
+    of_waves = np.bincount(wave, many) / np.bincount(wave)
+    averages = [many.mean(), of_waves.mean()]
+    if whole.any():
+        averages.append(many[whole].mean())
+    return float(min(averages))

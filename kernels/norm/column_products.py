@@ -19,8 +19,8 @@ from ...simulator.precision.dtypes import DType, float32
 from ...simulator.products import Product
 from ..matmul.tiles import FRACTAL, L1_KEPT
 from ..operator.layout import up
+from ..operator.messages import refuse
 from ..operator.plan import PlanContext, Step
-from ..operator.refusing import refuse
 from ..operator.tensors import Knobs, Tensor, element_type
 from ..shared.sums import sum_partials_step
 

@@ -1,21 +1,27 @@
-"""What forward norms of rows have in common: checks of their inputs, knobs, and the choice of a tile."""
+"""What forward norms of rows have in common: checks, knobs, the choice of a tile, and the space of their tilings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...simulator.jit_function import JitFunction
 from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
+from ..bounds.vector import LINE, REPEAT, VectorRates, VectorWork, last_part, touched
 from ..operator.layout import even_part, up
+from ..operator.messages import check_dtype, check_same_dtype, refuse
 from ..operator.parameter import integer
 from ..operator.plan import Plan, PlanContext, Step
-from ..operator.refusing import check_dtype, check_same_dtype, refuse
-from ..operator.tensors import Knobs, Tensors, dtype_of
+from ..operator.tensors import Columns, Knobs, Tensors, dtype_of
 
 ITERATION_ELEMENTS = 500  # of a tile that the latencies of an iteration cost, fitted to the simulator's times
 LONGEST_CHUNK = 2048  # columns
+# What `explored` tries.
+CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
+MOST_ROWS = 128
 ChunkBytes = Callable[[int, int, int, int], int]
 
 PARAMETERS = (
@@ -124,3 +130,64 @@ def row_plan(
         **{"ROWS": tiling["rows"], "COLS": tiling["cols"], "WHOLE": tiling["cols"] == length},
     }
     return Plan((Step(kernel, tiling["cores"], arguments),), outputs, tiling)
+
+
+def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
+    """Axes: rows and columns of a tile (the length of a row: it is read once), cores, copies."""
+    count, length = row_lengths(tensors)
+    share = -(-count // min(product.vector_cores, count))
+    return {
+        "rows": tuple(1 << k for k in range(8) if 1 << k < 2 * share and 1 << k <= MOST_ROWS),
+        "cols": (*(c for c in CHUNKS if c < length), length),
+        "cores": tuple(dict.fromkeys(max(1, product.vector_cores // d) for d in (1, 2, 4))),
+        "buffers": (1, 2),
+    }
+
+
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> Columns:
+    """Rule -> which points keep it: what a tile needs at least."""
+    _, length = row_lengths(tensors)
+    size = dtype_of(tensors["x"]).itemsize
+    least = points["rows"] * np.minimum(points["cols"], length) * max(4, size)
+    return {"the tile of x in FP32 fits in UB": least <= product.ub_bytes}
+
+
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
+    """Least time in us of each point."""
+    m = VectorRates(product)
+    count, length = row_lengths(tensors)
+    size = dtype_of(tensors["x"]).itemsize
+    cores = np.minimum(points["cores"], count)
+    share = -(-count // cores)
+    rows, cols = np.minimum(points["rows"], share), np.minimum(points["cols"], length)
+    whole = cols == length
+    tiles = -(-share // rows) * -(-length // cols)
+    smallest = last_part(share, rows) * last_part(length, cols) * size
+    elements = share * length
+    stream = VectorWork(
+        iterations=np.where(whole, tiles, 2 * tiles),
+        loads=smallest,
+        per_iteration=1,
+        loaded=elements * size * np.where(whole, 1, 2),
+        stored=elements * size,
+        repeats=_vector(m, size, whole, elements),
+        smallest=smallest,
+        copies=points["buffers"],
+    )
+    run = np.where(whole & (length * size % LINE == 0), LINE, cols * size)
+    moved = count * length * size * touched(run)
+    return m.us(m.cycles(stream), moved, -(-count // share))
+
+
+def _vector(m: VectorRates, size: int, whole: np.ndarray, elements: np.ndarray) -> np.ndarray:
+    """Cycles of the Vector unit for all elements: square, sum, two products, casts of narrow types (x twice in chunks)."""
+    cast = m.casts((size,))
+    once = m.chain([*cast, "mul", "mul", "mul", *cast])[0]
+    again = m.chain(cast)[0] if cast else 0.0
+    return np.asarray(elements / REPEAT * np.where(whole, once, once + again))
+
+
+def row_lengths(tensors: Tensors) -> tuple[int, int]:
+    """Rows of x, and elements of one."""
+    length = tensors["gamma"].size
+    return tensors["x"].size // length, length

@@ -10,10 +10,9 @@ import numpy as np
 from ...simulator.device import CUBE_MATH_TYPES, Device
 from ...simulator.numerics import choice
 from ...simulator.products import Product
-from .messages import listed
+from .messages import listed, refuse
 from .operator import Operator
 from .parameter import whole
-from .refusing import refuse
 from .tensors import Tensors, dtype_name
 
 

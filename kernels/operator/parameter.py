@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.errors import UsageError
-from .messages import listed, near
-from .refusing import refuse
+from .messages import listed, near, refuse
 from .tensors import DTYPE_NAMES
 
 AUTO = "auto"

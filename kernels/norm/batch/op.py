@@ -29,12 +29,12 @@ from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
+from ...operator.messages import check_dtype, refuse
 from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, choice, flag_argument, integer
 from ...operator.plan import Made, Plan, PlanContext
-from ...operator.refusing import check_dtype, refuse
 from ...operator.tensors import (
     DTYPE_NAMES,
     Arrays,

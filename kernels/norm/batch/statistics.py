@@ -14,10 +14,10 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
+from ...operator.messages import check_dtype, refuse
 from ...operator.operator import Operator
 from ...operator.parameter import integer
 from ...operator.plan import Plan, PlanContext, Step
-from ...operator.refusing import check_dtype, refuse
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
 from ..norm_statistics import channel_statistics, column_statistics

@@ -17,11 +17,11 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
+from ...operator.messages import check_dtype, check_same_dtype, refuse
 from ...operator.operator import Case, Operator
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, integer
 from ...operator.plan import Plan, PlanContext, Step
-from ...operator.refusing import check_dtype, check_same_dtype, refuse
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
 from ..norm_statistics import group_norm_forward

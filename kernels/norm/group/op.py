@@ -30,12 +30,12 @@ from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
+from ...operator.messages import check_dtype, check_same_dtype, refuse
 from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import NULLPTR, Argument, choice, flags, integer
 from ...operator.plan import Plan, PlanContext
-from ...operator.refusing import check_dtype, check_same_dtype, refuse
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
 from ...shared.banks import BANKS

@@ -27,8 +27,7 @@ from ...running.face import python_face
 from ...shared.sums import row_sums
 from ..norm_statistics import merged, tile_statistics
 from ..rms.forward import OPERATOR as ROWS
-from ..rms.forward_space import bound_us, explored, fits  # the same tiles, and more operations on each
-from ..row_tiles import PARAMETERS, check_rows, row_plan
+from ..row_tiles import PARAMETERS, bound_us, check_rows, explored, fits, row_plan
 
 NAME = "layer_norm"
 EPS = 1e-5

@@ -23,8 +23,7 @@ from ...operator.plan import Plan, PlanContext
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
 from ...running.face import python_face
 from ...shared.sums import row_sums
-from ..row_tiles import PARAMETERS, check_rows, row_plan
-from .forward_space import bound_us, explored, fits
+from ..row_tiles import PARAMETERS, bound_us, check_rows, explored, fits, row_plan
 from .op import OPERATOR as GRADIENT
 
 NAME = "rms_norm"

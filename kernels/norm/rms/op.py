@@ -35,13 +35,12 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
-from ...operator.messages import listed
+from ...operator.messages import TILING_FAILED, listed, refuse
 from ...operator.named_cases import read_cases
 from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import choice, integer
 from ...operator.plan import Plan, PlanContext, Step
-from ...operator.refusing import TILING_FAILED, refuse
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensor, Tensors, dims, dtype_name, dtype_of
 from ...running.face import python_face
 from ...shared.banks import BANKS, placement

@@ -15,7 +15,7 @@ from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
 from ...shared.sums import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from ..column_products import resolution
 from ..column_products import tile_bytes as product_bytes
-from .forward_space import row_lengths
+from ..row_tiles import row_lengths
 
 LONGEST_CHUNK = 8192
 MOST_ROWS = 128

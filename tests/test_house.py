@@ -51,20 +51,11 @@ ORDERS = {
 
 # 2026-11-22
 KNOWN_NAMES_OF_TWO = {
-    "Call",
-    "Given",
     "Group",
-    "Machine",
     "Plan",
-    "Problem",
-    "Row",
     "Rule",
-    "Stream",
     "Study",
     "Template",
-    "Tiling",
-    "View",
-    "Work",
 }
 
 

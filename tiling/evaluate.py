@@ -15,7 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..kernels.operator.operator import Operator, Plan, Workshop
+from ..kernels.operator.operator import Operator
+from ..kernels.operator.plan import Plan, PlanContext
 from ..kernels.operator.registry import get_operator
 from ..kernels.running.launching import timed_once
 from ..kernels.running.problem import problem_of_case
@@ -161,7 +162,7 @@ class OperatorProblem:
     def _plan(self, op: Operator, machine: Product, knobs: dict[str, Any], dtype: str | None) -> Plan:
         tensors, options = _tensors(self.op, _frozen(self.case), dtype, machine, _frozen(self.options))
         op.check(tensors, options, machine)
-        return op.plan(tensors, options, op.read_tiling(knobs), Workshop(machine, False))
+        return op.plan(tensors, options, op.read_tiling(knobs), PlanContext(machine, False))
 
 
 # Points that an operator turns into the same tiling take the same time. Key: problem, settings, tiling as really used.

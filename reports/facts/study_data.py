@@ -17,7 +17,7 @@ EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
 
 @dataclass(frozen=True)
 class StudyRow:
-    """One mode and data type; see `kernels.study_bench.Row`. verdicts: output -> reference -> rules."""
+    """One mode and data type; see `kernels.study.bench.ModeRow`. verdicts: output -> reference -> rules."""
 
     cube_math_type: str
     dtype: str

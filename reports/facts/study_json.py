@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ascendtile.kernels.study.bench import Row, Study
+from ascendtile.kernels.study.bench import ModeRow, Study
 from ascendtile.simulator.precision.metrics import json_value
 
 
@@ -31,7 +31,7 @@ def sweep_json(parameter: str, studies: Sequence[Study]) -> dict[str, Any]:
     return {**head, "sweep": {"parameter": parameter, "points": points}}
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: ModeRow) -> dict[str, Any]:
     errors = {n: {g: e.to_dict() for g, e in by.items()} for n, by in row.errors.items()}
     verdicts = {n: {g: [v.to_dict() for v in vs] for g, vs in by.items()} for n, by in row.verdicts.items()}
     plain: dict[str, Any] = json_value(

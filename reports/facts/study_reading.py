@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
-from ascendtile.kernels.study.bench import GOLDENS, Row, Study
+from ascendtile.kernels.study.bench import GOLDENS, ModeRow, Study
 from ascendtile.reports.facts.study_data import StudyData, read_study
 from ascendtile.reports.facts.words import clean
 from ascendtile.simulator.errors import UsageError
@@ -19,7 +19,7 @@ from ascendtile.simulator.record.codec import Decoder
 
 @dataclass(frozen=True)
 class _Row:
-    """The fields of `study_bench.Row` with types that say what is inside."""
+    """The fields of `study.bench.ModeRow` with types that say what is inside."""
 
     cube_math_type: str
     dtype: str
@@ -66,13 +66,13 @@ def _study(head: StudyData, point: Mapping[str, Any], data: Any, numerics: Any, 
     )
 
 
-def _row(given: Mapping[str, Any], where: str, known: dict[str, Any]) -> Row:
+def _row(given: Mapping[str, Any], where: str, known: dict[str, Any]) -> ModeRow:
     """known: computations so far; modes that compute the same have one `errors`, as in the study itself."""
     kept = {f.name: given[f.name] for f in fields(_Row) if f.name in given}
     row: _Row = Decoder({}, _no_arrays).decode(kept, _Row, where)
     _check(row, where)
     key = json.dumps([row.dtype, row.compute_dtype, given["errors"]], sort_keys=True)
-    return Row(
+    return ModeRow(
         cube_math_type=clean(row.cube_math_type, 40),
         dtype=row.dtype,
         compute_dtype=None if row.compute_dtype is None else clean(row.compute_dtype, 8),

@@ -17,7 +17,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
+from ascendtile.kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from ascendtile.reports.facts.words import clean, figure, micros
 from ascendtile.reports.terminal.sections import numerics_lines
 from ascendtile.simulator.precision.formats import get_format
@@ -82,7 +82,7 @@ def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
     return table
 
 
-def _modes(rows: Iterable[Row], name: str) -> list[tuple[Row, str]]:
+def _modes(rows: Iterable[ModeRow], name: str) -> list[tuple[ModeRow, str]]:
     """One row for each computation with its types; where another has the same types, with its modes below them."""
     rows = list(rows)
     different = _different(rows, name)
@@ -118,7 +118,7 @@ _JUDGED = (
 )
 
 
-def _summary(rows: Iterable[Row], name: str, named: bool) -> Table:
+def _summary(rows: Iterable[ModeRow], name: str, named: bool) -> Table:
     title = f"{clean(name)}\nmode" if named else "mode"
     naming = ((title, 15, "left"), ("in", 5, "left"), ("as", 4, "left"))
     table = _table(*naming, ("us", 7, "right"), ("speed -up", 5, "right"), *_JUDGED)
@@ -136,18 +136,18 @@ def _inputs(dtype: str) -> list[str]:
     return [get_format(kind).name for kind in dtype.split("+")]
 
 
-def _time(row: Row) -> str:
+def _time(row: ModeRow) -> str:
     return "-" if row.time_us is None else micros(row.time_us)
 
 
-def _types(row: Row, name: str) -> str:
+def _types(row: ModeRow, name: str) -> str:
     """Data type, compute type, type of the output."""
     first, *others = _inputs(row.dtype)
     kinds = (first, row.compute_dtype or "-", row.output_dtypes[name])
     return "\n+".join([" ".join(f"{kind:4}" for kind in kinds), *others])
 
 
-def _judged(row: Row, name: str) -> list[str]:
+def _judged(row: ModeRow, name: str) -> list[str]:
     errors = row.errors[name]
     bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
     return [
@@ -158,7 +158,7 @@ def _judged(row: Row, name: str) -> list[str]:
     ]
 
 
-def _verdicts(row: Row, name: str, golden: str) -> str:
+def _verdicts(row: ModeRow, name: str, golden: str) -> str:
     if not row.errors[name][golden].compared:
         return "-"
     found = {v.rule: {True: "yes", False: "no", None: "-"}[v.passed] for v in row.verdicts[name][golden]}
@@ -182,7 +182,7 @@ FIGURES: tuple[tuple[str, Callable[[ErrorReport], str]], ...] = (
 )
 
 
-def _figures(rows: Iterable[Row], name: str, golden: str) -> Table:
+def _figures(rows: Iterable[ModeRow], name: str, golden: str) -> Table:
     """Every error figure; modes that compute the same are one line."""
     table = _table(("in   as   out", 14, "left"), *((head, 7, "right") for head, _ in FIGURES))
     for row in _different(rows, name):
@@ -191,16 +191,16 @@ def _figures(rows: Iterable[Row], name: str, golden: str) -> Table:
     return table
 
 
-def _different(rows: Iterable[Row], name: str) -> list[Row]:
+def _different(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:
     """One row for each computation."""
-    found: dict[int, Row] = {}
+    found: dict[int, ModeRow] = {}
     for row in rows:
         if name in row.errors:
             found.setdefault(id(row.errors), row)
     return list(found.values())
 
 
-def _refused(rows: Iterable[Row]) -> list[RenderableType]:
+def _refused(rows: Iterable[ModeRow]) -> list[RenderableType]:
     """Refusals and warnings, the modes of one reason together."""
     groups: dict[tuple[str, int, str], list[str]] = {}
     for row in rows:

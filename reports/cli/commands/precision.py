@@ -163,7 +163,7 @@ def _study(op: Operator, request: PrecisionRequest) -> None:
 
 
 def _sweep(op: Operator, request: PrecisionRequest) -> None:
-    from ascendtile.kernels.study.sweep import precision_sweep
+    from ascendtile.kernels.study.study import precision_sweep
     from ascendtile.reports.facts.study_json import sweep_json
     from ascendtile.reports.terminal import precision_view as view
     from ascendtile.reports.terminal.console import show, show_json

@@ -1,4 +1,4 @@
-"""Vector instructions on one core. Rows: op is the instruction's name, shapes `repeat=N`, dtypes of sources and result.
+"""Instructions on one core. Rows: op is the instruction's name, shapes `repeat=N`, dtypes of sources and result.
 
 tiling: `back to back, 1 core` or `one after the other, 1 core`, `sources apart` where they share no group of UB's banks, and
 `result meets a source` where it is written to banks that a source is read from.
@@ -10,10 +10,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator.timing.costs.cube import CubeCosts
 from ascendtile.simulator.timing.costs.model import Cost, CostModel
 from ascendtile.simulator.timing.costs.rearrange import RearrangeCosts
 
-from .microbench import apart, cycles_each, in_unit, meets, number, product, types, vector_core, waits
+from .microbench import (
+    apart,
+    cube_core,
+    cycles_each,
+    in_unit,
+    meets,
+    number,
+    product,
+    types,
+    vector_core,
+    waits,
+)
 from .registry import Prediction, predicts
 from .table import Row
 
@@ -30,7 +42,6 @@ ROWS = {
     "vshr": "shift", "vsqrt": "sqrt", "vsub": "sub",
 }  # fmt: skip
 BITS = {"fp16": 16, "bf16": 16, "fp32": 32, **{f"{u}int{n}": n for u in ("", "u") for n in (8, 16, 32, 64)}}
-SORT_ELEMENTS = 32
 
 
 @predicts(*ROWS)
@@ -41,9 +52,8 @@ def _instruction(row: Row) -> Prediction:
     model = CostModel(product(row.product))
     elements = number(row, "repeat") * model.repeat_bytes * 8 // bits
     cost = model.vector(ROWS[row.op], dtype, elements, bits, conflict=not apart(row))
-    late = (
-        model.held_up(number(row, "repeat") - 1) if meets(row) else 0.0
-    )  # the first repeat has no write before it
+    # The first repeat has no write before it.
+    late = model.held_up(number(row, "repeat") - 1) if meets(row) else 0.0
     return _timed(row, replace(cost, occupancy=cost.occupancy + late), model)
 
 
@@ -84,3 +94,19 @@ def _bits(row: Row, dtype: str) -> int:
     if dtype not in BITS:
         raise UsageError(f"{row.id}: dtype {dtype[:20]!r} is not one of {', '.join(BITS)}")
     return BITS[dtype]
+
+
+@predicts("mmad")
+def _mmad(row: Row) -> Prediction:
+    """shapes `m=16 n=32 k=16`, dtypes of an operand and the result, unit FLOP/cycle or cycles."""
+    m, n, k = (number(row, name) for name in "mnk")
+    operand = types(row, 1)[0]
+    costs, wiring = CubeCosts(product(row.product)), cube_core(row.product)
+    work = costs.mmad_cycles(m, n, k, operand)
+    cycles = cycles_each(
+        wiring, wiring.mmad, waits(row), occupancy=costs.startup + work, latency=costs.drain_cycles
+    )
+    units = {"cycles": float, "FLOP/cycle": lambda c: 2 * m * n * k / c}
+    rows, columns = (product(row.product).integer(f"cube.{name}") for name in "mn")
+    peak = m * n * k / (rows * columns * costs.k_block(operand)[1])
+    return Prediction(in_unit(row, units, cycles), in_unit(row, units, peak))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from ascendtile.tiling.results.exploration import Exploration, Found
-from ascendtile.tiling.shapes import Shapes
+from ...tiling.results.exploration import Exploration, Found
+from ...tiling.shapes import Shapes
 
 FIGURES = ("time_us", "bound", "bound_us", "ub_peak_bytes", "error")
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.console import make_console, note
+from ..facts.words import clean
+from ..terminal.console import make_console, note
 
 Report = Callable[[int, int, float], None]
 FIRST_LINE = 10.0

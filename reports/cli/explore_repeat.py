@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ascendtile.reports.facts.repeat_command import USUAL, flag_words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.console import PAGE_WIDTH
+from ..facts.repeat_command import USUAL, flag_words
+from ..facts.words import clean
+from ..terminal.console import PAGE_WIDTH
 
 SETTINGS = {"dtype": "--dtype", "cube_math_type": "--cube-math-type"}
 

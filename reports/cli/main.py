@@ -115,7 +115,7 @@ def explain(error: BaseException) -> tuple[int, str | None]:
 
 
 def _explain_fault(error: BaseException) -> tuple[int, str]:
-    from ascendtile.simulator.errors import AscendtileError, RefusedError, UsageError
+    from ...simulator.errors import AscendtileError, RefusedError, UsageError
 
     if isinstance(error, RefusedError) and str(error.status) not in str(error):
         return USAGE, f"{error} [status {error.status}]"
@@ -136,7 +136,7 @@ def _click_words(error: click.ClickException) -> str:
 
 
 def _complain(message: str) -> None:
-    from ascendtile.reports.facts.words import clean
+    from ..facts.words import clean
 
     lines = [clean(line) for line in message.splitlines()] or [""]
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ascendtile.kernels.operator.operator import Operator
+    from ...kernels.operator.operator import Operator
 
 Decorator = Callable[[Any], Any]
 
@@ -84,7 +84,7 @@ def numerics_option() -> Decorator:
 
 def find_operator(name: str) -> Operator:
     """The operator of that name, also as aclnn spells it: RmsNormGrad, aclnnRmsNormGrad. `UsageError` if none."""
-    from ascendtile.kernels import get_operator, operators
+    from ...kernels import get_operator, operators
 
     wanted = _plain(name)
     return get_operator(next((op for op in operators() if _plain(op) == wanted), name))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from ascendtile.simulator import progress as at_work
+from ...simulator import progress as at_work
 
 Progress = Callable[[int, int], None]
 
@@ -34,8 +34,8 @@ def shown(text: str) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    from ascendtile.reports.facts.words import clean
-    from ascendtile.reports.terminal.console import make_console
+    from ..facts.words import clean
+    from ..terminal.console import make_console
 
     columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), BarColumn(24))
     with Bar(*columns, TimeElapsedColumn(), console=make_console(sys.stderr), transient=True) as bar:
@@ -45,7 +45,7 @@ def shown(text: str) -> Iterator[Progress | None]:
 
 def words(work: at_work.Work, candidate: tuple[int, int] | None, seconds: float) -> str:
     """One line: how long the script has run, which launch it is at, and how far that has come."""
-    from ascendtile.reports.facts.words import clean
+    from ..facts.words import clean
 
     parts = [f"{seconds:.0f} s", f"launch {work.number:,} {clean(work.kernel, 32)}"]
     if candidate:

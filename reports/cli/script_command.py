@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascendtile.reports.cli.options import (
+from .options import (
     AssignmentCommand,
     AssignmentOption,
     json_option,
@@ -20,8 +20,8 @@ from ascendtile.reports.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ascendtile.simulator.triton_shim.scripts.collecting import Collector
-    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
+    from ...simulator.triton_shim.scripts.collecting import Collector
+    from ...simulator.triton_shim.scripts.script import ScriptOutcome
 
 TIMELINE = 20_000  # instructions kept where a record is to be saved
 
@@ -81,7 +81,7 @@ def script_command(ctx: click.Context, /, **asked: Any) -> None:
     if request.explain and request.no_time:
         raise click.UsageError("--explain times launches again, which --no-time leaves out", ctx)
     _check_targets(request)
-    from ascendtile.simulator.triton_shim.scripts.collecting import Collector
+    from ...simulator.triton_shim.scripts.collecting import Collector
 
     found, process = Collector(), os.getpid()
     try:
@@ -97,8 +97,8 @@ def script_command(ctx: click.Context, /, **asked: Any) -> None:
 
 def _failure(error: BaseException) -> ScriptOutcome:
     """Exit status and words, as the command line will end with them."""
-    from ascendtile.reports.cli.main import explain
-    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
+    from ...simulator.triton_shim.scripts.script import ScriptOutcome
+    from .main import explain
 
     status, words = explain(error)
     return ScriptOutcome(status, words)
@@ -107,20 +107,20 @@ def _failure(error: BaseException) -> ScriptOutcome:
 def _check_targets(request: ScriptRequest) -> None:
     """Refuse what could not be written before anything is computed."""
     if request.save:
-        from ascendtile.simulator.record.files import check_target
+        from ...simulator.record.files import check_target
 
         check_target(request.save)
     if request.out:
-        from ascendtile.reports.cli.commands.demo import make_folder
+        from .commands.demo import make_folder
 
         make_folder(request.out)
 
 
 def _run(request: ScriptRequest, found: Collector) -> ScriptOutcome:
-    from ascendtile.reports.cli.progress import of_launches
-    from ascendtile.simulator.device import device_everywhere
-    from ascendtile.simulator.triton_shim.scripts.child_processes import with_children
-    from ascendtile.simulator.triton_shim.scripts.script import Script, run_script
+    from ...simulator.device import device_everywhere
+    from ...simulator.triton_shim.scripts.child_processes import with_children
+    from ...simulator.triton_shim.scripts.script import Script, run_script
+    from .progress import of_launches
 
     devices = ("npu", "cuda") if request.cuda else ("npu",)
     options: dict[str, Any] = {
@@ -162,8 +162,8 @@ def _no_output() -> Iterator[None]:
 
 
 def _show(request: ScriptRequest, found: Collector, outcome: ScriptOutcome) -> None:
-    from ascendtile.reports.terminal.console import show, show_json
-    from ascendtile.reports.terminal.script_view import script_json, script_page
+    from ..terminal.console import show, show_json
+    from ..terminal.script_view import script_json, script_page
 
     sys.stdout.flush()
     dearest = found.dearest
@@ -179,7 +179,7 @@ def _show(request: ScriptRequest, found: Collector, outcome: ScriptOutcome) -> N
     if dearest is not None and dearest.launches:
         from rich.text import Text
 
-        from ascendtile.reports.terminal.page import run_report
+        from ..terminal.page import run_report
 
         show(Text("\nthe launch that took longest\n"))
         show(run_report(dearest, request.save))
@@ -217,8 +217,8 @@ def is_script(word: str | None) -> bool:
 
 def _runs_as_folder(word: str) -> bool:
     """Whether a folder of the current one is meant: an operator of the same name comes first."""
-    from ascendtile.reports.cli.options import find_operator
-    from ascendtile.simulator.errors import UsageError
+    from ...simulator.errors import UsageError
+    from .options import find_operator
 
     try:
         find_operator(word)

@@ -1,12 +1,12 @@
 """Two things side by side: two runs (`runs`), or a run and what a profiler measured (`profile`).
 
-    from ascendtile.reports.comparing import compare_runs
+    from . import compare_runs
     d = compare_runs(before, after)  # print(d), d.html("d.html"), d.csv("d.csv"); a notebook shows it
 
 `profile_view` shows a profile in the terminal and as plain data, `table` is two runs as CSV.
 """
 
-from ascendtile.reports.comparing.runs import compare_runs
+from .runs import compare_runs
 
 __all__ = ["compare_runs"]
 

@@ -7,11 +7,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.sections import add_row, fact, make_table, title_line
-from ascendtile.simulator.precision.metrics import json_value
-
+from ...simulator.precision.metrics import json_value
+from ..facts import facts, words
+from ..facts.words import clean
+from ..terminal.sections import add_row, fact, make_table, title_line
 from .profile import ProfileComparison
 
 

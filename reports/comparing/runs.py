@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ascendtile.reports.comparing.table import write_table
-from ascendtile.reports.facts.differences import RunDifference
-from ascendtile.simulator.record.run import Run
+from ...simulator.record.run import Run
+from ..facts.differences import RunDifference
+from .table import write_table
 
 
 class ShownDifference(RunDifference):
@@ -14,7 +14,7 @@ class ShownDifference(RunDifference):
 
     def html(self, path: str | Path) -> None:
         """Write the page of both runs to `path`: one HTML file that opens offline."""
-        from ascendtile.reports.html import write_page
+        from ..html import write_page
 
         write_page(self, path)
 
@@ -23,13 +23,13 @@ class ShownDifference(RunDifference):
         write_table(self, path)
 
     def _repr_html_(self) -> str:
-        from ascendtile.reports.html.notebook import excerpt
+        from ..html.notebook import excerpt
 
         return excerpt(self)
 
     def __str__(self) -> str:
-        from ascendtile.reports.terminal.difference_view import difference_page
-        from ascendtile.reports.terminal.explore_view import as_text
+        from ..terminal.difference_view import difference_page
+        from ..terminal.explore_view import as_text
 
         return as_text(difference_page(self))
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.facts.differences import FigurePair, RunDifference
-from ascendtile.reports.vendor.writing import table_text
-from ascendtile.simulator.record.files import write_whole
+from ...simulator.record.files import write_whole
+from ..facts.differences import FigurePair, RunDifference
+from ..vendor.writing import table_text
 
 LONGEST = 160  # of a name
 NOT_THERE = ""  # a figure that one of the runs does not have

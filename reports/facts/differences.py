@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Self
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import SHARED, Launch, Run, add_up
+from ...simulator.errors import UsageError
+from ...simulator.record.run import SHARED, Launch, Run, add_up
+from . import facts, words
 
 BITS = "effective bits"  # of which more is better
 LEAST_US = 1e-9  # shorter waits are rounding

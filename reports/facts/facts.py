@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ascendtile.reports.facts import words
-from ascendtile.simulator.record.run import LineCost, Pipe, Run
+from ...simulator.record.run import LineCost, Pipe, Run
+from . import words
 
 SMALLEST_SHARE = 0.005  # of the cycles; waits below it are not named
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.facts import facts
-from ascendtile.simulator.precision.metrics import json_value
-from ascendtile.simulator.record.run import SHARED, Buffer, Launch, LineCost, Run
+from ...simulator.precision.metrics import json_value
+from ...simulator.record.run import SHARED, Buffer, Launch, LineCost, Run
+from . import facts
 
 
 def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()) -> dict[str, Any]:

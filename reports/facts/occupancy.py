@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.timelines import told_until
-from ascendtile.simulator.record.run import Buffer, Launch, LiveValue
+from ...simulator.record.run import Buffer, Launch, LiveValue
+from . import words
+from .timelines import told_until
 
 MOST_POINTS = 4000  # what a page can show
 

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ascendtile.reports.facts import facts
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.precision.numeric_switches import SWITCHES
-from ascendtile.simulator.record.run import Run
+from ...simulator.errors import UsageError
+from ...simulator.precision.numeric_switches import SWITCHES
+from ...simulator.record.run import Run
+from . import facts
+from .words import clean
 
 CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product
 USUAL = {"cube_math_type": "KEEP_DTYPE", "seed": 0, "distribution": "normal"}
@@ -76,7 +76,7 @@ def _numerics(run: Run) -> dict[str, str]:
 
 def _options(run: Run) -> dict[str, Any]:
     """Arguments of the operator that differ from those of the case; None is what the operator chooses."""
-    from ascendtile.kernels import get_operator
+    from ...kernels import get_operator
 
     try:
         op = get_operator(run.op or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ascendtile.simulator.record.run import Launch, Roof
+from ...simulator.record.run import Launch, Roof
 
 # Unit -> the ways of memory that feed it, from the farthest; HBM and L2 are shared.
 LEVELS = {

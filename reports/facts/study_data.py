@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.record.codec import Decoder
+from ...simulator.errors import UsageError
+from ...simulator.precision.metrics import ErrorReport
+from ...simulator.record.codec import Decoder
 
 MOST_ROWS = 2000
 MOST_POINTS = 200

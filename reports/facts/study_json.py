@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ascendtile.kernels.study.bench import Row, Study
-from ascendtile.simulator.precision.metrics import json_value
+from ...kernels.study.bench import Row, Study
+from ...simulator.precision.metrics import json_value
 
 
 def study_json(study: Study) -> dict[str, Any]:

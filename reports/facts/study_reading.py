@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
-from ascendtile.kernels.study.bench import GOLDENS, Row, Study
-from ascendtile.reports.facts.study_data import StudyData, read_study
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.precision.acceptance import Verdict
-from ascendtile.simulator.precision.formats import get_format
-from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.record.codec import Decoder
+from ...kernels.study.bench import GOLDENS, Row, Study
+from ...simulator.errors import UsageError
+from ...simulator.precision.acceptance import Verdict
+from ...simulator.precision.formats import get_format
+from ...simulator.precision.metrics import ErrorReport
+from ...simulator.record.codec import Decoder
+from .study_data import StudyData, read_study
+from .words import clean
 
 
 @dataclass(frozen=True)

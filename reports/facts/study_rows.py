@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.scales import power
-from ascendtile.reports.facts.study_data import StudyData, StudyRow
-from ascendtile.simulator.precision.metrics import ErrorReport
+from ...simulator.precision.metrics import ErrorReport
+from . import words
+from .scales import power
+from .study_data import StudyData, StudyRow
 
 
 def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:

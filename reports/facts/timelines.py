@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Launch, Timeline
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Launch, Timeline
+from . import facts, words
 
 NOTHING = "there is no cycle of which every instruction is kept (device option timeline)"
 TICKS = 2**30  # at most, from the first cycle to the last

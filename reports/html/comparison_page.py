@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.differences import BITS, LEAST_US, FigurePair, RunDifference
-from ascendtile.reports.html import run_words
-from ascendtile.reports.html.run_page import dearest, each, timeline
-from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.record.run import Launch, Run
+from ...simulator.record.run import Launch, Run
+from ..facts import facts, words
+from ..facts.differences import BITS, LEAST_US, FigurePair, RunDifference
+from . import run_words
+from .run_page import dearest, each, timeline
+from .writing import Page, Section, render
 
 MOST_LINES = 60
 MOST_TICKS = 2.0**50  # records may hold any times

@@ -6,14 +6,14 @@ import math
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.error_bars import named, populated
-from ascendtile.reports.facts.scales import power, spread
-from ascendtile.reports.html.svg import ChartFrame, el, line, mark
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.precision.places import ErrorPlaces
-from ascendtile.simulator.record.run import Run
+from ...simulator.precision.metrics import ErrorReport
+from ...simulator.precision.places import ErrorPlaces
+from ...simulator.record.run import Run
+from ..facts import words
+from ..facts.error_bars import named, populated
+from ..facts.scales import power, spread
+from .svg import ChartFrame, el, line, mark
+from .writing import render
 
 MOST_OUTPUTS = 12
 

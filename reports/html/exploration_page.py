@@ -8,13 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.fronts import ONLY_TIME, only_time, other_axis
-from ascendtile.reports.facts.scales import spread
-from ascendtile.reports.html.svg import ChartFrame, el, line, mark
-from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling.results.exploration import Exploration, Found
+from ...simulator.errors import UsageError
+from ...tiling.results.exploration import Exploration, Found
+from ..facts import words
+from ..facts.fronts import ONLY_TIME, only_time, other_axis
+from ..facts.scales import spread
+from .svg import ChartFrame, el, line, mark
+from .writing import Page, Section, render
 
 MOST_SHOWN = 12  # explorations of a store
 MOST_POINTS = 20_000  # that a heat map looks at, the best ones

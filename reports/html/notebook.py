@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.html.kinds import page_of
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.errors import UsageError
+from ...simulator.errors import UsageError
+from .kinds import page_of
+from .writing import render
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ def excerpt(shown: Any) -> str:
 
 def _picture(shown: Any) -> Markup:
     """The first picture that the record has the figures for, as data of the page itself."""
-    from ascendtile.reports.pictures.style import drawn
+    from ..pictures.style import drawn
 
     for words, draw, record in _candidates(shown):
         try:
@@ -43,11 +43,11 @@ def _picture(shown: Any) -> Markup:
 
 def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
     """(what it shows in words, the function that draws it, what it is drawn from), what is shown first first."""
-    from ascendtile.reports import pictures
-    from ascendtile.reports.facts.differences import RunDifference
-    from ascendtile.reports.facts.study_json import study_json
-    from ascendtile.simulator.record.run import Run
-    from ascendtile.tiling.results.exploration import Exploration
+    from ...simulator.record.run import Run
+    from ...tiling.results.exploration import Exploration
+    from .. import pictures
+    from ..facts.differences import RunDifference
+    from ..facts.study_json import study_json
 
     if isinstance(shown, Run):
         return [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts.occupancy import alive_at_peak, over_time, peak_words
-from ascendtile.reports.html.svg import ChartFrame, el, steps
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import Buffer, Launch
+from ...simulator.record.run import Buffer, Launch
+from ..facts.occupancy import alive_at_peak, over_time, peak_words
+from .svg import ChartFrame, el, steps
+from .writing import render
 
 KIB = 1024
 

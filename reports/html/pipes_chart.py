@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import Pipe, Run
+from ...simulator.record.run import Pipe, Run
+from ..facts import facts, words
+from .writing import render
 
 # In the order in which a bar shows them; bandwidth is a part of busy.
 PARTS = ("busy", "bandwidth", "data", "buffer", "flag", "issue", "dispatch", "tail", "idle")

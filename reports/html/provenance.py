@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.repeat_command import repeat_command
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import ASSUMED_FIGURES, Run
+from ...simulator.record.run import ASSUMED_FIGURES, Run
+from ..facts import facts, words
+from ..facts.repeat_command import repeat_command
+from .writing import render
 
 COLOURS = {"A": 2, "B": 0, "C": 1, "D": 3}
 MOST_FIGURES = 200

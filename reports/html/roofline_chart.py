@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.rooflines import UnitRoofline, units
-from ascendtile.reports.facts.scales import Scale, spread
-from ascendtile.reports.html.svg import ChartFrame, el, line, mark
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import Launch
+from ...simulator.record.run import Launch
+from ..facts import words
+from ..facts.rooflines import UnitRoofline, units
+from ..facts.scales import Scale, spread
+from .svg import ChartFrame, el, line, mark
+from .writing import render
 
 GIGA = 1e9  # figures are in G operations per s, the axis writes 3T
 

@@ -8,18 +8,18 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.timelines import NOTHING, told_part, told_words
-from ascendtile.reports.html import run_words
-from ascendtile.reports.html.error_panel import error_panel
-from ascendtile.reports.html.occupancy_chart import buffers
-from ascendtile.reports.html.pipes_chart import bounds_ladder, pipe_table
-from ascendtile.reports.html.provenance import provenance, repeating
-from ascendtile.reports.html.roofline_chart import rooflines
-from ascendtile.reports.html.source_lines import source_tables
-from ascendtile.reports.html.timeline_data import timeline_data
-from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.record.run import Launch, Run
+from ...simulator.record.run import Launch, Run
+from ..facts import words
+from ..facts.timelines import NOTHING, told_part, told_words
+from . import run_words
+from .error_panel import error_panel
+from .occupancy_chart import buffers
+from .pipes_chart import bounds_ladder, pipe_table
+from .provenance import provenance, repeating
+from .roofline_chart import rooflines
+from .source_lines import source_tables
+from .timeline_data import timeline_data
+from .writing import Page, Section, render
 
 MOST_LAUNCHES = 6  # that have pictures of their own, the dearest first
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.simulator.record.run import Run
+from ...simulator.record.run import Run
+from ..facts import facts, words
 
 MENTIONED = 0.01
 MOST_WARNINGS = 20

@@ -10,9 +10,9 @@ from markupsafe import Markup, escape
 from pygments.lexers import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import SHARED, Launch, LineCost, SourceText
+from ...simulator.record.run import SHARED, Launch, LineCost, SourceText
+from ..facts import facts, words
+from .writing import render
 
 CLASSES = (
     (Keyword, "tk"), (Operator.Word, "tk"), (Comment, "tc"), (String, "ts"), (Number, "tn"), (Name.Function, "tf"),

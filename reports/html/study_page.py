@@ -8,10 +8,11 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.scales import spread
-from ascendtile.reports.facts.study_data import EXACT, ROUNDED, StudyData, StudyRow, read_study
-from ascendtile.reports.facts.study_rows import (
+from ...simulator.precision.metrics import ErrorReport
+from ..facts import words
+from ..facts.scales import spread
+from ..facts.study_data import EXACT, ROUNDED, StudyData, StudyRow, read_study
+from ..facts.study_rows import (
     colours,
     distinct,
     labelled,
@@ -19,9 +20,8 @@ from ascendtile.reports.facts.study_rows import (
     sweep_label,
     with_modes,
 )
-from ascendtile.reports.html.svg import ChartFrame, el, line, mark
-from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.precision.metrics import ErrorReport
+from .svg import ChartFrame, el, line, mark
+from .writing import Page, Section, render
 
 LEAD = (
     "Exact: against float64 of the numbers before rounding, what the mode loses. Rounded: against float64 of the "

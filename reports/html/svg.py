@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from ascendtile.reports.facts.scales import Scale, short
+from ..facts.scales import Scale, short
 
 FAR = 1e6  # no coordinate is beyond: figures of a record may be anything
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.facts.timelines import Lanes, renumbered, sort_lanes, told_part
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.record.run import Launch, Timeline
+from ...simulator.record.run import Launch, Timeline
+from ..facts.timelines import Lanes, renumbered, sort_lanes, told_part
+from ..facts.words import clean
 
 EXACT = 40_000  # instructions that a browser draws one by one without help
 BUCKETS = (256, 1024, 4096)

@@ -47,7 +47,7 @@ def environment() -> Environment:
     """Templates of `reports/web`: everything is escaped, and a name that is missing is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    from ascendtile.reports.facts import words
+    from ..facts import words
 
     def text(name: str) -> str:
         return (WEB / name).read_text("utf-8")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.differences import OTHER, FigurePair, RunDifference
-from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import facts, words
+from ..facts.differences import OTHER, FigurePair, RunDifference
+from .style import COLOURS, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

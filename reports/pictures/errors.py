@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.error_bars import named, populated
-from ascendtile.reports.facts.scales import power
-from ascendtile.reports.pictures.style import COLOURS, MARKS, new_figure, plain_figures, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import words
+from ..facts.error_bars import named, populated
+from ..facts.scales import power
+from .style import COLOURS, MARKS, new_figure, plain_figures, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

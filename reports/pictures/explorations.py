@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.fronts import ONLY_TIME, only_time, other_axis
-from ascendtile.reports.pictures.style import COLOURS, beneath, new_figure, plain_figures, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling.results.exploration import Exploration
+from ...simulator.errors import UsageError
+from ...tiling.results.exploration import Exploration
+from ..facts import words
+from ..facts.fronts import ONLY_TIME, only_time, other_axis
+from .style import COLOURS, beneath, new_figure, plain_figures, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.occupancy import over_time, peak_words
-from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import words
+from ..facts.occupancy import over_time, peak_words
+from .style import COLOURS, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

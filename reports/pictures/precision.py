@@ -6,17 +6,17 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.study_data import EXACT, ROUNDED, StudyRow, read_study
-from ascendtile.reports.facts.study_json import study_json
-from ascendtile.reports.facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
-from ascendtile.reports.pictures.style import COLOURS, MARKS, below, new_figure, styled
-from ascendtile.simulator.errors import UsageError
+from ...simulator.errors import UsageError
+from ..facts import words
+from ..facts.study_data import EXACT, ROUNDED, StudyRow, read_study
+from ..facts.study_json import study_json
+from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
+from .style import COLOURS, MARKS, below, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ascendtile.kernels.study.bench import Study
+    from ...kernels.study.bench import Study
 
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.rooflines import UnitRoofline, units
-from ascendtile.reports.facts.scales import spread
-from ascendtile.reports.pictures.style import COLOURS, MARKS, beneath, new_figure, plain_figures, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import words
+from ..facts.rooflines import UnitRoofline, units
+from ..facts.scales import spread
+from .style import COLOURS, MARKS, beneath, new_figure, plain_figures, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascendtile.reports.facts.scales import Scale, short
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import check_target, write_whole
+from ...simulator.errors import UsageError
+from ...simulator.record.files import check_target, write_whole
+from ..facts.scales import Scale, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.timelines import NOTHING, sort_lanes, told_part, told_until
-from ascendtile.reports.pictures.style import COLOURS, PIPES, new_figure, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import words
+from ..facts.timelines import NOTHING, sort_lanes, told_part, told_until
+from .style import COLOURS, PIPES, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

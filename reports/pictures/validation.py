@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ascendtile.kernels.validation import Result, Validation
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import naming
+from ...kernels.validation import Result, Validation
+from ...simulator.errors import UsageError
+from ...simulator.record.files import naming
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

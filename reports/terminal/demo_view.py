@@ -35,10 +35,10 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal import sections
-from ascendtile.simulator.record.run import Run
+from ...simulator.record.run import Run
+from ..facts import facts, words
+from ..facts.words import clean
+from . import sections
 
 
 def compact(run: Run, record: str) -> RenderableType:

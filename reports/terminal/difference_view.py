@@ -7,10 +7,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.differences import FigurePair, RunDifference
-from ascendtile.reports.terminal.sections import Block, add_row, fact, make_table, title_line
-from ascendtile.simulator.precision.metrics import json_value
+from ...simulator.precision.metrics import json_value
+from ..facts import facts, words
+from ..facts.differences import FigurePair, RunDifference
+from .sections import Block, add_row, fact, make_table, title_line
 
 MENTIONED = 0.005  # of the longer run's time: what moved less is not shown
 MOST_ROWS = 8

@@ -5,15 +5,15 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.explore_view import as_text, folding, tiling_words
-from ascendtile.reports.terminal.sections import fact
-from ascendtile.simulator.record.run import SHARED
-from ascendtile.tiling.difference import Difference, Side
-from ascendtile.tiling.results.exploration import Exploration
-from ascendtile.tiling.shapes import Shapes
-from ascendtile.tiling.what_if import Variants
+from ...simulator.record.run import SHARED
+from ...tiling.difference import Difference, Side
+from ...tiling.results.exploration import Exploration
+from ...tiling.shapes import Shapes
+from ...tiling.what_if import Variants
+from ..facts import words
+from ..facts.words import clean
+from .explore_view import as_text, folding, tiling_words
+from .sections import fact
 
 
 def shapes_page(s: Shapes) -> RenderableType:

@@ -9,11 +9,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.console import PAGE_WIDTH
-from ascendtile.reports.terminal.sections import fact
-from ascendtile.tiling.results.exploration import Exploration, Found
+from ...tiling.results.exploration import Exploration, Found
+from ..facts import words
+from ..facts.words import clean
+from .console import PAGE_WIDTH
+from .sections import fact
 
 SHOWN = 5
 MOST_REASONS = 8
@@ -171,7 +171,7 @@ def exploration_text(e: Exploration) -> str:
 
 def as_text(page: RenderableType) -> str:
     """A page without styles; no line ends in spaces."""
-    from ascendtile.reports.terminal.console import make_console
+    from .console import make_console
 
     out = io.StringIO()
     make_console(out).print(page)

@@ -14,9 +14,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.operator.operator import Case, Operator
-from ascendtile.kernels.operator.parameter import Parameter
-from ascendtile.reports.facts.words import clean
+from ...kernels.operator.operator import Case, Operator
+from ...kernels.operator.parameter import Parameter
+from ..facts.words import clean
 
 
 def ops_json(operators: Iterable[Operator]) -> dict[str, Any]:

@@ -72,9 +72,9 @@ import io
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.terminal import sections
-from ascendtile.reports.terminal.console import PAGE_WIDTH
-from ascendtile.simulator.record.run import Run
+from ...simulator.record.run import Run
+from . import sections
+from .console import PAGE_WIDTH
 
 
 def run_report(run: Run, record: str | None = None) -> RenderableType:

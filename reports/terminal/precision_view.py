@@ -17,11 +17,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
-from ascendtile.reports.facts.words import clean, figure, micros
-from ascendtile.reports.terminal.sections import numerics_lines
-from ascendtile.simulator.precision.formats import get_format
-from ascendtile.simulator.precision.metrics import ErrorReport
+from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
+from ...simulator.precision.formats import get_format
+from ...simulator.precision.metrics import ErrorReport
+from ..facts.words import clean, figure, micros
+from .sections import numerics_lines
 
 RULES = ("single-benchmark", "mixed-tolerance")
 GOLDEN_WORDS = {

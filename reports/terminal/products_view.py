@@ -16,8 +16,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.terminal.console import PAGE_WIDTH
-from ascendtile.simulator.products import Figure, Product
+from ...simulator.products import Figure, Product
+from .console import PAGE_WIDTH
 
 COLUMNS = ("name", "product", "cores", "MHz", "UB/L1\nKiB", "HBM\nTB/s", "fp16\nTFLOPS", "assumed")
 

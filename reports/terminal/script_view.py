@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, json_view, words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal import sections
-from ascendtile.simulator.record.run import Run
-from ascendtile.simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
+from ...simulator.record.run import Run
+from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
+from ..facts import facts, json_view, words
+from ..facts.words import clean
+from . import sections
 
 if TYPE_CHECKING:
-    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
+    from ...simulator.triton_shim.scripts.script import ScriptOutcome
 
 MOST_ROWS = 24
 COLUMNS = (

@@ -14,13 +14,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.occupancy import alive_at_peak
-from ascendtile.reports.facts.words import Bar, clean
-from ascendtile.reports.terminal.console import PAGE_WIDTH
-from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.precision.numeric_switches import FIXED, SWITCHES
-from ascendtile.simulator.record.run import Buffer, LiveValue, Run
+from ...simulator.precision.metrics import ErrorReport
+from ...simulator.precision.numeric_switches import FIXED, SWITCHES
+from ...simulator.record.run import Buffer, LiveValue, Run
+from ..facts import facts, words
+from ..facts.occupancy import alive_at_peak
+from ..facts.words import Bar, clean
+from .console import PAGE_WIDTH
 
 Block = list[RenderableType]
 

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts.words import count, figure
-from ascendtile.reports.terminal.sections import add_row, make_table
-from ascendtile.simulator.precision.metrics import json_value
-from ascendtile.simulator.spread import Spread
+from ...simulator.precision.metrics import json_value
+from ...simulator.spread import Spread
+from ..facts.words import count, figure
+from .sections import add_row, make_table
 
 
 def spread_json(spread: Mapping[str, Spread]) -> dict[str, Any]:

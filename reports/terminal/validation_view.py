@@ -19,9 +19,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.validation import Group, Result, Validation
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.precision.metrics import json_value
+from ...kernels.validation import Group, Result, Validation
+from ...simulator.precision.metrics import json_value
+from ..facts.words import clean
 
 LEGEND = (
     "error: (predicted - measured) / measured; bound: the roofline of peak rates only; rank: Spearman's correlation; "

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ascendtile.reports.facts.occupancy import held, told_core
-
+from ..facts.occupancy import held, told_core
 from .selecting import TracePart
 from .telling import name_of
 

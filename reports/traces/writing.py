@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.facts.words import RECORDS
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import check_target, write_whole
-from ascendtile.simulator.record.run import Run
-
+from ...simulator.errors import UsageError
+from ...simulator.record.files import check_target, write_whole
+from ...simulator.record.run import Run
+from ..facts.words import RECORDS
 from . import insight, perfetto
 from .selecting import LIMIT, Selection, beside, select
 

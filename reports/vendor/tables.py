@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ascendtile.simulator.record.run import Launch, Run
-from ascendtile.simulator.triton_shim.profiler.launch_columns import core_type, shape_columns, unit_columns
-
+from ...simulator.record.run import Launch, Run
+from ...simulator.triton_shim.profiler.launch_columns import core_type, shape_columns, unit_columns
 from .units import Unit, units
 
 Row = dict[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Launch
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Launch
+from ..facts.words import clean
 
 # Pipe of the model -> the vendor's word, as in aic_cube_ratio.
 PIPES = {

@@ -1,6 +1,6 @@
 """Modules named triton, triton.language ... in `sys.modules`, so that a Triton script runs here as it is.
 
-    from ascendtile.simulator import triton_shim
+    from .. import triton_shim
 
     triton_shim.install()  # before the first import of triton
     import triton

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascendtile.reports.cli.commands.run import read_sizes
-from ascendtile.reports.cli.explore_inputs import (
+from ..explore_inputs import (
     read_budget,
     read_changes,
     read_space,
     read_tiling,
     store_path,
 )
-from ascendtile.reports.cli.options import (
+from ..options import (
     AssignmentCommand,
     AssignmentOption,
     find_operator,
@@ -26,9 +25,10 @@ from ascendtile.reports.cli.options import (
     product_option,
     set_option,
 )
+from .run import read_sizes
 
 if TYPE_CHECKING:
-    from ascendtile.tiling import Exploration
+    from ....tiling import Exploration
 
 EXPORTS = ("csv", "json", "python")
 
@@ -212,8 +212,8 @@ def _case(request: ExploreRequest) -> Any:
 
 
 def _one(request: ExploreRequest) -> None:
-    from ascendtile.reports.cli.explore_progress import exploring
-    from ascendtile.tiling import Interrupted, explore
+    from ....tiling import Interrupted, explore
+    from ..explore_progress import exploring
 
     op = find_operator(request.op)
     try:
@@ -227,9 +227,9 @@ def _one(request: ExploreRequest) -> None:
 
 
 def _show_one(request: ExploreRequest, found: Exploration) -> None:
-    from ascendtile.reports.cli.explore_export import as_csv, as_python
-    from ascendtile.reports.terminal.console import show, show_json
-    from ascendtile.reports.terminal.explore_view import exploration_page
+    from ...terminal.console import show, show_json
+    from ...terminal.explore_view import exploration_page
+    from ..explore_export import as_csv, as_python
 
     if request.as_json:
         show_json(found.documented(request.top))
@@ -248,7 +248,7 @@ def _show_one(request: ExploreRequest, found: Exploration) -> None:
 
 def _repeat(request: ExploreRequest, found: Exploration) -> None:
     """The command that runs the best tiling once more."""
-    from ascendtile.reports.cli.explore_repeat import repeating
+    from ..explore_repeat import repeating
 
     if found.best is not None:
         click.echo(f"\nrun the best one:\n{repeating(found.op, found.best.point, vars(request))}")
@@ -256,7 +256,7 @@ def _repeat(request: ExploreRequest, found: Exploration) -> None:
 
 def _notes(found: Exploration) -> None:
     """What the data on standard output has no place for."""
-    from ascendtile.reports.terminal.console import note
+    from ...terminal.console import note
 
     for message, count in found.failed.items():
         note(f"{count:,} tilings failed: {message}")
@@ -265,11 +265,11 @@ def _notes(found: Exploration) -> None:
 
 
 def _cases(request: ExploreRequest, cases: str) -> None:
-    from ascendtile.reports.cli.explore_export import shapes_csv
-    from ascendtile.reports.cli.explore_progress import exploring
-    from ascendtile.reports.terminal.console import show_json
-    from ascendtile.reports.terminal.explore_tables import shapes_page
-    from ascendtile.tiling import explore_shapes
+    from ....tiling import explore_shapes
+    from ...terminal.console import show_json
+    from ...terminal.explore_tables import shapes_page
+    from ..explore_export import shapes_csv
+    from ..explore_progress import exploring
 
     op = find_operator(request.op)
     names: Any = "all" if cases == "all" else cases.split(",")
@@ -286,9 +286,9 @@ def _cases(request: ExploreRequest, cases: str) -> None:
 
 
 def _what_if(request: ExploreRequest) -> None:
-    from ascendtile.reports.cli.explore_progress import exploring
-    from ascendtile.reports.terminal.explore_tables import variants_page
-    from ascendtile.tiling import what_if
+    from ....tiling import what_if
+    from ...terminal.explore_tables import variants_page
+    from ..explore_progress import exploring
 
     op = find_operator(request.op)
     with exploring(op.name, request.objective) as report:
@@ -299,8 +299,8 @@ def _what_if(request: ExploreRequest) -> None:
 
 
 def _diff(request: ExploreRequest, tilings: tuple[str, str]) -> None:
-    from ascendtile.reports.terminal.explore_tables import difference_page
-    from ascendtile.tiling import difference
+    from ....tiling import difference
+    from ...terminal.explore_tables import difference_page
 
     op = find_operator(request.op)
     first, second = (read_tiling(t) for t in tilings)
@@ -314,7 +314,7 @@ def _diff(request: ExploreRequest, tilings: tuple[str, str]) -> None:
 
 
 def _show(request: ExploreRequest, found: Any, page: Callable[[Any], Any]) -> None:
-    from ascendtile.reports.terminal.console import show, show_json
+    from ...terminal.console import show, show_json
 
     if request.as_json:
         show_json(found.to_dict())

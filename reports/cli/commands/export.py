@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ascendtile.reports.cli.options import json_option
+from ..options import json_option
 
 MEANS = ["volumes in Memory.csv are means over the cores in use: the record does not tell more"]
 KINDS = ("perfetto", "insight", "vendor")
@@ -43,8 +43,8 @@ def command(
     on one axis of time (perfetto). Tables:
     PipeUtilization.csv, Memory.csv, ResourceConflictRatio.csv, OpBasicInfo.csv for each launch, and op_summary.csv.
     """
-    from ascendtile.reports.terminal.console import note, show_json
-    from ascendtile.simulator import load_run
+    from ....simulator import load_run
+    from ...terminal.console import note, show_json
 
     run = load_run(file)
     _check_target(output, kind)
@@ -55,16 +55,16 @@ def command(
             raise click.UsageError(
                 "the vendor's tables are of one run; `ascendtile compare A.run B.run -o FILE.csv` writes what differs"
             )
-        from ascendtile.reports.vendor.writing import write_tables
+        from ...vendor.writing import write_tables
 
         files = [str(path) for path in write_tables(run, output)]
         told: dict[str, object] = {"files": files}
         means = [] if all(x.core_bytes for x in run.launches) else MEANS
         words = "; ".join([f"{len(files)} tables in {output}", *means])
     else:
-        from ascendtile.reports.facts.words import RECORDS
-        from ascendtile.reports.traces.selecting import LIMIT
-        from ascendtile.reports.traces.writing import write_trace
+        from ...facts.words import RECORDS
+        from ...traces.selecting import LIMIT
+        from ...traces.writing import write_trace
 
         second = None if other is None else load_run(other)
         done = write_trace(run, output, kind, _window(window), LIMIT if limit is None else limit, second)
@@ -89,7 +89,7 @@ def command(
 
 def _check_target(output: str, kind: str) -> None:
     """A record is not overwritten by a trace."""
-    from ascendtile.simulator.errors import UsageError
+    from ....simulator.errors import UsageError
 
     if kind != "vendor" and Path(output).suffix != ".json":
         raise UsageError(f"{output}: a trace is written to a file that ends in .json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ascendtile.reports.cli.options import find_operator, json_option
+from ..options import find_operator, json_option
 
 
 @click.command()
@@ -12,9 +12,9 @@ from ascendtile.reports.cli.options import find_operator, json_option
 @json_option()
 def command(op: str | None, as_json: bool) -> None:
     """List operators, or the cases and tiling of one."""
-    from ascendtile.kernels import operators
-    from ascendtile.reports.terminal import ops_view as view
-    from ascendtile.reports.terminal.console import show, show_json
+    from ....kernels import operators
+    from ...terminal import ops_view as view
+    from ...terminal.console import show, show_json
 
     chosen = [find_operator(op)] if op else list(operators().values())
     if as_json:

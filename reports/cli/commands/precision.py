@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ascendtile.reports.cli.options import (
+from ..options import (
     AssignmentCommand,
     AssignmentOption,
     find_operator,
@@ -19,7 +19,7 @@ from ascendtile.reports.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ascendtile.kernels.operator.operator import Operator
+    from ....kernels.operator.operator import Operator
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     request = PrecisionRequest(**asked)
     _check(ctx, request)
-    from ascendtile.simulator.device import device
+    from ....simulator.device import device
 
     op = find_operator(request.op)
     with device(request.product, overrides=request.overrides, numerics=request.numerics):
@@ -130,8 +130,8 @@ def _check(ctx: click.Context, request: PrecisionRequest) -> None:
 
 
 def _arguments(op: Operator, request: PrecisionRequest) -> dict[str, Any]:
-    from ascendtile.reports.cli.commands.run import read_sizes
-    from ascendtile.reports.cli.inputs import read_inputs
+    from ..inputs import read_inputs
+    from .run import read_sizes
 
     return {
         "case": read_sizes(request.size) or request.case,
@@ -148,11 +148,11 @@ def _arguments(op: Operator, request: PrecisionRequest) -> dict[str, Any]:
 
 
 def _study(op: Operator, request: PrecisionRequest) -> None:
-    from ascendtile.kernels.study.study import precision_study
-    from ascendtile.reports.cli.inputs import read_arrays
-    from ascendtile.reports.facts.study_json import study_json
-    from ascendtile.reports.terminal import precision_view as view
-    from ascendtile.reports.terminal.console import show, show_json
+    from ....kernels.study.study import precision_study
+    from ...facts.study_json import study_json
+    from ...terminal import precision_view as view
+    from ...terminal.console import show, show_json
+    from ..inputs import read_arrays
 
     reference = read_arrays(request.reference) if request.reference else None
     study = precision_study(op, **_arguments(op, request), reference=reference)
@@ -163,10 +163,10 @@ def _study(op: Operator, request: PrecisionRequest) -> None:
 
 
 def _sweep(op: Operator, request: PrecisionRequest) -> None:
-    from ascendtile.kernels.study.sweep import precision_sweep
-    from ascendtile.reports.facts.study_json import sweep_json
-    from ascendtile.reports.terminal import precision_view as view
-    from ascendtile.reports.terminal.console import show, show_json
+    from ....kernels.study.sweep import precision_sweep
+    from ...facts.study_json import sweep_json
+    from ...terminal import precision_view as view
+    from ...terminal.console import show, show_json
 
     assert request.sweep is not None
     studies = precision_sweep(op, request.sweep, **_arguments(op, request))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ascendtile.reports.cli.options import AssignmentCommand, json_option, set_option
+from ..options import AssignmentCommand, json_option, set_option
 
 
 @click.command(cls=AssignmentCommand)
@@ -26,9 +26,9 @@ def command(name: str | None, assumed: bool, overrides: dict[str, str], as_json:
 
 
 def _show_table(as_json: bool) -> None:
-    from ascendtile.reports.terminal import products_view as view
-    from ascendtile.reports.terminal.console import show, show_json
-    from ascendtile.simulator.products import load_product, product_names
+    from ....simulator.products import load_product, product_names
+    from ...terminal import products_view as view
+    from ...terminal.console import show, show_json
 
     products = [load_product(name) for name in product_names()]
     if as_json:
@@ -38,9 +38,9 @@ def _show_table(as_json: bool) -> None:
 
 
 def _show_product(name: str, assumed: bool, overrides: dict[str, str], as_json: bool) -> None:
-    from ascendtile.reports.terminal import products_view as view
-    from ascendtile.reports.terminal.console import show, show_json
-    from ascendtile.simulator.products import load_product
+    from ....simulator.products import load_product
+    from ...terminal import products_view as view
+    from ...terminal.console import show, show_json
 
     product = load_product(name, overrides)
     if as_json:

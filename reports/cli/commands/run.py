@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ascendtile.reports.cli.options import (
+from ..options import (
     AssignmentCommand,
     AssignmentOption,
     find_operator,
@@ -21,12 +21,12 @@ from ascendtile.reports.cli.options import (
     product_option,
     set_option,
 )
-from ascendtile.reports.cli.script_command import first_word, is_script, script_command
+from ..script_command import first_word, is_script, script_command
 
 if TYPE_CHECKING:
-    from ascendtile.kernels.operator.operator import Operator
-    from ascendtile.kernels.running.run_op import OpResult
-    from ascendtile.simulator.spread import Spread
+    from ....kernels.operator.operator import Operator
+    from ....kernels.running.run_op import OpResult
+    from ....simulator.spread import Spread
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     request = RunRequest(**asked)
     _check(ctx, request)
-    from ascendtile.simulator.device import device
+    from ....simulator.device import device
 
     with device(numerics=request.numerics):
         result = _run(request)
@@ -168,14 +168,14 @@ def _check(ctx: click.Context, request: RunRequest) -> None:
                 f"--{name} is for random inputs, --input brings its own; give one of them", ctx
             )
     if request.save:
-        from ascendtile.simulator.record.files import check_target
+        from ....simulator.record.files import check_target
 
         check_target(request.save)
 
 
 def _run(request: RunRequest) -> OpResult:
-    from ascendtile.kernels import run_op
-    from ascendtile.reports.cli.progress import shown
+    from ....kernels import run_op
+    from ..progress import shown
 
     op = find_operator(request.op)
     with shown(f"{op.name} {request.case or ''}".strip()) as progress:
@@ -188,8 +188,8 @@ def _spread(request: RunRequest) -> dict[str, Spread]:
     """The same run in other orders of the programs, values only."""
     if request.atomic_seeds is None:
         return {}
-    from ascendtile.kernels import run_op
-    from ascendtile.simulator.spread import atomic_spread
+    from ....kernels import run_op
+    from ....simulator.spread import atomic_spread
 
     op = find_operator(request.op)
     arguments = _arguments(op, request)
@@ -199,7 +199,7 @@ def _spread(request: RunRequest) -> dict[str, Spread]:
 
 
 def _arguments(op: Operator, request: RunRequest) -> dict[str, Any]:
-    from ascendtile.reports.cli.inputs import read_inputs
+    from ..inputs import read_inputs
 
     inputs = read_inputs(request.input_file, op) if request.input_file else None
     return {
@@ -233,15 +233,15 @@ def _size(name: str, text: str) -> int | tuple[int, ...]:
 
 
 def _show(request: RunRequest, result: OpResult, spread: dict[str, Spread]) -> None:
-    from ascendtile.reports.terminal.console import note, show, show_json
-    from ascendtile.reports.terminal.spread_view import spread_json, spread_table
+    from ...terminal.console import note, show, show_json
+    from ...terminal.spread_view import spread_json, spread_table
 
     if request.as_json:
-        from ascendtile.reports.facts.json_view import run_json
+        from ...facts.json_view import run_json
 
         show_json(run_json(result.run, request.save, result.warnings) | spread_json(spread))
         return
-    from ascendtile.reports.terminal.page import run_report
+    from ...terminal.page import run_report
 
     for warning in () if result.run.launches else result.warnings:  # with launches the page has them
         note(f"warning: {warning}")

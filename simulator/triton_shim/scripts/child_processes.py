@@ -20,10 +20,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ascendtile.simulator.errors import AscendtileError
-from ascendtile.simulator.record.loading import load_run
-from ascendtile.simulator.record.run import Run
-
+from ...errors import AscendtileError
+from ...record.loading import load_run
+from ...record.run import Run
 from .collecting import Collector, key_of
 
 VARIABLE = "ASCENDTILE_CHILD"
@@ -197,9 +196,9 @@ def join() -> None:
     word = os.environ.get(VARIABLE)
     if word is None or _joined:
         return
-    from ascendtile.simulator import triton_shim
-    from ascendtile.simulator.device import device_everywhere
-    from ascendtile.simulator.observers import watch
+    from ... import triton_shim
+    from ...device import device_everywhere
+    from ...observers import watch
 
     given = json.loads(word)
     kept = contextlib.ExitStack()

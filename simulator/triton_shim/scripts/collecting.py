@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ascendtile.simulator.record.run import Run
+from ...record.run import Run
 
 MOST_GROUPS = 200
 

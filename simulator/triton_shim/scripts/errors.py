@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ascendtile.simulator as simulator
-from ascendtile.simulator import knob_trials as knobs
-from ascendtile.simulator.errors import AscendtileError, UsageError
-from ascendtile.simulator.triton_shim import importing, standin
-from ascendtile.simulator.triton_shim.torch_npu import torch_devices
+
+from ... import knob_trials as knobs
+from ...errors import AscendtileError, UsageError
+from .. import importing, standin
+from ..torch_npu import torch_devices
 
 PACKAGE = Path(simulator.__file__).resolve().parent.parent
 OURS = tuple(str(PACKAGE / folder) + os.sep for folder in ("simulator", "kernels", "tiling", "reports"))

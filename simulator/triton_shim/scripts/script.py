@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from ascendtile.simulator import triton_shim
-from ascendtile.simulator.errors import AscendtileError, UsageError
-from ascendtile.simulator.observers import watch
-from ascendtile.simulator.record.run import Run
-
+from ... import triton_shim
+from ...errors import AscendtileError, UsageError
+from ...observers import watch
+from ...record.run import Run
 from . import errors as script_errors
 
 FAILED = 1

@@ -17,7 +17,7 @@ def repeating(op: str, point: Mapping[str, Any], asked: Mapping[str, Any]) -> st
     """`ascendtile run OP ...` in lines that a shell joins.
 
     point: knobs, and settings where they are axes. asked: what else the sweep was started with, by name of its option
-    (case, size, dtype, product, overrides, cube_math_type, option).
+    (case, size, dtype, product, overrides, cube_math_type, options).
     """
     words = ["ascendtile", "run", op]
     settings = {n: point.get(n, asked.get(n)) for n in SETTINGS}
@@ -28,7 +28,7 @@ def repeating(op: str, point: Mapping[str, Any], asked: Mapping[str, Any]) -> st
         **{flag: settings[n] for n, flag in SETTINGS.items() if settings[n] != USUAL.get(n)},
         "--size": asked.get("size"),
         "--set": asked.get("overrides"),
-        "--option": asked.get("option"),
+        "--option": asked.get("options"),
         "--tiling": knobs,
     }
     for flag, value in found.items():

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,6 +49,14 @@ def show_json(data: dict[str, Any]) -> None:
     """Print one JSON object on standard output."""
     sys.stdout.write(json.dumps(data, indent=2, allow_nan=False))
     sys.stdout.write("\n")
+
+
+def present(as_json: bool, data: Callable[..., Any], page: Callable[..., Any], *shown: Any) -> None:
+    """What is shown as a page or, with --json, as data."""
+    if as_json:
+        show_json(data(*shown))
+    else:
+        show(page(*shown))
 
 
 def note(text: str) -> None:

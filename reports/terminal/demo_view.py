@@ -1,32 +1,4 @@
-"""Views of the demo: a run in a few lines, and the table of all runs. A sample:
-
-rms_norm_grad  llama3-8b  float16
-time    40.5 us, 63,422 cycles
-bound   HBM bandwidth allows 29.2 us; the run reaches 72 % of it
-pipes   AIV.MTE2 81 %  AIV.V 77 %  AIV.MTE3 54 %  AIV.S 0 %
-UB      144.1 of 192.0 KiB (75 %)
-
-error against float64    max abs   max rel  mean rel      rmse   max ulp   bits
-dx                      1.95e-03  1.42e-01  1.76e-04  2.09e-04     0.596   12.5
-dgamma                  3.83e-05  4.62e-04  1.05e-06  8.07e-06  6.08e+03   22.5
-
-the lines that cost most
-  70 %     44,440 cycles  tiles.py:70
-        tl.store(dx_ptr + offsets, dx.to(dx_ptr.dtype.element_ty), mask=alive)
-  23 %     14,618 cycles  tiles.py:69
-        dx = (t - xh * c[:, None]) * rstd
-   1 %        650 cycles  tiles.py:74
-        tl.atomic_add(dgamma_ptr + cols, dgamma)
-open    ascendtile report ascendtile-demo/rms_norm_grad-llama3-8b-float16.run
-
-summary
-op                        dtype          us    cycles          bound    UB  bits
-rms_norm_grad             float16      40.5    63,422       HBM 72 %  75 %  12.5
-rms_norm_grad             bfloat16     40.5    63,417       HBM 72 %  75 %  9.47
-rms_norm_grad             float32      64.0   105,683       HBM 91 %  92 %  22.4
-bce_with_logits_backward  float16       124   215,396       HBM 94 % 100 %  12.5
-bound: what binds, and how near it is; bits: effective bits of the worst output
-"""
+"""Views of the demo: a run in a few lines, and the table of all runs."""
 
 from __future__ import annotations
 

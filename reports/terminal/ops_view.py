@@ -1,8 +1,4 @@
-"""Views of operators: the list of all, the page of one.
-
-op                      on                            what
-RmsNormGrad             ascend910b1, ascend910b2 ...  gradient of RMS normalisation
-"""
+"""Views of operators: the list of all, the page of one."""
 
 from __future__ import annotations
 
@@ -33,8 +29,9 @@ def ops_table(operators: Iterable[Operator]) -> RenderableType:
     return Group(table, Text("\n`ascendtile ops OP` shows the cases and knobs of one.", style="dim"))
 
 
-def op_page(op: Operator) -> RenderableType:
-    """One operator: inputs, outputs, cases, sizes, knobs, options."""
+def op_page(operators: Iterable[Operator]) -> RenderableType:
+    """The first operator: inputs, outputs, cases, sizes, knobs, options."""
+    op = next(iter(operators))
     inputs = ", ".join([*op.required, *(f"[{name}]" for name in op.optional)])
     first = next(iter(op.cases), None)
     return Group(

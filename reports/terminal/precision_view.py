@@ -1,12 +1,4 @@
-"""A precision study as a page and as plain data.
-
-matmul  1024  ascend910b3
-data    normal, seed 0
-
-                                  speed  bits  bits             (a)/(b) (a)/(b)
-mode            in    as        us   -up exact round  over   NaN   exact rounded
-KEEP_DTYPE      fp32  fp32    45.5     1  21.9  21.9     0     0  no/yes  no/yes
-"""
+"""A precision study as a page."""
 
 from __future__ import annotations
 

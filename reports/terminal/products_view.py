@@ -1,9 +1,4 @@
-"""Views of product files: the table of all products, the page of one. A sample of the table:
-
-                                               UB/L1    HBM    fp16
-    name        product               cores    MHz  KiB      TB/s   TFLOPS assumed
-    ascend310p  Ascend 310P3          8C+8V+7V 1060 256/1024 0.204  69.5   326
-    ascend910b3 Ascend 910B3          20C+40V  1800 192/512  1.75   294.9  29
+"""Views of product files: the table of all products, the page of one.
 
 Cores: C Cube units, V Vector units. The last column counts figures that nobody published (grade D).
 """

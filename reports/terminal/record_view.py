@@ -1,11 +1,11 @@
-"""What `reading.read_record` gave, as pages of the terminal or as plain data."""
+"""What `reading.read_record` gave, as a page of the terminal or as plain data."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
@@ -13,18 +13,18 @@ from ...simulator.record.run import Run
 SHOWN = 5  # tilings of an exploration
 
 
-def pages(records: Sequence[Any], files: Sequence[str]) -> list[RenderableType]:
-    """The pages of one record, or the comparison of two runs. `UsageError` says what cannot be shown."""
+def page(records: Sequence[Any], files: Sequence[str]) -> RenderableType:
+    """The page of one record, or the comparison of two runs. `UsageError` says what cannot be shown."""
     first = records[0]
     if len(records) == 2:
         from .difference_view import difference_page
 
-        return [difference_page(_compared(records))]
+        return difference_page(_compared(records))
     if isinstance(first, Run):
         from .page import run_report
 
-        return [run_report(first, files[0])]
-    return _of_many(first, files[0]) if isinstance(first, tuple) else [_of_study(first, files[0])]
+        return run_report(first, files[0])
+    return (_of_many if isinstance(first, tuple) else _of_study)(first, files[0])
 
 
 def plain(records: Sequence[Any], files: Sequence[str]) -> dict[str, Any]:
@@ -52,14 +52,13 @@ def _compared(records: Sequence[Any]) -> Any:
     return RunDifference.of(*records)
 
 
-def _of_many(found: tuple[Any, ...], file: str) -> list[RenderableType]:
+def _of_many(found: tuple[Any, ...], file: str) -> RenderableType:
     from .explore_view import exploration_page
 
     if not found:
         raise UsageError(f"{file}: this store has no results yet")
-    between = [""] * (len(found) - 1)
-    shown = [exploration_page(e, SHOWN) for e in found]
-    return [part for pair in zip(shown, [*between, None], strict=True) for part in pair if part is not None]
+    pages = [exploration_page(e, SHOWN) for e in found]
+    return Group(pages[0], *(part for page in pages[1:] for part in ("", page)))
 
 
 def _of_study(given: Mapping[str, Any], file: str) -> RenderableType:

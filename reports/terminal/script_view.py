@@ -1,13 +1,4 @@
-"""What the launches of a script took. A sample:
-
-    launches of bench.py on ascend910b3
-    kernel                       grid  count       us share bound       UB   L1   L0
-    _rms_norm_backward_ke..         1      4    1,351  71 % AIV.V     35 %
-    liger_cross_entropy_k..       512      4      170   9 % launch    17 %
-    _swiglu_backward_kernel       512      4      142   7 % launch    21 %
-    _swiglu_forward_kernel        512      4      117   6 % launch    15 %
-    _rms_norm_forward_ker..       512      4      115   6 % launch    12 %
-    20 launches of 5 kernels take 1,895 us (3,270,030 cycles)
+"""What the launches of a script took: a row for each kernel, grid and constants.
 
 `us` and `share` are of all launches of the row; `bound` and the use of the buffers are those of its dearest launch.
 """

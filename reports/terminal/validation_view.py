@@ -1,13 +1,4 @@
-"""Views of a validation. A sample:
-
-GM to UB, GiB/s
-id                       measured predicted   error     bound its error notes
-gm_to_ub-910b1-1KB           7.29      7.31    +0 %       220   +2914 % 1
-1 as from memory, not from L2
-
-group                             rows   median   90 %  rank  roofline's median
-GM to UB                            19    3.1 %  8.2 %  0.99            120 %
-"""
+"""Views of a validation: rows beside measurements, then the errors of each group."""
 
 from __future__ import annotations
 

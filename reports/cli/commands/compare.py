@@ -27,7 +27,7 @@ ENDINGS = (".html", ".htm", ".csv", ".png", ".svg", ".pdf")
     metavar="FILE",
     help="Of two runs: write a page (.html), a table (.csv) or a picture (.png, .svg, .pdf).",
 )
-@json_option()
+@json_option
 def command(first: str, second: str, launch: int | None, output: str | None, as_json: bool) -> None:
     """Set a run beside another run, or beside a measured profile.
 
@@ -36,7 +36,7 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
     """
     _check_output(output, as_json)
     from ....simulator import load_run
-    from ...terminal.console import show, show_json
+    from ...terminal.console import present
 
     run = load_run(first)
     if _is_table(second):
@@ -49,10 +49,7 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
         from ...vendor.reading import read_utilization
 
         profile = compare_profile(run, read_utilization(second), launch)
-        if as_json:
-            show_json(profile_json(profile))
-        else:
-            show(profile_page(profile))
+        present(as_json, profile_json, profile_page, profile)
         return
     if launch is not None:
         raise click.UsageError("--launch is for a PipeUtilization.csv; two runs are compared whole")
@@ -62,10 +59,8 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
     difference = compare_runs(run, load_run(second))
     if output is not None:
         _write(difference, output)
-    elif as_json:
-        show_json(difference_json(difference))
     else:
-        show(difference_page(difference))
+        present(as_json, difference_json, difference_page, difference)
 
 
 def _check_output(output: str | None, as_json: bool) -> None:

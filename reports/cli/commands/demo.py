@@ -25,7 +25,7 @@ RUNS = (
 
 @click.command()
 @click.option("--out", metavar="DIR", default=FOLDER, show_default=True, help="Folder for the run records.")
-@json_option()
+@json_option
 def command(out: str, as_json: bool) -> None:
     """Four runs on ascend910b3 in about ten seconds.
 

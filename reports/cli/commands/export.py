@@ -26,7 +26,7 @@ KINDS = ("perfetto", "insight", "vendor")
 @click.option("-o", "--output", required=True, metavar="PATH", help="The file, or for vendor the folder.")
 @click.option("--window", metavar="FROM:TO", help="Of a trace: only what runs between these times, in us.")
 @click.option("--limit", type=int, help="Of a trace: at most so many instructions, the first ones [100000].")
-@json_option()
+@json_option
 def command(
     file: str,
     other: str | None,

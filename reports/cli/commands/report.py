@@ -21,7 +21,7 @@ PICTURES = (
     "-o", "--output", metavar="FILE", help="Write a page (.html), or with --picture a .png, .svg or .pdf."
 )
 @click.option("--picture", metavar="NAME", help=f"One picture: {PICTURES}.")
-@json_option()
+@json_option
 def command(files: tuple[str, ...], output: str | None, picture: str | None, as_json: bool) -> None:
     """Show what a record holds.
 
@@ -36,7 +36,10 @@ def command(files: tuple[str, ...], output: str | None, picture: str | None, as_
 
     records = [read_record(f) for f in files]
     if output is None:
-        _show(records, files, as_json)
+        from ...terminal import record_view
+        from ...terminal.console import present
+
+        present(as_json, record_view.plain, record_view.page, records, files)
     elif picture is not None:
         _draw(records, picture, output)
     else:
@@ -61,18 +64,6 @@ def _check(files: tuple[str, ...], output: str | None, picture: str | None, as_j
             raise click.UsageError(
                 f"-o {output}: a page ends in .html; for .png, .svg or .pdf say which --picture"
             )
-
-
-def _show(records: list[Any], files: tuple[str, ...], as_json: bool) -> None:
-    """In the terminal."""
-    from ...terminal import record_view
-    from ...terminal.console import show, show_json
-
-    if as_json:
-        show_json(record_view.plain(records, files))
-    else:
-        for page in record_view.pages(records, files):
-            show(page)
 
 
 def _write(records: list[Any], files: tuple[str, ...], output: str) -> None:

@@ -21,7 +21,7 @@ PICTURES = (".png", ".svg")
 )
 @click.option("--plot", metavar="FILE.png|.svg", help="Measured against predicted, on logarithmic axes.")
 @click.option("--table", metavar="FILE.csv", help="Measurements of your own instead of the project's.")
-@json_option()
+@json_option
 def command(groups: tuple[str, ...], plot: str | None, table: str | None, as_json: bool) -> None:
     """Simulate what others measured on boards, and tell the error.
 

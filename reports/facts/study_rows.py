@@ -6,24 +6,25 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from ...kernels.study.bench import Row
 from ...simulator.precision.metrics import ErrorReport
 from . import words
 from .scales import power
-from .study_data import StudyData, StudyRow
+from .study_reading import Sweep
 
 
-def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:
+def distinct(rows: Iterable[Row], name: str) -> list[Row]:
     """One row for each computation: modes that compute the same have the same errors."""
-    found: dict[Any, StudyRow] = {}
+    found: dict[Any, Row] = {}
     for r in rows:
         if name in r.errors:
             found.setdefault((r.dtype, r.compute_dtype, repr(r.errors[name])), r)
     return list(found.values())
 
 
-def with_modes(rows: Iterable[StudyRow], name: str) -> list[tuple[StudyRow, list[str]]]:
+def with_modes(rows: Iterable[Row], name: str) -> list[tuple[Row, list[str]]]:
     """One row for each computation and time, with all modes that it stands for."""
-    found: dict[Any, tuple[StudyRow, list[str]]] = {}
+    found: dict[Any, tuple[Row, list[str]]] = {}
     for r in rows:
         if name in r.errors:
             key = (r.dtype, r.compute_dtype, r.time_us, repr(r.errors[name]))
@@ -31,19 +32,24 @@ def with_modes(rows: Iterable[StudyRow], name: str) -> list[tuple[StudyRow, list
     return list(found.values())
 
 
-def labelled(rows: Iterable[StudyRow], name: str) -> dict[str, StudyRow]:
+def labelled(rows: Iterable[Row], name: str) -> dict[str, Row]:
     """A short name for each computation: "float16 as fp16"; where two have the same types the mode tells the later one."""
-    out: dict[str, StudyRow] = {}
+    out: dict[str, Row] = {}
     for r in distinct(rows, name):
         types = words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
         out.setdefault(types if types not in out else f"{types}, {words.clean(r.cube_math_type, 30)}", r)
     return out
 
 
-def colours(study: StudyData, name: str) -> dict[str, int]:
+def colours(study: Sweep, name: str) -> dict[str, int]:
     """Computation -> number of its colour, the same in every chart and picture of the output."""
     every = {label for p in study.points for label in labelled(p.rows, name)}
     return {label: k for k, label in enumerate(sorted(every, reverse=True))}
+
+
+def row_name(r: Row) -> str:
+    """float32 as hf32, USE_HF32"""
+    return words.clean(f"{r.dtype} as {r.compute_dtype or '-'}, {r.cube_math_type}", 80)
 
 
 def lost_percent(e: ErrorReport) -> float:

@@ -17,7 +17,6 @@ def page_of(shown: Any, other: Any = None) -> Page:
     from ...kernels.study.bench import Study
     from ...tiling.results.exploration import Exploration
     from ..facts.differences import RunDifference
-    from ..facts.study_json import study_json
     from .comparison_page import comparison_page
     from .exploration_page import exploration_page
     from .run_page import run_page
@@ -35,9 +34,7 @@ def page_of(shown: Any, other: Any = None) -> Page:
         return exploration_page([shown])
     if isinstance(shown, tuple) and shown and all(isinstance(x, Exploration) for x in shown):
         return exploration_page(shown)
-    if isinstance(shown, Study):
-        return study_page(study_json(shown))
-    if isinstance(shown, Mapping):
+    if isinstance(shown, Study | Mapping):
         return study_page(shown)
     raise UsageError(f"no page shows a {type(shown).__name__}")
 

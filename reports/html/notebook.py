@@ -47,7 +47,6 @@ def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
     from ...tiling.results.exploration import Exploration
     from .. import pictures
     from ..facts.differences import RunDifference
-    from ..facts.study_json import study_json
 
     if isinstance(shown, Run):
         return [
@@ -61,4 +60,4 @@ def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
             ("Best time by two knobs", pictures.heat_map, shown),
             ("Time and error of the front", pictures.pareto, shown),
         ]
-    return [("Effective bits and time of each mode", pictures.precision_bars, study_json(shown))]
+    return [("Effective bits and time of each mode", pictures.precision_bars, shown)]

@@ -8,15 +8,17 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ...kernels.study.bench import EXACT, ROUNDED, Row, Study
 from ...simulator.precision.metrics import ErrorReport
 from ..facts import words
 from ..facts.scales import spread
-from ..facts.study_data import EXACT, ROUNDED, StudyData, StudyRow, read_study
+from ..facts.study_reading import Sweep, read_study
 from ..facts.study_rows import (
     colours,
     distinct,
     labelled,
     lost_percent,
+    row_name,
     sweep_label,
     with_modes,
 )
@@ -34,8 +36,8 @@ TITLES = {
 }
 
 
-def study_page(given: Mapping[str, Any]) -> Page:
-    """`given`: the JSON of `ascendtile precision --json`."""
+def study_page(given: Study | Mapping[str, Any]) -> Page:
+    """`given`: a study, or the JSON of `ascendtile precision --json`."""
     study = read_study(given)
     sections = []
     for name in study.outputs[:8]:
@@ -44,40 +46,39 @@ def study_page(given: Mapping[str, Any]) -> Page:
         Section(
             "choices",
             "Refusals, notes, choices",
-            render("study_notes.html", study=study, refused=_refused(study)),
+            render("study_notes.html", study=study.first, refused=_refused(study)),
         )
     )
-    sample = f"; sample: {words.clean(study.sample, 200)}" if study.sample else ""
+    sample = f"; sample: {words.clean(study.first.sample, 200)}" if study.first.sample else ""
     return Page(
-        title=", ".join(words.clean(x, 80) for x in (f"{study.op}: precision", study.case) if x),
-        subtitle=f"{words.clean(study.product, 60)}; data: {_data(study)}{sample}",
+        title=", ".join(words.clean(x, 80) for x in (f"{study.first.op}: precision", study.first.case) if x),
+        subtitle=f"{words.clean(study.first.product, 60)}; data: {_data(study)}{sample}",
         summary=_sentences(study),
         facts=_facts(study),
         sections=[s for s in sections if s.body.strip()],
     )
 
 
-def _data(study: StudyData) -> str:
-    given = study.data if isinstance(study.data, dict) and study.data else {}
-    return words.clean(", ".join(f"{k} {v}" for k, v in given.items()), 200) or "given by the user"
+def _data(study: Sweep) -> str:
+    return words.clean(", ".join(f"{k} {v}" for k, v in study.first.data.items()), 200) or "given by the user"
 
 
-def _facts(study: StudyData) -> list[tuple[str, str, str]]:
+def _facts(study: Sweep) -> list[tuple[str, str, str]]:
     rows = [r for p in study.points for r in p.rows]
     timed = [r.time_us for r in rows if r.time_us is not None and math.isfinite(r.time_us)]
-    out = [("modes and types", str(sum(1 for r in study.points[0].rows if r.errors)), "")]
+    out = [("modes and types", str(sum(1 for r in study.first.rows if r.errors)), "")]
     if study.parameter:
         out.append(("points of the sweep", str(len(study.points)), words.clean(study.parameter, 30)))
     return out + ([("fastest", f"{words.micros(min(timed))} us", "")] if timed else [])
 
 
-def _sentences(study: StudyData) -> list[str]:
+def _sentences(study: Sweep) -> list[str]:
     """The fastest row and the most exact one."""
     out = []
     for name in study.outputs[:3]:
         rows = [
             r
-            for r in distinct(study.points[0].rows, name)
+            for r in distinct(study.first.rows, name)
             if r.time_us is not None and _bits(r, name, EXACT) is not None
         ]
         if not rows or study.parameter:
@@ -87,15 +88,15 @@ def _sentences(study: StudyData) -> list[str]:
             max(rows, key=lambda r: _bits(r, name, EXACT) or 0),
         )
         each = (
-            f"{words.clean(r.name, 80)} ({words.micros(r.time_us or 0)} us, {_bits(r, name, EXACT):.3g} bits)"
+            f"{row_name(r)} ({words.micros(r.time_us or 0)} us, {_bits(r, name, EXACT):.3g} bits)"
             for r in (fast, exact)
         )
         out.append("{}: fastest is {}, most exact {}.".format(words.clean(name, 40), *each))
-    count = f"{len(study.points)} points, {len(study.points[0].rows)} modes and data types each"
+    count = f"{len(study.points)} points, {len(study.first.rows)} modes and data types each"
     return out or [f"{count}; those that compute the same in the same time are one row of the table."]
 
 
-def _bits(r: StudyRow, name: str, golden: str) -> float | None:
+def _bits(r: Row, name: str, golden: str) -> float | None:
     e = r.errors.get(name, {}).get(golden)
     return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else None
 
@@ -103,8 +104,8 @@ def _bits(r: StudyRow, name: str, golden: str) -> float | None:
 # ---- a study of one point ----
 
 
-def _of_study(study: StudyData, name: str) -> list[Section]:
-    rows = study.points[0].rows
+def _of_study(study: Sweep, name: str) -> list[Section]:
+    rows = study.first.rows
     table = render(
         "study_table.html",
         rows=[r for r in rows if name in r.errors],
@@ -122,11 +123,11 @@ def _of_study(study: StudyData, name: str) -> list[Section]:
     ]
 
 
-def _rules(rows: Iterable[StudyRow], name: str) -> list[str]:
-    return list(dict.fromkeys(rule for r in rows for rule, *_ in r.passed(name, ROUNDED)))
+def _rules(rows: Iterable[Row], name: str) -> list[str]:
+    return list(dict.fromkeys(v.rule for r in rows if name in r.verdicts for v in r.verdicts[name][ROUNDED]))
 
 
-def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
+def _modes(rows: Iterable[Row], name: str) -> Markup:
     """Time against effective bits; right and up is slow and exact."""
     every = labelled(rows, name)
     points = [
@@ -147,9 +148,7 @@ def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
             parts.append(el("line", class_=f"s{k % 7} pale thick", x1=at, x2=at, y1=y(exact), y2=y(rounded)))
         for shape, bits, word in ((0, exact, "exact"), (1, rounded, "rounded")):
             if bits is not None:
-                tip = (
-                    f"{words.clean(r.name, 80)}: {words.micros(r.time_us or 0)} us, {bits:.4g} bits ({word})"
-                )
+                tip = f"{row_name(r)}: {words.micros(r.time_us or 0)} us, {bits:.4g} bits ({word})"
                 parts.append(
                     mark(
                         shape,
@@ -175,7 +174,7 @@ def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
 # ---- a sweep ----
 
 
-def _of_sweep(study: StudyData, name: str) -> list[Section]:
+def _of_sweep(study: Sweep, name: str) -> list[Section]:
     k, parameter = study.outputs.index(name), study.parameter or ""
     title = f"{words.clean(name, 40)}: {TITLES.get(parameter, words.clean(parameter, 30))}"
     charts = [
@@ -203,7 +202,7 @@ def _ulp(e: ErrorReport) -> float:
 
 
 def _lines(
-    study: StudyData,
+    study: Sweep,
     name: str,
     y_title: str,
     value: Callable[[ErrorReport], float],
@@ -247,10 +246,10 @@ def _lines(
     )
 
 
-def _refused(study: StudyData) -> list[tuple[str, str, int, str]]:
+def _refused(study: Sweep) -> list[tuple[str, str, int, str]]:
     """(data type, modes, status, why), the modes of one reason together."""
     groups: dict[tuple[str, int, str], list[str]] = {}
-    for r in study.points[0].rows:
+    for r in study.first.rows:
         if r.reason:
             groups.setdefault((r.dtype, r.status, r.reason), []).append(r.cube_math_type)
     return [(dtype, ", ".join(modes), status, why) for (dtype, status, why), modes in groups.items()]

@@ -6,24 +6,22 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...kernels.study.bench import EXACT, ROUNDED, Row, Study
 from ...simulator.errors import UsageError
 from ..facts import words
-from ..facts.study_data import EXACT, ROUNDED, StudyRow, read_study
-from ..facts.study_json import study_json
+from ..facts.study_reading import read_study
 from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
 from .style import COLOURS, MARKS, below, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ...kernels.study.bench import Study
-
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:
     """Effective bits of every computation against both references, beside its time. given: a Study, or the JSON of one."""
-    study = read_study(given if isinstance(given, Mapping) else study_json(given))
+    study = read_study(given)
     name = output or next(iter(study.outputs), None)
-    rows = [] if name is None else distinct(study.points[0].rows, name)
+    rows = [] if name is None else distinct(study.first.rows, name)
     if name is None or not rows:
         raise UsageError("this study has no errors to show")
     labels = [words.clean(f"{r.dtype} as {r.compute_dtype or '-'}\n{r.cube_math_type}", 80) for r in rows]
@@ -41,14 +39,14 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
         bits.set_yticks(range(len(rows)), [label.replace("  ", "\n") for label in labels])
         bits.set(xlabel="effective bits", ylim=(len(rows) - 0.5, -0.5))
         bits.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2)
-        value = study.points[0].value  # of a sweep the first point is drawn
-        where = "" if value is None else f", {study.parameter} {value}"
-        bits.set_title(words.clean(f"{study.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
+        first = study.first  # of a sweep the first point is drawn
+        where = "" if study.parameter is None else f", {study.parameter} {first.value}"
+        bits.set_title(words.clean(f"{first.op}{f' {first.case}' if first.case else ''}: {name}{where}", 80))
         _times(time, rows)
     return figure
 
 
-def _times(axes: Any, rows: list[StudyRow]) -> None:
+def _times(axes: Any, rows: list[Row]) -> None:
     times = [r.time_us or 0.0 for r in rows]
     axes.barh(range(len(rows)), times, height=0.6, color=COLOURS[2])
     for k, us in enumerate(times):
@@ -58,7 +56,7 @@ def _times(axes: Any, rows: list[StudyRow]) -> None:
     axes.set(xlabel="us", ylim=(len(rows) - 0.5, -0.5), xlim=(0, max(times, default=1.0) * 1.15 or 1.0))
 
 
-def _bits(r: StudyRow, name: str, golden: str) -> float:
+def _bits(r: Row, name: str, golden: str) -> float:
     e = r.errors[name].get(golden)
     return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else 0.0
 
@@ -90,7 +88,7 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
             axes.set_xticks(range(len(study.points)), [sweep_label(p.value) for p in study.points])
             axes.set(xlabel=words.clean(study.parameter, 40), ylabel=title)
         below(figure, panels[0])
-        panels[0].set_title(words.clean(f"{study.op}: {name}", 80))
+        panels[0].set_title(words.clean(f"{study.first.op}: {name}", 80))
     return figure
 
 

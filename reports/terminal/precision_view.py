@@ -95,9 +95,9 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
     if sweep == "distribution":
         data["distribution"] = "every distribution"
     words = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
-    lines = [f"  {clean(study.case or 'given inputs', 40)}  {study.product}\ndata    {words}"]
+    lines = [f"  {clean(study.case or 'given inputs', 40)}  {clean(study.product, 30)}\ndata    {words}"]
     lines += [f"\nsample  {clean(study.sample)}"] if study.sample else []
-    return Text.assemble((study.op, "bold"), *lines)
+    return Text.assemble((clean(study.op, 38), "bold"), *lines)
 
 
 _JUDGED = (

@@ -62,11 +62,11 @@ def _of_many(found: tuple[Any, ...], file: str) -> RenderableType:
 
 
 def _of_study(given: Mapping[str, Any], file: str) -> RenderableType:
-    from ..facts.study_reading import studies_of_json
+    from ..facts.study_reading import read_study
     from .precision_view import study_page, sweep_page
 
     try:
-        parameter, studies = studies_of_json(given)
+        study = read_study(given)
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from None
-    return study_page(studies[0]) if parameter is None else sweep_page(parameter, studies)
+    return study_page(study.first) if study.parameter is None else sweep_page(study.parameter, study.points)

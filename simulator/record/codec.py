@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -127,7 +127,7 @@ class Decoder:
         return self._container(data, hint, where)
 
     def _container(self, data: Any, hint: Any, where: str) -> Any:
-        if get_origin(hint) is dict:
+        if get_origin(hint) in (dict, Mapping):
             inner = get_args(hint)[1]
             return {k: self.decode(x, inner, f"{where}.{k}") for k, x in _typed(data, dict, where).items()}
         items = _typed(data, list, where)
@@ -148,6 +148,15 @@ class Decoder:
             raise UsageError(f"{where or hint.__name__} {word} field {show(odd[0])}")
         prefix = f"{where}." if where else ""
         return hint(**{n: self.decode(x, hints[n], prefix + n) for n, x in data.items()})
+
+
+def decode_plain(data: Any, hint: Any, where: str) -> Any:
+    """JSON data that names no arrays, such as that of explorations and studies, as a value whose annotation is `hint`."""
+    return Decoder({}, _no_arrays).decode(data, hint, where)
+
+
+def _no_arrays(name: str) -> NoReturn:
+    raise UsageError(f"names an array {show(name)}, which only records of runs have")
 
 
 def decode_any(data: Any, where: str, depth: int = 0) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 import math
 from dataclasses import replace
@@ -177,15 +178,23 @@ def test_texts_of_an_exploration_stay_texts() -> None:
 
 
 def test_texts_of_a_study_stay_texts(study: dict[str, Any]) -> None:
-    words = {"dtype": EVIL, "reason": EVIL, "cube_math_type": EVIL}
+    words = {"reason": EVIL, "cube_math_type": EVIL, "compute_dtype": EVIL}
     rows = [
-        {**r, **words, "errors": {EVIL: r["errors"]["out"]} if r["errors"] else {}} for r in study["rows"]
+        {**r, **words, **{n: {EVIL: r[n]["out"]} for n in ("errors", "verdicts", "output_dtypes") if r[n]}}
+        for r in copy.deepcopy(study["rows"])
     ]
+    for verdict in (v for r in rows for by in r["verdicts"].values() for vs in by.values() for v in vs):
+        verdict |= {"rule": EVIL, "words": EVIL}
     head = {n: EVIL for n in ("op", "case", "product", "sample")}
     changed = {**study, **head, "data": {EVIL: EVIL}, "notes": [EVIL], "numerics": {EVIL: EVIL}, "rows": rows}
     page_reader.check_safe(page_text(page_of(changed)), scripts=1)
     sweep = {**changed, "sweep": {"parameter": EVIL, "points": [{"value": EVIL, "rows": rows}] * 2}}
     page_reader.check_safe(page_text(page_of(sweep)), scripts=1)
+
+
+def test_a_study_with_a_data_type_that_is_none_is_refused(study: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"points.0.rows.0.dtype: unknown number format"):
+        page_of({**study, "rows": [{**r, "dtype": EVIL} for r in study["rows"]]})
 
 
 @settings(suppress_health_check=list(HealthCheck))

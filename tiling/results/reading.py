@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import quote
 
 from ...simulator.errors import UsageError
-from ...simulator.record.codec import Decoder, Encoder
+from ...simulator.record.codec import Encoder, decode_plain
 from ...simulator.record.files import naming, regular_size
 from ..evaluate import Evaluation
 from .exploration import Exploration, Found, axes_of
@@ -70,7 +70,7 @@ def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
 
 def _found(point: Any, result: Any) -> Found:
     read = _checked(lambda: json.loads(point))
-    evaluation = Decoder({}, _no_arrays).decode(_checked(lambda: json.loads(result)), Evaluation, "result")
+    evaluation = decode_plain(_checked(lambda: json.loads(result)), Evaluation, "result")
     return Found(_point(read), evaluation)
 
 
@@ -86,7 +86,7 @@ def _exploration(text: str | None, found: list[Found]) -> Exploration:
     if text is None:
         return _without_words(timed)
     data = _checked(lambda: json.loads(text))
-    whole: Exploration = Decoder({}, _no_arrays).decode(data, Exploration, "about")
+    whole: Exploration = decode_plain(data, Exploration, "about")
     return replace(whole, found=timed, axes=axes_of(timed, whole.axes))
 
 
@@ -105,7 +105,6 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
 
     Of the best few nothing is concluded about the others: `counted` says how many those are, and axes are the file's own.
     """
-    decode = Decoder({}, _no_arrays).decode
     space = data.get("space")
     if not isinstance(space, dict):
         raise UsageError("is no exploration: it has no space")
@@ -124,7 +123,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
     given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in names if n in data}
     given |= {"size": space.get("size"), "legal": space.get("legal"), "refused": space.get("refused", {})}
     given |= {"failed": _failures(data), "axes": data.get("axes", {}), "found": []}
-    whole: Exploration = decode(given, Exploration, "exploration")
+    whole: Exploration = decode_plain(given, Exploration, "exploration")
     points: dict[str, Found] = {}
     for key in ("top", "pareto"):
         items = data.get(key, [])
@@ -132,7 +131,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
             raise UsageError(f"is no exploration: {key} is no list of points")
         points.update((repr(x.point), x) for x in (_listed(item, whole.axes) for item in items))
     found = tuple(points.values())
-    evaluated = decode(data.get("evaluated", 0), int, "evaluated")
+    evaluated = decode_plain(data.get("evaluated", 0), int, "evaluated")
     if evaluated > len(found):
         return replace(whole, found=found, counted=evaluated)
     return replace(whole, found=found, axes=axes_of(found, whole.axes))
@@ -140,7 +139,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
 
 def _failures(data: Mapping[str, Any]) -> Any:
     """Reason -> points; `--json` has their number alone."""
-    count = Decoder({}, _no_arrays).decode(data.get("failed", 0), int, "failed")
+    count = decode_plain(data.get("failed", 0), int, "failed")
     return data.get("failures", {"for a reason that is not in this file": count} if count > 0 else {})
 
 
@@ -176,7 +175,7 @@ def _listed(item: Any, axes: Mapping[str, Any]) -> Found:
         raise UsageError("is no exploration: it lists a point without a tiling")
     tiling, point = item["tiling"], item.get("point")
     names = ("time_us", "bound_us", "bound", "errors", "ub_peak_bytes", "pipe", "waits", "tiling")
-    found = Decoder({}, _no_arrays).decode({n: item[n] for n in names if n in item}, Evaluation, "point")
+    found = decode_plain({n: item[n] for n in names if n in item}, Evaluation, "point")
     given = point if point is not None else {n: x for n, x in tiling.items() if n in axes or not axes}
     return Found(_point(given), found)
 
@@ -186,7 +185,3 @@ def _checked(read: Any) -> Any:
         return read()
     except (ValueError, TypeError, RecursionError) as e:
         raise UsageError(f"is damaged: {str(e)[:100]}") from None
-
-
-def _no_arrays(name: str) -> NoReturn:
-    raise UsageError("names an array, which explorations do not have")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..kernels.running.run_op import run_op
+from ..simulator.record.lazy_views import PrintedRecord
 from ..simulator.record.run import Run
 
 
@@ -24,7 +25,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(PrintedRecord):
     """Two tilings of one operator on one case."""
 
     op: str
@@ -47,11 +48,6 @@ class Difference:
             }
             for n, s in (("first", self.first), ("second", self.second))
         }
-
-    def __str__(self) -> str:
-        from ..simulator.record.lazy_views import show
-
-        return show("difference", self)
 
 
 def difference(op: str, first: Mapping[str, Any], second: Mapping[str, Any], **options: Any) -> Difference:

@@ -11,6 +11,7 @@ from typing import Any
 from ..kernels.operator.operator import Operator
 from ..kernels.operator.registry import get_operator
 from ..simulator.errors import UsageError
+from ..simulator.record.lazy_views import PrintedRecord
 from .explore import explore
 from .results.exploration import Exploration
 from .space.space import Point
@@ -20,7 +21,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Shapes:
+class Shapes(PrintedRecord):
     """The outcome for several cases of one operator.
 
     explorations: case -> its sweep. single: the tiling with the least mean loss on all cases, among the best ones of every
@@ -68,11 +69,6 @@ class Shapes:
                     f"    {tuple(self.sizes[n].get(x) for x in names)!r}: {e.best.point!r},  # {n}, {e.best.time_us:.4g} us"
                 )
         return "\n".join([*rows, "}"]) + "\n"
-
-    def __str__(self) -> str:
-        from ..simulator.record.lazy_views import show
-
-        return show("shapes", self)
 
 
 def explore_shapes(what: str | Operator, cases: str | Iterable[str] = ALL, **options: Any) -> Shapes:

@@ -10,12 +10,13 @@ from typing import Any
 from ..simulator.device import current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
+from ..simulator.record.lazy_views import PrintedRecord
 from .explore import explore
 from .results.exploration import Exploration
 
 
 @dataclass(frozen=True)
-class Variants:
+class Variants(PrintedRecord):
     """One sweep for each changed machine, the unchanged one first (its key is ()).
 
     refused: machines that cannot be, and why: figures that have to change together, such as the numbers of cores, or a
@@ -42,11 +43,6 @@ class Variants:
         ]
         head = {"op": self.usual.op, "product": self.usual.product, "case": self.usual.case}
         return {**head, "variants": rows, "refused": refused}
-
-    def __str__(self) -> str:
-        from ..simulator.record.lazy_views import show
-
-        return show("variants", self)
 
 
 def what_if(what: Any, changes: Mapping[str, Sequence[Any]], **options: Any) -> Variants:

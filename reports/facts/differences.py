@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Self
 
 from ...simulator.errors import UsageError
+from ...simulator.record.lazy_views import ShownRecord, write
 from ...simulator.record.run import SHARED, Launch, Run, add_up
 from . import facts, words
 
@@ -30,8 +31,10 @@ class FigurePair:
 
 
 @dataclass(frozen=True)
-class RunDifference:
-    """All in us but `buffers` and `traffic`, which are in bytes, and `errors`.
+class RunDifference(ShownRecord):
+    """The difference of two runs: `print(d)`, `d.html(path)`, `d.csv(path)`; a notebook shows it.
+
+    All in us but `buffers` and `traffic`, which are in bytes, and `errors`.
 
     time: the whole run; of None where a run has values only. lines: each source line's part of the time, what moved most
     first; with `other` they add up to `time`. busy: pipe by pipe. waits: "AIV.V waits for data". bounds: lower bounds.
@@ -51,6 +54,10 @@ class RunDifference:
     traffic: tuple[FigurePair, ...]
     errors: tuple[FigurePair, ...]
     settings: tuple[tuple[str, str, str], ...]
+
+    def csv(self, path: str | Path) -> None:
+        """Write every figure of both runs to `path` as one table."""
+        write("csv", self, path)
 
     @property
     def every_line(self) -> tuple[FigurePair, ...]:

@@ -18,7 +18,7 @@ MOST_POINTS = 200
 
 
 @dataclass(frozen=True)
-class Sweep:
+class StudySweep:
     """A study for each point of a sweep over `parameter`; one study where that is None."""
 
     parameter: str | None
@@ -30,15 +30,20 @@ class Sweep:
         return self.points[0]
 
     @property
+    def case(self) -> str | None:
+        """The case of a single study."""
+        return self.first.case if self.parameter is None else None
+
+    @property
     def outputs(self) -> list[str]:
         """Names of the outputs with errors."""
         return list(dict.fromkeys(n for p in self.points for r in p.rows for n in r.errors))
 
 
-def read_study(given: Study | Mapping[str, Any]) -> Sweep:
+def read_study(given: Study | Mapping[str, Any]) -> StudySweep:
     """A Study, or the JSON of one or of a sweep. Raises `UsageError` that names what does not fit."""
     if isinstance(given, Study):
-        return Sweep(None, (given,))
+        return StudySweep(None, (given,))
     sweep = given.get("sweep")
     parameter = (
         None if sweep is None else decode_plain(_of(sweep, "sweep").get("parameter"), str, "sweep.parameter")
@@ -53,12 +58,12 @@ def read_study(given: Study | Mapping[str, Any]) -> Sweep:
     whole = Study(
         **head,
         rows=(),
-        data={n: clean(str(data.get(n, "unknown")), 40) for n in ("distribution", "seed")} if data else {},
+        data={n: clean(str(data.get(n, "unknown")), 40) for n in ("seed", "distribution")} if data else {},
         notes=decode_plain(given.get("notes", []), tuple[str, ...], "notes"),
         numerics={clean(n, 60): clean(x, 200) for n, x in numerics.items()},
     )
     found = tuple(_point(whole, p, f"points.{k}") for k, p in enumerate(points))
-    return Sweep(None if parameter is None else clean(parameter, 12), found)
+    return StudySweep(None if parameter is None else clean(parameter, 12), found)
 
 
 def _point(whole: Study, given: Any, where: str) -> Study:
@@ -77,10 +82,13 @@ def _point(whole: Study, given: Any, where: str) -> Study:
 
 def _row(given: Any, where: str, known: dict[str, Any]) -> Row:
     """known: computations so far; modes that compute the same have one `errors`, as in the study itself."""
-    kept = {f.name: given[f.name] for f in fields(Row) if f.name in _of(given, where)}
+    lacking = [f.name for f in fields(Row) if f.name not in _of(given, where)]
+    if lacking:
+        raise UsageError(f"{where} lacks field {lacking[0]!r}")
+    kept = {f.name: given[f.name] for f in fields(Row)}
     row: Row = decode_plain(kept, Row, where)
     _check(row, where)
-    key = json.dumps([row.dtype, row.compute_dtype, given.get("errors")], sort_keys=True)
+    key = json.dumps([row.dtype, row.compute_dtype, given["errors"]], sort_keys=True)
     return replace(
         row,
         cube_math_type=clean(row.cube_math_type, 40),

@@ -10,7 +10,7 @@ from ...kernels.study.bench import Row
 from ...simulator.precision.metrics import ErrorReport
 from . import words
 from .scales import power
-from .study_reading import Sweep
+from .study_reading import StudySweep
 
 
 def distinct(rows: Iterable[Row], name: str) -> list[Row]:
@@ -41,7 +41,7 @@ def labelled(rows: Iterable[Row], name: str) -> dict[str, Row]:
     return out
 
 
-def colours(study: Sweep, name: str) -> dict[str, int]:
+def colours(study: StudySweep, name: str) -> dict[str, int]:
     """Computation -> number of its colour, the same in every chart and picture of the output."""
     every = {label for p in study.points for label in labelled(p.rows, name)}
     return {label: k for k, label in enumerate(sorted(every, reverse=True))}

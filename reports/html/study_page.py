@@ -12,7 +12,7 @@ from ...kernels.study.bench import EXACT, ROUNDED, Row, Study
 from ...simulator.precision.metrics import ErrorReport
 from ..facts import words
 from ..facts.scales import spread
-from ..facts.study_reading import Sweep, read_study
+from ..facts.study_reading import StudySweep, read_study
 from ..facts.study_rows import (
     colours,
     distinct,
@@ -51,7 +51,7 @@ def study_page(given: Study | Mapping[str, Any]) -> Page:
     )
     sample = f"; sample: {words.clean(study.first.sample, 200)}" if study.first.sample else ""
     return Page(
-        title=", ".join(words.clean(x, 80) for x in (f"{study.first.op}: precision", study.first.case) if x),
+        title=", ".join(words.clean(x, 80) for x in (f"{study.first.op}: precision", study.case) if x),
         subtitle=f"{words.clean(study.first.product, 60)}; data: {_data(study)}{sample}",
         summary=_sentences(study),
         facts=_facts(study),
@@ -59,11 +59,11 @@ def study_page(given: Study | Mapping[str, Any]) -> Page:
     )
 
 
-def _data(study: Sweep) -> str:
+def _data(study: StudySweep) -> str:
     return words.clean(", ".join(f"{k} {v}" for k, v in study.first.data.items()), 200) or "given by the user"
 
 
-def _facts(study: Sweep) -> list[tuple[str, str, str]]:
+def _facts(study: StudySweep) -> list[tuple[str, str, str]]:
     rows = [r for p in study.points for r in p.rows]
     timed = [r.time_us for r in rows if r.time_us is not None and math.isfinite(r.time_us)]
     out = [("modes and types", str(sum(1 for r in study.first.rows if r.errors)), "")]
@@ -72,7 +72,7 @@ def _facts(study: Sweep) -> list[tuple[str, str, str]]:
     return out + ([("fastest", f"{words.micros(min(timed))} us", "")] if timed else [])
 
 
-def _sentences(study: Sweep) -> list[str]:
+def _sentences(study: StudySweep) -> list[str]:
     """The fastest row and the most exact one."""
     out = []
     for name in study.outputs[:3]:
@@ -104,7 +104,7 @@ def _bits(r: Row, name: str, golden: str) -> float | None:
 # ---- a study of one point ----
 
 
-def _of_study(study: Sweep, name: str) -> list[Section]:
+def _of_study(study: StudySweep, name: str) -> list[Section]:
     rows = study.first.rows
     table = render(
         "study_table.html",
@@ -174,7 +174,7 @@ def _modes(rows: Iterable[Row], name: str) -> Markup:
 # ---- a sweep ----
 
 
-def _of_sweep(study: Sweep, name: str) -> list[Section]:
+def _of_sweep(study: StudySweep, name: str) -> list[Section]:
     k, parameter = study.outputs.index(name), study.parameter or ""
     title = f"{words.clean(name, 40)}: {TITLES.get(parameter, words.clean(parameter, 30))}"
     charts = [
@@ -202,7 +202,7 @@ def _ulp(e: ErrorReport) -> float:
 
 
 def _lines(
-    study: Sweep,
+    study: StudySweep,
     name: str,
     y_title: str,
     value: Callable[[ErrorReport], float],
@@ -246,7 +246,7 @@ def _lines(
     )
 
 
-def _refused(study: Sweep) -> list[tuple[str, str, int, str]]:
+def _refused(study: StudySweep) -> list[tuple[str, str, int, str]]:
     """(data type, modes, status, why), the modes of one reason together."""
     groups: dict[tuple[str, int, str], list[str]] = {}
     for r in study.first.rows:

@@ -41,7 +41,7 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
         bits.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2)
         first = study.first  # of a sweep the first point is drawn
         where = "" if study.parameter is None else f", {study.parameter} {first.value}"
-        bits.set_title(words.clean(f"{first.op}{f' {first.case}' if first.case else ''}: {name}{where}", 80))
+        bits.set_title(words.clean(f"{first.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
         _times(time, rows)
     return figure
 

@@ -5,6 +5,7 @@ A page is 80 columns wide, on any terminal. Colours and styles are for terminals
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -43,6 +44,19 @@ def show(page: RenderableType) -> None:
         console.print(page)
     for line in captured.get().splitlines():
         sys.stdout.write(f"{line.rstrip()}\n")
+
+
+class _Ascii(io.StringIO):
+    """What is printed may go anywhere, so bars are # and dots."""
+
+    encoding = "ascii"
+
+
+def as_text(page: RenderableType) -> str:
+    """A page without styles, as `print(record)` shows it; no line ends in spaces."""
+    out = _Ascii()
+    make_console(out).print(page)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
 def show_json(data: dict[str, Any]) -> None:

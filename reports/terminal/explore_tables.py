@@ -12,8 +12,8 @@ from ...tiling.shapes import Shapes
 from ...tiling.what_if import Variants
 from ..facts import words
 from ..facts.words import clean
-from .explore_view import as_text, folding, tiling_words
-from .sections import fact
+from .explore_view import tiling_words
+from .sections import fact, folding
 
 
 def shapes_page(s: Shapes) -> RenderableType:
@@ -125,18 +125,3 @@ def _differing(one: Side, other: Side) -> str:
     return (
         tiling_words({n: x for n, x in one.tiling.items() if other.tiling.get(n) != x}) or "the same tiling"
     )
-
-
-def shapes_text(s: Shapes) -> str:
-    """For `print(shapes)`."""
-    return as_text(shapes_page(s))
-
-
-def variants_text(v: Variants) -> str:
-    """For `print(variants)`."""
-    return as_text(variants_page(v))
-
-
-def difference_text(d: Difference) -> str:
-    """For `print(difference)`."""
-    return as_text(difference_page(d))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ...tiling.results.exploration import Exploration, Found
 from ..facts import words
 from ..facts.words import clean
-from .console import PAGE_WIDTH
-from .sections import fact
+from .sections import fact, folding
 
 SHOWN = 5
 MOST_REASONS = 8
@@ -151,28 +148,3 @@ def _front(e: Exploration) -> list[RenderableType]:
     ]
     more = f" and {len(front) - 6} more" if len(front) > 6 else ""
     return [fact("front", f"not beaten in time, error and UB: {'; '.join(shown)}{more}")]
-
-
-def folding(*columns: tuple[str, int]) -> Table:
-    """Columns of (title, width) whose cells fold; '>' is flushed right, width 0 is what the page has left."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    taken = sum(width + 1 for _, width in columns)
-    for title, width in columns:
-        side: Any = "right" if title.startswith(">") else "left"
-        room = width or PAGE_WIDTH - taken
-        table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
-    return table
-
-
-def exploration_text(e: Exploration) -> str:
-    """The page as plain text, for `print(exploration)`."""
-    return as_text(exploration_page(e))
-
-
-def as_text(page: RenderableType) -> str:
-    """A page without styles; no line ends in spaces."""
-    from .console import make_console
-
-    out = io.StringIO()
-    make_console(out).print(page)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ...kernels.operator.operator import Case, Operator
 from ...kernels.operator.parameter import Parameter
 from ..facts.words import clean
+from .sections import folding
 
 
 def ops_json(operators: Iterable[Operator]) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def ops_json(operators: Iterable[Operator]) -> dict[str, Any]:
 
 def ops_table(operators: Iterable[Operator]) -> RenderableType:
     """All operators, a row each."""
-    table = _table(("op", 26), ("cases", 5), ("data types", 14), ("what it computes", 32))
+    table = folding(("op", 26), ("cases", 5), ("data types", 14), ("what it computes", 32))
     for op in operators:
         types = " ".join(op.dtypes)
         table.add_row(Text(op.name, style="bold"), str(len(op.cases)), Text(types), Text(clean(op.summary)))
@@ -68,7 +68,7 @@ def _plain_case(case: Case) -> dict[str, Any]:
 
 
 def _cases(cases: Iterable[Case]) -> list[RenderableType]:
-    table = _table(("\ncases (--case NAME)", 22), ("\nsizes", 26), ("\nwhat it is", 30))
+    table = folding(("\ncases (--case NAME)", 22), ("\nsizes", 26), ("\nwhat it is", 30))
     for case in cases:
         sizes = " ".join(f"{n}={_size(x)}" for n, x in case.sizes.items())
         table.add_row(Text(case.name, style="bold"), Text(sizes), Text(clean(case.title)))
@@ -89,14 +89,7 @@ def _knob(p: Parameter) -> str:
 
 
 def _pairs(title: str, pairs: Iterable[tuple[str, str]]) -> list[RenderableType]:
-    table = _table((f"\n{title}", 30), ("", 49))
+    table = folding((f"\n{title}", 30), ("", 49))
     for name, words in pairs:
         table.add_row(Text(f"  {name}"), Text(clean(words)))
     return [table] if table.row_count else []
-
-
-def _table(*columns: tuple[str, int]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, width in columns:
-        table.add_column(Text(title), width=width, overflow="fold")
-    return table

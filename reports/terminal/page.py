@@ -7,14 +7,11 @@ A page is at most 80 columns wide. `sections.py` makes its parts.
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...simulator.record.run import Run
 from . import sections
-from .console import PAGE_WIDTH
 
 
 def run_report(run: Run, record: str | None = None) -> RenderableType:
@@ -34,19 +31,3 @@ def run_report(run: Run, record: str | None = None) -> RenderableType:
         sections.opening(record),
     )
     return Group(*(block for part in parts for block in part))
-
-
-class _Ascii(io.StringIO):
-    """What is printed may go anywhere, so bars are # and dots."""
-
-    encoding = "ascii"
-
-
-def run_text(run: Run) -> str:
-    """The page as plain text, at most 80 columns: what `print(run)` shows."""
-    out = _Ascii()
-    console = Console(
-        file=out, width=PAGE_WIDTH, color_system=None, force_terminal=False, force_jupyter=False
-    )
-    console.print(run_report(run))
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

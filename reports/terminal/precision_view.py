@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -13,7 +12,7 @@ from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
 from ..facts.words import clean, figure, micros
-from .sections import numerics_lines
+from .sections import folding, numerics_lines
 
 RULES = ("single-benchmark", "mixed-tolerance")
 GOLDEN_WORDS = {
@@ -66,7 +65,7 @@ def _remarks(study: Study) -> list[RenderableType]:
 
 
 def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
-    table = _table((parameter, 12, "left"), ("in   as   out", 14, "left"), ("us", 8, "right"), *_JUDGED)
+    table = folding((parameter, 12), ("in   as   out", 14), (">us", 8), *_JUDGED)
     for study in studies:
         for k, (row, modes) in enumerate(_modes(study.rows, name)):
             point = str(study.value) if k == 0 else ""
@@ -101,19 +100,19 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
 
 
 _JUDGED = (
-    ("bits exact", 5, "right"),
-    ("bits round", 5, "right"),
-    ("over", 5, "right"),
-    ("NaN", 5, "right"),
-    ("(a)/(b) exact", 7, "right"),
-    ("(a)/(b) rounded", 7, "right"),
+    (">bits exact", 5),
+    (">bits round", 5),
+    (">over", 5),
+    (">NaN", 5),
+    (">(a)/(b) exact", 7),
+    (">(a)/(b) rounded", 7),
 )
 
 
 def _summary(rows: Iterable[Row], name: str, named: bool) -> Table:
     title = f"{clean(name)}\nmode" if named else "mode"
-    naming = ((title, 15, "left"), ("in", 5, "left"), ("as", 4, "left"))
-    table = _table(*naming, ("us", 7, "right"), ("speed -up", 5, "right"), *_JUDGED)
+    naming = ((title, 15), ("in", 5), ("as", 4))
+    table = folding(*naming, (">us", 7), (">speed -up", 5), *_JUDGED)
     for row in rows:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
@@ -176,7 +175,7 @@ FIGURES: tuple[tuple[str, Callable[[ErrorReport], str]], ...] = (
 
 def _figures(rows: Iterable[Row], name: str, golden: str) -> Table:
     """Every error figure; modes that compute the same are one line."""
-    table = _table(("in   as   out", 14, "left"), *((head, 7, "right") for head, _ in FIGURES))
+    table = folding(("in   as   out", 14), *((f">{head}", 7) for head, _ in FIGURES))
     for row in _different(rows, name):
         report = row.errors[name][golden]
         table.add_row(Text(_types(row, name)), *(Text(show(report)) for _, show in FIGURES))
@@ -203,10 +202,3 @@ def _refused(rows: Iterable[Row]) -> list[RenderableType]:
         word = f"refused with status {status}" if status else "note"
         out.append(Text(f"\n{word}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
     return out
-
-
-def _table(*columns: tuple[str, int, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, width, side in columns:
-        table.add_column(Text(title), width=width, justify=side, overflow="fold")
-    return table

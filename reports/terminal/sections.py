@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -327,6 +328,17 @@ def make_table(*columns: tuple[str, int]) -> Table:
         table.add_column(
             header, width=width, justify="right" if right else "left", no_wrap=True, overflow="crop"
         )
+    return table
+
+
+def folding(*columns: tuple[str, int]) -> Table:
+    """Columns likewise, whose cells fold; width 0 is what the page has left."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    taken = sum(width + 1 for _, width in columns)
+    for title, width in columns:
+        side: Any = "right" if title.startswith(">") else "left"
+        room = width or PAGE_WIDTH - taken
+        table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
     return table
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from ...kernels.validation import Group, Result, Validation
 from ...simulator.precision.metrics import json_value
 from ..facts.words import clean
+from .sections import folding
 
 LEGEND = (
     "error: (predicted - measured) / measured; bound: the roofline of peak rates only; rank: Spearman's correlation; "
@@ -126,14 +127,14 @@ def _told(result: Result) -> tuple[str, ...]:
 
 
 def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
-    table = _table(
-        ("id", 24, "left"),
-        ("measured", 9, "right"),
-        ("predicted", 9, "right"),
-        ("error", 7, "right"),
-        ("bound", 9, "right"),
-        ("its error", 9, "right"),
-        ("notes", 5, "left"),
+    table = folding(
+        ("id", 24),
+        (">measured", 9),
+        (">predicted", 9),
+        (">error", 7),
+        (">bound", 9),
+        (">its error", 9),
+        ("notes", 5),
     )
     for r in results:
         row = r.row
@@ -146,13 +147,13 @@ def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
 
 
 def _groups(groups: Iterable[Group]) -> Table:
-    table = _table(
-        ("group", 38, "left"),
-        ("rows", 4, "right"),
-        ("median", 7, "right"),
-        ("90 %", 7, "right"),
-        ("rank", 6, "right"),
-        ("bound's median", 8, "right"),
+    table = folding(
+        ("group", 38),
+        (">rows", 4),
+        (">median", 7),
+        (">90 %", 7),
+        (">rank", 6),
+        (">bound's median", 8),
     )
     for g in groups:
         s = g.summary
@@ -174,10 +175,3 @@ def _signed(x: float | None) -> str:
 
 def _share(x: float | None) -> str:
     return "-" if x is None else f"{100 * x:.1f} %" if x < 10 else f"{100 * x:.0f} %"
-
-
-def _table(*columns: tuple[str, int, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, width, side in columns:
-        table.add_column(Text(title), width=width, justify=side, overflow="fold")
-    return table

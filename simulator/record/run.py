@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .lazy_views import show, write
+from .lazy_views import ShownRecord, write
 from .no_assembly import NoAssembly
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(ShownRecord):
     """One run. `launches` is empty when only values were asked for; `errors` when only time was.
 
     product: the product's data (`Product.to_dict()`); options: every choice that the numbers depend on.
@@ -371,21 +371,11 @@ class Run:
 
         save_run(self, path)
 
-    def html(self, path: str | Path) -> None:
-        """Write the report to `path`: one HTML file that opens offline. What is there is replaced once it is whole."""
-        write("html", self, path)
-
-    def _repr_html_(self) -> str:
-        return show("notebook", self)
-
     def __repr__(self) -> str:
         """One line; `print(run)` shows the whole."""
         words = (self.op or self.name, self.case, self.dtype, f"on {self.product.get('name')}")
         took = f": {self.time_us:.4g} us" if self.launches else ""
         return f"<Run {' '.join(w for w in words if w)}{took}>"
-
-    def __str__(self) -> str:
-        return show("text", self)
 
 
 def add_up(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:

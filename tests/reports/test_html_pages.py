@@ -21,7 +21,7 @@ from ascendtile.reports.facts.study_json import study_json, sweep_json
 from ascendtile.reports.html.kinds import page_of, write_page
 from ascendtile.reports.html.roofline_chart import chart
 from ascendtile.reports.html.writing import page_text
-from ascendtile.reports.terminal.explore_view import as_text
+from ascendtile.reports.terminal.console import as_text
 from ascendtile.reports.terminal.page import run_report
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import compare

@@ -5,11 +5,11 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...simulator.record.lazy_views import ShownRecord
 from ..evaluate import Evaluation
 from ..space.space import Point
 from .pareto import pareto
@@ -55,7 +55,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Exploration:
+class Exploration(ShownRecord):
     """The outcome of one sweep.
 
     objective: "time", "error" or "ub". size, legal: points of the space, with the operator's own choice if that is beside
@@ -179,26 +179,10 @@ class Exploration:
             "proof": self.proof,
         }
 
-    def html(self, path: str | Path) -> None:
-        """Write a page to `path`: heat maps, front, sensitivity, a table of all evaluated points."""
-        from ...simulator.record.lazy_views import write
-
-        write("html", self, path)
-
     def __repr__(self) -> str:
         """One line; `print(exploration)` shows the whole."""
         best = "no tiling" if self.best is None else f"best {self.best.time_us:.4g} us"
         return f"<Exploration {self.op}{f' {self.case}' if self.case else ''} on {self.product}: {best}>"
-
-    def _repr_html_(self) -> str:
-        from ...simulator.record.lazy_views import show
-
-        return show("notebook", self)
-
-    def __str__(self) -> str:
-        from ...simulator.record.lazy_views import show
-
-        return show("exploration", self)
 
 
 def axes_of(found: Iterable[Found], known: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:

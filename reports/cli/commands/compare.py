@@ -10,7 +10,7 @@ import click
 from ..options import json_option
 
 if TYPE_CHECKING:
-    from ...comparing.runs import ShownDifference
+    from ...facts.differences import RunDifference
 
 ENDINGS = (".html", ".htm", ".csv", ".png", ".svg", ".pdf")
 
@@ -53,10 +53,10 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
         return
     if launch is not None:
         raise click.UsageError("--launch is for a PipeUtilization.csv; two runs are compared whole")
-    from ...comparing.runs import compare_runs
+    from ...facts.differences import RunDifference
     from ...terminal.difference_view import difference_json, difference_page
 
-    difference = compare_runs(run, load_run(second))
+    difference = RunDifference.of(run, load_run(second))
     if output is not None:
         _write(difference, output)
     else:
@@ -76,7 +76,7 @@ def _check_output(output: str | None, as_json: bool) -> None:
         raise click.UsageError(f"-o {output}: the name must end in one of {', '.join(ENDINGS)}")
 
 
-def _write(difference: ShownDifference, output: str) -> None:
+def _write(difference: RunDifference, output: str) -> None:
     from ...terminal.console import note
 
     ending = Path(output).suffix.lower()

@@ -23,7 +23,7 @@ from ..kernels.running.run_op import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
 from ..simulator.products import Product, load_product
-from ..simulator.record.run import Launch
+from ..simulator.record.run import Launch, add_up
 from .device_state import state_here
 from .space.axes import SETTINGS
 from .space.space import Point
@@ -195,10 +195,7 @@ def _tensors(op_name: str, case: Any, dtype: str | None, machine: Product, optio
 def evaluation(
     launches: tuple[Launch, ...], tiling: Mapping[str, Any], errors: dict[str, float] | None
 ) -> Evaluation:
-    bounds: dict[str, float] = {}
-    for x in launches:
-        for n, us in x.bounds.items():
-            bounds[n] = bounds.get(n, 0.0) + us
+    bounds = add_up(x.bounds for x in launches)
     name = max(bounds, key=lambda n: bounds[n], default=None)
     peak = max((x.buffers["UB"].peak_bytes for x in launches if "UB" in x.buffers), default=0)
     pipe, waits = _waits(launches)

@@ -11,6 +11,7 @@ from typing import Any
 from ..kernels.operator.operator import Operator
 from ..kernels.operator.registry import get_operator
 from ..simulator.errors import UsageError
+from ..simulator.record.codec import picked
 from ..simulator.record.lazy_views import PrintedRecord
 from .explore import explore
 from .results.exploration import Exploration
@@ -46,17 +47,11 @@ class Shapes(PrintedRecord):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile explore OP --cases all --json`."""
-        return {
-            "op": self.op,
-            "product": self.product,
-            "cases": {
-                n: {**e.documented(), "sizes": self.sizes[n], "loss": self.losses.get(n)}
-                for n, e in self.explorations.items()
-            },
-            "single": self.single,
-            "tried": self.tried,
-            "mean_loss": self.mean_loss,
+        cases = {
+            n: {**e.documented(), "sizes": self.sizes[n], "loss": self.losses.get(n)}
+            for n, e in self.explorations.items()
         }
+        return {**picked(self, "op product"), "cases": cases, **picked(self, "single tried mean_loss")}
 
     def to_python(self) -> str:
         """A dict to paste into a program: sizes -> tiling."""

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...simulator.precision.metrics import json_value
+from ...simulator.record.codec import picked
 from ..facts import facts, words
 from ..facts.words import clean
 from ..terminal.sections import add_row, fact, make_table, title_line
@@ -38,10 +39,7 @@ def profile_page(c: ProfileComparison) -> RenderableType:
 
 def profile_json(c: ProfileComparison) -> dict[str, Any]:
     """{"op", "product", "kernel", "rows": [{"name", "unit", "measured", "predicted", "error"}], "missing": [...]}"""
-    rows = [
-        {"name": r.name, "unit": r.unit, "measured": r.measured, "predicted": r.predicted, "error": r.error}
-        for r in c.rows
-    ]
+    rows = [picked(r, "name unit measured predicted error") for r in c.rows]
     about = {"op": c.run.op or c.run.name, "product": facts.product_name(c.run), "kernel": c.launch.kernel}
     plain: dict[str, Any] = json_value({**about, "rows": rows, "missing": list(c.missing)})
     return plain

@@ -33,6 +33,12 @@ def binding(run: Run) -> Bound | None:
     return Bound(name, time_us, share(time_us, run.time_us))
 
 
+def allowed(bound: Bound) -> str:
+    """HBM bandwidth allows 28.8 us"""
+    name = words.meaning(bound.name)
+    return f"{name[:1].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
+
+
 def share(part: float, whole: float) -> float:
     """part / whole, 0 where there is no whole."""
     return part / whole if whole else 0.0
@@ -70,11 +76,15 @@ def main_stall_words(pipe: Pipe, cycles: float) -> str:
     return f"{words.clean(words.STALLS.get(found[0], found[0]), 40)} ({words.percent(part)})"
 
 
+def figures(run: Run) -> dict[str, dict[str, Any]]:
+    """The figures of the product that the record holds, which may be anybody's."""
+    found = run.product.get("figures")
+    return {k: f for k, f in found.items() if isinstance(f, dict)} if isinstance(found, dict) else {}
+
+
 def product_figure(run: Run, key: str) -> Any:
-    """A figure of the product that the record holds, None if it has none of that name."""
-    figures = run.product.get("figures")
-    found = figures.get(key) if isinstance(figures, dict) else None
-    return found.get("value") if isinstance(found, dict) else None
+    """The value of a figure of the product, None if the record has none of that name."""
+    return figures(run).get(key, {}).get("value")
 
 
 def product_name(run: Run) -> str:
@@ -84,6 +94,4 @@ def product_name(run: Run) -> str:
 
 def overrides(run: Run) -> dict[str, Any]:
     """The figures that were changed for this run: key -> value."""
-    figures = run.product.get("figures")
-    found = figures.items() if isinstance(figures, dict) else ()
-    return {k: f.get("value") for k, f in found if isinstance(f, dict) and f.get("overridden")}
+    return {k: f.get("value") for k, f in figures(run).items() if f.get("overridden")}

@@ -13,7 +13,7 @@ from ...tiling.results.exploration import Exploration, Found
 from ..facts import words
 from ..facts.fronts import ONLY_TIME, only_time, other_axis
 from ..facts.scales import spread
-from .svg import ChartFrame, el, line, mark
+from .svg import ChartFrame, el, line, spot
 from .writing import Page, Section, render
 
 MOST_SHOWN = 12  # explorations of a store
@@ -56,14 +56,10 @@ def title(e: Exploration) -> str:
 def key_figures(e: Exploration) -> list[tuple[str, str, str]]:
     """The best time, and how much was looked at."""
     best = e.best
-    out = (
-        []
-        if best is None
-        else [("best", f"{words.micros(best.time_us)} us", "proved" if e.optimal else "not proved")]
-    )
-    out += [("points of the space", words.count(e.size), f"{words.count(e.legal)} legal")]
+    proof = "proved" if e.optimal else "not proved"
     return [
-        *out,
+        *([] if best is None else [("best", f"{words.micros(best.time_us)} us", proof)]),
+        ("points of the space", words.count(e.size), f"{words.count(e.legal)} legal"),
         ("evaluated", words.count(e.evaluated), ", ".join(_beside(e))),
         ("Pareto front", str(len(e.pareto)), "point" if len(e.pareto) == 1 else "points"),
     ]
@@ -97,19 +93,10 @@ def tiling_words(x: Found) -> str:
 def _sections(e: Exploration, k: int, several: bool, data: dict[str, Any]) -> list[Section]:
     prefix, head = (f"e{k}-", f"{title(e)}: ") if several else ("", "")
     data[f"explore{k}"] = heat_data(e)
+    axes = list(data[f"explore{k}"]["axes"])
     made = [
-        (
-            "heat",
-            "Heat map",
-            heat(e, f"explore{k}", list(data[f"explore{k}"]["axes"])),
-            _heat_lead(e),
-        ),
-        (
-            "front",
-            "Pareto front",
-            front(e),
-            " ".join(_front_lead(e)),
-        ),
+        ("heat", "Heat map", heat(e, f"explore{k}", axes), _heat_lead(e)),
+        ("front", "Pareto front", front(e), " ".join(_front_lead(e))),
         ("knobs", "Which knobs matter", knobs(e), ""),
         ("tilings", "Tilings", tilings(e, k), ""),
         ("space", "The space", render("space.html", e=e), ""),
@@ -141,9 +128,8 @@ def _without_result(e: Exploration) -> list[str]:
 def _front_lead(e: Exploration) -> list[str]:
     """What the picture shows; where time is the only figure that differs, that the front is the fastest alone."""
     out = ["Each point is a tiling; those of the front are beaten by none in everything."]
-    out += (
-        [] if e.whole else ["Points that are not in this file are not shown; none of them is on the front."]
-    )
+    if not e.whole:
+        out.append("Points that are not in this file are not shown; none of them is on the front.")
     if not only_time(e):
         return out
     bound = " The height is the lower bound, which is no aim of its own." if other_axis(e) else ""
@@ -153,17 +139,14 @@ def _front_lead(e: Exploration) -> list[str]:
 def heat_data(e: Exploration) -> dict[str, Any]:
     """Axes with their values, the most important first, and points as places on them with their figures."""
     order = [*e.sensitivity(), *(n for n in e.axes if n not in e.sensitivity())]
-    axes = {words.clean(n, 60): e.axes[n] for n in order[:MOST_AXES] if len(e.axes[n]) > 1}
     names = [n for n in order[:MOST_AXES] if len(e.axes[n]) > 1]
     places = {n: {repr(v): k for k, v in enumerate(e.axes[n])} for n in names}
     points = [
         [*(places[n].get(repr(x.point.get(n)), -1) for n in names), *_figures(x)]
         for x in e.ranked[:MOST_POINTS]
     ]
-    return {
-        "axes": {n: [words.clean(str(v), 40) for v in values] for n, values in axes.items()},
-        "points": points,
-    }
+    axes = {words.clean(n, 60): [words.clean(str(v), 40) for v in e.axes[n]] for n in names}
+    return {"axes": axes, "points": points}
 
 
 def _figures(x: Found) -> list[float | None]:
@@ -192,10 +175,8 @@ def _scatter(e: Exploration, y_title: str, value: Any, log: bool) -> Markup:
     if not points:
         return Markup("")
     frame = ChartFrame(width=620, height=360)
-    x, y = (
-        frame.x(*spread([p.time_us for p in points], log=True), log=True),
-        frame.y(*spread([value(p) for p in points], log), log),
-    )
+    x = frame.x(*spread([p.time_us for p in points], log=True), log=True)
+    y = frame.y(*spread([value(p) for p in points], log), log)
     parts = [frame.axes(x, y, "us", y_title)]
     best = sorted((p for p in points if id(p) in chosen), key=lambda p: p.time_us)
     parts += [
@@ -204,21 +185,7 @@ def _scatter(e: Exploration, y_title: str, value: Any, log: bool) -> Markup:
         if id(p) not in chosen
     ]
     parts.append(line([(x(p.time_us), y(value(p))) for p in best], class_="s0 thick pale"))
-    for p in best:
-        tip = _tip(p)
-        parts.append(
-            mark(
-                0,
-                x(p.time_us),
-                y(value(p)),
-                5.5,
-                class_="f3 front",
-                data_tip=tip,
-                tabindex=0,
-                role="img",
-                aria_label=tip,
-            )
-        )
+    parts += [spot(0, x(p.time_us), y(value(p)), 5.5, _tip(p), "f3 front") for p in best]
     return frame.svg(f"Tilings by time and {y_title}, with the Pareto front", *parts)
 
 
@@ -232,11 +199,7 @@ def _tip(p: Found) -> str:
 def knobs(e: Exploration) -> Markup:
     """What the worst value of each costs at least."""
     found = [(words.clean(n, 60), x) for n, x in e.sensitivity().items() if math.isfinite(x)]
-    return (
-        render("knobs.html", knobs=found, most=max((x for _, x in found), default=0.0))
-        if found
-        else Markup("")
-    )
+    return render("knobs.html", knobs=found, most=max(x for _, x in found)) if found else Markup("")
 
 
 def tilings(e: Exploration, k: int) -> Markup:

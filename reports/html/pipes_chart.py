@@ -12,7 +12,6 @@ from ..facts import facts, words
 from .writing import render
 
 # In the order in which a bar shows them; bandwidth is a part of busy.
-PARTS = ("busy", "bandwidth", "data", "buffer", "flag", "issue", "dispatch", "tail", "idle")
 MEANINGS = {
     "busy": "busy",
     "bandwidth": "busy longer: shared bandwidth",
@@ -24,12 +23,7 @@ MEANINGS = {
     "tail": "nothing more to do in its program",
     "idle": "its core is done",
 }
-COLOURS = {
-    n: k
-    for k, n in enumerate(
-        ("busy", "bandwidth", "data", "buffer", "flag", "issue", "dispatch", "tail", "idle")
-    )
-}
+PARTS = tuple(MEANINGS)
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ def pipe_table(run: Run) -> Markup:
     ]
     present = [n for n in PARTS if any(x.name == n for *_, parts, _ in rows for x in parts)]
     idle = [n for n in run.pipes if n not in used]
-    legend = [(MEANINGS[n], COLOURS[n]) for n in present]
+    legend = [(MEANINGS[n], PARTS.index(n)) for n in present]
     lost = [(name, n, cycles, facts.share(cycles, run.cycles)) for name, n, cycles in conflicts(run)]
     return render(
         "pipes.html", rows=rows, legend=legend, idle=idle, meanings=MEANINGS, parts=PARTS[1:], lost=lost
@@ -73,10 +67,8 @@ def parts_of(pipe: Pipe, cycles: float) -> list[BarPart]:
     """Pieces of a pipe's time; what takes less than a thousandth is left out."""
     shared = max(0.0, min(pipe.stalls.get("bandwidth", 0.0), pipe.busy_cycles))
     found = {"busy": pipe.busy_cycles - shared, **pipe.stalls, "bandwidth": shared}
-    named = ((n, found.get(n, 0.0)) for n in PARTS)
-    return [
-        BarPart(n, c, s, COLOURS[n]) for n, c in named if 0.001 <= (s := facts.share(c, cycles)) < math.inf
-    ]
+    named = ((k, n, found.get(n, 0.0)) for k, n in enumerate(PARTS))
+    return [BarPart(n, c, s, k) for k, n, c in named if 0.001 <= (s := facts.share(c, cycles)) < math.inf]
 
 
 def bounds_ladder(run: Run) -> Markup:

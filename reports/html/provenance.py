@@ -32,14 +32,9 @@ def assumed(run: Run) -> list[dict[str, Any]]:
         if note.startswith(ASSUMED_FIGURES)
         for k in note.removeprefix(ASSUMED_FIGURES).split(", ")
     ]
-    table = run.product.get("figures")
-    found = table if isinstance(table, dict) else {}
-    rows = []
-    for key in keys[:MOST_FIGURES]:
-        one = found.get(key)
-        figure = one if isinstance(one, dict) else {}
-        rows.append({"key": key, **{n: str(figure.get(n, "")) for n in ("value", "unit", "source")}})
-    return rows
+    found = facts.figures(run)
+    fields = ("value", "unit", "source")
+    return [{"key": k, **{n: str(found.get(k, {}).get(n, "")) for n in fields}} for k in keys[:MOST_FIGURES]]
 
 
 def repeating(run: Run) -> Markup:

@@ -45,13 +45,8 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
         out.append((f"fullest buffer: {words.clean(name, 12)}", words.percent(part), remark))
     if run.errors:
         name, e = max(run.errors.items(), key=lambda x: (x[1].max_ulp == x[1].max_ulp, x[1].max_ulp))
-        out.append(
-            (
-                "largest error",
-                f"{words.figure(e.max_ulp)} ulp",
-                f"{words.clean(name, 30)}, {words.clean(e.fmt, 12)}",
-            )
-        )
+        remark = f"{words.clean(name, 30)}, {words.clean(e.fmt, 12)}"
+        out.append(("largest error", f"{words.figure(e.max_ulp)} ulp", remark))
     return out
 
 
@@ -66,9 +61,9 @@ def _time(run: Run) -> list[str]:
         return ["Only values were asked for: this run has no times."]
     n = len(run.launches)
     times = f"{words.micros(run.time_us)} us in {n} {'launch' if n == 1 else 'launches'}"
-    name = words.meaning(bound.name)
-    allows = f"{name[:1].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
-    return [f"The run takes {times}. {allows}, so that {words.percent(bound.fraction)} of it is reached."]
+    return [
+        f"The run takes {times}. {facts.allowed(bound)}, so that {words.percent(bound.fraction)} of it is reached."
+    ]
 
 
 def _held(run: Run) -> list[str]:

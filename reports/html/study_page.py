@@ -22,7 +22,7 @@ from ..facts.study_rows import (
     sweep_label,
     with_modes,
 )
-from .svg import ChartFrame, el, line, mark
+from .svg import ChartFrame, el, line, mark, spot
 from .writing import Page, Section, render
 
 LEAD = (
@@ -42,13 +42,8 @@ def study_page(given: Study | Mapping[str, Any]) -> Page:
     sections = []
     for name in study.outputs[:8]:
         sections += _of_sweep(study, name) if study.parameter else _of_study(study, name)
-    sections.append(
-        Section(
-            "choices",
-            "Refusals, notes, choices",
-            render("study_notes.html", study=study.first, refused=_refused(study)),
-        )
-    )
+    notes = render("study_notes.html", study=study.first, refused=_refused(study))
+    sections.append(Section("choices", "Refusals, notes, choices", notes))
     sample = f"; sample: {words.clean(study.first.sample, 200)}" if study.first.sample else ""
     return Page(
         title=", ".join(words.clean(x, 80) for x in (f"{study.first.op}: precision", study.case) if x),
@@ -83,10 +78,8 @@ def _sentences(study: StudySweep) -> list[str]:
         ]
         if not rows or study.parameter:
             continue
-        fast, exact = (
-            min(rows, key=lambda r: r.time_us or 0),
-            max(rows, key=lambda r: _bits(r, name, EXACT) or 0),
-        )
+        fast = min(rows, key=lambda r: r.time_us or 0)
+        exact = max(rows, key=lambda r: _bits(r, name, EXACT) or 0)
         each = (
             f"{row_name(r)} ({words.micros(r.time_us or 0)} us, {_bits(r, name, EXACT):.3g} bits)"
             for r in (fast, exact)
@@ -113,14 +106,8 @@ def _of_study(study: StudySweep, name: str) -> list[Section]:
         goldens=(EXACT, ROUNDED),
         rules=_rules(rows, name),
     )
-    return [
-        Section(
-            f"modes-{study.outputs.index(name)}",
-            f"{words.clean(name, 40)}: error by mode, with time",
-            _modes(rows, name) + table,
-            LEAD,
-        )
-    ]
+    title = f"{words.clean(name, 40)}: error by mode, with time"
+    return [Section(f"modes-{study.outputs.index(name)}", title, _modes(rows, name) + table, LEAD)]
 
 
 def _rules(rows: Iterable[Row], name: str) -> list[str]:
@@ -149,19 +136,7 @@ def _modes(rows: Iterable[Row], name: str) -> Markup:
         for shape, bits, word in ((0, exact, "exact"), (1, rounded, "rounded")):
             if bits is not None:
                 tip = f"{row_name(r)}: {words.micros(r.time_us or 0)} us, {bits:.4g} bits ({word})"
-                parts.append(
-                    mark(
-                        shape,
-                        at,
-                        y(bits),
-                        5.5,
-                        class_=f"f{k % 7}",
-                        data_tip=tip,
-                        tabindex=0,
-                        role="img",
-                        aria_label=tip,
-                    )
-                )
+                parts.append(spot(shape, at, y(bits), 5.5, tip, f"f{k % 7}"))
     names = [(next(n for n, x in every.items() if x is r), k % 7) for k, (r, *_) in enumerate(points)]
     return render(
         "legend.html",
@@ -178,9 +153,9 @@ def _of_sweep(study: StudySweep, name: str) -> list[Section]:
     k, parameter = study.outputs.index(name), study.parameter or ""
     title = f"{words.clean(name, 40)}: {TITLES.get(parameter, words.clean(parameter, 30))}"
     charts = [
-        _lines(study, name, "effective bits", _bits_of, "Effective bits, exact"),
+        _lines(study, name, "effective bits", lambda e: e.effective_bits, "Effective bits, exact"),
         _lines(study, name, "elements, %", lost_percent, "Elements without a finite result"),
-        _lines(study, name, "largest error, ulp", _ulp, "Largest error", True),
+        _lines(study, name, "largest error, ulp", lambda e: e.max_ulp, "Largest error", True),
     ]
     body = Markup('<div class="charts">{}</div>').format(Markup("").join(charts))
     table = render(
@@ -191,14 +166,6 @@ def _of_sweep(study: StudySweep, name: str) -> list[Section]:
         golden=EXACT,
     )
     return [Section(f"sweep-{k}", title, body + table, LEAD)]
-
-
-def _bits_of(e: ErrorReport) -> float:
-    return e.effective_bits
-
-
-def _ulp(e: ErrorReport) -> float:
-    return e.max_ulp
 
 
 def _lines(
@@ -229,17 +196,9 @@ def _lines(
     for key, points in sorted(series.items(), reverse=True):
         j = numbers[key]
         parts.append(line([(x(k), y(v)) for k, v in points], class_=f"s{j % 7} thick"))
-        parts += [
-            mark(
-                j,
-                x(k),
-                y(v),
-                4,
-                class_=f"f{j % 7}",
-                data_tip=f"{key}, {study.points[k].value}: {v:.4g}",
-            )
-            for k, v in points
-        ]
+        for k, v in points:
+            tip = f"{key}, {study.points[k].value}: {v:.4g}"
+            parts.append(mark(j, x(k), y(v), 4, class_=f"f{j % 7}", data_tip=tip))
     names = [(key, numbers[key] % 7) for key in sorted(series, reverse=True)]
     return render(
         "legend.html", chart=frame.svg(f"{label} of {words.clean(name, 40)}", *parts), names=names, note=label

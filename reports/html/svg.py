@@ -114,3 +114,8 @@ def mark(kind: int, x: float, y: float, size: float = 5.0, **attributes: object)
     return el(
         "polygon", points=" ".join(f"{number(x + a)},{number(y + b)}" for a, b in corners), **attributes
     )
+
+
+def spot(kind: int, x: float, y: float, size: float, tip: str, class_: str) -> Markup:
+    """A mark that the keyboard reaches and that says what it is."""
+    return mark(kind, x, y, size, class_=class_, data_tip=tip, tabindex=0, role="img", aria_label=tip)

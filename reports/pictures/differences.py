@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
@@ -56,15 +56,9 @@ def _bars(axes: Axes, title: str, pairs: list[FigurePair]) -> None:
     changes = [p.change for p in pairs]
     axes.barh(range(len(pairs)), changes, height=0.66, color=[MORE if x > 0 else LESS for x in changes])
     for k, x in enumerate(changes):
-        axes.annotate(
-            words.signed_micros(x),
-            (x, k),
-            xytext=(4 if x >= 0 else -4, 0),
-            textcoords="offset points",
-            ha="left" if x >= 0 else "right",
-            va="center",
-            fontsize=8.5,
-        )
+        place: Any = {"xytext": (4, 0), "ha": "left"} if x >= 0 else {"xytext": (-4, 0), "ha": "right"}
+        text = words.signed_micros(x)
+        axes.annotate(text, (x, k), textcoords="offset points", va="center", fontsize=8.5, **place)
     axes.set_yticks(range(len(pairs)), [_label(p.name) for p in pairs], fontsize=8.5)
     axes.axvline(0.0, color="#5b636d", linewidth=0.9)
     axes.set_ylim(len(pairs) - 0.4, -0.6)

@@ -31,23 +31,9 @@ def pareto(e: Exploration) -> Figure:
     title, value = axis
     with styled():
         figure, (axes,) = new_figure(6.4, 4.2)
-        axes.plot(
-            [x.time_us for x in ranked],
-            [value(x) for x in ranked],
-            "o",
-            color=COLOURS[7],
-            alpha=0.4,
-            markersize=4,
-            label="evaluated",
-        )
-        axes.plot(
-            [x.time_us for x in front],
-            [value(x) for x in front],
-            "o-",
-            color=COLOURS[3],
-            markersize=6.5,
-            label="Pareto front",
-        )
+        every, best = (([x.time_us for x in found], [value(x) for x in found]) for found in (ranked, front))
+        axes.plot(*every, "o", color=COLOURS[7], alpha=0.4, markersize=4, label="evaluated")
+        axes.plot(*best, "o-", color=COLOURS[3], markersize=6.5, label="Pareto front")
         axes.set(xscale="log", xlabel="us", ylabel=title)
         plain_figures(axes.xaxis)
         remark = f"\n{ONLY_TIME}" if only_time(e) else ""

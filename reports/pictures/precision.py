@@ -29,13 +29,8 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
         figure, (bits, time) = new_figure(9.0, 1.7 + 0.5 * len(rows), columns=2)
         for k, (golden, word) in enumerate(((EXACT, "exact inputs"), (ROUNDED, "inputs as multiplied"))):
             at = [j + 0.2 * (2 * k - 1) for j in range(len(rows))]
-            bits.barh(
-                at,
-                [_bits(r, name, golden) for r in rows],
-                height=0.36,
-                color=COLOURS[5 * k],
-                label=word,
-            )
+            found = [_bits(r, name, golden) for r in rows]
+            bits.barh(at, found, height=0.36, color=COLOURS[5 * k], label=word)
         bits.set_yticks(range(len(rows)), [label.replace("  ", "\n") for label in labels])
         bits.set(xlabel="effective bits", ylim=(len(rows) - 0.5, -0.5))
         bits.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2)
@@ -72,19 +67,12 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
     with styled():
         figure, panels = new_figure(10.0, 4.2, columns=2)
         numbers = colours(study, name)
-        for axes, title in zip(
-            panels, ("effective bits", "elements without a finite result, %"), strict=True
-        ):
-            series = _series(study.points, name, title[0] == "e" and "bits" in title)
+        titles = ("effective bits", "elements without a finite result, %")
+        for axes, title in zip(panels, titles, strict=True):
+            series = _series(study.points, name, title == titles[0])
             for label, points in sorted(series.items(), reverse=True):
                 k = numbers[label]
-                axes.plot(
-                    [x for x, _ in points],
-                    [y for _, y in points],
-                    marker=MARKS[k % 8],
-                    color=COLOURS[k % 7],
-                    label=label,
-                )
+                axes.plot(*zip(*points, strict=True), marker=MARKS[k % 8], color=COLOURS[k % 7], label=label)
             axes.set_xticks(range(len(study.points)), [sweep_label(p.value) for p in study.points])
             axes.set(xlabel=words.clean(study.parameter, 40), ylabel=title)
         below(figure, panels[0])

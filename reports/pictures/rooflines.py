@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
@@ -46,16 +46,8 @@ def _panel(axes: Axes, u: UnitRoofline) -> None:
         ridge = min(top / v.gb_per_s, xs[1])
         axes.plot([xs[0], ridge], [xs[0] * v.gb_per_s, ridge * v.gb_per_s], color=COLOURS[k], linewidth=1.6)
         label = f"{v.name}: {words.percent(v.used)} used"
-        axes.plot(
-            [v.intensity],
-            [u.gops],
-            MARKS[k],
-            color=COLOURS[k],
-            markersize=8,
-            label=label,
-            markeredgecolor="white",
-            zorder=3,
-        )
+        shape: Any = {"color": COLOURS[k], "markersize": 8, "markeredgecolor": "white", "zorder": 3}
+        axes.plot([v.intensity], [u.gops], MARKS[k], label=label, **shape)
     axes.axhline(u.gops, color="#5b636d", linewidth=0.9, linestyle=(0, (4, 3)))
     low = min(u.gops, *(v.gb_per_s * xs[0] * 3 for v in u.levels)) if u.levels else u.gops
     axes.set(

@@ -40,20 +40,16 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
             unit = words.clean(t.pipes[lanes.keys[k][1]], 24)
             span = slice(int(lanes.first[k]), int(lanes.first[k + 1]))
             bars = _joined(lanes.start[span] * lanes.cycles_per_tick, lanes.end[span] * lanes.cycles_per_tick)
-            axes.broken_barh(
-                bars, (row - 0.38, 0.76), color=COLOURS[PIPES.get(unit.rpartition(".")[2], 6)], linewidth=0
-            )
+            colour = COLOURS[PIPES.get(unit.rpartition(".")[2], 6)]
+            axes.broken_barh(bars, (row - 0.38, 0.76), color=colour, linewidth=0)
         names = [words.clean(t.pipes[lanes.keys[k][1]], 24) for k in mine]
         axes.set_yticks(range(len(mine)), names)
         whole = lanes.span * lanes.cycles_per_tick
         end = whole if last is None else min(last, whole)
         axes.set(xlim=(first, end), ylim=(len(mine) - 0.4, -0.6), xlabel="cycle")
         until = told_until(t)
-        part = (
-            ""
-            if until is None
-            else f", the first {words.count(until)} of {words.count(launch.cycles)} cycles"
-        )
+        first_ones = f", the first {words.count(until or 0)} of {words.count(launch.cycles)} cycles"
+        part = "" if until is None else first_ones
         axes.set_title(f"{words.clean(launch.kernel, 40)}, core {chosen}{part}")
         axes.grid(axis="y", visible=False)
     return figure

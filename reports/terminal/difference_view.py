@@ -8,6 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...simulator.precision.metrics import json_value
+from ...simulator.record.codec import picked
+from ...simulator.record.run import Run
 from ..facts import facts, words
 from ..facts.differences import FigurePair, RunDifference
 from .sections import Block, add_row, fact, make_table, title_line
@@ -32,8 +34,8 @@ def difference_page(d: RunDifference) -> RenderableType:
     blocks = [_table(title, pairs, longer, ranked) for title, pairs, ranked in tables]
     return Group(
         *_titles(d),
-        fact("A", _who(d, first=True)),
-        fact("B", _who(d, first=False)),
+        fact("A", _who(d.first)),
+        fact("B", _who(d.second)),
         *faster,
         *_settings(d),
         *(row for block in blocks for row in block),
@@ -49,8 +51,7 @@ def _titles(d: RunDifference) -> Block:
     return [a] if a == b else [Text("A  ").append_text(a), Text("B  ").append_text(b)]
 
 
-def _who(d: RunDifference, first: bool) -> str:
-    run = d.first if first else d.second
+def _who(run: Run) -> str:
     bound = facts.binding(run)
     limit = (
         f"; bound {words.meaning(bound.name)}, {words.percent(bound.fraction)} of it reached" if bound else ""
@@ -129,8 +130,8 @@ def difference_json(d: RunDifference) -> dict[str, Any]:
     }
     plain: dict[str, Any] = json_value(
         {
-            "a": _about(d, first=True),
-            "b": _about(d, first=False),
+            "a": _about(d.first),
+            "b": _about(d.second),
             "time_us": _pair(d.time),
             "settings": [{"name": n, "a": a, "b": b} for n, a, b in d.settings],
             **{n: [{"name": p.name, **_pair(p)} for p in pairs] for n, pairs in groups.items()},
@@ -139,14 +140,8 @@ def difference_json(d: RunDifference) -> dict[str, Any]:
     return plain
 
 
-def _about(d: RunDifference, first: bool) -> dict[str, Any]:
-    run = d.first if first else d.second
-    return {
-        "op": run.op or run.name,
-        "case": run.case,
-        "dtype": run.dtype,
-        "product": facts.product_name(run),
-    }
+def _about(run: Run) -> dict[str, Any]:
+    return {"op": run.op or run.name, **picked(run, "case dtype"), "product": facts.product_name(run)}
 
 
 def _pair(p: FigurePair) -> dict[str, Any]:

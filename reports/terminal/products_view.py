@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...simulator.products import Figure, Product
+from ...simulator.record.codec import picked
 from .console import PAGE_WIDTH
 
 COLUMNS = ("name", "product", "cores", "MHz", "UB/L1\nKiB", "HBM\nTB/s", "fp16\nTFLOPS", "assumed")
@@ -31,14 +32,8 @@ def products_json(products: Iterable[Product]) -> dict[str, object]:
 def product_json(product: Product, assumed_only: bool = False) -> dict[str, object]:
     """One product as plain data: title, fingerprint, source ids and its figures, or only the assumed ones."""
     figures = {figure.key: figure.to_dict() for figure in _chosen(product, assumed_only)}
-    return {
-        "name": product.name,
-        "title": product.title,
-        "fingerprint": product.fingerprint,
-        "assumed": len(product.assumed()),
-        "sources": dict(product.sources),
-        "figures": figures,
-    }
+    head = {**picked(product, "name title fingerprint"), "assumed": len(product.assumed())}
+    return {**head, "sources": dict(product.sources), "figures": figures}
 
 
 def products_table(products: Iterable[Product]) -> RenderableType:
@@ -63,15 +58,9 @@ def product_page(product: Product, assumed_only: bool = False) -> RenderableType
 
 def _summary(product: Product) -> dict[str, object]:
     return {
-        "name": product.name,
-        "title": product.title,
-        "core_model": product.core_model,
-        "cube_cores": product.cube_cores,
-        "vector_cores": product.vector_cores,
+        **picked(product, "name title core_model cube_cores vector_cores"),
         "extra_vector_cores": _extra_vector_cores(product),
-        "aicore_mhz": product.aicore_mhz,
-        "ub_bytes": product.ub_bytes,
-        "l1_bytes": product.l1_bytes,
+        **picked(product, "aicore_mhz ub_bytes l1_bytes"),
         "memory_tb_per_s": product.number("memory.bandwidth_tb_per_s"),
         "cube_fp16_tflops": cube_fp16_tflops(product),
         "figures": len(product.keys()),

@@ -102,11 +102,9 @@ def _try(run: Run) -> Block:
     if not run.changes:
         return []
     gains = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()]
-    named = [f"{clean(n, 40)}: {words.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE][
-        :MOST_LIMITS
-    ]
+    named = [f"{clean(n, 40)}: {words.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE]
     none = f"no change of one knob is faster; {len(gains)} were timed"
-    return [fact("try", "; ".join(named) or none)]
+    return [fact("try", "; ".join(named[:MOST_LIMITS]) or none)]
 
 
 def _trust(run: Run) -> Block:
@@ -122,9 +120,7 @@ def _trust(run: Run) -> Block:
 
 def bound_words(bound: facts.Bound) -> str:
     """HBM bandwidth allows 28.8 us; the run reaches 74 % of it"""
-    name = words.meaning(bound.name)
-    allows = f"{name[:1].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
-    return f"{allows}; the run reaches {words.percent(bound.fraction)} of it"
+    return f"{facts.allowed(bound)}; the run reaches {words.percent(bound.fraction)} of it"
 
 
 def _work(run: Run) -> str:
@@ -175,13 +171,8 @@ def pipes(run: Run) -> Block:
         add_row(table, *cells, Bar(pipe.share, style="green"), facts.main_stall_words(pipe, run.cycles))
         part = facts.share(pipe.shared_cycles, run.cycles)
         if part >= SMALLEST_SHARE:
-            shared = (
-                "  of which",
-                words.count(pipe.shared_cycles),
-                words.percent(part),
-                "for shared bandwidth",
-            )
-            add_row(table, *shared, "", style="dim")
+            shared = words.count(pipe.shared_cycles), words.percent(part)
+            add_row(table, "  of which", *shared, "for shared bandwidth", "", style="dim")
     last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
     return [Text(), table, *last]
 
@@ -194,12 +185,10 @@ def buffers(run: Run) -> Block:
     table = make_table(("buffers at their peak", 35), (">KiB", 9), (">of", 8), ("", PLACE_WIDTH))
     for name, buffer in sorted(used.items(), key=lambda item: -_fill(item[1])):
         fill = _fill(buffer)
-        cells = (
-            f"{name}  {words.percent(fill)}",
-            words.kib(buffer.peak_bytes),
-            words.kib(buffer.capacity_bytes),
+        sizes = words.kib(buffer.peak_bytes), words.kib(buffer.capacity_bytes)
+        add_row(
+            table, f"{name}  {words.percent(fill)}", *sizes, Bar(fill, style="red" if fill > 1 else "magenta")
         )
-        add_row(table, *cells, Bar(fill, style="red" if fill > 1 else "magenta"))
         found = alive_at_peak(buffer)
         for n, value in found[:MOST_VALUES]:
             add_row(table, *_alive(n, value), words.place(value.file, value.line, PLACE_WIDTH), style="dim")
@@ -249,10 +238,8 @@ def _losses(name: str, e: ErrorReport) -> Block:
 
 def numerics(run: Run) -> Block:
     """The choices that the values were computed with, if any were computed."""
-    chosen = {
-        n: str(x) for n, x in run.options.items() if n in (*SWITCHES, *FIXED, "accumulate", "atomic_order")
-    }
-    return numerics_lines(chosen) if run.errors else []
+    names = (*SWITCHES, *FIXED, "accumulate", "atomic_order")
+    return numerics_lines({n: str(x) for n, x in run.options.items() if n in names}) if run.errors else []
 
 
 def numerics_lines(chosen: Mapping[str, str]) -> Block:
@@ -325,9 +312,8 @@ def make_table(*columns: tuple[str, int]) -> Table:
     for title, width in columns:
         right = title.startswith(">")
         header = Text(title.removeprefix(">"), style="dim" if right else "bold")
-        table.add_column(
-            header, width=width, justify="right" if right else "left", no_wrap=True, overflow="crop"
-        )
+        side: Any = "right" if right else "left"
+        table.add_column(header, width=width, justify=side, no_wrap=True, overflow="crop")
     return table
 
 
@@ -345,11 +331,8 @@ def folding(*columns: tuple[str, int]) -> Table:
 def add_row(table: Table, *cells: str | Bar, style: str = "") -> None:
     """Add cells, each cut to the width of its column."""
     widths = [column.width or PAGE_WIDTH for column in table.columns]
-    texts = (
-        cell if isinstance(cell, Bar) else Text(clean(cell, width))
-        for cell, width in zip(cells, widths, strict=True)
-    )
-    table.add_row(*texts, style=style)
+    pairs = zip(cells, widths, strict=True)
+    table.add_row(*(x if isinstance(x, Bar) else Text(clean(x, w)) for x, w in pairs), style=style)
 
 
 def _hanging(text: str, style: str) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group as Parts
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from ...kernels.validation import Group, Result, Validation
 from ...simulator.precision.metrics import json_value
+from ...simulator.record.codec import picked
 from ..facts.words import clean
 from .sections import folding
 
@@ -28,39 +30,21 @@ def validation_json(found: Validation) -> dict[str, Any]:
     """Groups by name, then rows; errors are fractions, what could not be told is null."""
     data: dict[str, Any] = json_value(
         {
-            "groups": {g.name: _group_json(g) for g in found.groups},
+            "groups": {g.name: asdict(g.summary) for g in found.groups},
             "rows": [_row_json(r) for r in found.results],
         }
     )
     return data
 
 
-def _group_json(group: Group) -> dict[str, Any]:
-    s = group.summary
-    return {
-        "rows": s.rows,
-        "median_abs_error": s.median_abs_error,
-        "p90_abs_error": s.p90_abs_error,
-        "spearman": s.spearman,
-        "roofline_median_abs_error": s.roofline_median_abs_error,
-    }
-
-
 def _row_json(result: Result) -> dict[str, Any]:
     row = result.row
-    return {
-        "id": row.id,
-        "product": row.product,
-        "op": row.op,
-        "group": row.group,
-        "fitted": row.fitted,
-        "measured": row.measured,
+    found = {
+        **picked(row, "id product op group fitted measured"),
         "predicted": result.predicted,
         "unit": row.unit,
-        "error": result.error,
-        "judged": result.judged,
-        "note": "; ".join(_notes(result)),
     }
+    return {**found, **picked(result, "error judged"), "note": "; ".join(_notes(result))}
 
 
 def _notes(result: Result) -> Iterator[str]:

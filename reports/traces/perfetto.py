@@ -53,14 +53,8 @@ def _slices(part: TracePart) -> Iterator[Event]:
             stall = _stall(told, where)
             if stall["dur"] > 0:  # no nanosecond: nothing to see
                 yield stall
-        yield {
-            "name": told.name,
-            "cat": "instruction",
-            "ph": "X",
-            **_span(told.start, told.end),
-            **where,
-            "args": told.details,
-        }
+        head = {"name": told.name, "cat": "instruction", "ph": "X"}
+        yield {**head, **_span(told.start, told.end), **where, "args": told.details}
         cause = shown.get(told.waited) if told.waited is not None else None
         if cause is not None and cause.pipe != told.pipe:
             yield from _arrow(part, told, cause, tracks)
@@ -69,15 +63,9 @@ def _slices(part: TracePart) -> Iterator[Event]:
 def _stall(told: Told, where: Event) -> Event:
     begins = max(0.0, told.start - told.gap_us)
     extra = {"cname": COLOURS[told.reason]} if told.reason in COLOURS else {}
-    return {
-        "name": f"wait: {told.reason}",
-        "cat": "stall",
-        "ph": "X",
-        **_span(begins, told.start),
-        **where,
-        **extra,
-        "args": {"before": told.name, "line": told.details.get("line", "")},
-    }
+    head = {"name": f"wait: {told.reason}", "cat": "stall", "ph": "X"}
+    args = {"before": told.name, "line": told.details.get("line", "")}
+    return {**head, **_span(begins, told.start), **where, **extra, "args": args}
 
 
 def _arrow(part: TracePart, told: Told, cause: Told, tracks: dict[str, int]) -> Iterator[Event]:

@@ -62,11 +62,7 @@ def trace_bytes(run: Run, selection: Selection, style: str, other: Run | None = 
     about = {
         "run": run.name,
         "product": str(run.product.get("name", "")),
-        **(
-            {}
-            if other is None
-            else {"other_run": other.name, "other_product": str(other.product.get("name", ""))}
-        ),
+        **({"other_run": other.name, "other_product": str(other.product.get("name", ""))} if other else {}),
         "instructions": selection.instructions,
         "instructions_recorded": selection.recorded,
         "instructions_of_the_run": sum(x.instructions for r in (run, other) if r for x in r.launches),

@@ -88,14 +88,5 @@ def _unit(launch: Launch, core: int, name: str) -> Unit:
         raise UsageError(
             f"{clean(launch.kernel, 60)}: its pipes know fewer cores than it has, this record is damaged"
         ) from None
-    return Unit(
-        core,
-        side,
-        part,
-        cycles,
-        cycles * us_per_cycle(launch),
-        busy,
-        waits,
-        met,
-        moved if launch.core_bytes else None,
-    )
+    us = cycles * us_per_cycle(launch)
+    return Unit(core, side, part, cycles, us, busy, waits, met, moved if launch.core_bytes else None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...simulator.record.codec import picked
 from ...simulator.record.lazy_views import ShownRecord
 from ..evaluate import Evaluation
 from ..space.space import Point
@@ -34,9 +35,11 @@ class Found:
         return float("inf") if self.evaluation.time_us is None else self.evaluation.time_us
 
     def to_dict(self) -> dict[str, Any]:
-        e = self.evaluation
-        more = {"point": dict(self.point), "bound_us": e.bound_us, "pipe": e.pipe, "waits": dict(e.waits)}
-        return {**self.documented(), **more}
+        return {
+            **self.documented(),
+            "point": dict(self.point),
+            **picked(self.evaluation, "bound_us pipe waits"),
+        }
 
     def listed(self) -> dict[str, Any]:
         """As in the lists of the JSON of `ascendtile explore --json`: the point is what `space=` and `tiling=` take."""
@@ -44,14 +47,7 @@ class Found:
 
     def documented(self) -> dict[str, Any]:
         """As the best one in the JSON of `ascendtile explore --json`."""
-        e = self.evaluation
-        return {
-            "tiling": self.tiling,
-            "time_us": e.time_us,
-            "bound": e.bound,
-            "errors": e.errors,
-            "ub_peak_bytes": e.ub_peak_bytes,
-        }
+        return {"tiling": self.tiling, **picked(self.evaluation, "time_us bound errors ub_peak_bytes")}
 
 
 @dataclass(frozen=True)
@@ -166,17 +162,11 @@ class Exploration(ShownRecord):
 
     def _figures(self) -> dict[str, Any]:
         return {
-            "op": self.op,
-            "product": self.product,
-            "case": self.case,
-            "objective": self.objective,
-            "space": {"size": self.size, "legal": self.legal, "refused": dict(self.refused)},
-            "bounded": self.bounded,
-            "evaluated": self.evaluated,
+            **picked(self, "op product case objective"),
+            "space": picked(self, "size legal refused"),
+            **picked(self, "bounded evaluated"),
             "failed": sum(self.failed.values()),
-            "seconds": self.seconds,
-            "optimal": self.optimal,
-            "proof": self.proof,
+            **picked(self, "seconds optimal proof"),
         }
 
     def __repr__(self) -> str:

@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 EXPORTS = ("csv", "json", "python")
 
 
-PASSED_ON = (
-    "dtype", "product", "overrides", "cube_math_type", "options", "objective", "workers", "fallback", "sampler", "seed",
-)  # fmt: skip
+MACHINE = "dtype product overrides cube_math_type options"
 
 
 @click.command(cls=AssignmentCommand)
@@ -150,11 +148,13 @@ def _require_store(path: str) -> None:
 
 def _options(asked: SimpleNamespace) -> dict[str, Any]:
     """Arguments of `explore` that every form takes."""
+    from ....simulator.record.codec import picked
+
     path = store_path(asked.store)
     if asked.resume:
         _require_store(path)
     points, seconds = read_budget(asked.budget)
-    given = {n: getattr(asked, n) for n in PASSED_ON}
+    given = picked(asked, f"{MACHINE} objective workers fallback sampler seed")
     return {**given, "space": read_space(asked.space), "budget": points, "seconds": seconds, "store": path}
 
 
@@ -230,14 +230,14 @@ def _what_if(asked: SimpleNamespace) -> None:
 
 
 def _diff(asked: SimpleNamespace) -> None:
+    from ....simulator.record.codec import picked
     from ....tiling import Difference, difference
     from ...terminal.console import present
     from ...terminal.explore_tables import difference_page
 
     op = find_operator(asked.op)
     first, second = (read_tiling(t) for t in asked.diff)
-    options = {n: getattr(asked, n) for n in PASSED_ON[:5]}
-    found = difference(op.name, first, second, case=_case(asked), **options)
+    found = difference(op.name, first, second, case=_case(asked), **picked(asked, MACHINE))
     present(asked.as_json, Difference.to_dict, difference_page, found)
 
 

@@ -98,12 +98,10 @@ def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
 
 def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
     """What a study and a sweep take."""
+    from ....simulator.record.codec import picked
     from ..inputs import read_inputs
 
-    given = {
-        n: getattr(asked, n)
-        for n in ("tiling", "modes", "dtypes", "distribution", "seed", "sample", "options")
-    }
+    given = picked(asked, "tiling modes dtypes distribution seed sample options")
     return given | {
         "case": read_sizes(asked.size) or asked.case,
         "inputs": read_inputs(asked.input_file, op) if asked.input_file else None,

@@ -164,21 +164,12 @@ def _spread(asked: SimpleNamespace) -> dict[str, Spread]:
 
 
 def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
+    from ....simulator.record.codec import picked
     from ..inputs import read_inputs
 
     inputs = read_inputs(asked.input_file, op) if asked.input_file else None
     case = read_sizes(asked.size) or asked.case
-    passed_on = (
-        "dtype",
-        "product",
-        "overrides",
-        "cube_math_type",
-        "tiling",
-        "options",
-        "seed",
-        "distribution",
-    )
-    given = {n: getattr(asked, n) for n in passed_on}
+    given = picked(asked, "dtype product overrides cube_math_type tiling options seed distribution")
     return {**given, "case": case, "inputs": inputs, "values": not asked.no_values}
 
 

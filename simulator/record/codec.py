@@ -22,13 +22,7 @@ from ..products.quantity import show
 MAX_DEPTH = 32
 LARGEST = {int: 2**63, float: 2**100, bool: 2}  # what views can calculate with
 WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-SCALARS: dict[Any, tuple[type, ...]] = {
-    bool: (bool,),
-    int: (int,),
-    float: (int, float),
-    str: (str,),
-    type(None): (type(None),),
-}
+SCALARS: dict[Any, Any] = {bool: bool, int: int, float: int | float, str: str, type(None): type(None)}
 
 # ---- to JSON ----
 
@@ -55,10 +49,8 @@ class Encoder:
         if is_dataclass(hint):
             return self._dataclass(value, hint, where)
         if get_origin(hint) is tuple:
-            inner = _tuple_hints(hint, len(value))
-            return [
-                self.encode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(zip(value, inner, strict=True))
-            ]
+            pairs = zip(value, _tuple_hints(hint, len(value)), strict=True)
+            return [self.encode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(pairs)]
         if get_origin(hint) is dict:
             inner = get_args(hint)[1]
             return {str(k): self.encode(x, inner, f"{where}.{k}") for k, x in value.items()}
@@ -139,9 +131,8 @@ class Decoder:
         inner = _tuple_hints(hint, len(items))
         if len(inner) != len(items):
             raise UsageError(f"{where} must have {len(inner)} items, it has {len(items)}")
-        return tuple(
-            self.decode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(zip(items, inner, strict=True))
-        )
+        pairs = zip(items, inner, strict=True)
+        return tuple(self.decode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(pairs))
 
     def _dataclass(self, data: Any, hint: Any, where: str) -> Any:
         _typed(data, dict, where or hint.__name__)

@@ -20,9 +20,8 @@ from .no_assembly import NoAssembly
 if TYPE_CHECKING:
     from ..precision.metrics import ErrorReport
 
-ASSUMED_FIGURES = (
-    "nobody published these figures, they are assumed (grade D): "  # begins a launch's note; keys follow
-)
+# Begins a launch's note; keys follow.
+ASSUMED_FIGURES = "nobody published these figures, they are assumed (grade D): "
 
 
 @dataclass(frozen=True)
@@ -268,9 +267,8 @@ class Run(ShownRecord):
     inputs: dict[str, str] = field(default_factory=dict)
     values_seconds: float | None = None
     time_seconds: float | None = None
-    value_warnings: tuple[
-        str, ...
-    ] = ()  # what the values showed, such as two programs storing to one address
+    # What the values showed, such as two programs storing to one address.
+    value_warnings: tuple[str, ...] = ()
 
     @property
     def cycles(self) -> float:

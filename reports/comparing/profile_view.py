@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...simulator.precision.metrics import json_value
-from ...simulator.record.codec import picked
+from ...simulator.record.picking import picked
 from ..facts import facts, words
 from ..facts.words import clean
 from ..terminal.sections import add_row, fact, make_table, title_line

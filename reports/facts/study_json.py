@@ -7,7 +7,7 @@ from typing import Any
 
 from ...kernels.study.bench import Row, Study
 from ...simulator.precision.metrics import json_value
-from ...simulator.record.codec import picked
+from ...simulator.record.picking import picked
 
 
 def study_json(study: Study) -> dict[str, Any]:

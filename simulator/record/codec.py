@@ -27,11 +27,6 @@ SCALARS: dict[Any, Any] = {bool: bool, int: int, float: int | float, str: str, t
 # ---- to JSON ----
 
 
-def picked(x: object, names: str) -> dict[str, Any]:
-    """Fields of `x` by name, in this order: picked(launch, "kernel grid cycles")."""
-    return {n: getattr(x, n) for n in names.split()}
-
-
 class Encoder:
     """`encode(run, Run)` gives JSON data; the arrays it meets are put into `arrays` under the path of their field."""
 

@@ -164,7 +164,7 @@ def _spread(asked: SimpleNamespace) -> dict[str, Spread]:
 
 
 def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
-    from ....simulator.record.codec import picked
+    from ....simulator.record.picking import picked
     from ..inputs import read_inputs
 
     inputs = read_inputs(asked.input_file, op) if asked.input_file else None

@@ -76,7 +76,7 @@ def evaluation_of(data: Mapping[str, Any]) -> Evaluation | None:
     return found if right and kinds and said and isinstance(found.errors, dict | None) else None
 
 
-class Problem(Protocol):
+class TilingProblem(Protocol):
     """What to run at each point."""
 
     @property
@@ -134,15 +134,8 @@ class OperatorProblem:
         given = self.case if isinstance(self.case, str) else dict(self.case)
         machine = machine_of(self)
         with device(machine, **self.state):
-            run = run_op(
-                self.op,
-                case=given,
-                product=machine,
-                tiling=knobs,
-                options=self.options,
-                seed=self.seed,
-                **settings,
-            ).run
+            chosen: dict[str, Any] = {"tiling": knobs, "options": self.options, "seed": self.seed, **settings}
+            run = run_op(self.op, case=given, product=machine, **chosen).run
         errors = {n: 2.0**-e.effective_bits for n, e in run.errors.items()}
         return evaluation(run.launches, run.tiling, errors)
 
@@ -168,7 +161,7 @@ class OperatorProblem:
 _same: dict[Any, Evaluation] = {}
 
 
-def machine_of(problem: Problem) -> Product:
+def machine_of(problem: TilingProblem) -> Product:
     """The product with its overrides."""
     return _machine(problem.product, tuple(sorted(problem.overrides.items())))
 
@@ -199,16 +192,9 @@ def evaluation(
     name = max(bounds, key=lambda n: bounds[n], default=None)
     peak = max((x.buffers["UB"].peak_bytes for x in launches if "UB" in x.buffers), default=0)
     pipe, waits = _waits(launches)
-    return Evaluation(
-        time_us=sum(x.time_us for x in launches),
-        bound_us=None if name is None else bounds[name],
-        bound=name,
-        ub_peak_bytes=peak,
-        errors=errors,
-        pipe=pipe,
-        waits=waits,
-        tiling=dict(tiling),
-    )
+    bound_us = None if name is None else bounds[name]
+    time_us = sum(x.time_us for x in launches)
+    return Evaluation(time_us, bound_us, name, peak, errors, pipe, waits, dict(tiling))
 
 
 def _waits(launches: tuple[Launch, ...]) -> tuple[str | None, dict[str, float]]:
@@ -240,7 +226,7 @@ def engine_version() -> str:
     return digest.hexdigest()[:16]
 
 
-def sweep_name(problem: Problem) -> str:
+def sweep_name(problem: TilingProblem) -> str:
     """A hash of what all points of a sweep have in common."""
     text = json.dumps({**problem.describe(), "engine": engine_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

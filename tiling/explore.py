@@ -95,25 +95,22 @@ def explore(
     listed = isinstance(constraint, Sequence) and not isinstance(constraint, str)
     rules: list[Any] = list(constraint) if listed else [constraint]  # type: ignore[arg-type]
     space = as_space(space) if space else None  # once: values may come from a generator
-    given: dict[str, Any] = {
-        "product": product_here(product),
-        "overrides": dict(overrides or {}),
-    }
+    given: dict[str, Any] = {"product": product_here(product), "overrides": dict(overrides or {})}
     if isinstance(what, str | Operator):
         if args is not None or grid is not None:
             raise UsageError(
                 f"explore({what!r}): an operator takes case=..., not args or grid, which are for a kernel"
             )
-        asked: dict[str, Any] = {
-            "case": case,
-            "dtype": dtype,
-            "mode": cube_math_type or CUBE_MATH_TYPES[0],
-            "options": dict(options or {}),
-        }
+        given |= {"case": case, "dtype": dtype, "options": dict(options or {})}
         task = _operator(
-            what, space.axes if isinstance(space, Space) else space or {}, objective, seed, **given, **asked
+            what,
+            space.axes if space else {},
+            objective,
+            seed,
+            mode=cube_math_type or CUBE_MATH_TYPES[0],
+            **given,
         )
-        rules += space.rules if isinstance(space, Space) else ()
+        rules += space.rules if space else ()
     else:
         if objective == "error":
             raise UsageError("objective 'error' needs a float64 reference, which only operators have")
@@ -139,11 +136,9 @@ def explore(
 def _check(objective: str, budget: int | None, seconds: float | None, sampler: str) -> None:
     if objective not in OBJECTIVES:
         raise UsageError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | np.integer)):
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer | None):
         raise UsageError(f"budget is a number of evaluations, got {budget!r}; seconds= is a budget of time")
-    if seconds is not None and (
-        isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number)
-    ):
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number | None):
         raise UsageError(f"seconds is a number, got {seconds!r}")
     if budget is not None and budget < 1:
         raise UsageError(f"budget must be at least one evaluation, got {budget}")
@@ -182,16 +177,8 @@ def _operator(
     odd = without_bounds(problem.state)
     words = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
     bounds, notes = (None, (words,)) if odd and objective == "time" else (points.bounds, ())
-    return Task(
-        problem,
-        points.space,
-        bounds,
-        op.name,
-        name_of_product(product),
-        points.first.case,
-        notes,
-        tuple(points.usual()),
-    )
+    about = (op.name, name_of_product(product), points.first.case, notes)
+    return Task(problem, points.space, bounds, *about, tuple(points.usual()))
 
 
 def _kernel(
@@ -251,9 +238,8 @@ def _with_values(task: Task, out: Exploration, budget_left: bool) -> Exploration
     if not isinstance(task.problem, KernelProblem) or out.interrupted or not out.found:
         return out
     late = ["values were not compared: the time was up"]
-    return replace(
-        out, notes=(*out.notes, *(words_about_values(task.problem, out.ranked) if budget_left else late))
-    )
+    found = words_about_values(task.problem, out.ranked) if budget_left else late
+    return replace(out, notes=(*out.notes, *found))
 
 
 def _allowed(point: Point, rules: Sequence[Constraint]) -> bool:

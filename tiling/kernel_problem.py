@@ -58,8 +58,7 @@ class KernelProblem:
         }
 
     def evaluate(self, point: Point) -> Evaluation:
-        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
-        mode = {MODE: whole.pop(MODE)} if MODE in whole and MODE not in self._names() else {}
+        whole, mode = self._split(point)
         try:
             run = self._run({**whole, **self._derived(whole)}, mode)
         except BufferOverflowError as e:
@@ -78,15 +77,13 @@ class KernelProblem:
             if any(isinstance(x, type(None)) for x in self.arguments.values()):
                 raise
             copies = {n: copy_of(x) for n, x in self.arguments.items()}
-            with device(
-                machine_of(self), **self.state, values=True, time=True, timeline=0, details=False, **mode
-            ):
+            lean = {**mode, "timeline": 0, "details": False}
+            with device(machine_of(self), **self.state, values=True, time=True, **lean):
                 return JitFunction.__getitem__(self.kernel, self.grid)(**copies, **constants)  # type: ignore[no-any-return]
 
     def values(self, point: Point) -> dict[str, np.ndarray]:
         """What the kernel leaves in copies of the array arguments, by name."""
-        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
-        mode = {MODE: whole.pop(MODE)} if MODE in whole and MODE not in self._names() else {}
+        whole, mode = self._split(point)
         copies = {n: copy_of(x) for n, x in self.arguments.items()}
         with device(machine_of(self), **self.state, values=True, time=False, **mode):
             JitFunction.__getitem__(self.kernel, self.grid)(**copies, **whole, **self._derived(whole))
@@ -100,8 +97,11 @@ class KernelProblem:
                 found[name] = rule({**self.arguments, **constants, **found})
         return found
 
-    def _names(self) -> set[str]:
-        return {p.name for p in self.kernel.parameters}
+    def _split(self, point: Point) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Compile-time values of a point, and the precision mode unless that is a parameter of the kernel."""
+        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
+        own = MODE in {p.name for p in self.kernel.parameters}
+        return whole, {MODE: whole.pop(MODE)} if MODE in whole and not own else {}
 
     def __getstate__(self) -> dict[str, Any]:
         """For a cluster: the kernel by its name, since `jit` has taken the place of the function; triton's name first."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .evaluate import Evaluation, Problem, evaluation_of, sweep_name
+from .evaluate import Evaluation, TilingProblem, evaluation_of, sweep_name
 from .results.exploration import Exploration, axes_of
 from .results.reading import about
 from .results.store import Store, StoreError, key_of
@@ -29,7 +29,7 @@ BoundsOf = Callable[[Space, np.ndarray], np.ndarray]
 class Task:
     """What is to be explored: the problem that workers get, its space, and bounds where there are any."""
 
-    problem: Problem
+    problem: TilingProblem
     space: Space
     bounds: BoundsOf | None
     title: str
@@ -73,18 +73,8 @@ class Sweep:
         known = [(p, self._stored(r)) for p, r in self.store.rows(self.name)]
         task = self.task
         least = None if self.objective != "time" or task.bounds is None else self._least
-        found = sample(
-            self.space,
-            least,
-            self.objective,
-            self._evaluate,
-            self.budget,
-            self.sampler,
-            seed,
-            known,
-            self.report,
-            task.usual,
-        )
+        how = (self._evaluate, self.budget, self.sampler, seed, known, self.report, task.usual)
+        found = sample(self.space, least, self.objective, *how)
         self.beside = sum(self.space.number_of(p) is None for p in task.usual)
         self.reused += found.known
         self.legal = len(found.found) + sum(found.failed.values()) + found.skipped
@@ -103,17 +93,9 @@ class Sweep:
                 legal, bounds = bounding.first()
         except KeyboardInterrupt:
             return self._stopped_early(own)
-        return search(
-            self.space,
-            legal,
-            bounds,
-            self.objective,
-            partial(self._evaluate, known_here=own),
-            self.budget,
-            self.report,
-            self.task.usual,
-            bounding,
-        )
+        evaluate = partial(self._evaluate, known_here=own)
+        how = (self.budget, self.report, self.task.usual, bounding)
+        return search(self.space, legal, bounds, self.objective, evaluate, *how)
 
     def _stopped_early(self, own: Mapping[int, Evaluation]) -> Outcome:
         """Interrupted before the search began."""

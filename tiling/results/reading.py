@@ -46,14 +46,12 @@ def stored_explorations(path: str | Path) -> tuple[Exploration, ...]:
 
 
 def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
-    whole = str(
-        db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    )  # what is cut off may be a page that nobody reads
+    # What is cut off may be a page that nobody reads.
+    whole = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if whole != "ok":
         raise UsageError(f"is damaged: {whole.splitlines()[-1][:80]}")
-    head = dict(
-        db.execute("SELECT name, value FROM about WHERE length(value) < ?", (MAX_TEXT,)).fetchmany(10_000)
-    )
+    about = "SELECT name, value FROM about WHERE length(value) < ?"
+    head = dict(db.execute(about, (MAX_TEXT,)).fetchmany(10_000))
     if head.get("version") != str(VERSION):
         raise UsageError(
             f"is a store of version {str(head.get('version'))[:20]}, this ascendtile reads version {VERSION}"
@@ -108,7 +106,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
     space = data.get("space")
     if not isinstance(space, dict):
         raise UsageError("is no exploration: it has no space")
-    names = (
+    names = [
         "op",
         "product",
         "case",
@@ -119,7 +117,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
         "optimal",
         "proof",
         "sampler",
-    )
+    ]
     given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in names if n in data}
     given |= {"size": space.get("size"), "legal": space.get("legal"), "refused": space.get("refused", {})}
     given |= {"failed": _failures(data), "axes": data.get("axes", {}), "found": []}

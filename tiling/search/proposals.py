@@ -90,9 +90,8 @@ class Neighbours:
         found = sorted([*self.best, (costs, number)])
         if len(costs) > 1 and len(found) > PARENTS:
             front = set(pareto(np.array([c for c, _ in found])).tolist())
-            found = [x for k, x in enumerate(found) if k in front] + [
-                x for k, x in enumerate(found) if k not in front
-            ]
+            order = sorted(range(len(found)), key=lambda k: k not in front)
+            found = [found[k] for k in order]
             if len(front) > PARENTS:  # one leaves, so that not only the fastest stay
                 found.pop(self.draw.randrange(len(front)))
         self.best = found[:PARENTS]
@@ -105,7 +104,7 @@ class OptunaProposals:
     """
 
     def __init__(self, space: Space, sampler: str, objectives: int, seed: int) -> None:
-        self.study = Study(space, sampler, objectives, seed)
+        self.study = OptunaStudy(space, sampler, objectives, seed)
         self.evenly, self.near = RandomProposals(space, seed), Neighbours(space, seed)
         self.wait, self.share = STARTUP if sampler == "tpe" else 0, SHARES[sampler]
         self.told, self.due = 0, 0
@@ -134,7 +133,7 @@ class OptunaProposals:
             self.study.tell(None, number, costs)
 
 
-class Study:
+class OptunaStudy:
     """An Optuna study in memory, filled when it is asked. An axis of numbers keeps its order, others are choices."""
 
     def __init__(self, space: Space, sampler: str, objectives: int, seed: int) -> None:

@@ -9,6 +9,7 @@ million points takes megabytes, and rules over whole columns take milliseconds.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,9 +113,7 @@ class Space:
                 raise UsageError(
                     f"the axis {name!r} of the space has the value {str(large[0])[:40]}, the largest is {LARGEST_VALUE}"
                 )
-        self.size = 1
-        for values in self.axes.values():
-            self.size *= len(values)
+        self.size = math.prod(map(len, self.axes.values()))
         if self.size > MOST_NUMBERS:
             raise UsageError(
                 f"the space has {self.size:.2g} points, more than {MOST_NUMBERS:.2g} have no number; give fewer "

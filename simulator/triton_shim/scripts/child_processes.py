@@ -125,9 +125,9 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
 def _portable(options: dict[str, Any]) -> dict[str, Any]:
     """A product that is a file is found from every folder."""
     product = options.get("product")
-    return (
-        {**options, "product": os.path.abspath(product)} if product and os.path.exists(product) else options
-    )
+    if not product or not os.path.exists(product):
+        return options
+    return {**options, "product": os.path.abspath(product)}
 
 
 def _restore(before: dict[str, str | None]) -> None:
@@ -186,9 +186,8 @@ def _read(path: Path, found: Collector) -> bool:
 # ---- in a process that was started ----
 
 
-_joined: list[
-    contextlib.ExitStack
-] = []  # what holds the device and the watcher in place until the process ends
+# What holds the device and the watcher in place until the process ends.
+_joined: list[contextlib.ExitStack] = []
 
 
 def join() -> None:

@@ -101,9 +101,8 @@ def shown(error: Exception, script: str) -> str:
     report = traceback.TracebackException.from_exception(error)
     part: traceback.TracebackException | None = report
     while part is not None:
-        part.stack = traceback.StackSummary.from_list(
-            [f for f in part.stack if not is_ours(f.filename, script)]
-        )
+        kept = [f for f in part.stack if not is_ours(f.filename, script)]
+        part.stack = traceback.StackSummary.from_list(kept)
         part = part.__cause__ or part.__context__
     bare = isinstance(error, SyntaxError) and not report.stack and not report.__context__
     text = "".join(report.format_exception_only() if bare else report.format())
@@ -142,9 +141,4 @@ def hint(error: Exception, script: str) -> str:
     return CUDA_HINT if asked or torch else ""
 
 
-def own_frames(error: BaseException, script: str) -> list[traceback.FrameSummary]:
-    """Frames that are not ours."""
-    return frames(error, script).shown
-
-
-__all__ = ["frames", "hint", "own_frames", "placed", "shown"]
+__all__ = ["frames", "hint", "placed", "shown"]

@@ -60,12 +60,8 @@ def run_script(
 
 
 def _start(script: Script) -> None:
-    if script.module:
-        _module(script)
-    elif os.path.isdir(script.name):
-        _folder(script)
-    else:
-        _file(script)
+    start = _module if script.module else _folder if os.path.isdir(script.name) else _file
+    start(script)
 
 
 def _folder(script: Script) -> None:
@@ -93,7 +89,7 @@ def _module(script: Script) -> None:
     try:
         runpy.run_module(script.name, run_name="__main__", alter_sys=True)
     except ImportError as e:
-        if not script_errors.own_frames(e, script.name):
+        if not script_errors.frames(e, script.name).shown:
             raise UsageError(f"cannot run module {script.name}: {e}") from None
         raise
 

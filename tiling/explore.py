@@ -102,14 +102,8 @@ def explore(
                 f"explore({what!r}): an operator takes case=..., not args or grid, which are for a kernel"
             )
         given |= {"case": case, "dtype": dtype, "options": dict(options or {})}
-        task = _operator(
-            what,
-            space.axes if space else {},
-            objective,
-            seed,
-            mode=cube_math_type or CUBE_MATH_TYPES[0],
-            **given,
-        )
+        mode = cube_math_type or CUBE_MATH_TYPES[0]
+        task = _operator(what, space.axes if space else {}, objective, seed, mode=mode, **given)
         rules += space.rules if space else ()
     else:
         if objective == "error":

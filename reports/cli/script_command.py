@@ -97,28 +97,19 @@ def _check_targets(asked: SimpleNamespace) -> None:
 
 def _run(asked: SimpleNamespace, found: Collector) -> ScriptOutcome:
     from ...simulator.device import device_everywhere
+    from ...simulator.record.picking import picked
     from ...simulator.triton_shim.scripts.child_processes import with_children
     from ...simulator.triton_shim.scripts.script import Script, run_script
     from .progress import of_launches
 
     devices = ("npu", "cuda") if asked.cuda else ("npu",)
-    options: dict[str, Any] = {
-        "product": asked.product,
-        "overrides": asked.overrides,
-        "cube_math_type": asked.cube_math_type,
-        "values": not asked.no_values,
-        "time": not asked.no_time,
-        "timeline": TIMELINE if asked.save or asked.out else 0,
-        "explain": asked.explain,
-    }
+    options = picked(asked, "product overrides cube_math_type explain")
+    options |= {"values": not asked.no_values, "time": not asked.no_time}
+    options["timeline"] = TIMELINE if asked.save or asked.out else 0
     script = Script(asked.script, asked.arguments, asked.module)
     away = _no_output() if asked.as_json else contextlib.nullcontext()
-    with (
-        device_everywhere(**options),
-        away,
-        of_launches(),
-        with_children(found, options, devices) as gatherer,
-    ):
+    children = with_children(found, options, devices)
+    with device_everywhere(**options), away, of_launches(), children as gatherer:
         return run_script(script, gatherer.tell, devices)
 
 

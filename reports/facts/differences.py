@@ -8,6 +8,7 @@ from typing import Self
 
 from ...simulator.errors import UsageError
 from ...simulator.record.lazy_views import ShownRecord, write
+from ...simulator.record.picking import picked
 from ...simulator.record.run import SHARED, Launch, Run, add_up
 from . import facts, words
 
@@ -75,9 +76,8 @@ class RunDifference(ShownRecord):
         timed = facts.timed(first) and facts.timed(second)
         if not timed and not (first.errors and second.errors):
             values = first if not facts.timed(first) else second
-            raise UsageError(
-                f"{words.clean(values.name, 60)} was run for values only, it has no times to compare"
-            )
+            name = words.clean(values.name, 60)
+            raise UsageError(f"{name} was run for values only, it has no times to compare")
         lines = _lines(first, second)
         sums = sum(p.first or 0.0 for p in lines), sum(p.second or 0.0 for p in lines)
         whole = [run.time_us if facts.timed(run) else None for run in (first, second)]
@@ -87,9 +87,7 @@ class RunDifference(ShownRecord):
             second,
             FigurePair("time", whole[0], whole[1]),
             lines,
-            FigurePair(
-                OTHER, *(None if us is None else us - spent for us, spent in zip(whole, sums, strict=True))
-            ),
+            FigurePair(OTHER, *(None if us is None else us - x for us, x in zip(whole, sums, strict=True))),
             _pairs(_busy(first), _busy(second)),
             _pairs(_waits(first), _waits(second), by_change=True),
             _pairs(first.bounds, second.bounds),
@@ -156,12 +154,7 @@ def _settings(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
 
 
 def _said(run: Run) -> dict[str, str]:
-    base = {
-        "product": run.product.get("name"),
-        "dtype": run.dtype,
-        "case": run.case,
-        "cube": run.cube_math_type,
-    }
+    base = {"product": run.product.get("name"), **picked(run, "dtype case"), "cube": run.cube_math_type}
     figures = {f"figure {n}": x for n, x in facts.overrides(run).items()}
     options = {f"option {n}": x for n, x in run.options.items()}
     tiling = {f"tiling {n}": x for n, x in run.tiling.items()}

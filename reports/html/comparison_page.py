@@ -129,11 +129,5 @@ def _table(unit: str, pairs: Iterable[FigurePair], show: Shown) -> Markup:
     if not rows:
         return Markup("")
     signs = [-1 if p.name.endswith(BITS) else 1 for p in rows]  # of what is worse
-    return render(
-        "pairs.html",
-        unit=unit,
-        rows=list(zip(rows, signs, strict=True)),
-        show=show,
-        most=most,
-        tiny=most * 1e-6,
-    )
+    signed = list(zip(rows, signs, strict=True))
+    return render("pairs.html", unit=unit, rows=signed, show=show, most=most, tiny=most * 1e-6)

@@ -22,10 +22,8 @@ def error_panel(run: Run) -> Markup:
     """Empty if the run has no errors."""
     if not run.errors:
         return Markup("")
-    shown = [
-        (n, e, histogram(n, e), against_magnitude(n, e.places))
-        for n, e in list(run.errors.items())[:MOST_OUTPUTS]
-    ]
+    first = list(run.errors.items())[:MOST_OUTPUTS]
+    shown = [(n, e, histogram(n, e), against_magnitude(n, e.places)) for n, e in first]
     return render("errors.html", outputs=shown, every=run.errors)
 
 
@@ -40,11 +38,8 @@ def histogram(name: str, e: ErrorReport) -> Markup:
     parts = [frame.axes(x, y, "error, ulp", "elements", [])]
     every = max(1, math.ceil(len(bars) / 14))
     for k, (label, n) in enumerate(bars):
-        tip = (
-            f"{named(label)} ulp and more, below the double: {n:,} elements"
-            if ".." in label
-            else f"{named(label)} ulp: {n:,} elements"
-        )
+        upper = " and more, below the double" if ".." in label else ""
+        tip = f"{named(label)} ulp{upper}: {n:,} elements"
         if n > 0:
             box = {"x": x(k + 0.08), "y": y(n), "width": x(k + 0.92) - x(k + 0.08), "height": y(0.5) - y(n)}
             parts.append(el("rect", class_="f2" if label == "0" else "f0", data_tip=tip, **box))

@@ -74,14 +74,8 @@ def each(launches: list[Launch], view: Callable[[Launch], Markup], named: bool =
     parts = []
     for k, (x, body) in enumerate(shown):
         name = f"{words.clean(x.kernel, 60)}, {words.micros(x.time_us)} us"
-        one = len(launches) == 1
-        wrap = (
-            "{body}"
-            if one and not named
-            else "<h3>{name}</h3>{body}"
-            if k == 0
-            else "<details><summary>{name}</summary>{body}</details>"
-        )
+        first = "{body}" if len(launches) == 1 and not named else "<h3>{name}</h3>{body}"
+        wrap = "<details><summary>{name}</summary>{body}</details>" if k else first
         parts.append(Markup(wrap).format(name=name, body=body))
     return Markup("").join(parts)
 
@@ -97,11 +91,8 @@ def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
     data[name] = {**timeline_data(launch), "us_per_cycle": _finite(launch.us_per_cycle)}
     cores = list(dict.fromkeys(x["core"] for x in data[name]["lanes"]))
     shown = sum(x["count"] for x in data[name]["lanes"])
-    told = {
-        "shown": shown,
-        "cut": told_words(launch),
-        "records": words.RECORDS[:1].upper() + words.RECORDS[1:],
-    }
+    records = words.RECORDS[:1].upper() + words.RECORDS[1:]
+    told = {"shown": shown, "cut": told_words(launch), "records": records}
     return render("timeline.html", name=name, launch=launch, cores=cores, **told)
 
 

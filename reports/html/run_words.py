@@ -34,11 +34,8 @@ def key_figures(run: Run) -> list[tuple[str, str, str]]:
         out += [("time", f"{words.micros(run.time_us)} us", between), ("cycles", words.count(run.cycles), "")]
     if bound is not None:
         out.append(("of its bound", words.percent(bound.fraction), words.meaning(bound.name)))
-    full = [
-        (facts.share(b.peak_bytes, b.capacity_bytes), n, b)
-        for n, b in run.buffers.items()
-        if b.peak_bytes > 0
-    ]
+    used = [(n, b) for n, b in run.buffers.items() if b.peak_bytes > 0]
+    full = [(facts.share(b.peak_bytes, b.capacity_bytes), n, b) for n, b in used]
     if full:
         part, name, b = max(full, key=lambda x: x[:2])
         remark = f"{words.kib(b.peak_bytes)} of {words.kib(b.capacity_bytes)} KiB"

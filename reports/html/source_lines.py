@@ -40,12 +40,9 @@ def source_tables(launch: Launch) -> Markup:
     for text in launch.sources:
         lines = list(_lines(text, costs, launch.cycles, most))
         functions.append((PurePath(words.clean(text.file)).name, text.first_line, lines))
-    held = {
-        (t.file, n)
-        for t in launch.sources
-        for n in range(t.first_line, t.first_line + t.text.count("\n") + 1)
-    }
-    rest = [x for x in launch.lines if (x.file, x.line) not in held and x.cycles > 0]
+    ends = [(t, t.first_line + t.text.count("\n") + 1) for t in launch.sources]
+    shown = {(t.file, n) for t, end in ends for n in range(t.first_line, end)}
+    rest = [x for x in launch.lines if (x.file, x.line) not in shown and x.cycles > 0]
     return render(
         "source.html", functions=functions, rest=rest, cycles=launch.cycles, other=launch.other_cycles
     )
@@ -90,6 +87,5 @@ def highlighted(text: str) -> list[Markup]:
 def _span(kind: _TokenType, text: str) -> Markup:
     name = next((c for t, c in CLASSES if kind in t), None)
     shown = "".join(c if c.isprintable() else " " for c in text)
-    return (
-        Markup('<span class="{}">{}</span>').format(name, shown) if name and shown.strip() else escape(shown)
-    )
+    marked = name and shown.strip()
+    return Markup('<span class="{}">{}</span>').format(name, shown) if marked else escape(shown)

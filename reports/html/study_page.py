@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ...kernels.study.bench import EXACT, ROUNDED, Row, Study
+from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
 from ...simulator.precision.metrics import ErrorReport
 from ..facts import words
 from ..facts.scales import spread
@@ -71,11 +71,8 @@ def _sentences(study: StudySweep) -> list[str]:
     """The fastest row and the most exact one."""
     out = []
     for name in study.outputs[:3]:
-        rows = [
-            r
-            for r in distinct(study.first.rows, name)
-            if r.time_us is not None and _bits(r, name, EXACT) is not None
-        ]
+        rows = [r for r in distinct(study.first.rows, name) if r.time_us is not None]
+        rows = [r for r in rows if _bits(r, name, EXACT) is not None]
         if not rows or study.parameter:
             continue
         fast = min(rows, key=lambda r: r.time_us or 0)
@@ -99,13 +96,8 @@ def _bits(r: Row, name: str, golden: str) -> float | None:
 
 def _of_study(study: StudySweep, name: str) -> list[Section]:
     rows = study.first.rows
-    table = render(
-        "study_table.html",
-        rows=[r for r in rows if name in r.errors],
-        output=name,
-        goldens=(EXACT, ROUNDED),
-        rules=_rules(rows, name),
-    )
+    shown, rules = [r for r in rows if name in r.errors], _rules(rows, name)
+    table = render("study_table.html", rows=shown, output=name, goldens=GOLDENS, rules=rules)
     title = f"{words.clean(name, 40)}: error by mode, with time"
     return [Section(f"modes-{study.outputs.index(name)}", title, _modes(rows, name) + table, LEAD)]
 
@@ -138,12 +130,8 @@ def _modes(rows: Iterable[Row], name: str) -> Markup:
                 tip = f"{row_name(r)}: {words.micros(r.time_us or 0)} us, {bits:.4g} bits ({word})"
                 parts.append(spot(shape, at, y(bits), 5.5, tip, f"f{k % 7}"))
     names = [(next(n for n, x in every.items() if x is r), k % 7) for k, (r, *_) in enumerate(points)]
-    return render(
-        "legend.html",
-        chart=frame.svg(f"Effective bits of {words.clean(name, 40)} against time", *parts),
-        names=names,
-        note="Circles: exact. Squares: rounded.",
-    )
+    chart = frame.svg(f"Effective bits of {words.clean(name, 40)} against time", *parts)
+    return render("legend.html", chart=chart, names=names, note="Circles: exact. Squares: rounded.")
 
 
 # ---- a sweep ----
@@ -158,13 +146,8 @@ def _of_sweep(study: StudySweep, name: str) -> list[Section]:
         _lines(study, name, "largest error, ulp", lambda e: e.max_ulp, "Largest error", True),
     ]
     body = Markup('<div class="charts">{}</div>').format(Markup("").join(charts))
-    table = render(
-        "sweep_table.html",
-        study=study,
-        output=name,
-        points=[(p.value, with_modes(p.rows, name)) for p in study.points],
-        golden=EXACT,
-    )
+    points = [(p.value, with_modes(p.rows, name)) for p in study.points]
+    table = render("sweep_table.html", study=study, output=name, points=points, golden=EXACT)
     return [Section(f"sweep-{k}", title, body + table, LEAD)]
 
 
@@ -200,9 +183,8 @@ def _lines(
             tip = f"{key}, {study.points[k].value}: {v:.4g}"
             parts.append(mark(j, x(k), y(v), 4, class_=f"f{j % 7}", data_tip=tip))
     names = [(key, numbers[key] % 7) for key in sorted(series, reverse=True)]
-    return render(
-        "legend.html", chart=frame.svg(f"{label} of {words.clean(name, 40)}", *parts), names=names, note=label
-    )
+    chart = frame.svg(f"{label} of {words.clean(name, 40)}", *parts)
+    return render("legend.html", chart=chart, names=names, note=label)
 
 
 def _refused(study: StudySweep) -> list[tuple[str, str, int, str]]:

@@ -10,8 +10,11 @@ FILE.svg` draws one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.figure import Figure
+
+from ...simulator.record.run import Run
 from .differences import difference
 from .errors import error_histogram, error_magnitude
 from .explorations import heat_map, pareto
@@ -20,11 +23,6 @@ from .precision import precision_bars, precision_sweep
 from .rooflines import roofline
 from .style import save
 from .timelines import timeline
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ...simulator.record.run import Run
 
 PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
     "run": {

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import facts, words
 from ..facts.differences import OTHER, FigurePair, RunDifference
 from .style import COLOURS, new_figure, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST = 8  # bars of a panel
 MENTIONED = 0.002  # of the longer run's time: what moved less has no bar

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
@@ -10,9 +10,6 @@ from ..facts import words
 from ..facts.error_bars import named, populated
 from ..facts.scales import power
 from .style import COLOURS, MARKS, new_figure, plain_figures, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST = 6  # outputs
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...tiling.results.exploration import Exploration
 from ..facts import words
 from ..facts.fronts import ONLY_TIME, only_time, other_axis
 from .style import COLOURS, beneath, new_figure, plain_figures, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def pareto(e: Exploration) -> Figure:

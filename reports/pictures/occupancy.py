@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import words
 from ..facts.occupancy import over_time, peak_words
 from .style import COLOURS, new_figure, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def occupancy(run: Run) -> Figure:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure
 
 from ...kernels.study.bench import EXACT, ROUNDED, Row, Study
 from ...simulator.errors import UsageError
@@ -12,9 +14,6 @@ from ..facts import words
 from ..facts.study_reading import read_study
 from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
 from .style import COLOURS, MARKS, below, new_figure, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
@@ -10,10 +13,6 @@ from ..facts import words
 from ..facts.rooflines import UnitRoofline, units
 from ..facts.scales import spread
 from .style import COLOURS, MARKS, beneath, new_figure, plain_figures, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 GIGA = 1e9  # figures are in G operations per s
 

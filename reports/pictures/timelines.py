@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
 from ..facts import words
 from ..facts.timelines import NOTHING, sort_lanes, told_part, told_until
 from .style import COLOURS, PIPES, new_figure, styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MOST = 6000  # instructions of a lane; neighbours are drawn as one beyond
 

@@ -22,9 +22,8 @@ MOST_SETTINGS = 12
 def difference_page(d: RunDifference) -> RenderableType:
     """Two runs: the whole, what differs in the choices, then lines, pipes, waits, bounds, buffers."""
     longer = max(d.time.first or 0.0, d.time.second or 0.0)
-    faster = (
-        [fact("B is", _verdict(d.time), style="bold")] if None not in (d.time.first, d.time.second) else []
-    )
+    timed = None not in (d.time.first, d.time.second)
+    faster = [fact("B is", _verdict(d.time), style="bold")] if timed else []
     tables = (
         ("time by source line", d.every_line, True),
         ("pipes, busy", d.busy, True),
@@ -53,9 +52,8 @@ def _titles(d: RunDifference) -> Block:
 
 def _who(run: Run) -> str:
     bound = facts.binding(run)
-    limit = (
-        f"; bound {words.meaning(bound.name)}, {words.percent(bound.fraction)} of it reached" if bound else ""
-    )
+    reached = f"{words.percent(bound.fraction)} of it reached" if bound else ""
+    limit = f"; bound {words.meaning(bound.name)}, {reached}" if bound else ""
     time = f"{words.micros(run.time_us)} us" if facts.timed(run) else "values only"
     return f"{facts.product_name(run)}  {time}{limit}"
 

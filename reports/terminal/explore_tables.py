@@ -62,23 +62,18 @@ def variants_page(v: Variants) -> RenderableType:
             if usual.best is not None:
                 speed = f"{usual.best.time_us / e.best.time_us:.3g}"
         table.add_row(*map(Text, (changed, _best_us(e), speed, bound, differs)))
+    sets = {key: " ".join(f"{n}={x}" for n, x in zip(v.names, key, strict=True)) for key in v.refused}
+    without = [f"{sets[key]}: {why}" for key, why in v.refused.items()]
     unproved = sum(not e.optimal for e in v.explorations.values())
-    proof = (
-        "every row is the proved best of its space"
-        if not unproved
-        else f"{unproved} rows are not proved best"
-    )
+    proved = "every row is the proved best of its space"
+    proof = f"{unproved} rows are not proved best" if unproved else proved
     return Group(
         Text.assemble((clean(usual.op, 38), "bold"), f"  {clean(usual.case or '', 30)}"),
         fact("device", f"{clean(usual.product, 60)}, changed"),
         table,
         fact("proof", proof),
-        *(fact("without", clean(f"{_set(v, key)}: {why}", 300)) for key, why in v.refused.items()),
+        *(fact("without", clean(why, 300)) for why in without),
     )
-
-
-def _set(v: Variants, key: tuple[object, ...]) -> str:
-    return " ".join(f"{n}={x}" for n, x in zip(v.names, key, strict=True))
 
 
 def difference_page(d: Difference) -> RenderableType:
@@ -122,6 +117,5 @@ def _reasons(s: Side, pipe: str) -> list[str]:
 
 
 def _differing(one: Side, other: Side) -> str:
-    return (
-        tiling_words({n: x for n, x in one.tiling.items() if other.tiling.get(n) != x}) or "the same tiling"
-    )
+    found = {n: x for n, x in one.tiling.items() if other.tiling.get(n) != x}
+    return tiling_words(found) or "the same tiling"

@@ -28,10 +28,8 @@ def exploration_page(e: Exploration, top: int = SHOWN) -> RenderableType:
         fact("best", _best(e), style="bold"),
         fact("proof", clean(e.proof, 400)),
     ]
-    if e.failed:
-        parts += [
-            fact("failed", f"{n:,} {clean(why, 300)}") for why, n in list(e.failed.items())[:MOST_REASONS]
-        ]
+    failed = list(e.failed.items())[:MOST_REASONS]
+    parts += [fact("failed", f"{n:,} {clean(why, 300)}") for why, n in failed]
     return Group(
         *parts, *_top(e, top), *_sensitivity(e), *_front(e), *(fact("note", clean(x)) for x in e.notes)
     )
@@ -119,18 +117,12 @@ def _waits(x: Found) -> str:
 
 def _sensitivity(e: Exploration) -> list[RenderableType]:
     if not e.whole:
-        return [
-            fact(
-                "matters", f"not known: the other {e.evaluated - len(e.found):,} tilings are not in this file"
-            )
-        ]
+        others = f"the other {e.evaluated - len(e.found):,} tilings"
+        return [fact("matters", f"not known: {others} are not in this file")]
     found = [f"{n} +{words.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
     unknown = [n for n, values in e.axes.items() if len(values) > 1 and n not in e.sensitivity()]
-    rest = (
-        [f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone: not known"]
-        if unknown
-        else []
-    )
+    alone = f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone: not known"
+    rest = [alone] if unknown else []
     known = [f"worst over best value: {', '.join(found)}"] if found else []
     return [fact("matters", "; ".join([*known, *rest]))] if e.ranked and (known or rest) else []
 

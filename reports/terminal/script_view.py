@@ -20,17 +20,8 @@ if TYPE_CHECKING:
     from ...simulator.triton_shim.scripts.script import ScriptOutcome
 
 MOST_ROWS = 24
-COLUMNS = (
-    ("kernel", 23),
-    (">grid", 9),
-    (">count", 6),
-    (">us", 8),
-    (">share", 5),
-    ("bound", 8),
-    (">UB", 5),
-    (">L1", 4),
-    (">L0", 4),
-)
+COLUMNS = (("kernel", 23), (">grid", 9), (">count", 6), (">us", 8), (">share", 5), ("bound", 8))
+BUFFERS = ((">UB", 5), (">L1", 4), (">L0", 4))
 NOTHING = "no kernel was launched"
 
 
@@ -41,14 +32,13 @@ def script_page(script: str, found: Collector) -> RenderableType:
         return Group(Text(), title, Text(NOTHING))
     dearest = found.dearest
     title.append(f" on {facts.product_name(dearest)}" if dearest else "", style="not bold")
-    table = sections.make_table(*COLUMNS)
+    table = sections.make_table(*COLUMNS, *BUFFERS)
     groups = found.by_time
     for group in groups[:MOST_ROWS]:
         sections.add_row(table, *_cells(group, found.time_us))
     rest = groups[MOST_ROWS:]
-    more = [
-        Text(f"  and {len(rest)} more rows, {words.micros(sum(g.time_us for g in rest))} us", style="dim")
-    ]
+    spent = words.micros(sum(g.time_us for g in rest))
+    more = [Text(f"  and {len(rest)} more rows, {spent} us", style="dim")]
     return Group(Text(), title, table, *(more if rest else []), *_sums(found))
 
 

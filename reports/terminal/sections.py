@@ -110,11 +110,8 @@ def _try(run: Run) -> Block:
 def _trust(run: Run) -> Block:
     """Which share of the time rests on figures of which grade."""
     shares = {g: facts.share(us, run.time_us) for g, us in sorted(run.grades.items())}
-    named = [
-        f"{words.percent(x)} {words.GRADES[g]}"
-        for g, x in shares.items()
-        if x >= SMALLEST_SHARE and g in words.GRADES
-    ]
+    told = {g: x for g, x in shares.items() if x >= SMALLEST_SHARE and g in words.GRADES}
+    named = [f"{words.percent(x)} {words.GRADES[g]}" for g, x in told.items()]
     return [fact("figures", ", ".join(named))] if named else []
 
 
@@ -249,11 +246,8 @@ def numerics_lines(chosen: Mapping[str, str]) -> Block:
         kind = next((k for k in ("chosen", "assumed") if f"({k}" in text), "")
         groups[kind].append(f"{name}={text.partition(' (')[0]}")
     heads = {"": "numerics", "chosen": "chosen", "assumed": "assumed, nobody published them"}
-    return [
-        Text(f"\n{heads[k]}: {clean(', '.join(found), 600)}", style="dim")
-        for k, found in groups.items()
-        if found
-    ]
+    told = ((heads[k], clean(", ".join(found), 600)) for k, found in groups.items() if found)
+    return [Text(f"\n{head}: {text}", style="dim") for head, text in told]
 
 
 def lines(run: Run) -> Block:

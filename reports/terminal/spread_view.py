@@ -23,13 +23,8 @@ def spread_json(spread: Mapping[str, Spread]) -> dict[str, Any]:
 def spread_table(spread: Mapping[str, Spread]) -> RenderableType:
     """One line for each output."""
     seeds = next(iter(spread.values())).seeds
-    table = make_table(
-        (f"order of atomics, {seeds} seeds", 26),
-        (">min ulp", 9),
-        (">max ulp", 9),
-        (">std ulp", 9),
-        (">differ", 18),
-    )
+    title = (f"order of atomics, {seeds} seeds", 26)
+    table = make_table(title, *((f">{n} ulp", 9) for n in ("min", "max", "std")), (">differ", 18))
     for name, s in spread.items():
         differ = f"{count(s.differing)} of {count(s.elements)}"
         add_row(table, name, *(figure(x) for x in (s.min_ulp, s.max_ulp, s.std_ulp)), differ)

@@ -28,12 +28,8 @@ LEGEND = (
 
 def validation_json(found: Validation) -> dict[str, Any]:
     """Groups by name, then rows; errors are fractions, what could not be told is null."""
-    data: dict[str, Any] = json_value(
-        {
-            "groups": {g.name: asdict(g.summary) for g in found.groups},
-            "rows": [_row_json(r) for r in found.results],
-        }
-    )
+    groups = {g.name: asdict(g.summary) for g in found.groups}
+    data: dict[str, Any] = json_value({"groups": groups, "rows": [_row_json(r) for r in found.results]})
     return data
 
 
@@ -111,15 +107,8 @@ def _told(result: Result) -> tuple[str, ...]:
 
 
 def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
-    table = folding(
-        ("id", 24),
-        (">measured", 9),
-        (">predicted", 9),
-        (">error", 7),
-        (">bound", 9),
-        (">its error", 9),
-        ("notes", 5),
-    )
+    figures = ((">measured", 9), (">predicted", 9), (">error", 7), (">bound", 9), (">its error", 9))
+    table = folding(("id", 24), *figures, ("notes", 5))
     for r in results:
         row = r.row
         name = f"{clean(row.id)}{' *' if row.fitted else ''}{' (excluded)' if row.excluded else ''}"
@@ -131,21 +120,13 @@ def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
 
 
 def _groups(groups: Iterable[Group]) -> Table:
-    table = folding(
-        ("group", 38),
-        (">rows", 4),
-        (">median", 7),
-        (">90 %", 7),
-        (">rank", 6),
-        (">bound's median", 8),
-    )
+    errors = ((">median", 7), (">90 %", 7), (">rank", 6), (">bound's median", 8))
+    table = folding(("group", 38), (">rows", 4), *errors)
     for g in groups:
         s = g.summary
         figures = (str(s.rows), _share(s.median_abs_error), _share(s.p90_abs_error))
         rank = "-" if s.spearman is None else f"{s.spearman:.3f}"
-        table.add_row(
-            *(Text(c) for c in (clean(g.name), *figures, rank, _share(s.roofline_median_abs_error)))
-        )
+        table.add_row(*map(Text, (clean(g.name), *figures, rank, _share(s.roofline_median_abs_error))))
     return table
 
 

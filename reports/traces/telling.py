@@ -31,30 +31,13 @@ class Told:
 def instructions(part: TracePart) -> Iterator[Told]:
     """The instructions of a part, by start."""
     t, rows = part.timeline, part.rows
-    columns = zip(
-        rows.tolist(),
-        t.core[rows].tolist(),
-        t.pipe[rows].tolist(),
-        part.start.tolist(),
-        part.end.tolist(),
-        _gaps(part),
-        _of(t.reason, rows, -1),
-        _of(t.waited, rows, -1),
-        strict=True,
-    )
+    arrays = (rows, t.core[rows], t.pipe[rows], part.start, part.end)
+    more = (_gaps(part), _of(t.reason, rows, -1), _of(t.waited, rows, -1))
+    columns = zip(*(x.tolist() for x in arrays), *more, strict=True)
     for place, core, pipe, start, end, gap, reason, waited in columns:
-        yield Told(
-            place,
-            core,
-            t.pipes[pipe],
-            name_of(part, place),
-            start,
-            end,
-            gap,
-            t.reasons[reason] if 0 <= reason < len(t.reasons) else None,
-            waited if waited >= 0 else None,
-            _details(part, place),
-        )
+        why = t.reasons[reason] if 0 <= reason < len(t.reasons) else None
+        cause, details = waited if waited >= 0 else None, _details(part, place)
+        yield Told(place, core, t.pipes[pipe], name_of(part, place), start, end, gap, why, cause, details)
 
 
 def name_of(part: TracePart, place: int) -> str:

@@ -97,21 +97,19 @@ def op_summary(run: Run) -> list[Row]:
     """op_summary.csv: a row for each launch, one after another from time 0 on."""
     out, begins = [], 0.0
     for launch in run.launches:
-        out.append(
-            {
-                "Device_id": 0,
-                "Op Name": launch.kernel,
-                "OP Type": launch.kernel,
-                "Task Type": core_type(launch),
-                "Task Start Time(us)": begins,
-                "Task Duration(us)": launch.time_us,
-                "Task Wait Time(us)": 0.0,
-                "Block Dim": launch.programs,
-                **shape_columns(launch.arguments, launch.directions),
-                **unit_columns(launch, "aic"),
-                **unit_columns(launch, "aiv"),
-            }
-        )
+        name = {
+            "Device_id": 0,
+            "Op Name": launch.kernel,
+            "OP Type": launch.kernel,
+            "Task Type": core_type(launch),
+        }
+        times = {
+            "Task Start Time(us)": begins,
+            "Task Duration(us)": launch.time_us,
+            "Task Wait Time(us)": 0.0,
+        }
+        shapes = {"Block Dim": launch.programs, **shape_columns(launch.arguments, launch.directions)}
+        out.append({**name, **times, **shapes, **unit_columns(launch, "aic"), **unit_columns(launch, "aiv")})
         begins += launch.time_us
     return out
 

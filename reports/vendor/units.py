@@ -81,9 +81,8 @@ def _unit(launch: Launch, core: int, name: str) -> Unit:
         waits = {PIPES.get(n, n.lower()): p.core_waits[core] / cycles for n, p in own.items()}
         lost = own["V"].core_conflicts if "V" in own else {}
         met = {word: lost[n][core] / cycles for n, word in CONFLICTS.items() if n in lost}
-        moved = {
-            n.partition(".")[2]: x[core] for n, x in launch.core_bytes.items() if n.partition(".")[0] == name
-        }
+        apart = ((n.partition("."), x) for n, x in launch.core_bytes.items())
+        moved = {way: x[core] for (unit, _, way), x in apart if unit == name}
     except IndexError:
         raise UsageError(
             f"{clean(launch.kernel, 60)}: its pipes know fewer cores than it has, this record is damaged"

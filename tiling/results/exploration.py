@@ -35,11 +35,8 @@ class Found:
         return float("inf") if self.evaluation.time_us is None else self.evaluation.time_us
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            **self.documented(),
-            "point": dict(self.point),
-            **picked(self.evaluation, "bound_us pipe waits"),
-        }
+        more = picked(self.evaluation, "bound_us pipe waits")
+        return {**self.documented(), "point": dict(self.point), **more}
 
     def listed(self) -> dict[str, Any]:
         """As in the lists of the JSON of `ascendtile explore --json`: the point is what `space=` and `tiling=` take."""

@@ -21,7 +21,7 @@ MAX_BYTES = 2**30
 MAX_POINTS = 500_000
 MAX_TEXT = 2**20
 MAX_SWEEPS = 1000
-SCALARS = (str, int, float, bool, type(None))
+SAID = ("op", "product", "case", "objective", "bounded", "reused", "seconds", "optimal", "proof", "sampler")
 
 
 def about(e: Exploration) -> Any:
@@ -106,19 +106,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
     space = data.get("space")
     if not isinstance(space, dict):
         raise UsageError("is no exploration: it has no space")
-    names = [
-        "op",
-        "product",
-        "case",
-        "objective",
-        "bounded",
-        "reused",
-        "seconds",
-        "optimal",
-        "proof",
-        "sampler",
-    ]
-    given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in names if n in data}
+    given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in SAID if n in data}
     given |= {"size": space.get("size"), "legal": space.get("legal"), "refused": space.get("refused", {})}
     given |= {"failed": _failures(data), "axes": data.get("axes", {}), "found": []}
     whole: Exploration = decode_plain(given, Exploration, "exploration")

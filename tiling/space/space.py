@@ -225,11 +225,8 @@ def _called(rule: Rule, point: Point) -> Any:
 
 def _last_words(refused: Mapping[str, int], size: int) -> str:
     words = ", ".join(f"{name!r} refused {n:,}" for name, n in refused.items())
-    return (
-        f"of {size:,} points {words}; {list(refused)[-1]!r} removed the last"
-        if refused
-        else "it has no point"
-    )
+    told = f"of {size:,} points {words}; {list(refused)[-1]!r} removed the last" if refused else ""
+    return told or "it has no point"
 
 
 def _array(values: tuple[Any, ...]) -> np.ndarray:

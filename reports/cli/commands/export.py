@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -28,13 +29,7 @@ KINDS = ("perfetto", "insight", "vendor")
 @click.option("--limit", type=int, help="Of a trace: at most so many instructions, the first ones [100000].")
 @json_option
 def command(
-    file: str,
-    other: str | None,
-    kind: str,
-    output: str,
-    window: str | None,
-    limit: int | None,
-    as_json: bool,
+    file: str, other: str | None, kind: str, output: str, window: str | None, limit: int | None, as_json: bool
 ) -> None:
     """Write a saved run as a trace, or as the vendor's tables.
 
@@ -62,6 +57,7 @@ def command(
         means = [] if all(x.core_bytes for x in run.launches) else MEANS
         words = "; ".join([f"{len(files)} tables in {output}", *means])
     else:
+        from ....simulator.record.picking import picked
         from ...facts.words import RECORDS
         from ...traces.selecting import LIMIT
         from ...traces.writing import write_trace
@@ -69,13 +65,8 @@ def command(
         second = None if other is None else load_run(other)
         done = write_trace(run, output, kind, _window(window), LIMIT if limit is None else limit, second)
         all_of_them = sum(x.instructions for r in (run, second) if r is not None for x in r.launches)
-        told = {
-            "files": [output],
-            "instructions": done.instructions,
-            "recorded": done.recorded,
-            "instructions_of_the_run": all_of_them,
-            "complete": done.complete,
-        }
+        told = {"files": [output], **picked(done, "instructions recorded")}
+        told |= {"instructions_of_the_run": all_of_them, "complete": done.complete}
         left_out = _left_out(done.instructions, done.recorded, done.complete)
         counts = (
             f"{RECORDS}; {'the run has' if second is None else 'the runs have'} {all_of_them:,} instructions"
@@ -98,22 +89,17 @@ def _check_target(output: str, kind: str) -> None:
 def _left_out(shown: int, recorded: int, complete: bool) -> str:
     if shown < recorded:
         return f"; {recorded - shown:,} more are recorded, --window and --limit choose others"
-    return (
-        ""
-        if complete
-        else "; the run has more: the trace ends where its timeline begins to lack some (device option timeline)"
+    more = (
+        "; the run has more: the trace ends where its timeline begins to lack some (device option timeline)"
     )
+    return "" if complete else more
 
 
 def _window(text: str | None) -> tuple[float, float] | None:
     if text is None:
         return None
     low, colon, high = text.partition(":")
-    try:
-        return (float(low or 0), float(high or "inf")) if colon else _not_a_window(text)
-    except ValueError:
-        return _not_a_window(text)
-
-
-def _not_a_window(text: str) -> tuple[float, float]:
+    with contextlib.suppress(ValueError):
+        if colon:
+            return float(low or 0), float(high or "inf")
     raise click.UsageError(f"--window {text!r} is not FROM:TO in us, such as 10:20.5 or 10:")

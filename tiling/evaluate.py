@@ -209,8 +209,8 @@ def _waits(launches: tuple[Launch, ...]) -> tuple[str | None, dict[str, float]]:
 
 def overflow_rule(e: BufferOverflowError) -> str:
     """The rule that a tiling broke, by the buffer that the error names."""
-    words = str(e.args[0])  # not str(e), which looks for a tiling that fits
-    found = re.search(r"\b(UB|L1|L0A|L0B|L0C|BT)\b", words, re.IGNORECASE)
+    message = str(e.args[0])  # not str(e), which looks for a tiling that fits
+    found = re.search(r"\b(UB|L1|L0A|L0B|L0C|BT)\b", message, re.IGNORECASE)
     return f"does not fit in {found.group().upper() if found else 'a buffer'}"
 
 

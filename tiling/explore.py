@@ -15,7 +15,7 @@ from ..kernels.operator.registry import get_operator
 from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
-from .agreement import words_about_values
+from .agreement import notes_about_values
 from .device_state import name_of_product, product_here, without_bounds
 from .evaluate import OperatorProblem
 from .kernel_problem import KernelProblem
@@ -114,8 +114,8 @@ def explore(
     rules = rules_of(rules, task.space.axes, arguments)
     points = Space(task.space.axes, told_apart([*task.space.rules, *rules]))
     task = replace(task, usual=tuple(p for p in task.usual if _allowed(p, rules)))
-    with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
-        sweep = Sweep(task, points, objective, limit, crew, kept, report)
+    with Store(store) as kept, open_workers(task.problem, workers, fallback) as pool:
+        sweep = Sweep(task, points, objective, limit, pool, kept, report)
         found = sweep.run(sampler, seed)
         out = sweep.exploration(found, clock.perf_counter() - begin)
         out = sweep.described(_with_values(task, out, budget_left=not limit.late()))
@@ -169,8 +169,8 @@ def _operator(
         seed=seed,
     )
     odd = without_bounds(problem.state)
-    words = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
-    bounds, notes = (None, (words,)) if odd and objective == "time" else (points.bounds, ())
+    note = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
+    bounds, notes = (None, (note,)) if odd and objective == "time" else (points.bounds, ())
     about = (op.name, name_of_product(product), points.first.case, notes)
     return Task(problem, points.space, bounds, *about, tuple(points.usual()))
 
@@ -208,7 +208,7 @@ def _kernel(
 
 
 def _of_no_tiling(kernel: Any, space: Space) -> list[str]:
-    """Words about axes that change what is computed."""
+    """Notes about axes that change what is computed."""
     given = {p.name for p in kernel.parameters} - set(kernel.constexprs)
     return [
         f"{n} is no compile-time parameter of {kernel.name}: its values may be different work, not ways to do the same"
@@ -232,7 +232,7 @@ def _with_values(task: Task, out: Exploration, budget_left: bool) -> Exploration
     if not isinstance(task.problem, KernelProblem) or out.interrupted or not out.found:
         return out
     late = ["values were not compared: the time was up"]
-    found = words_about_values(task.problem, out.ranked) if budget_left else late
+    found = notes_about_values(task.problem, out.ranked) if budget_left else late
     return replace(out, notes=(*out.notes, *found))
 
 

@@ -50,7 +50,7 @@ class KernelProblem:
             "kernel": self.kernel.name,
             "source": sources_of(self.kernel),
             "grid": words_of(self.grid) if callable(self.grid) else self.grid,
-            "arguments": {n: _argument_words(x) for n, x in self.arguments.items()},
+            "arguments": {n: _argument_identity(x) for n, x in self.arguments.items()},
             "product": machine_of(self).fingerprint,
             "fixed": dict(self.fixed),
             "derived": [{n: words_of(f) for n, f in rules.items()} for rules in self.derived],
@@ -163,17 +163,17 @@ def _inside(found: Any) -> Any:
     return found
 
 
-def _argument_words(x: Any) -> Any:
+def _argument_identity(x: Any) -> Any:
     """What of an argument a result may depend on: of arrays also what is in them, as loop counts may come from there."""
     shape = getattr(x, "shape", None)
     if shape is None:
         return x
-    words = [str(getattr(x, "dtype", "")), list(shape)]
+    about = [str(getattr(x, "dtype", "")), list(shape)]
     array = as_array("argument", x)
     if array is None:
-        return words
+        return about
     data = np.ascontiguousarray(array).view(np.uint8) if array.size else np.empty(0, np.uint8)
-    return [*words, list(array.strides), hashlib.sha256(data.data).hexdigest()]
+    return [*about, list(array.strides), hashlib.sha256(data.data).hexdigest()]
 
 
 def sources_of(kernel: JitFunction) -> list[str]:

@@ -56,8 +56,8 @@ class Shapes(PrintedRecord):
     def to_python(self) -> str:
         """A dict to paste into a program: sizes -> tiling."""
         names = list(dict.fromkeys(n for sizes in self.sizes.values() for n in sizes))
-        words = f"# best tilings of {self.op} on {self.product}: sizes ({', '.join(names)}) -> knobs"
-        rows = [words, "TILINGS = {"]
+        head = f"# best tilings of {self.op} on {self.product}: sizes ({', '.join(names)}) -> knobs"
+        rows = [head, "TILINGS = {"]
         for n, e in self.explorations.items():
             if e.best is not None:
                 rows.append(

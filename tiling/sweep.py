@@ -48,12 +48,12 @@ class Sweep:
         space: Space,
         objective: str,
         budget: Budget,
-        crew: Workers,
+        workers: Workers,
         store: Store,
         report: Report,
     ) -> None:
         self.task, self.space, self.objective, self.budget = task, space, objective, budget
-        self.crew, self.store, self.report = crew, store, report
+        self.workers, self.store, self.report = workers, store, report
         self.name = sweep_name(task.problem)
         self.reused, self.legal, self.bounded, self.sampler = 0, 0, 0, EXACT
         self.beside = 0  # points that are tried and are not of the axes
@@ -142,7 +142,7 @@ class Sweep:
     def _stored_or_new(self, points: list[Point]) -> Iterator[Evaluation]:
         keys = [key_of(self.name, p) for p in points]
         known = {k: self._stored(r) for k, r in self.store.known(keys).items()}
-        new = self.crew.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])
+        new = self.workers.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])
         for key, point in zip(keys, points, strict=True):
             if key in known:
                 self.reused += 1
@@ -194,10 +194,10 @@ class Sweep:
             axes=axes_of(found.found, self.space.axes),
             interrupted=found.interrupted,
             sampler=self.sampler,
-            notes=(*self.task.notes, *self._words_besides(), *filter(None, [self.crew.note]), *self.lost),
+            notes=(*self.task.notes, *self._notes_besides(), *filter(None, [self.workers.note]), *self.lost),
         )
 
-    def _words_besides(self) -> list[str]:
+    def _notes_besides(self) -> list[str]:
         points = [p for p in self.task.usual if self.beside and self.space.number_of(p) is None]
         return [
             f"{' '.join(f'{n}={x}' for n, x in p.items())} is what {self.task.title} chooses by itself: one point more than "

@@ -21,7 +21,9 @@ from .kernel_problem import KernelProblem, imported, name_of
 from .space.space import Point
 
 PIECE = 4  # points of one task of a cluster: enough to hide the hand-over
-NEIGHBOURS = 8  # points of one task of a process at most: those that are near share what a walk keeps
+NEIGHBOURS = (
+    8  # points of one task of a process at most: those that are near share what an interpretation keeps
+)
 TASKS = 8  # of each process in a batch, at least, where there are so many points: so that all end together
 TRIES = 3  # of a task whose worker dies
 CONNECT_SECONDS = 10
@@ -29,7 +31,7 @@ SCHEMES = ("tcp", "tls", "ws", "wss")  # of addresses of dask.distributed that a
 
 
 class Workers(Protocol):
-    """Evaluates batches of points. note: words for the user, empty if all is as asked."""
+    """Evaluates batches of points. note: a message for the user, empty if all is as asked."""
 
     note: str
 
@@ -64,8 +66,8 @@ class Processes:
         # Forked processes inherit the problem: a kernel or grid need not be importable by name. They inherit modules, too:
         # to import what times a launch takes each of them as long as ten evaluations.
         import_module("..simulator.timing.estimate", __package__)
-        way = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-        context = multiprocessing.get_context(way)
+        method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+        context = multiprocessing.get_context(method)
         return ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(self.problem,))
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
@@ -117,7 +119,7 @@ class Cluster:
             self._import(problem)
 
     def _import(self, problem: KernelProblem) -> None:
-        """Workers and scheduler import the kernel by its name: what that misses is said here, dask has no words for it."""
+        """Workers and scheduler import the kernel by its name: what that misses is said here, dask has no message for it."""
         needed = problem.wanted()
         try:
             self.client.run(imported, *needed)

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..facts.repeat_command import USUAL, flag_words
-from ..facts.words import clean
+from ..facts.repeat_command import USUAL, flag_arguments
+from ..facts.texts import clean
 from ..terminal.console import PAGE_WIDTH
 
 SETTINGS = {"dtype": "--dtype", "cube_math_type": "--cube-math-type"}
@@ -19,7 +19,7 @@ def repeating(op: str, point: Mapping[str, Any], asked: Mapping[str, Any]) -> st
     point: knobs, and settings where they are axes. asked: what else the sweep was started with, by name of its option
     (case, size, dtype, product, overrides, cube_math_type, options).
     """
-    words = ["ascendtile", "run", op]
+    arguments = ["ascendtile", "run", op]
     settings = {n: point.get(n, asked.get(n)) for n in SETTINGS}
     knobs = {n: x for n, x in point.items() if n not in SETTINGS and x is not None}
     found = {
@@ -32,15 +32,15 @@ def repeating(op: str, point: Mapping[str, Any], asked: Mapping[str, Any]) -> st
         "--tiling": knobs,
     }
     for flag, value in found.items():
-        words += flag_words(flag, value)
-    return _in_lines([shlex.quote(clean(w, 200)) for w in words])
+        arguments += flag_arguments(flag, value)
+    return _in_lines([shlex.quote(clean(w, 200)) for w in arguments])
 
 
-def _in_lines(words: list[str]) -> str:
-    """Words in lines that fit the page, each but the last ending in a backslash."""
-    lines = [words[0]]
-    for word in words[1:]:
-        if len(lines[-1]) + len(word) + 3 > PAGE_WIDTH:
+def _in_lines(arguments: list[str]) -> str:
+    """Arguments in lines that fit the page, each but the last ending in a backslash."""
+    lines = [arguments[0]]
+    for argument in arguments[1:]:
+        if len(lines[-1]) + len(argument) + 3 > PAGE_WIDTH:
             lines.append("   ")
-        lines[-1] += f" {word}"
+        lines[-1] += f" {argument}"
     return " \\\n".join(lines)

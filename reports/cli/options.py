@@ -84,11 +84,11 @@ input_option = click.option(
 )
 
 
-def at_most_one(given: Mapping[str, Any], words: str, ctx: click.Context | None = None) -> list[str]:
-    """The flags that have a value; wrong usage if several do. words: what is said of them, "are tables of their own"."""
+def at_most_one(given: Mapping[str, Any], rule: str, ctx: click.Context | None = None) -> list[str]:
+    """The flags that have a value; wrong usage if several do. rule: what is said of them, "are tables of their own"."""
     flags = [flag for flag, value in given.items() if value]
     if len(flags) > 1:
-        raise click.UsageError(f"{' and '.join(flags)} {words}; give one of them", ctx)
+        raise click.UsageError(f"{' and '.join(flags)} {rule}; give one of them", ctx)
     return flags
 
 

@@ -75,12 +75,12 @@ def script_command(ctx: click.Context, /, **options: Any) -> None:
 
 
 def _failure(error: BaseException) -> ScriptOutcome:
-    """Exit status and words, as the command line will end with them."""
+    """Exit status and message, as the command line will end with them."""
     from ...simulator.triton_shim.scripts.script import ScriptOutcome
     from .main import explain
 
-    status, words = explain(error)
-    return ScriptOutcome(status, words)
+    status, message = explain(error)
+    return ScriptOutcome(status, message)
 
 
 def _check_targets(asked: SimpleNamespace) -> None:
@@ -158,7 +158,7 @@ def _show(asked: SimpleNamespace, found: Collector, outcome: ScriptOutcome) -> N
 # ---- which of the two ----
 
 
-def first_word(args: list[str], commands: Iterable[click.Command]) -> str | None:
+def first_argument(args: list[str], commands: Iterable[click.Command]) -> str | None:
     """The first argument that is neither an option nor an option's value; None if there is none."""
     options = [p for c in commands for p in c.params if isinstance(p, click.Option)]
     valued = {f for p in options if not p.is_flag for f in p.opts}
@@ -176,22 +176,22 @@ def first_word(args: list[str], commands: Iterable[click.Command]) -> str | None
     return None
 
 
-def is_script(word: str | None) -> bool:
-    """Whether the first word names a script: `-m`, a name that ends in .py, or a file or a folder that is no operator."""
-    if word is None:
+def is_script(argument: str | None) -> bool:
+    """Whether the argument names a script: `-m`, a name that ends in .py, or a file, or a folder that is no operator."""
+    if argument is None:
         return False
-    if os.path.isdir(word):
-        return os.sep in word or word == os.curdir or _runs_as_folder(word)
-    return word == "-m" or word.endswith(".py") or (os.path.isfile(word) and os.sep in word)
+    if os.path.isdir(argument):
+        return os.sep in argument or argument == os.curdir or _runs_as_folder(argument)
+    return argument == "-m" or argument.endswith(".py") or (os.path.isfile(argument) and os.sep in argument)
 
 
-def _runs_as_folder(word: str) -> bool:
+def _runs_as_folder(argument: str) -> bool:
     """Whether a folder of the current one is meant: an operator of the same name comes first."""
     from ...simulator.errors import UsageError
     from .options import find_operator
 
     try:
-        find_operator(word)
+        find_operator(argument)
     except UsageError:
         return True
     return False

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Launch, Run
-from ..facts.words import clean
+from ..facts.texts import clean
 from ..vendor.reading import Measured
 from ..vendor.units import Unit, units
 

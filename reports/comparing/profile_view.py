@@ -9,8 +9,8 @@ from rich.text import Text
 
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.picking import picked
-from ..facts import facts, words
-from ..facts.words import clean
+from ..facts import facts, texts
+from ..facts.texts import clean
 from ..terminal.sections import add_row, fact, make_table, title_line
 from .profile import ProfileComparison
 
@@ -19,8 +19,8 @@ def profile_page(c: ProfileComparison) -> RenderableType:
     """Measured beside predicted, pipe by pipe."""
     table = make_table(("", 30), (">measured", 12), (">predicted", 12), (">error", 10))
     for row in c.rows:
-        shown = words.micros if row.unit == "us" else words.percent
-        error = "-" if row.error is None else words.signed_percent(row.error)
+        shown = texts.micros if row.unit == "us" else texts.percent
+        error = "-" if row.error is None else texts.signed_percent(row.error)
         add_row(table, row.name, shown(row.measured), shown(row.predicted), error)
     missing = f"the run has no such pipe: {', '.join(c.missing)}"
     return Group(

@@ -10,7 +10,7 @@ from ...simulator.errors import UsageError
 from ...simulator.record.lazy_views import ShownRecord, write
 from ...simulator.record.picking import picked
 from ...simulator.record.run import SHARED, Launch, Run, add_up
-from . import facts, words
+from . import facts, texts
 
 BITS = "effective bits"  # of which more is better
 LEAST_US = 1e-9  # shorter waits are rounding
@@ -40,7 +40,7 @@ class RunDifference(ShownRecord):
     time: the whole run; of None where a run has values only. lines: each source line's part of the time, what moved most
     first; with `other` they add up to `time`. busy: pipe by pipe. waits: "AIV.V waits for data". bounds: lower bounds.
     traffic: bytes from HBM, L2. errors: the largest in ulp, and the effective bits, of each output. settings: choices that
-    differ, as words (name, first, second).
+    differ, as texts (name, first, second).
     """
 
     first: Run
@@ -76,7 +76,7 @@ class RunDifference(ShownRecord):
         timed = facts.timed(first) and facts.timed(second)
         if not timed and not (first.errors and second.errors):
             values = first if not facts.timed(first) else second
-            name = words.clean(values.name, 60)
+            name = texts.clean(values.name, 60)
             raise UsageError(f"{name} was run for values only, it has no times to compare")
         lines = _lines(first, second)
         sums = sum(p.first or 0.0 for p in lines), sum(p.second or 0.0 for p in lines)
@@ -135,7 +135,7 @@ def _waits(run: Run) -> dict[str, float]:
 
 
 def _why(pipe: str, reason: str) -> str:
-    what = words.STALLS.get(reason, reason)
+    what = texts.STALLS.get(reason, reason)
     return f"{pipe} busy longer: {what}" if reason == SHARED else f"{pipe} waits for {what}"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...simulator.record.run import LineCost, Pipe, Run
-from . import words
+from . import texts
 
 SMALLEST_SHARE = 0.005  # of the cycles; waits below it are not named
 
@@ -35,8 +35,8 @@ def binding(run: Run) -> Bound | None:
 
 def allowed(bound: Bound) -> str:
     """HBM bandwidth allows 28.8 us"""
-    name = words.meaning(bound.name)
-    return f"{name[:1].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
+    name = texts.meaning(bound.name)
+    return f"{name[:1].upper()}{name[1:]} allows {texts.micros(bound.time_us)} us"
 
 
 def share(part: float, whole: float) -> float:
@@ -67,13 +67,13 @@ def main_stall(pipe: Pipe) -> tuple[str, float] | None:
     return reason, stalls[reason]
 
 
-def main_stall_words(pipe: Pipe, cycles: float) -> str:
+def main_stall_text(pipe: Pipe, cycles: float) -> str:
     """data (31 %), of the run's `cycles`; empty if the pipe hardly ever waits"""
     found = main_stall(pipe)
     part = share(found[1], cycles) if found else 0.0
     if found is None or part < SMALLEST_SHARE:
         return ""
-    return f"{words.clean(words.STALLS.get(found[0], found[0]), 40)} ({words.percent(part)})"
+    return f"{texts.clean(texts.STALLS.get(found[0], found[0]), 40)} ({texts.percent(part)})"
 
 
 def figures(run: Run) -> dict[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
     {"op": "RmsNormGrad", "product": "ascend910b3", "dtype": "float16", "time_us": 38.9, "cycles": 65538,
      "bound": {"name": "HBM", "time_us": 28.8, "fraction": 0.74}, ...}
 
-JSON has no NaN and no infinity: such figures are the words "NaN", "Infinity", "-Infinity".
+JSON has no NaN and no infinity: such figures are the texts "NaN", "Infinity", "-Infinity".
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _line(x: LineCost) -> dict[str, Any]:
 
 
 def _plain(x: Any) -> Any:
-    """Records of a run that was just made may hold numpy numbers, tuples and types: JSON has a word for each."""
+    """Records of a run that was just made may hold numpy numbers, tuples and types: JSON has a form for each."""
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, dict):

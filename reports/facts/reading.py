@@ -52,5 +52,5 @@ def _of_json(path: str) -> Any:
         raise UsageError(f"is JSON of something else; {WAY_OUT}")
 
 
-def _no_literal(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
+def _no_literal(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")

@@ -11,7 +11,7 @@ from ...simulator.record.picking import picked
 
 
 def study_json(study: Study) -> dict[str, Any]:
-    """One study; figures that are not finite are words."""
+    """One study; figures that are not finite are texts."""
     head = {
         **picked(study, "op product case data sample"),
         "numerics": dict(study.numerics),

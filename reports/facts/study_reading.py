@@ -11,7 +11,7 @@ from ...kernels.study.bench import GOLDENS, Row, Study
 from ...simulator.errors import UsageError
 from ...simulator.precision.formats import get_format
 from ...simulator.record.codec import decode_plain
-from .words import clean
+from .texts import clean
 
 MOST_ROWS = 2000
 MOST_POINTS = 200

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...kernels.study.bench import Row
 from ...simulator.precision.metrics import ErrorReport
-from . import words
+from . import texts
 from .scales import power
 from .study_reading import StudySweep
 
@@ -36,8 +36,8 @@ def labelled(rows: Iterable[Row], name: str) -> dict[str, Row]:
     """A short name for each computation: "float16 as fp16"; where two have the same types the mode tells the later one."""
     out: dict[str, Row] = {}
     for r in distinct(rows, name):
-        types = words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
-        out.setdefault(types if types not in out else f"{types}, {words.clean(r.cube_math_type, 30)}", r)
+        types = texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
+        out.setdefault(types if types not in out else f"{types}, {texts.clean(r.cube_math_type, 30)}", r)
     return out
 
 
@@ -49,7 +49,7 @@ def colours(study: StudySweep, name: str) -> dict[str, int]:
 
 def row_name(r: Row) -> str:
     """float32 as hf32, USE_HF32"""
-    return words.clean(f"{r.dtype} as {r.compute_dtype or '-'}, {r.cube_math_type}", 80)
+    return texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}, {r.cube_math_type}", 80)
 
 
 def lost_percent(e: ErrorReport) -> float:
@@ -62,4 +62,4 @@ def sweep_label(value: str | None) -> str:
     base, caret, exponent = str(value).partition("^")
     if caret and base == "2" and exponent.removeprefix("-").isdecimal() and len(exponent) < 6:
         return power(int(exponent))
-    return words.clean(str(value), 12)
+    return texts.clean(str(value), 12)

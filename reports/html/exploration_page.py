@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ...simulator.errors import UsageError
 from ...tiling.results.exploration import Exploration, Found
-from ..facts import words
+from ..facts import texts
 from ..facts.fronts import ONLY_TIME, only_time, other_axis
 from ..facts.scales import spread
 from .svg import ChartFrame, el, line, spot
@@ -39,7 +39,7 @@ def exploration_page(every: Sequence[Exploration]) -> Page:
     more = [f"{hidden} more explorations of this store are not shown."] if hidden > 0 else []
     return Page(
         title=", ".join(f"{title(e)}" for e in every[:3]) + (" ..." if len(every) > 3 else ""),
-        subtitle=f"Exploration of tilings on {words.clean(first.product, 60)}",
+        subtitle=f"Exploration of tilings on {texts.clean(first.product, 60)}",
         summary=[s for e in every[:3] for s in sentences(e)] + more,
         facts=key_figures(first),
         sections=sections,
@@ -50,7 +50,7 @@ def exploration_page(every: Sequence[Exploration]) -> Page:
 
 def title(e: Exploration) -> str:
     """Operator and case."""
-    return " ".join(words.clean(x, 60) for x in (e.op, e.case) if x)
+    return " ".join(texts.clean(x, 60) for x in (e.op, e.case) if x)
 
 
 def key_figures(e: Exploration) -> list[tuple[str, str, str]]:
@@ -58,9 +58,9 @@ def key_figures(e: Exploration) -> list[tuple[str, str, str]]:
     best = e.best
     proof = "proved" if e.optimal else "not proved"
     return [
-        *([] if best is None else [("best", f"{words.micros(best.time_us)} us", proof)]),
-        ("points of the space", words.count(e.size), f"{words.count(e.legal)} legal"),
-        ("evaluated", words.count(e.evaluated), ", ".join(_beside(e))),
+        *([] if best is None else [("best", f"{texts.micros(best.time_us)} us", proof)]),
+        ("points of the space", texts.count(e.size), f"{texts.count(e.legal)} legal"),
+        ("evaluated", texts.count(e.evaluated), ", ".join(_beside(e))),
         ("Pareto front", str(len(e.pareto)), "point" if len(e.pareto) == 1 else "points"),
     ]
 
@@ -68,26 +68,26 @@ def key_figures(e: Exploration) -> list[tuple[str, str, str]]:
 def _beside(e: Exploration) -> list[str]:
     """What stands beside the number of evaluated tilings."""
     failed = sum(e.failed.values())
-    out = [f"{words.count(e.bounded)} bounds"] + ([f"{words.count(failed)} failed"] if failed else [])
-    return out if e.whole else [*out, f"the best {words.count(len(e.found))} in this file"]
+    out = [f"{texts.count(e.bounded)} bounds"] + ([f"{texts.count(failed)} failed"] if failed else [])
+    return out if e.whole else [*out, f"the best {texts.count(len(e.found))} in this file"]
 
 
 def sentences(e: Exploration) -> list[str]:
     """What was found, and how sure it is."""
     best = e.best
     if best is None:
-        return [f"{title(e)}: no tiling could be evaluated. {words.clean(e.proof, 300)}"]
-    by = f"; its bound is {words.meaning(best.evaluation.bound)}" if best.evaluation.bound else ""
+        return [f"{title(e)}: no tiling could be evaluated. {texts.clean(e.proof, 300)}"]
+    by = f"; its bound is {texts.meaning(best.evaluation.bound)}" if best.evaluation.bound else ""
     return [
-        f"{title(e)}: the best tiling takes {words.micros(best.time_us)} us with {tiling_words(best)}{by}.",
-        f"{words.clean(e.proof, 300)}.",
-        *([] if e.whole else [NOT_WHOLE.format(words.count(len(e.found)), words.count(e.evaluated))]),
+        f"{title(e)}: the best tiling takes {texts.micros(best.time_us)} us with {tiling_text(best)}{by}.",
+        f"{texts.clean(e.proof, 300)}.",
+        *([] if e.whole else [NOT_WHOLE.format(texts.count(len(e.found)), texts.count(e.evaluated))]),
     ]
 
 
-def tiling_words(x: Found) -> str:
+def tiling_text(x: Found) -> str:
     """block_m=128 block_n=256 ..."""
-    return words.clean(" ".join(f"{n}={v}" for n, v in x.point.items()), 400)
+    return texts.clean(" ".join(f"{n}={v}" for n, v in x.point.items()), 400)
 
 
 def _sections(e: Exploration, k: int, several: bool, data: dict[str, Any]) -> list[Section]:
@@ -122,7 +122,7 @@ def _without_result(e: Exploration) -> list[str]:
     if e.evaluated + failed < e.legal:
         bound = "as their bound was above the best" if e.optimal else "the sweep did without them"
         out.append(f"they were not evaluated, {bound}")
-    return out + ([f"they are among the {words.count(failed)} that were tried and failed"] if failed else [])
+    return out + ([f"they are among the {texts.count(failed)} that were tried and failed"] if failed else [])
 
 
 def _front_lead(e: Exploration) -> list[str]:
@@ -145,7 +145,7 @@ def heat_data(e: Exploration) -> dict[str, Any]:
         [*(places[n].get(repr(x.point.get(n)), -1) for n in names), *_figures(x)]
         for x in e.ranked[:MOST_POINTS]
     ]
-    axes = {words.clean(n, 60): [words.clean(str(v), 40) for v in e.axes[n]] for n in names}
+    axes = {texts.clean(n, 60): [texts.clean(str(v), 40) for v in e.axes[n]] for n in names}
     return {"axes": axes, "points": points}
 
 
@@ -191,14 +191,14 @@ def _scatter(e: Exploration, y_title: str, value: Any, log: bool) -> Markup:
 
 def _tip(p: Found) -> str:
     e = p.evaluation
-    ub = f", UB {words.kib(e.ub_peak_bytes)} KiB" if e.ub_peak_bytes is not None else ""
-    error = f", error {words.small(e.error)}" if e.error is not None else ""
-    return f"{words.micros(p.time_us)} us{ub}{error}\n{tiling_words(p)}"
+    ub = f", UB {texts.kib(e.ub_peak_bytes)} KiB" if e.ub_peak_bytes is not None else ""
+    error = f", error {texts.small(e.error)}" if e.error is not None else ""
+    return f"{texts.micros(p.time_us)} us{ub}{error}\n{tiling_text(p)}"
 
 
 def knobs(e: Exploration) -> Markup:
     """What the worst value of each costs at least."""
-    found = [(words.clean(n, 60), x) for n, x in e.sensitivity().items() if math.isfinite(x)]
+    found = [(texts.clean(n, 60), x) for n, x in e.sensitivity().items() if math.isfinite(x)]
     return render("knobs.html", knobs=found, most=max(x for _, x in found)) if found else Markup("")
 
 

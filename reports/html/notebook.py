@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ...simulator.errors import UsageError
-from .kinds import page_of
+from .pages import page_of
 from .writing import render
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def _picture(shown: Any) -> Markup:
     """The first picture that the record has the figures for, as data of the page itself."""
     from ..pictures.style import drawn
 
-    for words, draw, record in _candidates(shown):
+    for title, draw, record in _candidates(shown):
         try:
             figure: Figure = draw(record)
         except UsageError:
@@ -37,12 +37,12 @@ def _picture(shown: Any) -> Markup:
         width = min(WIDTH, round(PIXELS * figure.get_size_inches()[0]))
         return Markup(
             '<img alt="{}" style="max-width:100%;width:{}px" src="data:image/png;base64,{}">'
-        ).format(words, width, data)
+        ).format(title, width, data)
     return Markup("")
 
 
 def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
-    """(what it shows in words, the function that draws it, what it is drawn from), what is shown first first."""
+    """(a title, the function that draws it, what it is drawn from), the preferred one first."""
     from ...simulator.record.run import Run
     from ...tiling.results.exploration import Exploration
     from .. import pictures

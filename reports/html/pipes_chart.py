@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from ...simulator.record.run import Pipe, Run
-from ..facts import facts, words
+from ..facts import facts, texts
 from .writing import render
 
 # In the order in which a bar shows them; bandwidth is a part of busy.
@@ -40,7 +40,7 @@ def pipe_table(run: Run) -> Markup:
     """A row for each pipe, the busiest first; those that were never used are named."""
     used = {n: p for n, p in run.pipes.items() if p.busy_cycles > 0}
     rows = [
-        (n, p, parts_of(p, run.cycles), facts.main_stall_words(p, run.cycles))
+        (n, p, parts_of(p, run.cycles), facts.main_stall_text(p, run.cycles))
         for n, p in sorted(used.items(), key=lambda i: -i[1].busy_cycles)
     ]
     present = [n for n in PARTS if any(x.name == n for *_, parts, _ in rows for x in parts)]
@@ -75,10 +75,10 @@ def bounds_ladder(run: Run) -> Markup:
     """Lower bounds beside the time, and what was found by lifting a limit or turning a knob."""
     total = run.time_us
     rungs = [
-        (words.meaning(n), us, facts.share(us, total)) for n, us in run.bounds.items() if math.isfinite(us)
+        (texts.meaning(n), us, facts.share(us, total)) for n, us in run.bounds.items() if math.isfinite(us)
     ]
-    lifted = [(words.meaning(n), us, 1 - facts.share(us, total)) for n, us in run.lifted.items()]
-    changes = [(words.clean(n, 60), us, facts.share(us, total) - 1) for n, us in run.changes.items()]
+    lifted = [(texts.meaning(n), us, 1 - facts.share(us, total)) for n, us in run.lifted.items()]
+    changes = [(texts.clean(n, 60), us, facts.share(us, total) - 1) for n, us in run.changes.items()]
     rungs.sort(key=lambda x: -x[1])
     return render(
         "bounds.html", rungs=rungs, total=total, interval=run.interval_us, lifted=lifted, changes=changes

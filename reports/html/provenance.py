@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ...simulator.record.run import ASSUMED_FIGURES, Run
-from ..facts import facts, words
+from ..facts import facts, texts
 from ..facts.repeat_command import repeat_command
 from .writing import render
 
@@ -18,7 +18,7 @@ MOST_FIGURES = 200
 def provenance(run: Run) -> Markup:
     """Share of the time by grade, and the assumed figures that it used with their values."""
     shares = [
-        (g, words.GRADES.get(g, g), us, facts.share(us, run.time_us), COLOURS.get(g, 6))
+        (g, texts.GRADES.get(g, g), us, facts.share(us, run.time_us), COLOURS.get(g, 6))
         for g, us in sorted(run.grades.items())
     ]
     return render("provenance.html", shares=shares, figures=assumed(run), changed=facts.overrides(run))

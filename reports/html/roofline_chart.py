@@ -1,11 +1,11 @@
-"""Rooflines of one launch as pictures with a table: one for each unit, a point for each way of memory."""
+"""Rooflines of one launch as pictures with a table: one for each unit, a point for each path to memory."""
 
 from __future__ import annotations
 
 from markupsafe import Markup
 
 from ...simulator.record.run import Launch
-from ..facts import words
+from ..facts import texts
 from ..facts.rooflines import UnitRoofline, units
 from ..facts.scales import Scale, spread
 from .svg import ChartFrame, el, line, spot
@@ -36,10 +36,10 @@ def chart(u: UnitRoofline) -> Markup:
     )
     for k, v in enumerate(u.levels):
         tip = (
-            f"{v.name}: {v.intensity:.3g} operations per byte, {words.percent(v.used)} of its bandwidth used"
+            f"{v.name}: {v.intensity:.3g} operations per byte, {texts.percent(v.used)} of its bandwidth used"
         )
         parts.append(spot(k, x(v.intensity), y(u.gops), 6, tip, f"f{k}"))
-    label = f"Roofline of the {u.name} unit: {u.gops:.4g} G operations per s, {words.percent(u.reached)} of the peak"
+    label = f"Roofline of the {u.name} unit: {u.gops:.4g} G operations per s, {texts.percent(u.reached)} of the peak"
     return frame.svg(label, *parts)
 
 

@@ -11,7 +11,7 @@ from pygments.lexers import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
 from ...simulator.record.run import SHARED, Launch, LineCost, SourceText
-from ..facts import facts, words
+from ..facts import facts, texts
 from .writing import render
 
 CLASSES = (
@@ -39,7 +39,7 @@ def source_tables(launch: Launch) -> Markup:
     functions = []
     for text in launch.sources:
         lines = list(_lines(text, costs, launch.cycles, most))
-        functions.append((PurePath(words.clean(text.file)).name, text.first_line, lines))
+        functions.append((PurePath(texts.clean(text.file)).name, text.first_line, lines))
     ends = [(t, t.first_line + t.text.count("\n") + 1) for t in launch.sources]
     shown = {(t.file, n) for t, end in ends for n in range(t.first_line, end)}
     rest = [x for x in launch.lines if (x.file, x.line) not in shown and x.cycles > 0]
@@ -62,19 +62,19 @@ def _lines(
 
 
 def _tip(cost: LineCost) -> str:
-    """What the line keeps busy and what it waits for, in words."""
-    busy = ", ".join(f"{words.clean(n, 20)} {words.count(c)}" for n, c in cost.busy.items())
+    """What the line keeps busy and what it waits for."""
+    busy = ", ".join(f"{texts.clean(n, 20)} {texts.count(c)}" for n, c in cost.busy.items())
     waits = [
-        f"{words.clean(pipe, 20)} {'busy longer' if r == SHARED else 'waits'} {words.count(c)} for {words.STALLS.get(r, r)}"
+        f"{texts.clean(pipe, 20)} {'busy longer' if r == SHARED else 'waits'} {texts.count(c)} for {texts.STALLS.get(r, r)}"
         for pipe, by in cost.stalls.items()
         for r, c in by.items()
         if c >= 1
     ]
-    return "\n".join([f"{words.count(cost.cycles)} cycles", *([f"busy: {busy}"] if busy else []), *waits[:6]])
+    return "\n".join([f"{texts.count(cost.cycles)} cycles", *([f"busy: {busy}"] if busy else []), *waits[:6]])
 
 
 def highlighted(text: str) -> list[Markup]:
-    """Lines of Python with spans around words; the text of each stays what it is."""
+    """Lines of Python with spans around what is highlighted; the text of each stays what it is."""
     lines: list[list[Markup]] = [[]]
     for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
         for k, part in enumerate(value.split("\n")):

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
 from ...simulator.precision.metrics import ErrorReport
-from ..facts import words
+from ..facts import texts
 from ..facts.scales import spread
 from ..facts.study_reading import StudySweep, read_study
 from ..facts.study_rows import (
@@ -44,10 +44,10 @@ def study_page(given: Study | Mapping[str, Any]) -> Page:
         sections += _of_sweep(study, name) if study.parameter else _of_study(study, name)
     notes = render("study_notes.html", study=study.first, refused=_refused(study))
     sections.append(Section("choices", "Refusals, notes, choices", notes))
-    sample = f"; sample: {words.clean(study.first.sample, 200)}" if study.first.sample else ""
+    sample = f"; sample: {texts.clean(study.first.sample, 200)}" if study.first.sample else ""
     return Page(
-        title=", ".join(words.clean(x, 80) for x in (f"{study.first.op}: precision", study.case) if x),
-        subtitle=f"{words.clean(study.first.product, 60)}; data: {_data(study)}{sample}",
+        title=", ".join(texts.clean(x, 80) for x in (f"{study.first.op}: precision", study.case) if x),
+        subtitle=f"{texts.clean(study.first.product, 60)}; data: {_data(study)}{sample}",
         summary=_sentences(study),
         facts=_facts(study),
         sections=[s for s in sections if s.body.strip()],
@@ -55,7 +55,7 @@ def study_page(given: Study | Mapping[str, Any]) -> Page:
 
 
 def _data(study: StudySweep) -> str:
-    return words.clean(", ".join(f"{k} {v}" for k, v in study.first.data.items()), 200) or "given by the user"
+    return texts.clean(", ".join(f"{k} {v}" for k, v in study.first.data.items()), 200) or "given by the user"
 
 
 def _facts(study: StudySweep) -> list[tuple[str, str, str]]:
@@ -63,8 +63,8 @@ def _facts(study: StudySweep) -> list[tuple[str, str, str]]:
     timed = [r.time_us for r in rows if r.time_us is not None and math.isfinite(r.time_us)]
     out = [("modes and types", str(sum(1 for r in study.first.rows if r.errors)), "")]
     if study.parameter:
-        out.append(("points of the sweep", str(len(study.points)), words.clean(study.parameter, 30)))
-    return out + ([("fastest", f"{words.micros(min(timed))} us", "")] if timed else [])
+        out.append(("points of the sweep", str(len(study.points)), texts.clean(study.parameter, 30)))
+    return out + ([("fastest", f"{texts.micros(min(timed))} us", "")] if timed else [])
 
 
 def _sentences(study: StudySweep) -> list[str]:
@@ -78,10 +78,10 @@ def _sentences(study: StudySweep) -> list[str]:
         fast = min(rows, key=lambda r: r.time_us or 0)
         exact = max(rows, key=lambda r: _bits(r, name, EXACT) or 0)
         each = (
-            f"{row_name(r)} ({words.micros(r.time_us or 0)} us, {_bits(r, name, EXACT):.3g} bits)"
+            f"{row_name(r)} ({texts.micros(r.time_us or 0)} us, {_bits(r, name, EXACT):.3g} bits)"
             for r in (fast, exact)
         )
-        out.append("{}: fastest is {}, most exact {}.".format(words.clean(name, 40), *each))
+        out.append("{}: fastest is {}, most exact {}.".format(texts.clean(name, 40), *each))
     count = f"{len(study.points)} points, {len(study.first.rows)} modes and data types each"
     return out or [f"{count}; those that compute the same in the same time are one row of the table."]
 
@@ -98,7 +98,7 @@ def _of_study(study: StudySweep, name: str) -> list[Section]:
     rows = study.first.rows
     shown, rules = [r for r in rows if name in r.errors], _rules(rows, name)
     table = render("study_table.html", rows=shown, output=name, goldens=GOLDENS, rules=rules)
-    title = f"{words.clean(name, 40)}: error by mode, with time"
+    title = f"{texts.clean(name, 40)}: error by mode, with time"
     return [Section(f"modes-{study.outputs.index(name)}", title, _modes(rows, name) + table, LEAD)]
 
 
@@ -125,12 +125,12 @@ def _modes(rows: Iterable[Row], name: str) -> Markup:
         at = x(r.time_us or 0)
         if exact is not None and rounded is not None:
             parts.append(el("line", class_=f"s{k % 7} pale thick", x1=at, x2=at, y1=y(exact), y2=y(rounded)))
-        for shape, bits, word in ((0, exact, "exact"), (1, rounded, "rounded")):
+        for shape, bits, against in ((0, exact, "exact"), (1, rounded, "rounded")):
             if bits is not None:
-                tip = f"{row_name(r)}: {words.micros(r.time_us or 0)} us, {bits:.4g} bits ({word})"
+                tip = f"{row_name(r)}: {texts.micros(r.time_us or 0)} us, {bits:.4g} bits ({against})"
                 parts.append(spot(shape, at, y(bits), 5.5, tip, f"f{k % 7}"))
     names = [(next(n for n, x in every.items() if x is r), k % 7) for k, (r, *_) in enumerate(points)]
-    chart = frame.svg(f"Effective bits of {words.clean(name, 40)} against time", *parts)
+    chart = frame.svg(f"Effective bits of {texts.clean(name, 40)} against time", *parts)
     return render("legend.html", chart=chart, names=names, note="Circles: exact. Squares: rounded.")
 
 
@@ -139,7 +139,7 @@ def _modes(rows: Iterable[Row], name: str) -> Markup:
 
 def _of_sweep(study: StudySweep, name: str) -> list[Section]:
     k, parameter = study.outputs.index(name), study.parameter or ""
-    title = f"{words.clean(name, 40)}: {TITLES.get(parameter, words.clean(parameter, 30))}"
+    title = f"{texts.clean(name, 40)}: {TITLES.get(parameter, texts.clean(parameter, 30))}"
     charts = [
         _lines(study, name, "effective bits", lambda e: e.effective_bits, "Effective bits, exact"),
         _lines(study, name, "elements, %", lost_percent, "Elements without a finite result"),
@@ -174,7 +174,7 @@ def _lines(
     y = frame.y(low if log else 0.0, high, log)
     every = max(1, math.ceil(len(study.points) / 9))
     ticks = [(float(k), sweep_label(p.value)) for k, p in enumerate(study.points) if k % every == 0]
-    parts = [frame.axes(x, y, words.clean(study.parameter or "", 40), y_title, ticks)]
+    parts = [frame.axes(x, y, texts.clean(study.parameter or "", 40), y_title, ticks)]
     numbers = colours(study, name)
     for key, points in sorted(series.items(), reverse=True):
         j = numbers[key]
@@ -183,7 +183,7 @@ def _lines(
             tip = f"{key}, {study.points[k].value}: {v:.4g}"
             parts.append(mark(j, x(k), y(v), 4, class_=f"f{j % 7}", data_tip=tip))
     names = [(key, numbers[key] % 7) for key in sorted(series, reverse=True)]
-    chart = frame.svg(f"{label} of {words.clean(name, 40)}", *parts)
+    chart = frame.svg(f"{label} of {texts.clean(name, 40)}", *parts)
     return render("legend.html", chart=chart, names=names, note=label)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from ...simulator.record.picking import picked
 from ...simulator.record.run import Launch, Timeline
+from ..facts.texts import clean
 from ..facts.timelines import Lanes, renumbered, sort_lanes, told_part
-from ..facts.words import clean
 
 EXACT = 40_000  # instructions that a browser draws one by one without help
 BUCKETS = (256, 1024, 4096)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
-from ..facts import facts, words
+from ..facts import facts, texts
 from ..facts.differences import OTHER, FigurePair, RunDifference
 from .style import COLOURS, new_figure, styled
 
@@ -56,7 +56,7 @@ def _bars(axes: Axes, title: str, pairs: list[FigurePair]) -> None:
     axes.barh(range(len(pairs)), changes, height=0.66, color=[MORE if x > 0 else LESS for x in changes])
     for k, x in enumerate(changes):
         place: Any = {"xytext": (4, 0), "ha": "left"} if x >= 0 else {"xytext": (-4, 0), "ha": "right"}
-        text = words.signed_micros(x)
+        text = texts.signed_micros(x)
         axes.annotate(text, (x, k), textcoords="offset points", va="center", fontsize=8.5, **place)
     axes.set_yticks(range(len(pairs)), [_label(p.name) for p in pairs], fontsize=8.5)
     axes.axvline(0.0, color="#5b636d", linewidth=0.9)
@@ -66,12 +66,13 @@ def _bars(axes: Axes, title: str, pairs: list[FigurePair]) -> None:
 
 
 def _label(name: str) -> str:
-    return name if name == OTHER else words.clean(name, 56)
+    return name if name == OTHER else texts.clean(name, 56)
 
 
 def _verdict(d: RunDifference) -> str:
     """A: 40.1 us on ascend910b3; B: 38.0 us, 2.1 us less."""
-    a, b = (words.clean(facts.product_name(r), 30) for r in (d.first, d.second))
+    a, b = (texts.clean(facts.product_name(r), 30) for r in (d.first, d.second))
     more = d.time.change
-    word = "as long as A" if not more else f"{words.micros(abs(more))} us {'more' if more > 0 else 'less'}"
-    return f"A takes {words.micros(d.time.first or 0.0)} us on {a}; B {words.micros(d.time.second or 0.0)} us on {b}, {word}"
+    verdict = f"{texts.micros(abs(more))} us {'more' if more > 0 else 'less'}" if more else "as long as A"
+    first, second = (texts.micros(us or 0.0) for us in (d.time.first, d.time.second))
+    return f"A takes {first} us on {a}; B {second} us on {b}, {verdict}"

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
-from ..facts import words
+from ..facts import texts
 from ..facts.error_bars import named, populated
 from ..facts.scales import power
 from .style import COLOURS, MARKS, new_figure, plain_figures, styled
@@ -30,7 +30,7 @@ def error_histogram(run: Run) -> Figure:
             axes.set_xticks(range(0, len(bars), every), labels, rotation=45, ha="right")
             axes.set(yscale="log", xlabel="error from, ulp", ylabel="elements")
             plain_figures(axes.yaxis)
-            axes.set_title(words.clean(name, 40))
+            axes.set_title(texts.clean(name, 40))
             axes.grid(axis="x", visible=False)
     return figure
 
@@ -54,6 +54,6 @@ def error_magnitude(run: Run) -> Figure:
             ticks = range(xs[0], xs[-1] + 1, every)
             axes.set_xticks(ticks, [power(k) for k in ticks])
             plain_figures(axes.yaxis)
-            axes.set_title(words.clean(name, 40))
+            axes.set_title(texts.clean(name, 40))
             axes.legend()
     return figure

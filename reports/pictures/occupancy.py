@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Run
-from ..facts import words
-from ..facts.occupancy import over_time, peak_words
+from ..facts import texts
+from ..facts.occupancy import over_time, peak_text
 from .style import COLOURS, new_figure, styled
 
 
@@ -30,6 +30,6 @@ def occupancy(run: Run) -> Figure:
             axes.annotate("capacity", end, ha="right", va="bottom", fontsize=8.5, color=COLOURS[3])
             top = max(b.capacity_bytes, b.peak_bytes) / 1024 * 1.14
             axes.set(xlabel=axis, ylabel="KiB in use", ylim=(0, top))
-            title = f"{words.clean(launch.kernel, 40)}: {words.clean(name, 20)}, {peak_words(b)}"
+            title = f"{texts.clean(launch.kernel, 40)}: {texts.clean(name, 20)}, {peak_text(b)}"
             axes.set_title(title, fontsize="medium")
     return figure

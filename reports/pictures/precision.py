@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ...kernels.study.bench import EXACT, ROUNDED, Row, Study
 from ...simulator.errors import UsageError
-from ..facts import words
+from ..facts import texts
 from ..facts.study_reading import read_study
 from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
 from .style import COLOURS, MARKS, below, new_figure, styled
@@ -23,19 +23,19 @@ def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) 
     rows = [] if name is None else distinct(study.first.rows, name)
     if name is None or not rows:
         raise UsageError("this study has no errors to show")
-    labels = [words.clean(f"{r.dtype} as {r.compute_dtype or '-'}\n{r.cube_math_type}", 80) for r in rows]
+    labels = [texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}\n{r.cube_math_type}", 80) for r in rows]
     with styled():
         figure, (bits, time) = new_figure(9.0, 1.7 + 0.5 * len(rows), columns=2)
-        for k, (golden, word) in enumerate(((EXACT, "exact inputs"), (ROUNDED, "inputs as multiplied"))):
+        for k, (golden, label) in enumerate(((EXACT, "exact inputs"), (ROUNDED, "inputs as multiplied"))):
             at = [j + 0.2 * (2 * k - 1) for j in range(len(rows))]
             found = [_bits(r, name, golden) for r in rows]
-            bits.barh(at, found, height=0.36, color=COLOURS[5 * k], label=word)
+            bits.barh(at, found, height=0.36, color=COLOURS[5 * k], label=label)
         bits.set_yticks(range(len(rows)), [label.replace("  ", "\n") for label in labels])
         bits.set(xlabel="effective bits", ylim=(len(rows) - 0.5, -0.5))
         bits.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2)
         first = study.first  # of a sweep the first point is drawn
         where = "" if study.parameter is None else f", {study.parameter} {first.value}"
-        bits.set_title(words.clean(f"{first.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
+        bits.set_title(texts.clean(f"{first.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
         _times(time, rows)
     return figure
 
@@ -45,7 +45,7 @@ def _times(axes: Any, rows: list[Row]) -> None:
     axes.barh(range(len(rows)), times, height=0.6, color=COLOURS[2])
     for k, us in enumerate(times):
         if us:
-            axes.annotate(f" {words.micros(us)}", (us, k), va="center", fontsize=8.5)
+            axes.annotate(f" {texts.micros(us)}", (us, k), va="center", fontsize=8.5)
     axes.set_yticks(range(len(rows)), [])
     axes.set(xlabel="us", ylim=(len(rows) - 0.5, -0.5), xlim=(0, max(times, default=1.0) * 1.15 or 1.0))
 
@@ -73,9 +73,9 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
                 k = numbers[label]
                 axes.plot(*zip(*points, strict=True), marker=MARKS[k % 8], color=COLOURS[k % 7], label=label)
             axes.set_xticks(range(len(study.points)), [sweep_label(p.value) for p in study.points])
-            axes.set(xlabel=words.clean(study.parameter, 40), ylabel=title)
+            axes.set(xlabel=texts.clean(study.parameter, 40), ylabel=title)
         below(figure, panels[0])
-        panels[0].set_title(words.clean(f"{study.first.op}: {name}", 80))
+        panels[0].set_title(texts.clean(f"{study.first.op}: {name}", 80))
     return figure
 
 

@@ -74,5 +74,5 @@ def present(as_json: bool, data: Callable[..., Any], page: Callable[..., Any], *
 
 
 def note(text: str) -> None:
-    """A word about what is going on, on standard error."""
+    """Tell what is going on, on standard error."""
     sys.stderr.write(f"{text}\n")

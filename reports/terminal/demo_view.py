@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from ...simulator.record.run import Run
-from ..facts import facts, words
-from ..facts.words import clean
+from ..facts import facts, texts
+from ..facts.texts import clean
 from . import sections
 
 
@@ -17,14 +17,14 @@ def compact(run: Run, record: str) -> RenderableType:
     """The page of a run in a few lines."""
     bound = facts.binding(run)
     pipes = sorted(run.pipes.items(), key=lambda item: -item[1].busy_cycles)
-    shares = "  ".join(f"{name} {words.percent(pipe.share)}" for name, pipe in pipes if pipe.busy_cycles > 0)
+    shares = "  ".join(f"{name} {texts.percent(pipe.share)}" for name, pipe in pipes if pipe.busy_cycles > 0)
     ub = run.buffers.get("UB")
     rows = [
         sections.title_line(run),
-        sections.fact("time", f"{words.micros(run.time_us)} us, {words.count(run.cycles)} cycles"),
-        sections.fact("bound", sections.bound_words(bound) if bound else "none"),
+        sections.fact("time", f"{texts.micros(run.time_us)} us, {texts.count(run.cycles)} cycles"),
+        sections.fact("bound", sections.bound_text(bound) if bound else "none"),
         sections.fact("pipes", shares or "none used"),
-        sections.fact("UB", ub_words(ub.peak_bytes, ub.capacity_bytes) if ub else "not used"),
+        sections.fact("UB", ub_text(ub.peak_bytes, ub.capacity_bytes) if ub else "not used"),
         *sections.errors(run),
         *sections.lines(run),
         *sections.opening(record),
@@ -32,9 +32,9 @@ def compact(run: Run, record: str) -> RenderableType:
     return Group(*rows)
 
 
-def ub_words(peak: int, capacity: int) -> str:
+def ub_text(peak: int, capacity: int) -> str:
     """172.0 of 192.0 KiB (90 %)"""
-    return f"{words.kib(peak)} of {words.kib(capacity)} KiB ({words.percent(facts.share(peak, capacity))})"
+    return f"{texts.kib(peak)} of {texts.kib(capacity)} KiB ({texts.percent(facts.share(peak, capacity))})"
 
 
 def summary(runs: Sequence[Run]) -> RenderableType:
@@ -55,9 +55,9 @@ def _cells(run: Run) -> tuple[str, ...]:
     return (
         clean(run.op or run.name),
         run.dtype or "",
-        words.micros(run.time_us),
-        words.count(run.cycles),
-        f"{bound.name} {words.percent(bound.fraction)}" if bound else "",
-        words.percent(facts.share(ub.peak_bytes, ub.capacity_bytes)) if ub else "",
-        "" if bits is None else words.figure(bits),
+        texts.micros(run.time_us),
+        texts.count(run.cycles),
+        f"{bound.name} {texts.percent(bound.fraction)}" if bound else "",
+        texts.percent(facts.share(ub.peak_bytes, ub.capacity_bytes)) if ub else "",
+        "" if bits is None else texts.figure(bits),
     )

@@ -10,7 +10,7 @@ from rich.text import Text
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.picking import picked
 from ...simulator.record.run import Run
-from ..facts import facts, words
+from ..facts import facts, texts
 from ..facts.differences import FigurePair, RunDifference
 from .sections import Block, add_row, fact, make_table, title_line
 
@@ -52,9 +52,9 @@ def _titles(d: RunDifference) -> Block:
 
 def _who(run: Run) -> str:
     bound = facts.binding(run)
-    reached = f"{words.percent(bound.fraction)} of it reached" if bound else ""
-    limit = f"; bound {words.meaning(bound.name)}, {reached}" if bound else ""
-    time = f"{words.micros(run.time_us)} us" if facts.timed(run) else "values only"
+    reached = f"{texts.percent(bound.fraction)} of it reached" if bound else ""
+    limit = f"; bound {texts.meaning(bound.name)}, {reached}" if bound else ""
+    time = f"{texts.micros(run.time_us)} us" if facts.timed(run) else "values only"
     return f"{facts.product_name(run)}  {time}{limit}"
 
 
@@ -63,7 +63,7 @@ def _verdict(time: FigurePair) -> str:
     if first == second or not first:
         return "as fast as A"
     part = abs(second - first) / first
-    return f"{words.percent(part)} {'slower' if second > first else 'faster'} ({words.signed_micros(second - first)} us)"
+    return f"{texts.percent(part)} {'slower' if second > first else 'faster'} ({texts.signed_micros(second - first)} us)"
 
 
 def _settings(d: RunDifference) -> Block:
@@ -83,8 +83,8 @@ def _table(title: str, pairs: tuple[FigurePair, ...], longer: float, ranked: boo
         return []
     table = make_table((title, 47), (">A us", 9), (">B us", 9), (">B - A", 10))
     for p in kept[:MOST_ROWS]:
-        name = words.meaning(p.name) if not ranked else p.name
-        add_row(table, name, _cell(p.first), _cell(p.second), words.signed_micros(p.change))
+        name = texts.meaning(p.name) if not ranked else p.name
+        add_row(table, name, _cell(p.first), _cell(p.second), texts.signed_micros(p.change))
     return [Text(), table, *_more(len(kept) - MOST_ROWS)]
 
 
@@ -107,12 +107,12 @@ def _errors(d: RunDifference) -> Block:
         return []
     table = make_table(("errors against float64", 47), (">A", 9), (">B", 9))
     for p in d.errors:
-        add_row(table, p.name, *("-" if x is None else words.figure(x) for x in (p.first, p.second)))
+        add_row(table, p.name, *("-" if x is None else texts.figure(x) for x in (p.first, p.second)))
     return [Text(), table]
 
 
 def _cell(x: float | None) -> str:
-    return "-" if x is None else words.micros(x)
+    return "-" if x is None else texts.micros(x)
 
 
 def difference_json(d: RunDifference) -> dict[str, Any]:

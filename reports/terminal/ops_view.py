@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ...kernels.operator.operator import Case, Operator
 from ...kernels.operator.parameter import Parameter
-from ..facts.words import clean
+from ..facts.texts import clean
 from .sections import folding
 
 
@@ -90,6 +90,6 @@ def _knob(p: Parameter) -> str:
 
 def _pairs(title: str, pairs: Iterable[tuple[str, str]]) -> list[RenderableType]:
     table = folding((f"\n{title}", 30), ("", 49))
-    for name, words in pairs:
-        table.add_row(Text(f"  {name}"), Text(clean(words)))
+    for name, text in pairs:
+        table.add_row(Text(f"  {name}"), Text(clean(text)))
     return [table] if table.row_count else []

@@ -11,11 +11,11 @@ from rich.text import Text
 from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
-from ..facts.words import clean, figure, micros
+from ..facts.texts import clean, figure, micros
 from .sections import folding, numerics_lines
 
 RULES = ("single-benchmark", "mixed-tolerance")
-GOLDEN_WORDS = {
+GOLDEN_MEANINGS = {
     EXACT: "against float64 of the exact inputs: what the mode loses",
     ROUNDED: "against float64 of the inputs as multiplied: what the kernel adds",
 }
@@ -43,7 +43,7 @@ def study_page(study: Study) -> RenderableType:
     parts += [Text(), Text(LEGEND, style="dim")] if outputs else []
     for name in outputs:
         for golden in GOLDENS:
-            parts += [Text(f"\n{clean(name)} {GOLDEN_WORDS[golden]}"), _figures(study.rows, name, golden)]
+            parts += [Text(f"\n{clean(name)} {GOLDEN_MEANINGS[golden]}"), _figures(study.rows, name, golden)]
     return Group(*parts, *_refused(study.rows), *_remarks(study))
 
 
@@ -93,8 +93,8 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
     data = dict(study.data)
     if sweep == "distribution":
         data["distribution"] = "every distribution"
-    words = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
-    lines = [f"  {clean(study.case or 'given inputs', 40)}  {clean(study.product, 30)}\ndata    {words}"]
+    drawn = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
+    lines = [f"  {clean(study.case or 'given inputs', 40)}  {clean(study.product, 30)}\ndata    {drawn}"]
     lines += [f"\nsample  {clean(study.sample)}"] if study.sample else []
     return Text.assemble((clean(study.op, 38), "bold"), *lines)
 
@@ -117,8 +117,8 @@ def _summary(rows: Iterable[Row], name: str, named: bool) -> Table:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
             mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
-            words = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
-            table.add_row(*(Text(w) for w in (*words, *_judged(row, name))))
+            cells = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
+            table.add_row(*(Text(w) for w in (*cells, *_judged(row, name))))
     return table
 
 
@@ -199,6 +199,6 @@ def _refused(rows: Iterable[Row]) -> list[RenderableType]:
             groups.setdefault((row.dtype, row.status, row.reason), []).append(row.cube_math_type)
     out: list[RenderableType] = []
     for (dtype, status, reason), modes in groups.items():
-        word = f"refused with status {status}" if status else "note"
-        out.append(Text(f"\n{word}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
+        verdict = f"refused with status {status}" if status else "note"
+        out.append(Text(f"\n{verdict}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
     return out

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from ...simulator.record.run import Run
 from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
-from ..facts import facts, json_view, words
-from ..facts.words import clean
+from ..facts import facts, json_view, texts
+from ..facts.texts import clean
 from . import sections
 
 if TYPE_CHECKING:
@@ -37,17 +37,17 @@ def script_page(script: str, found: Collector) -> RenderableType:
     for group in groups[:MOST_ROWS]:
         sections.add_row(table, *_cells(group, found.time_us))
     rest = groups[MOST_ROWS:]
-    spent = words.micros(sum(g.time_us for g in rest))
+    spent = texts.micros(sum(g.time_us for g in rest))
     more = [Text(f"  and {len(rest)} more rows, {spent} us", style="dim")]
     return Group(Text(), title, table, *(more if rest else []), *_sums(found))
 
 
 def _sums(found: Collector) -> list[RenderableType]:
     kernels = len({g.kernel for g in found.groups.values()})
-    many = f"{words.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
+    many = f"{texts.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
     if not found.timed:
         return [Text(f"{many}; time was not asked for"), *_processes(found)]
-    took = f"{words.micros(found.time_us)} us ({words.count(found.cycles)} cycles)"
+    took = f"{texts.micros(found.time_us)} us ({texts.count(found.cycles)} cycles)"
     return [
         Text(f"{many} take{'s' * (found.count == 1)} {took}", style="bold"),
         Text("host code and torch take no simulated time", style="dim"),
@@ -72,16 +72,16 @@ def _cells(group: LaunchGroup, total_us: float) -> tuple[str, ...]:
     fills = buffer_shares(run)
     return (
         group.kernel,
-        "various" if group.various else grid_words(group.grid),
-        words.count(group.count),
-        words.micros(group.time_us) if run.launches else "",
-        words.percent(facts.share(group.time_us, total_us)) if run.launches else "",
+        "various" if group.various else grid_text(group.grid),
+        texts.count(group.count),
+        texts.micros(group.time_us) if run.launches else "",
+        texts.percent(facts.share(group.time_us, total_us)) if run.launches else "",
         bound.name if bound else "",
-        *(words.percent(fills[n]) if fills.get(n) else "" for n in ("UB", "L1", "L0")),
+        *(texts.percent(fills[n]) if fills.get(n) else "" for n in ("UB", "L1", "L0")),
     )
 
 
-def grid_words(grid: tuple[int, int, int] | None) -> str:
+def grid_text(grid: tuple[int, int, int] | None) -> str:
     """512, 64x8: axes of one program at the end are left out."""
     if grid is None:
         return ""

@@ -1,6 +1,6 @@
 """The sections of the page of one run, each a function from Run to renderables; a section without facts is empty.
 
-Every line is at most 80 columns wide. `terminal.py` puts the sections together and shows a sample.
+Every line is at most 80 columns wide. `page.py` puts the sections together.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rich.text import Text
 from ...simulator.precision.metrics import ErrorReport
 from ...simulator.precision.numeric_switches import FIXED, SWITCHES
 from ...simulator.record.run import Buffer, LiveValue, Run
-from ..facts import facts, words
+from ..facts import facts, texts
 from ..facts.occupancy import alive_at_peak
-from ..facts.words import Bar, clean
+from ..facts.texts import Bar, clean
 from .console import PAGE_WIDTH
 
 Block = list[RenderableType]
@@ -40,8 +40,8 @@ LONGEST_TEXT = 8 * PAGE_WIDTH  # of one remark; records may hold anything
 def title_line(run: Run) -> Text:
     """Operator, case, data type."""
     text = Text(clean(run.op or run.name, 38), style="bold")
-    for word in (run.case, run.dtype):
-        text.append(f"  {clean(word, 18)}" if word else "", style="not bold")
+    for part in (run.case, run.dtype):
+        text.append(f"  {clean(part, 18)}" if part else "", style="not bold")
     return text
 
 
@@ -70,24 +70,24 @@ def time(run: Run) -> Block:
     mhz = facts.product_figure(run, "clock.aicore_mhz")
     clock = f" at {mhz:g} MHz" if isinstance(mhz, int | float) else ""
     overhead = sum(x.overhead_us for x in run.launches)
-    spent = f"{words.micros(run.time_us)} us{_interval(run)}: {words.count(run.cycles)} cycles{clock}"
-    rows: Block = [fact("time", f"{spent} + {words.micros(overhead)} us launch overhead", style="bold")]
+    spent = f"{texts.micros(run.time_us)} us{_interval(run)}: {texts.count(run.cycles)} cycles{clock}"
+    rows: Block = [fact("time", f"{spent} + {texts.micros(overhead)} us launch overhead", style="bold")]
     bound = facts.binding(run)
     if bound is not None:
-        rows.append(fact("bound", bound_words(bound)))
+        rows.append(fact("bound", bound_text(bound)))
     return [*rows, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
 
 
 def _interval(run: Run) -> str:
     """[37.8 .. 48.7], what the ends of the published figures give."""
     ends = run.interval_us
-    return f" [{words.micros(ends[0])} .. {words.micros(ends[1])}]" if ends else ""
+    return f" [{texts.micros(ends[0])} .. {texts.micros(ends[1])}]" if ends else ""
 
 
 def _held_by(run: Run) -> Block:
     """What would save most if it took no time, found by timing the run without it."""
     saved = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.lifted.items()]
-    named = [(words.meaning(n), words.percent(x)) for n, x in saved if x >= MENTIONED_SHARE][:MOST_LIMITS]
+    named = [(texts.meaning(n), texts.percent(x)) for n, x in saved if x >= MENTIONED_SHARE][:MOST_LIMITS]
     if not run.lifted:
         return []
     if not named:
@@ -102,7 +102,7 @@ def _try(run: Run) -> Block:
     if not run.changes:
         return []
     gains = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()]
-    named = [f"{clean(n, 40)}: {words.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE]
+    named = [f"{clean(n, 40)}: {texts.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE]
     none = f"no change of one knob is faster; {len(gains)} were timed"
     return [fact("try", "; ".join(named[:MOST_LIMITS]) or none)]
 
@@ -110,19 +110,19 @@ def _try(run: Run) -> Block:
 def _trust(run: Run) -> Block:
     """Which share of the time rests on figures of which grade."""
     shares = {g: facts.share(us, run.time_us) for g, us in sorted(run.grades.items())}
-    told = {g: x for g, x in shares.items() if x >= SMALLEST_SHARE and g in words.GRADES}
-    named = [f"{words.percent(x)} {words.GRADES[g]}" for g, x in told.items()]
+    told = {g: x for g, x in shares.items() if x >= SMALLEST_SHARE and g in texts.GRADES}
+    named = [f"{texts.percent(x)} {texts.GRADES[g]}" for g, x in told.items()]
     return [fact("figures", ", ".join(named))] if named else []
 
 
-def bound_words(bound: facts.Bound) -> str:
+def bound_text(bound: facts.Bound) -> str:
     """HBM bandwidth allows 28.8 us; the run reaches 74 % of it"""
-    return f"{facts.allowed(bound)}; the run reaches {words.percent(bound.fraction)} of it"
+    return f"{facts.allowed(bound)}; the run reaches {texts.percent(bound.fraction)} of it"
 
 
 def _work(run: Run) -> str:
     programs = sum(x.programs for x in run.launches)
-    instructions = words.count(sum(x.instructions for x in run.launches))
+    instructions = texts.count(sum(x.instructions for x in run.launches))
     if len(run.launches) > 1:
         return f"{programs} programs in {len(run.launches)} launches, {instructions} instructions"
     launch = run.launches[0]
@@ -135,7 +135,7 @@ def launches(run: Run) -> Block:
         return []
     table = make_table(("launches", 30), ("grid", 16), (">us", 9), (">cycles", 12), (">cores", 8))
     for x in run.launches[:MOST_LAUNCHES]:
-        cells = (x.kernel, str(x.grid), words.micros(x.time_us), words.count(x.cycles), str(x.cores_used))
+        cells = (x.kernel, str(x.grid), texts.micros(x.time_us), texts.count(x.cycles), str(x.cores_used))
         add_row(table, *cells)
     return [Text(), table, *_more(len(run.launches) - MOST_LAUNCHES, "launches")]
 
@@ -148,9 +148,9 @@ def bounds(run: Run) -> Block:
     table = make_table(("lower bounds", 35), (">us", 9), (">of run", 8), ("", 20))
     for name, us in ordered[:MOST_BOUNDS]:
         part = facts.share(us, run.time_us)
-        add_row(table, words.meaning(name), words.micros(us), words.percent(part), Bar(part, style="cyan"))
+        add_row(table, texts.meaning(name), texts.micros(us), texts.percent(part), Bar(part, style="cyan"))
     rest = ordered[MOST_BOUNDS:]
-    below = [f"  {len(rest)} more, none above {words.micros(us)} us" for _, us in rest[:1]]
+    below = [f"  {len(rest)} more, none above {texts.micros(us)} us" for _, us in rest[:1]]
     return [Text(), table, *(Text(text, style="dim") for text in below)]
 
 
@@ -164,11 +164,11 @@ def pipes(run: Run) -> Block:
         if pipe.busy_cycles <= 0:
             idle.append(clean(name, 12))
             continue
-        cells = (name, words.count(pipe.busy_cycles), words.percent(pipe.share))
-        add_row(table, *cells, Bar(pipe.share, style="green"), facts.main_stall_words(pipe, run.cycles))
+        cells = (name, texts.count(pipe.busy_cycles), texts.percent(pipe.share))
+        add_row(table, *cells, Bar(pipe.share, style="green"), facts.main_stall_text(pipe, run.cycles))
         part = facts.share(pipe.shared_cycles, run.cycles)
         if part >= SMALLEST_SHARE:
-            shared = words.count(pipe.shared_cycles), words.percent(part)
+            shared = texts.count(pipe.shared_cycles), texts.percent(part)
             add_row(table, "  of which", *shared, "for shared bandwidth", "", style="dim")
     last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
     return [Text(), table, *last]
@@ -182,13 +182,13 @@ def buffers(run: Run) -> Block:
     table = make_table(("buffers at their peak", 35), (">KiB", 9), (">of", 8), ("", PLACE_WIDTH))
     for name, buffer in sorted(used.items(), key=lambda item: -_fill(item[1])):
         fill = _fill(buffer)
-        sizes = words.kib(buffer.peak_bytes), words.kib(buffer.capacity_bytes)
+        sizes = texts.kib(buffer.peak_bytes), texts.kib(buffer.capacity_bytes)
         add_row(
-            table, f"{name}  {words.percent(fill)}", *sizes, Bar(fill, style="red" if fill > 1 else "magenta")
+            table, f"{name}  {texts.percent(fill)}", *sizes, Bar(fill, style="red" if fill > 1 else "magenta")
         )
         found = alive_at_peak(buffer)
         for n, value in found[:MOST_VALUES]:
-            add_row(table, *_alive(n, value), words.place(value.file, value.line, PLACE_WIDTH), style="dim")
+            add_row(table, *_alive(n, value), texts.place(value.file, value.line, PLACE_WIDTH), style="dim")
         if len(found) > MOST_VALUES:
             add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
     return [Text(), table]
@@ -203,7 +203,7 @@ def _alive(n: int, value: LiveValue) -> tuple[str, str, str]:
     copies = f"{value.copies} copies" if value.copies > 1 else ""
     dims = "x".join(map(str, value.shape)) or "scalar"
     name = f"{f'{n} x ' if n > 1 else ''}{clean(value.name, 20)}"
-    return f"  {name}  {dims} {value.dtype}", words.kib(n * value.bytes * value.copies), copies
+    return f"  {name}  {dims} {value.dtype}", texts.kib(n * value.bytes * value.copies), copies
 
 
 def errors(run: Run) -> Block:
@@ -213,8 +213,8 @@ def errors(run: Run) -> Block:
     figures = ((n, 9) for n in (">max abs", ">max rel", ">mean rel", ">rmse"))
     table = make_table(("error against float64", 22), *figures, (">max ulp", 9), (">bits", 6))
     for name, e in run.errors.items():
-        sizes = (words.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
-        add_row(table, name, *sizes, words.figure(e.max_ulp), words.figure(e.effective_bits))
+        sizes = (texts.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
+        add_row(table, name, *sizes, texts.figure(e.max_ulp), texts.figure(e.effective_bits))
     return [Text(), table, *(loss for name, e in run.errors.items() for loss in _losses(name, e))]
 
 
@@ -228,8 +228,8 @@ def _losses(name: str, e: ErrorReport) -> Block:
         "lost to zero": e.underflow,
         "subnormal": e.subnormal if facts.share(e.subnormal, elements) >= MENTIONED_SHARE else 0,
     }
-    found = ", ".join(f"{words.count(n)} {what}" for what, n in counts.items() if n)
-    text = f"{clean(name, 30)}: {found}, of {words.count(elements)} elements"
+    found = ", ".join(f"{texts.count(n)} {what}" for what, n in counts.items() if n)
+    text = f"{clean(name, 30)}: {found}, of {texts.count(elements)} elements"
     return [_hanging(text, "yellow")] if found else []
 
 
@@ -257,9 +257,9 @@ def lines(run: Run) -> Block:
         return []
     out: Block = [Text(), Text("the lines that cost most", style="bold")]
     for cost in dear[:MOST_LINES]:
-        part = words.percent(facts.share(cost.cycles, run.cycles))
-        where = words.place(cost.file, cost.line, 44)
-        out.append(Text.assemble(f"{part:>6}  {words.count(cost.cycles):>9} cycles  ", (where, "bold")))
+        part = texts.percent(facts.share(cost.cycles, run.cycles))
+        where = texts.place(cost.file, cost.line, 44)
+        out.append(Text.assemble(f"{part:>6}  {texts.count(cost.cycles):>9} cycles  ", (where, "bold")))
         out.append(Text(f"        {clean(cost.source.strip(), PAGE_WIDTH - 8)}"))
     return out
 
@@ -267,11 +267,11 @@ def lines(run: Run) -> Block:
 def remarks(run: Run) -> Block:
     """Warnings and notes, wrapped."""
     out: Block = []
-    for title, texts, style in (("warnings", run.warnings, "yellow"), ("notes", run.notes, "dim")):
-        if texts:
+    for title, found, style in (("warnings", run.warnings, "yellow"), ("notes", run.notes, "dim")):
+        if found:
             out += [Text(), Text(title, style="bold")]
-            out += [_hanging(text, style) for text in texts[:MOST_REMARKS]]
-            out += _more(len(texts) - MOST_REMARKS, title)
+            out += [_hanging(text, style) for text in found[:MOST_REMARKS]]
+            out += _more(len(found) - MOST_REMARKS, title)
     return out
 
 

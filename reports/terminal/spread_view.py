@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ...simulator.precision.metrics import json_value
 from ...simulator.spread import Spread
-from ..facts.words import count, figure
+from ..facts.texts import count, figure
 from .sections import add_row, make_table
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from ...kernels.validation import Group, Result, Validation
 from ...simulator.precision.metrics import json_value
 from ...simulator.record.picking import picked
-from ..facts.words import clean
+from ..facts.texts import clean
 from .sections import folding
 
 LEGEND = (
@@ -86,7 +86,7 @@ def page(found: Validation) -> RenderableType:
         rows = [r for r in shown if (r.row.group, r.row.unit) == (group, unit)]
         notes = _numbered(rows)
         parts += [Text(f"{clean(group, 60)}, {unit}", style="bold"), _rows(rows, notes)]
-        parts += [*(Text(f"{k} {clean(words, 400)}", style="dim") for words, k in notes.items()), Text()]
+        parts += [*(Text(f"{k} {clean(note, 400)}", style="dim") for note, k in notes.items()), Text()]
     if found.groups:
         parts += [_groups(found.groups), Text(f"\n{LEGEND}", style="dim")]
     else:
@@ -96,14 +96,14 @@ def page(found: Validation) -> RenderableType:
 
 def _numbered(results: Iterable[Result]) -> dict[str, int]:
     """The different notes of a table of rows, numbered from 1."""
-    found = dict.fromkeys(words for r in results for words in _told(r))
-    return {words: k + 1 for k, words in enumerate(found)}
+    found = dict.fromkeys(note for r in results for note in _told(r))
+    return {note: k + 1 for k, note in enumerate(found)}
 
 
 def _told(result: Result) -> tuple[str, ...]:
     """What the table says of a row, and how it was predicted."""
     prediction = result.prediction.note if result.prediction else ""
-    return tuple(words for words in (result.row.note, prediction) if words)
+    return tuple(note for note in (result.row.note, prediction) if note)
 
 
 def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
@@ -113,7 +113,7 @@ def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
         row = r.row
         name = f"{clean(row.id)}{' *' if row.fitted else ''}{' (excluded)' if row.excluded else ''}"
         cells = (_number(row.measured), _number(r.predicted), _signed(r.error))
-        numbers = " ".join(str(notes[words]) for words in _told(r))
+        numbers = " ".join(str(notes[note]) for note in _told(r))
         bound = (_number(r.roofline), _signed(r.roofline_error))
         table.add_row(*(Text(c) for c in (name, *cells, *bound, numbers)))
     return table

@@ -2,7 +2,7 @@
 
 Every instruction is a complete event ("X"), and so is the gap before it, in the category `stall`, with its reason. Arrows
 ("s", "f") go from the instruction that a gap waited for to the one that waited, where they are on different pipes.
-Counters ("C"): bytes a second on each way of transfers, and the bytes alive in each buffer (Perfetto appends the unit).
+Counters ("C"): bytes a second on each path of transfers, and the bytes alive in each buffer (Perfetto appends the unit).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .counting import buffer_samples, rate_samples
-from .selecting import Selection, TracePart
-from .telling import Told, instructions
+from .counters import buffer_samples, rate_samples
+from .instructions import Told, instructions
+from .selection import Selection, TracePart
 
 CORES = 10_000  # processes of one launch: above the cores of any product
 Event = dict[str, Any]
@@ -81,8 +81,8 @@ def _arrow(part: TracePart, told: Told, cause: Told, tracks: dict[str, int]) -> 
 def _counters(part: TracePart) -> Iterator[Event]:
     for core, buffer, us, amount in buffer_samples(part):
         yield _count(_process(part, core), buffer, us, {"bytes": amount})
-    for way, us, rate in rate_samples(part):
-        yield _count(_device(part), way, us, {"GB/s": rate})
+    for path, us, rate in rate_samples(part):
+        yield _count(_device(part), path, us, {"GB/s": rate})
 
 
 def _count(pid: int, name: str, us: float, values: dict[str, float]) -> Event:

@@ -11,9 +11,9 @@ from typing import Any
 from ...simulator.errors import UsageError
 from ...simulator.record.files import check_target, write_whole
 from ...simulator.record.run import Run
-from ..facts.words import RECORDS
+from ..facts.texts import RECORDS
 from . import insight, perfetto
-from .selecting import LIMIT, Selection, beside, select
+from .selection import LIMIT, Selection, beside, select
 
 STYLES: dict[str, Callable[[Selection], Iterator[dict[str, Any]]]] = {
     "perfetto": perfetto.events,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Launch
-from ..facts.words import clean
+from ..facts.texts import clean
 
-# Pipe of the model -> the vendor's word, as in aic_cube_ratio.
+# Pipe of the model -> the vendor's name, as in aic_cube_ratio.
 PIPES = {
     "M": "cube",
     "V": "vec",
@@ -19,7 +19,7 @@ PIPES = {
     "MTE3": "mte3",
     "FIXP": "fixpipe",
 }
-# Sort of bank conflict -> the vendor's word, as in aiv_vec_bankgroup_cflt_ratio.
+# Sort of bank conflict -> the vendor's name, as in aiv_vec_bankgroup_cflt_ratio.
 CONFLICTS = {"bank group": "bankgroup", "bank": "bank"}
 KINDS = {
     "AIC": ("aic", "cube0"),
@@ -33,9 +33,9 @@ KINDS = {
 class Unit:
     """block: number of the core. side: "aic" or "aiv"; a core that has both sorts of unit is "aic", as the vendor has it.
     part: the vendor's sub_block_id. cycles, us: from the launch's first cycle to the end of the core's last program.
-    busy, waits: vendor's word for a pipe -> share of these cycles.
-    conflicts: vendor's word for a sort of bank conflict -> likewise; empty where the record does not tell.
-    moved: way ("GM to UB") -> bytes; None where the record does not tell."""
+    busy, waits: vendor's name of a pipe -> share of these cycles.
+    conflicts: vendor's name of a sort of bank conflict -> likewise; empty where the record does not tell.
+    moved: path ("GM to UB") -> bytes; None where the record does not tell."""
 
     block: int
     side: str
@@ -80,9 +80,9 @@ def _unit(launch: Launch, core: int, name: str) -> Unit:
         busy = {PIPES.get(n, n.lower()): p.core_busy[core] / cycles for n, p in own.items()}
         waits = {PIPES.get(n, n.lower()): p.core_waits[core] / cycles for n, p in own.items()}
         lost = own["V"].core_conflicts if "V" in own else {}
-        met = {word: lost[n][core] / cycles for n, word in CONFLICTS.items() if n in lost}
+        met = {named: lost[n][core] / cycles for n, named in CONFLICTS.items() if n in lost}
         apart = ((n.partition("."), x) for n, x in launch.core_bytes.items())
-        moved = {way: x[core] for (unit, _, way), x in apart if unit == name}
+        moved = {path: x[core] for (unit, _, path), x in apart if unit == name}
     except IndexError:
         raise UsageError(
             f"{clean(launch.kernel, 60)}: its pipes know fewer cores than it has, this record is damaged"

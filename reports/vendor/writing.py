@@ -12,7 +12,7 @@ from typing import Any
 from ...simulator.errors import UsageError
 from ...simulator.record.files import naming, write_whole
 from ...simulator.record.run import Run
-from ..facts.words import clean
+from ..facts.texts import clean
 from .tables import TABLES, op_summary
 
 SUMMARY = "op_summary.csv"

@@ -52,10 +52,10 @@ class Product:
         """The bare value of `key`, in the unit of the figure."""
         return self.figure(key).value
 
-    def _of_kind(self, key: str, kind: Any, words: str) -> Any:
+    def _of_kind(self, key: str, kind: Any, called: str) -> Any:
         value = self.value(key)
         if not isinstance(value, kind):
-            raise ProductError(f"{self.name}: {key} is not {words} but {value!r}")
+            raise ProductError(f"{self.name}: {key} is not {called} but {value!r}")
         return value
 
     def number(self, key: str) -> float:

@@ -23,8 +23,8 @@ from typing import Any
 
 from ..errors import UsageError
 from ..observers import watch
+from .kernel_warnings import tell
 from .standin import StandIn
-from .telling import tell
 
 DEVICES = ("npu", "cuda")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import cdiv
 from ..record.picking import picked
-from . import driver, kernel, others, tbe, testing, tuning
+from . import driver, kernel, runtime, tbe, testing, tuning
 from .standin import StandIn
 
 VERSION = "3.5.0"  # of the surface that is modelled: what Triton-Ascend's main branch is built on
@@ -19,7 +19,7 @@ BUFFER = (f"{LANGUAGE}.extension.buffer", f"{LANGUAGE}.extra.cann.buffer")
 # Module -> the modules of ours whose names it shows.
 BEHIND: dict[str, tuple[str, ...]] = {
     "triton.extension.buffer.language": BUFFER,
-    "triton.language": (LANGUAGE, *EXTENSION),  # Triton-Ascend 3.2 has the extension's words here, too
+    "triton.language": (LANGUAGE, *EXTENSION),  # Triton-Ascend 3.2 has the extension's builtins here, too
     "triton.language.core": (LANGUAGE,),
     "triton.language.extra.ascend.libdevice": (*MATHS, *EXTENSION),
     "triton.language.extra.cann.extension": EXTENSION,
@@ -51,7 +51,7 @@ def next_power_of_2(n: int) -> int:
 def own_names() -> dict[str, dict[str, Any]]:
     """Module -> the names it has of its own."""
     jit = picked(kernel, "JITFunction KernelInterface KernelParam jit")
-    jit["constexpr_function"] = others.constexpr_function
+    jit["constexpr_function"] = runtime.constexpr_function
     tuners = picked(tuning, "Autotuner Config Heuristics autotune heuristics")
     devices = driver.Driver()
     active = {"active": devices.active, "default": devices.default, "driver": devices}
@@ -59,22 +59,22 @@ def own_names() -> dict[str, dict[str, Any]]:
     target = {"GPUTarget": driver.GPUTarget}
     return {
         "tbe.common.platform": tbe.NAMES,
-        "triton": {"__version__": VERSION, **jit, **tuners, **numbers, **others.ERRORS, **others.ALLOCATOR},
+        "triton": {"__version__": VERSION, **jit, **tuners, **numbers, **runtime.ERRORS, **runtime.ALLOCATOR},
         "triton._utils": {"TRITON_MAX_TENSOR_NUMEL": 1 << 20},
         "triton.backends.ascend.testing": {"do_bench_npu": testing.do_bench_npu},
         "triton.backends.compiler": target,
-        "triton.compiler": others.ERRORS,
-        "triton.compiler.errors": others.ERRORS,
-        "triton.errors": others.ERRORS,
-        "triton.knobs": others.KNOBS,
-        "triton.language.core": others.CORE,
+        "triton.compiler": runtime.ERRORS,
+        "triton.compiler.errors": runtime.ERRORS,
+        "triton.errors": runtime.ERRORS,
+        "triton.knobs": runtime.KNOBS,
+        "triton.language.core": runtime.CORE,
         "triton.language.standard": numbers,
-        "triton.runtime": {**jit, **tuners, **others.ERRORS},
-        "triton.runtime.autotuner": {**tuners, **others.ERRORS},
+        "triton.runtime": {**jit, **tuners, **runtime.ERRORS},
+        "triton.runtime.autotuner": {**tuners, **runtime.ERRORS},
         "triton.runtime.driver": {**active, "set_active": devices.set_active},
-        "triton.runtime.errors": others.ERRORS,
+        "triton.runtime.errors": runtime.ERRORS,
         "triton.runtime.jit": jit,
-        "triton.runtime.libentry": {"libentry": others.libentry, "libtuner": others.libtuner},
+        "triton.runtime.libentry": {"libentry": runtime.libentry, "libtuner": runtime.libtuner},
         "triton.testing": testing.NAMES,
         "triton.tools.get_ascend_devices": {"is_compile_on_910_95": False},
     }

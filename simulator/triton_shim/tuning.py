@@ -139,9 +139,9 @@ class Autotuner(KernelInterface):
                 trial = self._trial(config, args, kwargs, grid)
             out.append(trial)
             if os.environ.get(PRINT) == "1":
-                words = trial.reason if trial.time_us is None else f"{trial.time_us:.3f} us"
+                verdict = trial.reason if trial.time_us is None else f"{trial.time_us:.3f} us"
                 head = f"autotune of {self.__name__}: candidate {number} of {len(configs)}, {config}"
-                print(f"{head}: {words}", file=sys.stderr, flush=True)
+                print(f"{head}: {verdict}", file=sys.stderr, flush=True)
         return out
 
     # -- a candidate -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ascendtile.reports.cli.main import cli
 from ascendtile.reports.comparing import compare_runs
 from ascendtile.reports.comparing.table import difference_table
 from ascendtile.reports.facts.differences import FigurePair
-from ascendtile.reports.facts.words import percent, signed_percent
+from ascendtile.reports.facts.texts import percent, signed_percent
 from ascendtile.reports.html.comparison_page import comparison_page
 from ascendtile.reports.terminal.console import as_text
 from ascendtile.reports.terminal.difference_view import difference_json, difference_page

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
-from ascendtile.reports.facts.facts import main_stall_words
+from ascendtile.reports.facts.facts import main_stall_text
 from ascendtile.reports.facts.rooflines import units
 from ascendtile.reports.facts.study_json import study_json, sweep_json
-from ascendtile.reports.html.kinds import page_of, write_page
+from ascendtile.reports.html.pages import page_of, write_page
 from ascendtile.reports.html.roofline_chart import chart
 from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.terminal.console import as_text
@@ -303,7 +303,7 @@ def test_page_and_terminal_name_the_same_wait() -> None:
     """Also where a pipe is free most of the time because its program has nothing more for it."""
     done = run_op("matmul", case={"m": 60, "n": 52, "k": 104}, dtype="float16", values=False).run
     shown = " ".join(page_reader.check_safe(page_text(page_of(done)), scripts=2).text)
-    found = {n: main_stall_words(p, done.cycles) for n, p in done.pipes.items() if p.busy_cycles > 0}
+    found = {n: main_stall_text(p, done.cycles) for n, p in done.pipes.items() if p.busy_cycles > 0}
     assert any("the program's end" in x for x in found.values())
     terminal = as_text(run_report(done))
     for words in found.values():

@@ -12,7 +12,7 @@ from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
-from ascendtile.reports.facts import words
+from ascendtile.reports.facts import texts
 from ascendtile.reports.terminal.console import make_console
 from ascendtile.reports.terminal.page import run_report
 from ascendtile.simulator.precision.metrics import compare
@@ -199,21 +199,21 @@ def test_a_narrow_terminal_wraps_lines_and_cuts_no_digit(monkeypatch):
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        (words.micros(0.01144), "0.0114"),
-        (words.micros(1234.5), "1,234"),
-        (words.micros(math.nan), "nan"),
-        (words.count(1e300), "1e+300"),
-        (words.count(-math.inf), "-inf"),
-        (words.percent(math.inf), "inf %"),
-        (words.kib(2**90), "1.21e+24"),
-        (words.small(math.inf), "inf"),
-        (words.meaning("AIC.M"), "Cube unit (AIC.M)"),
-        (words.meaning("something else"), "something else"),
-        (words.clean("a\nb\tc\u202e\ud800"), "a b c\\u202e\\ud800"),
-        (words.clean("漢" * 10, 9), "漢漢漢 .."),
-        (words.place("/a/b.py", 7), "b.py:7"),
-        (words.place("/a/a_long_name.py", 1234, 12), "a_lon..:1234"),
-        (words.place("/a/b.py", 2**62, 10), "..:46116.."),
+        (texts.micros(0.01144), "0.0114"),
+        (texts.micros(1234.5), "1,234"),
+        (texts.micros(math.nan), "nan"),
+        (texts.count(1e300), "1e+300"),
+        (texts.count(-math.inf), "-inf"),
+        (texts.percent(math.inf), "inf %"),
+        (texts.kib(2**90), "1.21e+24"),
+        (texts.small(math.inf), "inf"),
+        (texts.meaning("AIC.M"), "Cube unit (AIC.M)"),
+        (texts.meaning("something else"), "something else"),
+        (texts.clean("a\nb\tc\u202e\ud800"), "a b c\\u202e\\ud800"),
+        (texts.clean("漢" * 10, 9), "漢漢漢 .."),
+        (texts.place("/a/b.py", 7), "b.py:7"),
+        (texts.place("/a/a_long_name.py", 1234, 12), "a_lon..:1234"),
+        (texts.place("/a/b.py", 2**62, 10), "..:46116.."),
     ],
 )
 def test_words(shown, text):

@@ -82,18 +82,18 @@ def _exploration(text: str | None, found: list[Found]) -> Exploration:
     """Refused and failed points are no results: they were counted when the sweep ended."""
     timed = tuple(x for x in found if x.evaluation.time_us is not None)
     if text is None:
-        return _without_words(timed)
+        return _unfinished(timed)
     data = _checked(lambda: json.loads(text))
     whole: Exploration = decode_plain(data, Exploration, "about")
     return replace(whole, found=timed, axes=axes_of(timed, whole.axes))
 
 
-def _without_words(found: tuple[Found, ...]) -> Exploration:
+def _unfinished(found: tuple[Found, ...]) -> Exploration:
     """A sweep that a crash ended before it could say anything."""
-    words = "the sweep ended before it was done: what was evaluated until then is shown"
+    proof = "the sweep ended before it was done: what was evaluated until then is shown"
     return Exploration(
         op="unknown", product="unknown", case=None, objective="time", size=len(found), legal=len(found), refused={},
-        bounded=0, found=found, failed={}, reused=0, seconds=0.0, optimal=False, proof=words, axes=axes_of(found, {}),
+        bounded=0, found=found, failed={}, reused=0, seconds=0.0, optimal=False, proof=proof, axes=axes_of(found, {}),
         interrupted=True,
     )  # fmt: skip
 
@@ -152,8 +152,8 @@ def _one_of_many(item: Any, where: str) -> Exploration:
     changed = item.get("set")
     if not isinstance(changed, dict) or not changed:
         return found
-    words = ", ".join(f"{n}={str(x)[:40]}" for n, x in changed.items())
-    return replace(found, case=f"{found.case or ''}  with {words}".strip())
+    changes = ", ".join(f"{n}={str(x)[:40]}" for n, x in changed.items())
+    return replace(found, case=f"{found.case or ''}  with {changes}".strip())
 
 
 def _listed(item: Any, axes: Mapping[str, Any]) -> Found:

@@ -163,5 +163,5 @@ def _conclude(
         return True, f"{shown}; all {count:,} legal points were evaluated{ran}"
     assert ordered is not None
     least = f"({ordered[out.looked]:,.6g} us or more)"
-    words = "; which of them fit in the buffers was not looked at" if out.failed else ""
-    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}{words}"
+    unknown = "; which of them fit in the buffers was not looked at" if out.failed else ""
+    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}{unknown}"

@@ -65,11 +65,11 @@ def sample(
     if not (more or sampled.out.interrupted or sampled.out.looked or sampled.out.skipped):
         raise UsageError(_empty(sampled))
     sampled.out.optimal = bool(sampled.out.found) and sampled.nothing_left()
-    sampled.out.proof = _words(sampled, sampler, seed, more)
+    sampled.out.proof = _proof(sampled, sampler, seed, more)
     return sampled.out
 
 
-def _words(sampled: _Sampled, sampler: str, seed: int, more: bool) -> str:
+def _proof(sampled: _Sampled, sampler: str, seed: int, more: bool) -> str:
     out, shown = sampled.out, ""
     if out.found:
         shown = f"; best {sampled.best:,.6g}{UNITS[sampled.objective]}"

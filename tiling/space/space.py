@@ -2,7 +2,7 @@
 
     space = Space({"BLOCK": powers_of_two(256, 16384), "buffers": (1, 2)}, [Rule("fits", lambda BLOCK, **_: BLOCK <= 8192)])
 
-Points are numbered in the order of the axes, the last one fastest, and are held as columns of numpy arrays: a space of a
+Points are numbered in the order of the axes, the last one fastest, and are kept as columns of numpy arrays: a space of a
 million points takes megabytes, and rules over whole columns take milliseconds.
 """
 
@@ -87,8 +87,8 @@ def rule_of(constraint: Callable[..., Any] | Rule) -> Rule:
     name = getattr(constraint, "__name__", "constraint")
     if name == "<lambda>":
         try:
-            words = " ".join(inspect.getsource(constraint).split())
-            name = words[words.index("lambda") :].rstrip(" ,")[:60]
+            source = " ".join(inspect.getsource(constraint).split())
+            name = source[source.index("lambda") :].rstrip(" ,")[:60]
         except (OSError, TypeError, ValueError):
             name = "constraint"
     return Rule(name, constraint)
@@ -166,7 +166,7 @@ class Space:
             left = left[keep]
         if self.rules and not len(left):
             raise UsageError(
-                f"the space is empty: {_last_words(refused, self.size)}; widen an axis or drop a rule"
+                f"the space is empty: {_why_empty(refused, self.size)}; widen an axis or drop a rule"
             )
         return left, refused
 
@@ -223,9 +223,9 @@ def _called(rule: Rule, point: Point) -> Any:
         ) from None
 
 
-def _last_words(refused: Mapping[str, int], size: int) -> str:
-    words = ", ".join(f"{name!r} refused {n:,}" for name, n in refused.items())
-    told = f"of {size:,} points {words}; {list(refused)[-1]!r} removed the last" if refused else ""
+def _why_empty(refused: Mapping[str, int], size: int) -> str:
+    counts = ", ".join(f"{name!r} refused {n:,}" for name, n in refused.items())
+    told = f"of {size:,} points {counts}; {list(refused)[-1]!r} removed the last" if refused else ""
     return told or "it has no point"
 
 

@@ -196,8 +196,8 @@ def _show_one(asked: SimpleNamespace, found: Exploration) -> None:
         return
     for message, count in found.failed.items():  # what data has no place for
         note(f"{count:,} tilings failed: {message}")
-    for words in found.notes:
-        note(words)
+    for text in found.notes:
+        note(text)
 
 
 def _cases(asked: SimpleNamespace) -> None:

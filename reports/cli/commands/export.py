@@ -55,11 +55,11 @@ def command(
         files = [str(path) for path in write_tables(run, output)]
         told: dict[str, object] = {"files": files}
         means = [] if all(x.core_bytes for x in run.launches) else MEANS
-        words = "; ".join([f"{len(files)} tables in {output}", *means])
+        message = "; ".join([f"{len(files)} tables in {output}", *means])
     else:
         from ....simulator.record.picking import picked
-        from ...facts.words import RECORDS
-        from ...traces.selecting import LIMIT
+        from ...facts.texts import RECORDS
+        from ...traces.selection import LIMIT
         from ...traces.writing import write_trace
 
         second = None if other is None else load_run(other)
@@ -71,11 +71,11 @@ def command(
         counts = (
             f"{RECORDS}; {'the run has' if second is None else 'the runs have'} {all_of_them:,} instructions"
         )
-        words = f"{done.instructions:,} records of instructions in {output}{left_out} ({counts})"
+        message = f"{done.instructions:,} records of instructions in {output}{left_out} ({counts})"
     if as_json:
         show_json(told)
     else:
-        note(words)
+        note(message)
 
 
 def _check_target(output: str, kind: str) -> None:

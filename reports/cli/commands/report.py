@@ -101,7 +101,7 @@ def _draw(records: list[Any], picture: str, output: str) -> None:
 
 
 def _no_picture(picture: str, kind: str, known: dict[str, Any]) -> str:
-    from ...facts.words import clean
+    from ...facts.texts import clean
     from ...pictures import PAIRS
 
     if picture in PAIRS:

@@ -24,7 +24,7 @@ from ..options import (
     read_sizes,
     set_option,
 )
-from ..script_command import first_word, is_script, script_command
+from ..script_command import first_argument, is_script, script_command
 
 if TYPE_CHECKING:
     from ....kernels.operator.operator import Operator
@@ -38,17 +38,17 @@ class RunCommand(AssignmentCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        word = first_word(args, [self, script_command])
-        _check_no_record(word)
-        if is_script(word):
+        argument = first_argument(args, [self, script_command])
+        _check_no_record(argument)
+        if is_script(argument):
             return script_command.make_context(info_name, args, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
-def _check_no_record(word: str | None) -> None:
+def _check_no_record(argument: str | None) -> None:
     """A record is shown, not run."""
-    if word is not None and word.endswith(".run") and os.path.isfile(word):
-        raise click.UsageError(f"{word} is a record of a run: `ascendtile report {word}` shows it")
+    if argument is not None and argument.endswith(".run") and os.path.isfile(argument):
+        raise click.UsageError(f"{argument} is a record of a run: `ascendtile report {argument}` shows it")
 
 
 @click.command(cls=RunCommand)

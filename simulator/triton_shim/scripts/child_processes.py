@@ -2,7 +2,7 @@
 
 A new interpreter (`multiprocessing` with spawn or forkserver, `subprocess`) learns of it from its environment: PYTHONPATH
 begins with `for_children/`, and ASCENDTILE_CHILD says which device is in force and where launches are to be written.
-A forked process has everything but the way back to the report. Each process writes a file of its own, a launch at a time, so
+A forked process has everything but the report. Each process writes a file of its own, a launch at a time, so
 that one that is ended loses none; the report reads them when the script is over.
 """
 
@@ -99,12 +99,12 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
     """
     folder = tempfile.mkdtemp(prefix="ascendtile-")
     gatherer = Gatherer(found, folder)
-    word = json.dumps({"folder": folder, "options": _portable(options), "devices": list(devices)})
+    message = json.dumps({"folder": folder, "options": _portable(options), "devices": list(devices)})
     before = {name: os.environ.get(name) for name in (VARIABLE, PATH)}
     failure = ""
     here = contextlib.ExitStack()
     _joined.append(here)  # this process tells of its launches itself, also where another one has started it
-    os.environ[VARIABLE] = word
+    os.environ[VARIABLE] = message
     os.environ[PATH] = os.pathsep.join(filter(None, (FOLDER, before[PATH])))
     try:
         yield gatherer
@@ -192,14 +192,14 @@ _joined: list[contextlib.ExitStack] = []
 
 def join() -> None:
     """Put the simulator in Triton's place in this process, if the environment says so; a second call does nothing."""
-    word = os.environ.get(VARIABLE)
-    if word is None or _joined:
+    message = os.environ.get(VARIABLE)
+    if message is None or _joined:
         return
     from ... import triton_shim
     from ...device import device_everywhere
     from ...observers import watch
 
-    given = json.loads(word)
+    given = json.loads(message)
     kept = contextlib.ExitStack()
     _joined.append(kept)
     kept.enter_context(device_everywhere(**given["options"]))

@@ -94,5 +94,5 @@ def key_of(run: Run) -> tuple[Any, ...]:
     launch = run.launches[0] if run.launches else None
     grid = launch.grid if launch else None
     constants = tuple((n, repr(x)) for n, x in run.tiling.items())
-    kinds = tuple((n, words.partition("[")[0]) for n, words in run.inputs.items() if words.endswith("]"))
+    kinds = tuple((n, text.partition("[")[0]) for n, text in run.inputs.items() if text.endswith("]"))
     return ("alike", run.name, grid, constants, kinds)

@@ -36,7 +36,7 @@ class Script:
 
 @dataclass(frozen=True)
 class ScriptOutcome:
-    """Exit status of a script, and in words what ended it early."""
+    """Exit status of a script, and the message of what ended it early."""
 
     status: int = 0
     error: str | None = None

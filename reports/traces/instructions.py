@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .selecting import TracePart
+from .selection import TracePart
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def instructions(part: TracePart) -> Iterator[Told]:
 
 
 def name_of(part: TracePart, place: int) -> str:
-    """The operation or the way of a transfer; the pipe's name in records that know no better."""
+    """The operation, or the path of a transfer; the pipe's name in records that know no better."""
     t = part.timeline
     return (t.names[int(t.name[place])] if t.name is not None else "") or t.pipes[int(t.pipe[place])]
 

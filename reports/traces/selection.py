@@ -12,8 +12,8 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.record.run import Launch, Run, Timeline
+from ..facts.texts import clean
 from ..facts.timelines import NOTHING, told_part, told_until
-from ..facts.words import clean
 
 LIMIT = 100_000  # instructions; about 50 MB of JSON, which the viewers still open at once
 MOST = 2_000_000  # MindStudio Insight advises against files above 1 GB

@@ -1,6 +1,6 @@
 """Views of runs: terminal, JSON and the command line. A view never changes a number."""
 
-from .._names import public_names
+from ascendtile._names import public_names
 
 if __name__ == "reports":
     raise ImportError("import ascendtile.reports: the folder reports/ is only the source of that package")

@@ -10,12 +10,14 @@ from typing import Any
 from ..simulator.device import current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
+from ..simulator.record.lazy_views import PrintedRecord
+from ..simulator.record.picking import picked
 from .explore import explore
 from .results.exploration import Exploration
 
 
 @dataclass(frozen=True)
-class Variants:
+class Variants(PrintedRecord):
     """One sweep for each changed machine, the unchanged one first (its key is ()).
 
     refused: machines that cannot be, and why: figures that have to change together, such as the numbers of cores, or a
@@ -34,19 +36,13 @@ class Variants:
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile explore OP --what-if NAME=V1,V2 --json`."""
         rows = [
-            {"set": dict(zip(self.names, key, strict=False)), **e.documented()}
-            for key, e in self.explorations.items()
+            {"set": dict(zip(self.names, k, strict=False)), **e.documented()}
+            for k, e in self.explorations.items()
         ]
         refused = [
-            {"set": dict(zip(self.names, key, strict=True)), "why": why} for key, why in self.refused.items()
+            {"set": dict(zip(self.names, k, strict=True)), "why": why} for k, why in self.refused.items()
         ]
-        head = {"op": self.usual.op, "product": self.usual.product, "case": self.usual.case}
-        return {**head, "variants": rows, "refused": refused}
-
-    def __str__(self) -> str:
-        from ..simulator.record.lazy_views import show
-
-        return show("variants", self)
+        return {**picked(self.usual, "op product case"), "variants": rows, "refused": refused}
 
 
 def what_if(what: Any, changes: Mapping[str, Sequence[Any]], **options: Any) -> Variants:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.archive import DAMAGE, check_end
-from ascendtile.simulator.record.files import naming, regular_size
-from ascendtile.simulator.record.npy import MAGIC, read_array
+from ...simulator.errors import UsageError
+from ...simulator.record.archive import DAMAGE, check_end
+from ...simulator.record.files import naming, regular_size
+from ...simulator.record.npy import MAGIC, read_array
 
 if TYPE_CHECKING:
     from typing import IO
 
-    from ascendtile.kernels.operator.operator import Operator
+    from ...kernels.operator.operator import Operator
 
 MAX_INPUT_BYTES = 4 * 2**30
 MAX_INPUTS = 64

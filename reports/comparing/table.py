@@ -10,16 +10,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.facts.differences import FigurePair, RunDifference
-from ascendtile.reports.vendor.writing import table_text
-from ascendtile.simulator.record.files import write_whole
+from ...simulator.record.files import write_whole
+from ..facts.differences import FigurePair, RunDifference
+from ..vendor.writing import table_text
 
 LONGEST = 160  # of a name
 NOT_THERE = ""  # a figure that one of the runs does not have
 
 
 def difference_table(d: RunDifference) -> str:
-    """Every figure of the difference on a row of its own; choices that differ have words in `a` and `b`."""
+    """Every figure of the difference on a row of its own; choices that differ have texts in `a` and `b`."""
     groups: tuple[tuple[str, str, tuple[FigurePair, ...]], ...] = (
         ("time", "us", (FigurePair("whole run", d.time.first, d.time.second),)),
         ("line", "us", d.every_line),
@@ -45,8 +45,8 @@ def _row(group: str, name: str, unit: str, a: Any, b: Any, change: Any) -> dict[
     return {"group": group, "name": name[:LONGEST], "unit": unit, **shown}
 
 
-def _choice(word: str) -> str:
-    return NOT_THERE if word == "-" else word[:LONGEST]
+def _choice(text: str) -> str:
+    return NOT_THERE if text == "-" else text[:LONGEST]
 
 
 def write_table(d: RunDifference, path: str | Path) -> None:

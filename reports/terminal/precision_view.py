@@ -1,30 +1,21 @@
-"""A precision study as a page and as plain data.
-
-matmul  1024  ascend910b3
-data    normal, seed 0
-
-                                  speed  bits  bits             (a)/(b) (a)/(b)
-mode            in    as        us   -up exact round  over   NaN   exact rounded
-KEEP_DTYPE      fp32  fp32    45.5     1  21.9  21.9     0     0  no/yes  no/yes
-"""
+"""A precision study as a page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
-from ascendtile.reports.facts.words import clean, figure, micros
-from ascendtile.reports.terminal.sections import numerics_lines
-from ascendtile.simulator.precision.formats import get_format
-from ascendtile.simulator.precision.metrics import ErrorReport
+from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
+from ...simulator.precision.formats import get_format
+from ...simulator.precision.metrics import ErrorReport
+from ..facts.texts import clean, figure, micros
+from .sections import folding, numerics_lines
 
 RULES = ("single-benchmark", "mixed-tolerance")
-GOLDEN_WORDS = {
+GOLDEN_MEANINGS = {
     EXACT: "against float64 of the exact inputs: what the mode loses",
     ROUNDED: "against float64 of the inputs as multiplied: what the kernel adds",
 }
@@ -52,7 +43,7 @@ def study_page(study: Study) -> RenderableType:
     parts += [Text(), Text(LEGEND, style="dim")] if outputs else []
     for name in outputs:
         for golden in GOLDENS:
-            parts += [Text(f"\n{clean(name)} {GOLDEN_WORDS[golden]}"), _figures(study.rows, name, golden)]
+            parts += [Text(f"\n{clean(name)} {GOLDEN_MEANINGS[golden]}"), _figures(study.rows, name, golden)]
     return Group(*parts, *_refused(study.rows), *_remarks(study))
 
 
@@ -74,7 +65,7 @@ def _remarks(study: Study) -> list[RenderableType]:
 
 
 def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
-    table = _table((parameter, 12, "left"), ("in   as   out", 14, "left"), ("us", 8, "right"), *_JUDGED)
+    table = folding((parameter, 12), ("in   as   out", 14), (">us", 8), *_JUDGED)
     for study in studies:
         for k, (row, modes) in enumerate(_modes(study.rows, name)):
             point = str(study.value) if k == 0 else ""
@@ -102,32 +93,32 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
     data = dict(study.data)
     if sweep == "distribution":
         data["distribution"] = "every distribution"
-    words = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
-    lines = [f"  {clean(study.case or 'given inputs', 40)}  {study.product}\ndata    {words}"]
+    drawn = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
+    lines = [f"  {clean(study.case or 'given inputs', 40)}  {clean(study.product, 30)}\ndata    {drawn}"]
     lines += [f"\nsample  {clean(study.sample)}"] if study.sample else []
-    return Text.assemble((study.op, "bold"), *lines)
+    return Text.assemble((clean(study.op, 38), "bold"), *lines)
 
 
 _JUDGED = (
-    ("bits exact", 5, "right"),
-    ("bits round", 5, "right"),
-    ("over", 5, "right"),
-    ("NaN", 5, "right"),
-    ("(a)/(b) exact", 7, "right"),
-    ("(a)/(b) rounded", 7, "right"),
+    (">bits exact", 5),
+    (">bits round", 5),
+    (">over", 5),
+    (">NaN", 5),
+    (">(a)/(b) exact", 7),
+    (">(a)/(b) rounded", 7),
 )
 
 
 def _summary(rows: Iterable[ModeRow], name: str, named: bool) -> Table:
     title = f"{clean(name)}\nmode" if named else "mode"
-    naming = ((title, 15, "left"), ("in", 5, "left"), ("as", 4, "left"))
-    table = _table(*naming, ("us", 7, "right"), ("speed -up", 5, "right"), *_JUDGED)
+    naming = ((title, 15), ("in", 5), ("as", 4))
+    table = folding(*naming, (">us", 7), (">speed -up", 5), *_JUDGED)
     for row in rows:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
             mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
-            words = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
-            table.add_row(*(Text(w) for w in (*words, *_judged(row, name))))
+            cells = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
+            table.add_row(*(Text(w) for w in (*cells, *_judged(row, name))))
     return table
 
 
@@ -184,7 +175,7 @@ FIGURES: tuple[tuple[str, Callable[[ErrorReport], str]], ...] = (
 
 def _figures(rows: Iterable[ModeRow], name: str, golden: str) -> Table:
     """Every error figure; modes that compute the same are one line."""
-    table = _table(("in   as   out", 14, "left"), *((head, 7, "right") for head, _ in FIGURES))
+    table = folding(("in   as   out", 14), *((f">{head}", 7) for head, _ in FIGURES))
     for row in _different(rows, name):
         report = row.errors[name][golden]
         table.add_row(Text(_types(row, name)), *(Text(show(report)) for _, show in FIGURES))
@@ -208,13 +199,6 @@ def _refused(rows: Iterable[ModeRow]) -> list[RenderableType]:
             groups.setdefault((row.dtype, row.status, row.reason), []).append(row.cube_math_type)
     out: list[RenderableType] = []
     for (dtype, status, reason), modes in groups.items():
-        word = f"refused with status {status}" if status else "note"
-        out.append(Text(f"\n{word}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
+        verdict = f"refused with status {status}" if status else "note"
+        out.append(Text(f"\n{verdict}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
     return out
-
-
-def _table(*columns: tuple[str, int, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, width, side in columns:
-        table.add_column(Text(title), width=width, justify=side, overflow="fold")
-    return table

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .selecting import Selection
-from .telling import Told, instructions
+from .instructions import Told, instructions
+from .selection import Selection
 
 Event = dict[str, Any]
 PIPES = {"S": "SCALAR", "V": "VECTOR", "M": "CUBE", "FIXP": "FIXP"}  # the others have one name everywhere

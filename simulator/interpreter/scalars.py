@@ -292,7 +292,9 @@ class Indexing(InterpreterState):
         x = frame.get(v)
         if not isinstance(x, Opaque):
             source, target = v.number, r.number
-            x = vector.bitcast(np.atleast_1d(np.asarray(self.real(x, v))).astype(source.host_dtype), source, target)
+            x = vector.bitcast(
+                np.atleast_1d(np.asarray(self.real(x, v))).astype(source.host_dtype), source, target
+            )
             x = scalar_from_dense(x, target.is_bool()) if not r.shape and target.is_int() else x
         frame.values[r.id] = x
 

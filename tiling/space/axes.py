@@ -92,10 +92,8 @@ class OperatorPoints:
 
     def _used(self, problem: OpInputs, knobs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The knobs as really used."""
-        bench = PlanContext(self.machine, False)
-        return plan_that_fits(
-            self.op, problem.tensors, problem.options, self.op.read_tiling(knobs), bench
-        ).tiling
+        bench, asked = PlanContext(self.machine, False), self.op.read_tiling(knobs)
+        return plan_that_fits(self.op, problem.tensors, problem.options, asked, bench).tiling
 
     def bounds(self, space: Space, numbers: np.ndarray) -> np.ndarray:
         """Least time in us of each point: the operator's own closed form, else that of writing its outputs."""
@@ -124,12 +122,8 @@ class OperatorPoints:
     def _outputs_us(self, problem: OpInputs, mode: str) -> float:
         with device(self.machine, values=False, cube_math_type=mode):
             try:
-                plan = self.op.plan(
-                    problem.tensors,
-                    problem.options,
-                    self.op.read_tiling({}),
-                    PlanContext(self.machine, False),
-                )
+                bench = PlanContext(self.machine, False)
+                plan = self.op.plan(problem.tensors, problem.options, self.op.read_tiling({}), bench)
             except (UsageError, RefusedError):
                 return 0.0  # its own choice does not fit; others may
         return outputs_us(plan.outputs, problem.tensors, self.machine)

@@ -152,4 +152,3 @@ def _check_known(op: Op, pointer: Pointers, mask: Any) -> None:
         raise DataDependentError(
             f"{place(op)}: the {what} of a {op.kind} depends on loaded data, which a run without values does not have"
         )
-

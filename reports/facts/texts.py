@@ -1,4 +1,4 @@
-"""Numbers and names as words of a page. Text of a record may be anybody's: nothing of it reaches a terminal raw."""
+"""Numbers and names as the text of a page. Text of a record may be anybody's: nothing of it reaches a terminal raw."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def kib(x: float) -> str:
 
 
 def small(x: float) -> str:
-    """1.22e-04: an error. Zero, NaN and infinity as words that fit the column."""
+    """1.22e-04: an error. Zero, NaN and infinity in a form that fits the column."""
     return "0" if x == 0 else f"{x:.2e}" if math.isfinite(x) else f"{x:g}"
 
 
@@ -101,11 +101,11 @@ def figure(x: float) -> str:
 
 
 def meaning(name: str) -> str:
-    """A bound or pipe in words: "HBM bandwidth", "Vector unit (AIV.V)"."""
-    words = MEANINGS.get(name.rpartition(".")[2])
-    if words is None:
+    """What a bound or pipe stands for: "HBM bandwidth", "Vector unit (AIV.V)"."""
+    found = MEANINGS.get(name.rpartition(".")[2])
+    if found is None:
         return clean(name, 40)
-    return f"{words} ({clean(name, 30)})" if "." in name else words
+    return f"{found} ({clean(name, 30)})" if "." in name else found
 
 
 def place(file: str, line: int, width: int | None = None) -> str:

@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.html.writing import Page, page_text
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import check_target, write_whole
-from ascendtile.simulator.record.run import Run
+from ...simulator.errors import UsageError
+from ...simulator.record.files import check_target, write_whole
+from ...simulator.record.run import Run
+from .writing import Page, page_text
 
 
 def page_of(shown: Any, other: Any = None) -> Page:
     """The page of a Run, of an Exploration, of a precision Study (or the JSON of one), of two runs or their difference."""
-    from ascendtile.kernels.study.bench import Study
-    from ascendtile.reports.facts.differences import RunDifference
-    from ascendtile.reports.facts.study_json import study_json
-    from ascendtile.reports.html.comparison_page import comparison_page
-    from ascendtile.reports.html.exploration_page import exploration_page
-    from ascendtile.reports.html.run_page import run_page
-    from ascendtile.reports.html.study_page import study_page
-    from ascendtile.tiling.results.exploration import Exploration
+    from ...kernels.study.bench import Study
+    from ...tiling.results.exploration import Exploration
+    from ..facts.differences import RunDifference
+    from .comparison_page import comparison_page
+    from .exploration_page import exploration_page
+    from .run_page import run_page
+    from .study_page import study_page
 
     if isinstance(shown, RunDifference):
         return comparison_page(shown.first, shown.second)
@@ -35,9 +34,7 @@ def page_of(shown: Any, other: Any = None) -> Page:
         return exploration_page([shown])
     if isinstance(shown, tuple) and shown and all(isinstance(x, Exploration) for x in shown):
         return exploration_page(shown)
-    if isinstance(shown, Study):
-        return study_page(study_json(shown))
-    if isinstance(shown, Mapping):
+    if isinstance(shown, Study | Mapping):
         return study_page(shown)
     raise UsageError(f"no page shows a {type(shown).__name__}")
 

@@ -1,4 +1,4 @@
-"""Counters of a trace: bytes a second on each way, and bytes alive in each buffer."""
+"""Counters of a trace: bytes a second on each path, and bytes alive in each buffer."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ascendtile.reports.facts.occupancy import held, told_core
-
-from .selecting import TracePart
-from .telling import name_of
+from ..facts.occupancy import occupancy, told_core
+from .instructions import name_of
+from .selection import TracePart
 
 SAMPLES = 1000  # of one counter: what a screen shows
 
 
 def rate_samples(part: TracePart) -> Iterator[tuple[str, float, float]]:
-    """(way, us, GB/s): bytes of all cores in equal steps of time, each transfer's spread over its own duration."""
+    """(path, us, GB/s): bytes of all cores in equal steps of time, each transfer's spread over its own duration."""
     t = part.timeline
     if t.bytes is None or not (t.bytes[part.rows] > 0).any():
         return
     moves = np.flatnonzero(t.bytes[part.rows] > 0)
     low, high = float(part.start[moves].min()), float(part.end[moves].max())
     edges = np.linspace(low, high if high > low else low + 1e-6, min(SAMPLES, 4 * len(moves)) + 1)
-    ways = t.pipe if t.name is None else t.name
-    for way in np.unique(ways[part.rows[moves]]).tolist():
-        mine = moves[ways[part.rows[moves]] == way]
+    paths = t.pipe if t.name is None else t.name
+    for path in np.unique(paths[part.rows[moves]]).tolist():
+        mine = moves[paths[part.rows[moves]] == path]
         amounts = _spread(part.start[mine], part.end[mine], t.bytes[part.rows[mine]].astype(float), edges)
         rates = amounts / np.diff(edges) / 1e3
         yield from _changes(name_of(part, int(part.rows[mine[0]])), edges, rates)
@@ -40,13 +39,13 @@ def _spread(start: np.ndarray, end: np.ndarray, amount: np.ndarray, edges: np.nd
     return np.diff(passed)
 
 
-def _changes(way: str, edges: np.ndarray, rates: np.ndarray) -> Iterator[tuple[str, float, float]]:
+def _changes(path: str, edges: np.ndarray, rates: np.ndarray) -> Iterator[tuple[str, float, float]]:
     previous = -1.0
     for us, rate in zip(edges[:-1].tolist(), rates.round(3).tolist(), strict=True):
         if rate != previous:
-            yield way, us, rate
+            yield path, us, rate
             previous = rate
-    yield way, float(edges[-1]), 0.0
+    yield path, float(edges[-1]), 0.0
 
 
 def buffer_samples(part: TracePart) -> Iterator[tuple[int, str, float, int]]:
@@ -55,7 +54,7 @@ def buffer_samples(part: TracePart) -> Iterator[tuple[int, str, float, int]]:
         return
     core, first, last = told_core(part.launch), float(part.start.min()), float(part.end.max())
     for name, buffer in part.launch.buffers.items():
-        found = [(part.begins_us + cycle * part.us_per_cycle, amount) for cycle, amount in held(buffer)]
+        found = [(part.begins_us + cycle * part.us_per_cycle, amount) for cycle, amount in occupancy(buffer)]
         before = [amount for us, amount in found if us <= first]
         if found:
             yield core, name, first, before[-1] if before else 0

@@ -19,10 +19,10 @@ class KernelWarning(UserWarning):
 
 def tell(run: Run) -> None:
     """Python's own warnings, once for each text and line, for what makes values doubtful."""
-    for words in run.value_warnings:
-        found = PLACE.match(words)
+    for message in run.value_warnings:
+        found = PLACE.match(message)
         if found is None:
-            warnings.warn(words, KernelWarning, stacklevel=2)
+            warnings.warn(message, KernelWarning, stacklevel=2)
         else:
             warnings.warn_explicit(
                 found["text"], KernelWarning, found["file"], int(found["line"]), registry=_told

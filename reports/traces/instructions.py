@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .selecting import TracePart
+from .selection import TracePart
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,6 @@ class Told:
     name: str
     start: float
     end: float
-    done: float
     gap_us: float
     reason: str | None
     waited: int | None
@@ -32,60 +31,29 @@ class Told:
 def instructions(part: TracePart) -> Iterator[Told]:
     """The instructions of a part, by start."""
     t, rows = part.timeline, part.rows
-    columns = zip(
-        rows.tolist(),
-        t.core[rows].tolist(),
-        t.pipe[rows].tolist(),
-        part.start.tolist(),
-        part.end.tolist(),
-        part.done.tolist(),
-        _gaps(part),
-        _of(t.reason, rows, -1),
-        _of(t.waited, rows, -1),
-        strict=True,
-    )
-    for place, core, pipe, start, end, done, gap, reason, waited in columns:
-        yield Told(
-            place,
-            core,
-            t.pipes[pipe],
-            name_of(part, place),
-            start,
-            end,
-            done,
-            gap,
-            t.reasons[reason] if 0 <= reason < len(t.reasons) else None,
-            waited if waited >= 0 else None,
-            _details(part, place),
-        )
+    arrays = (rows, t.core[rows], t.pipe[rows], part.start, part.end)
+    more = (_gaps(part), _of(t.reason, rows, -1), _of(t.waited, rows, -1))
+    columns = zip(*(x.tolist() for x in arrays), *more, strict=True)
+    for place, core, pipe, start, end, gap, reason, waited in columns:
+        why = t.reasons[reason] if 0 <= reason < len(t.reasons) else None
+        cause, details = waited if waited >= 0 else None, _details(part, place)
+        yield Told(place, core, t.pipes[pipe], name_of(part, place), start, end, gap, why, cause, details)
 
 
 def name_of(part: TracePart, place: int) -> str:
-    """The operation or the way of a transfer; the pipe's name in records that know no better."""
+    """The operation, or the path of a transfer; the pipe's name in records that know no better."""
     t = part.timeline
     return (t.names[int(t.name[place])] if t.name is not None else "") or t.pipes[int(t.pipe[place])]
 
 
-def line_of(part: TracePart, place: int) -> str | None:
-    """file:line, as an editor opens it."""
-    number = int(part.timeline.line[place])
-    if not 0 <= number < len(part.launch.lines):
-        return None
-    line = part.launch.lines[number]
-    return f"{line.file}:{line.line}"
-
-
-def source_of(part: TracePart, place: int) -> str | None:
-    """The text of the line."""
-    number = int(part.timeline.line[place])
-    return part.launch.lines[number].source if 0 <= number < len(part.launch.lines) else None
-
-
 def _details(part: TracePart, place: int) -> dict[str, Any]:
     t = part.timeline
+    number = int(t.line[place])
+    lines = part.launch.lines[number : number + 1] if number >= 0 else ()
     out: dict[str, Any] = {
-        "line": line_of(part, place),
-        "source": source_of(part, place),
+        n: x for line in lines for n, x in (("line", f"{line.file}:{line.line}"), ("source", line.source))
+    }
+    out |= {
         "program": int(t.program[place]),
         "start_cycle": float(t.start[place]),
         "end_cycle": float(t.end[place]),
@@ -95,7 +63,7 @@ def _details(part: TracePart, place: int) -> dict[str, Any]:
         out["bytes"] = int(t.bytes[place])
     if t.bandwidth is not None and t.bandwidth[place] > 0:
         out["shared_bandwidth_cycles"] = float(t.bandwidth[place])
-    return {k: v for k, v in out.items() if v is not None}
+    return out
 
 
 def _gaps(part: TracePart) -> list[float]:

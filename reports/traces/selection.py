@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ascendtile.reports.facts.timelines import NOTHING, told_part, told_until
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Launch, Run, Timeline
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Launch, Run, Timeline
+from ..facts.texts import clean
+from ..facts.timelines import NOTHING, told_part, told_until
 
 LIMIT = 100_000  # instructions; about 50 MB of JSON, which the viewers still open at once
 MOST = 2_000_000  # MindStudio Insight advises against files above 1 GB
@@ -23,7 +23,7 @@ MOST = 2_000_000  # MindStudio Insight advises against files above 1 GB
 class TracePart:
     """The chosen instructions of one launch.
 
-    rows: their places in the launch's timeline, by start. start, end, done: [rows] in us since the run began.
+    rows: their places in the launch's timeline, by start. start, end: [rows] in us since the run began.
     begins_us: when the launch's first cycle is. us_per_cycle: of the AI Core clock. told_us: up to when every instruction is
     there; the launch's end if all are, or if the record does not say. title: of its tracks ("launch 0 kernel"); number is
     its own among all parts of a trace.
@@ -35,7 +35,6 @@ class TracePart:
     rows: np.ndarray
     start: np.ndarray
     end: np.ndarray
-    done: np.ndarray
     begins_us: float
     us_per_cycle: float
     told_us: float
@@ -84,13 +83,8 @@ def beside(a: Selection, b: Selection) -> Selection:
     first = 1 + max(p.number for p in a.parts)
     parts = [replace(p, title=f"A {p.title}") for p in a.parts]
     parts += [replace(p, title=f"B {p.title}", number=first + p.number) for p in b.parts]
-    return Selection(
-        tuple(parts),
-        a.instructions + b.instructions,
-        a.recorded + b.recorded,
-        a.complete and b.complete,
-        a.window_us,
-    )
+    shown, recorded = a.instructions + b.instructions, a.recorded + b.recorded
+    return Selection(tuple(parts), shown, recorded, a.complete and b.complete, a.window_us)
 
 
 def _window(window_us: tuple[float, float] | None) -> tuple[float, float]:
@@ -147,13 +141,11 @@ def _part(number: int, launch: Launch, begins: float) -> TracePart | None:
     if not (math.isfinite(per_cycle) and per_cycle > 0 and np.isfinite(times).all()):
         raise UsageError(f"launch {number}: its times are no numbers, this record is damaged")
     zero, t = begins + launch.overhead_us, told_part(whole)
-    start, end, done = (zero + x.astype(np.float64) * per_cycle for x in (t.start, t.end, t.done))
+    start, end = (zero + x.astype(np.float64) * per_cycle for x in (t.start, t.end))
     order = np.argsort(start, kind="stable")
     title = f"launch {number} {clean(launch.kernel, 120)}"
     told = zero + (launch.cycles if until is None else until) * per_cycle
-    return TracePart(
-        number, launch, t, order, start[order], end[order], done[order], zero, per_cycle, told, title
-    )
+    return TracePart(number, launch, t, order, start[order], end[order], zero, per_cycle, told, title)
 
 
 def _inside(part: TracePart, low: float, high: float) -> TracePart:
@@ -171,5 +163,5 @@ def _first(parts: list[TracePart], limit: int) -> tuple[TracePart, ...]:
 
 
 def _keep(part: TracePart, places: np.ndarray) -> TracePart:
-    cut = {n: getattr(part, n)[places] for n in ("rows", "start", "end", "done")}
+    cut = {n: getattr(part, n)[places] for n in ("rows", "start", "end")}
     return replace(part, **cut)

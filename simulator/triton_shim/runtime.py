@@ -61,6 +61,7 @@ ERRORS = {
     "OutOfResources": errors.BufferOverflowError,
     "InterpreterError": errors.RunError,
 }
+ALLOCATOR = {"set_allocator": set_allocator}
 CORE = {"_unwrap_if_constexpr": unwrap_if_constexpr, "constexpr": constexpr}
 KNOBS = {
     "runtime": SimpleNamespace(interpret=False, jit_cache_hook=None, jit_post_compile_hook=None, debug=False),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CompileError
@@ -34,6 +34,16 @@ class Return:
     """A statement list ended in `return value`."""
 
     value: Any
+
+
+@dataclass
+class Branches:
+    """Both sides of an `if` at `node`, and the values that it gives."""
+
+    then: Region
+    other: Region
+    node: ast.AST
+    results: list[Value] = field(default_factory=list)
 
 
 class Control(Expressions):
@@ -69,8 +79,9 @@ class Control(Expressions):
         body = [*s.body, *s.orelse]
         written = (*assigned(body), *loop_variables(body), *buffers.contents(before))
         names = [n for n in written if n in then_env and n not in undefined]
-        merged, results = self.merge(names, then, then_env, other, other_env, s)
-        self.emit_if(condition, then, other, results, s)
+        sides = Branches(then, other, s)
+        merged = self.merge(names, then_env, other_env, sides)
+        self.emit_if(condition, sides)
         self.env = {**before, **merged, **undefined}
 
     def branch(
@@ -84,56 +95,41 @@ class Control(Expressions):
         return region, self.env, ended
 
     def merge(
-        self,
-        names: list[str],
-        then: Region,
-        then_env: dict[str, Any],
-        other: Region,
-        other_env: dict[str, Any],
-        node: ast.AST,
-    ) -> tuple[dict[str, Any], list[Value]]:
-        """Results of an `if`: names whose value differs between the branches."""
+        self, names: list[str], then_env: dict[str, Any], other_env: dict[str, Any], sides: Branches
+    ) -> dict[str, Any]:
+        """Names after an `if`; where their value differs between the branches it is a result of the `if`."""
         out: dict[str, Any] = {}
-        results: list[Value] = []
         for n in names:
             a, c = then_env[n], other_env[n]
-            if a is c or (not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c)):
-                out[n] = a
-                continue
-            out[n] = self.merge_one(n, a, c, then, other, results, node)
-        return out, results
+            out[n] = a if _same_constant(a, c) else self.merge_one(n, a, c, sides)
+        return out
 
-    def merge_one(
-        self, name: str, a: Any, c: Any, then: Region, other: Region, results: list[Value], node: ast.AST
-    ) -> Any:
+    def merge_one(self, name: str, a: Any, c: Any, sides: Branches) -> Any:
         a, c = unwrap(a), unwrap(c)
         if a is c:
             return a
         mine, others = children(a), children(c)
         if mine is not None and others is not None and same_structure(a, c):
             pairs = zip(mine, others, strict=True)
-            return rebuild(a, tuple(self.merge_one(name, x, y, then, other, results, node) for x, y in pairs))
-        if not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c):
+            return rebuild(a, tuple(self.merge_one(name, x, y, sides) for x, y in pairs))
+        if _same_constant(a, c):
             return a
-        for x in (a, c):
-            if not isinstance(x, Value) and not is_number(x):
-                if _same_constant(a, c):
-                    return a
-                raise self.error(
-                    f"{name!r} is {describe(a)} in one branch and {describe(c)} in the other", node
-                )
+        if not all(isinstance(x, Value) or is_number(x) for x in (a, c)):
+            raise self.error(
+                f"{name!r} is {describe(a)} in one branch and {describe(c)} in the other", sides.node
+            )
         dtype = a.dtype if isinstance(a, Value) else c.dtype if isinstance(c, Value) else None
-        va, vc = self.in_region(then, a, dtype), self.in_region(other, c, dtype)
+        va, vc = self.in_region(sides.then, a, dtype), self.in_region(sides.other, c, dtype)
         if va.dtype != vc.dtype or va.shape != vc.shape:
             raise self.error(
                 f"{name!r} has two types after the `if`: {describe(va)} in one branch, {describe(vc)} in the other; "
                 "cast or reshape so that both agree",
-                node,
+                sides.node,
             )
-        then.yields.append(va)
-        other.yields.append(vc)
-        results.append(self.b.value(va.dtype, va.shape, name))
-        return results[-1]
+        sides.then.yields.append(va)
+        sides.other.yields.append(vc)
+        sides.results.append(self.b.value(va.dtype, va.shape, name))
+        return sides.results[-1]
 
     def in_region(self, region: Region, x: Any, dtype: AnyType | None = None) -> Value:
         """`x` as a value of the program, its constant (if it is one) placed at the end of that region."""
@@ -144,11 +140,9 @@ class Control(Expressions):
         self.b.region = outer
         return value
 
-    def emit_if(
-        self, condition: Value, then: Region, other: Region, results: list[Value], node: ast.AST
-    ) -> None:
-        self.at(node)
-        self.b.emit("if", (condition,), results, regions=(then, other))
+    def emit_if(self, condition: Value, sides: Branches) -> None:
+        self.at(sides.node)
+        self.b.emit("if", (condition,), sides.results, regions=(sides.then, sides.other))
 
     def returning_if(self, condition: Value, s: ast.If, rest: list[ast.stmt]) -> Return:
         if self.loops:
@@ -159,12 +153,12 @@ class Control(Expressions):
         then, then_env, ended_then = self.branch([*s.body, *rest], before)
         other, other_env, ended_other = self.branch([*s.orelse, *rest], before)
         a, c = self._ended(ended_then).value, self._ended(ended_other).value
-        results: list[Value] = []
         if (a is None) != (c is None):
             raise self.error("one path of the function returns a value and another does not", s)
-        value = None if a is None else self.merge_one("return value", a, c, then, other, results, s)
-        kept, more = self.merge(list(buffers.contents(before)), then, then_env, other, other_env, s)
-        self.emit_if(condition, then, other, [*results, *more], s)
+        sides = Branches(then, other, s)
+        value = None if a is None else self.merge_one("return value", a, c, sides)
+        kept = self.merge(list(buffers.contents(before)), then_env, other_env, sides)
+        self.emit_if(condition, sides)
         self.env = {**before, **kept}
         return Return(value)
 
@@ -181,13 +175,10 @@ class Control(Expressions):
                 raise self.error("a conditional expression cannot write a buffer; use an `if` statement", e)
         self.b.region = outer
         (a, then), (c, other) = sides
-        results: list[Value] = []
-        if _same_constant(a, c):
-            if then.ops or other.ops:  # a call for its effect, such as a store
-                self.emit_if(condition, then, other, results, node)
-            return a
-        out = self.merge_one("the conditional expression", a, c, then, other, results, node)
-        self.emit_if(condition, then, other, results, node)
+        branches = Branches(then, other, node)
+        out = a if _same_constant(a, c) else self.merge_one("the conditional expression", a, c, branches)
+        if branches.results or then.ops or other.ops:  # a call for its effect, such as a store
+            self.emit_if(condition, branches)
         return out
 
     def condition(self, node: ast.expr) -> Any:

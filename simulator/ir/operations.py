@@ -93,7 +93,7 @@ class Context(Protocol):
 
 
 # (context, operation, operands as arrays (P or 1, *shape)) -> the result, likewise; a list of them for several results
-Value = Callable[..., Any]
+ValueFunction = Callable[..., Any]
 Infer = TypeVar("Infer", bound=Callable[..., Any])
 
 
@@ -118,7 +118,7 @@ class Operation:
 
     cost: str = ""
     row: str = ""
-    value: Value | None = None
+    value: ValueFunction | None = None
     near: bool = False
     steps: Steps = ()
     scalar: str = ""
@@ -174,8 +174,8 @@ UNUSED = {
 def define(entry: Operation, name: str = "") -> Callable[[Infer], Infer]:
     """Enter an operation in the table. It decorates the function that builds it, whose name it has unless one is given.
 
-    Raises ImportError where it has no cost, where it names a row that no product has, or where another operation has its
-    name; the same function defined anew takes the old one's place.
+    Raises ImportError where it has no cost or no value, where it names a row that no product has, or where another
+    operation has its name; the same function defined anew takes the old one's place.
     """
 
     def enter(infer: Infer) -> Infer:
@@ -199,6 +199,10 @@ def define_all(entries: dict[str, Operation], infer: Callable[..., Any] | None =
                 f"no cost for {name}: its entry in the table of operations needs a cost rule ({', '.join(COSTS)}) with a "
                 "row of the product's table or steps, or a fallback for all types; see simulator/README.md"
             )
+        if entry.cost not in (FREE, RECORDED) and entry.value is None:
+            raise ImportError(
+                f"no value for {name}: its entry in the table of operations says what it costs only"
+            )
         if entry.all_rows - set(ROWS):
             raise ImportError(
                 f"the entry of {name} names {', '.join(sorted(entry.all_rows - set(ROWS)))}, which no product has a row for"
@@ -219,9 +223,8 @@ def by_element(name: str) -> tuple[Fallback, ...]:
     return (Fallback(_any, f"{name} has no vector instruction"),)
 
 
-def elements(compute: UnitFunction) -> Value:
+def elements(compute: UnitFunction) -> ValueFunction:
     """The value of an operation from a function of its result's type, the numerics and the operands."""
-
     return lambda at, op, *operands: compute(result_type(op), at.numerics, *operands)
 
 
@@ -244,7 +247,7 @@ def name_of(op: Op) -> str:
 
 def operation(op: Op) -> Operation:
     """The entry of an operation."""
-    return OPERATIONS[op.name if op.kind in NAMED else op.kind]
+    return OPERATIONS[name_of(op)]
 
 
 def result_type(op: Op) -> DType:

@@ -8,7 +8,10 @@ from typing import Any
 
 from ..ir.building.promotion import KernelError, Operand, describe, is_number
 from ..ir.building.registry import INSTEAD_OF, Builder, Builtin, builtin, named
+from ..ir.operations import binary, by_element, define
 from ..ir.program import Value
+from ..units import functions
+from ..units.vector import of_type
 
 
 class PropagateNan(enum.Enum):
@@ -160,6 +163,7 @@ def fma(b: Builder, x: Operand, y: Operand, z: Operand) -> Value:
 
 
 @builtin
+@define(binary(value=of_type(functions.high_product), fallback=by_element("umulhi")))
 def umulhi(b: Builder, x: Operand, y: Operand) -> Operand:
     """Upper half of the product of two integers of 32 or 64 bits; on the device element by element."""
     for v in (b.to_value(x), b.to_value(y)):

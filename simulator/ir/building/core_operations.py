@@ -16,7 +16,7 @@ from ..operations import (
     Fallback,
     Operation,
     Scratch,
-    Value,
+    ValueFunction,
     binary,
     by_element,
     define_all,
@@ -55,7 +55,7 @@ CASTS = {
 }
 
 
-def _divided(compute: vector.UnitFunction) -> Value:
+def _divided(compute: vector.UnitFunction) -> ValueFunction:
     """The value of a division, which for integers by zero is an error."""
     quotient = elements(compute)
 
@@ -113,16 +113,6 @@ define_all(
     {
         "abs": unary("abs", value=vector.rounded(np.abs)),
         "neg": unary("muls", value=vector.rounded(np.negative)),
-        "rec": unary(
-            "rec",
-            value=vector.estimate(lambda x: 1.0 / x),
-            coarse="the coarse Reciprocal instruction: about 9 bits; 1.0 / x is accurate",
-        ),
-        "rsqrt": unary(
-            "rsqrt",
-            value=vector.estimate(lambda x: 1.0 / np.sqrt(x)),
-            coarse="the coarse Rsqrt instruction: about 9 bits; tl.rsqrt(x) is accurate",
-        ),
         **{
             name: unary(value=vector.of_type(compute), fallback=by_element(name))
             for name, compute in {
@@ -167,7 +157,6 @@ define_all(
         "xor": binary("or", value=vector.rounded(np.bitwise_xor), near=True, formula=True),
         "shl": binary("shift", value=vector.rounded(np.left_shift), formula=True, may_fail=True),
         "shr": binary("shift", value=vector.rounded(np.right_shift), formula=True, may_fail=True),
-        "umulhi": binary(value=vector.of_type(functions.high_product), fallback=by_element("umulhi")),
     },
     Builder.binary,
 )

@@ -16,7 +16,7 @@ import pytest
 import ascendtile.simulator as sim
 from ascendtile.simulator.interpreter.interpreter import Interpreter
 from ascendtile.simulator.ir import operations as table
-from ascendtile.simulator.ir.operations import FREE, RECORDED, WIDE, Operation, binary, define
+from ascendtile.simulator.ir.operations import WIDE, Operation, binary, define
 from ascendtile.simulator.precision.dtypes import float16
 from ascendtile.simulator.products.vocabulary import OPS
 from ascendtile.simulator.timing import costs
@@ -106,7 +106,7 @@ def test_a_users_operation_falls_back_to_the_scalar_unit_where_its_entry_says_so
     assert entry.infer is not None
 
 
-def test_an_operation_without_a_cost_fails_where_it_is_defined_and_is_named() -> None:
+def test_an_operation_without_a_cost_or_a_value_fails_where_it_is_defined_and_is_named() -> None:
     for entry in (
         binary(value=rounded(np.add)),
         binary(value=rounded(np.add), fallback=(WIDE,)),
@@ -115,6 +115,8 @@ def test_an_operation_without_a_cost_fails_where_it_is_defined_and_is_named() ->
     ):
         with pytest.raises(ImportError, match=r"^no cost for leaky_relu: "):
             define(entry, name="leaky_relu")(lambda b, x: x)
+    with pytest.raises(ImportError, match=r"^no value for leaky_relu: "):
+        define(Operation("unary", "abs"), name="leaky_relu")(lambda b, x: x)
     assert "leaky_relu" not in table.OPERATIONS
 
 
@@ -173,12 +175,6 @@ def test_an_operation_that_is_not_defined_is_refused_at_its_line(leak: Any) -> N
         sim.AscendtileError, match=r"(?s)leaky.py:19.*there is no operation leaky_relu; `define` it"
     ):
         leak.time((1,), shape, shape, SLOPE=0.1, BLOCK=64)
-
-
-def test_what_takes_the_vector_unit_has_a_value() -> None:
-    """Else a run of values would stop at it. `index` is no operation of programs: it writes a formula out."""
-    without = {n for n, entry in table.OPERATIONS.items() if entry.value is None}
-    assert {table.OPERATIONS[n].cost for n in without} <= {FREE, RECORDED}
 
 
 def test_what_the_compiler_does_not_make_itself_names_the_function_that_builds_it() -> None:

@@ -128,7 +128,7 @@ def fit(call: Call) -> None:
 
 def place(call: Call) -> None:
     """Refuse a kernel whose tiles do not fit in the buffers; a part of `fit`, without costs."""
-    from .timing.estimate import require_places
+    from .timing.fitting import require_places
 
     require_places(call)
 

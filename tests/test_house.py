@@ -39,6 +39,7 @@ ORDERS = {
         ("trace",),
         ("lowering",),
         ("results",),
+        ("fitting",),
         ("estimate",),
     ),
     "reports": (

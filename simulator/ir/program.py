@@ -151,6 +151,7 @@ class Program:
     placements: dict[Any, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # buffers, as found so far
+    needs: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # what they have to hold
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
     split_words: dict[str, Loc] = field(
         default_factory=dict

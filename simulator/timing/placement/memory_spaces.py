@@ -14,6 +14,8 @@ UB that becomes an operand of a product gets a place in L1: `staged`.
 
 from __future__ import annotations
 
+import functools
+
 from ...ir.building.buffers import moved
 from ...ir.passes.split_cores import VECTOR
 from ...ir.program import Op, Program, Region, Value
@@ -37,6 +39,7 @@ class Homes(Uses):
         self, program: Program, definitions: Definitions, fixpipe: bool, bias_table: bool = False
     ) -> None:
         super().__init__(definitions)
+        self.program = program
         self.fixpipe = fixpipe
         # What passes between the parts of both cores is cut out of their programs: there a row stays with the Vector core.
         self.bias_table = bias_table and not program.split_words
@@ -61,6 +64,25 @@ class Homes(Uses):
 
     def home(self, v: Value) -> str:
         return self.of_value.get(v.id, UB)
+
+    @functools.cached_property
+    def has_vector_work(self) -> bool:
+        """Whether any tile has to be in UB, be it one of offsets only, or the scalar unit of a vector core has to help."""
+        if not self.has_dot or self.copied_to_ub or self.staged or self.program.split_words:
+            return True
+        return any(self._on_vector_core(op) for op in self.program.walk())
+
+    def _on_vector_core(self, op: Op) -> bool:
+        root, kind = self.definitions.root, op.kind
+        if kind == "move" and op.id not in self.in_place:
+            return True
+        if any(r.shape and root(r) is r and self.home(r) == UB for r in op.results):
+            return True  # also indices that are elements, such as those with a remainder
+        v = op.results[0] if kind == "load" else op.args[1] if kind in ("store", "atomic") else None
+        if v is None or not v.shape:
+            return v is not None and kind != "load"  # a single element leaves through UB
+        found = root(v)
+        return found is None or self.home(found) == UB
 
     def made_real(self, v: Value) -> Value | None:
         """What the Vector unit has to write for an operand of a product, before the tile can go to L1."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ...ir.building.buffers import moved
-from ...ir.program import Op, Program, Value
-from .lifetimes import Lifetimes
-from .memory_spaces import Homes
-from .slots import Slot
+from ....ir.building.buffers import moved
+from ....ir.program import Op, Program, Value
+from ..lifetimes import Lifetimes
+from ..memory_spaces import Homes
+from ..slots import Slot
 
 Size = Callable[[Value, str], int]  # bytes of a value in a buffer
 
 
 def explicit_slots(program: Program, homes: Homes, lives: Lifetimes, size: Size) -> dict[int, Slot]:
     """The slot of each value that lies in an explicit buffer. A slot with a label is nobody else's while it lives."""
-    buffers = {op.id: _slot(op, lives, size) for op in program.walk() if op.kind == "alloc"}
-    out = {}
+    buffers = {op.id: _slot(op, lives, size) for op in program.of_kind("alloc")}
+    out: dict[int, Slot] = {}
+    if not buffers:
+        return out
     for v, alloc in _inside(program, homes):
         slot = out[v.id] = buffers[alloc.id]
         slot.values.insert(0, v)  # what names it comes last

@@ -1,4 +1,4 @@
-"""Which lines of a tensor a tile finds in L2. Loops only; cache.py has the rules."""
+"""Which lines of a tensor a tile finds in L2. Loops only; l2_cache.py has the rules."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -48,15 +48,36 @@ cdef inline bint touch_held(uint32_t* stamps, int64_t n, int64_t clock, int64_t 
     return True
 
 
+cdef inline bint touch_new(
+    const Access* x, Level* level, int64_t tile, int64_t first, int64_t n
+) noexcept nogil:
+    """Touch n lines if none of them was ever touched: again two loops without branches."""
+    cdef uint32_t* stamps = x.stamps + first
+    cdef uint32_t seen = 0, stamp = <uint32_t>(level.clock << 1 | x.write), step = <uint32_t>(x.weight << 1)
+    cdef int64_t k
+    for k in range(n):
+        seen |= stamps[k]
+    if seen:
+        return False
+    for k in range(n):
+        stamps[k] = stamp + <uint32_t>(k + 1) * step
+    level.clock += n * x.weight
+    x.new[tile] += n * x.weight
+    x.changed[tile] += n * x.weight if x.write else 0
+    return True
+
+
 cdef inline void mark(
     const Access* x, Level* level, int64_t tile, int64_t first, int64_t last
 ) noexcept nogil:
     """Touch lines first..last."""
     cdef int64_t line
     cdef uint32_t dirty
-    if last - first >= 3 and not x.write:
-        if touch_held(x.stamps + first, last - first + 1, level.clock, level.room):
-            x.total[tile] += (last - first + 1) * x.weight
+    x.total[tile] += (last - first + 1) * x.weight
+    if last - first >= 3:
+        if not x.write and touch_held(x.stamps + first, last - first + 1, level.clock, level.room):
+            return
+        if touch_new(x, level, tile, first, last - first + 1):
             return
     for line in range(first, last + 1):
         dirty = x.stamps[line] & 1
@@ -68,7 +89,6 @@ cdef inline void mark(
             x.changed[tile] += x.weight
             dirty = 1
         x.stamps[line] = <uint32_t>(level.clock << 1 | dirty)
-    x.total[tile] += (last - first + 1) * x.weight
 
 
 cdef inline int joined(

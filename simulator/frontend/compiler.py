@@ -49,19 +49,23 @@ class Scope(Control):
         self.env = env
         self.depth = depth
         self.caller = caller
-        self.places: dict[ast.AST, Loc] = {}  # of a helper's nodes
+        self.places: dict[ast.AST, Loc] = {}  # of a helper's nodes: iterations of an unrolled loop ask again
         self.loops = 0
 
     # -- errors and places -------------------------------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
-        place = node.__dict__.get("place") if self.caller is None else self.places.get(node)
-        if place is not None:
-            self.b.loc = place
-        elif hasattr(node, "lineno"):
-            self.b.loc = self.source.loc(node, self.fn.name if self.caller else "", self.caller)
-            if self.caller is not None:
-                self.places[node] = self.b.loc  # turns of an unrolled loop ask again
+        if hasattr(node, "lineno"):
+            self.b.scope, self.b.node = self, node
+
+    def place(self, node: ast.AST) -> Loc:
+        """Where a node of this function stands, and for a helper, where it is called."""
+        if self.caller is None:
+            return self.source.loc(node)
+        found = self.places.get(node)
+        if found is None:
+            found = self.places[node] = self.source.loc(node, self.fn.name, self.caller)
+        return found
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)
@@ -104,7 +108,7 @@ class Scope(Control):
         return None if node.value is None else self.expr(node.value)
 
     def statement(self, s: ast.stmt) -> None:
-        method = method_of(type(self), "do", type(s))
+        method = self.methods.get(type(s)) or method_of(self.methods, type(self), "do", type(s))
         if method is None:
             raise self.error(f"{syntax.statement(s)} is not supported in a kernel{syntax.hint(s)}", s)
         self.at(s)

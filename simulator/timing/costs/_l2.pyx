@@ -153,11 +153,11 @@ cdef inline void touch_once(const Access* x, Level* level, int64_t tile) noexcep
         touch_tile(x, level, tile)
         return
     place = (<uint64_t>x.starts[tile] * <uint64_t>0x1E3779B97F4A7C15) >> (64 - x.memo_bits)
-    if x.memo_start[place] == x.starts[tile] and level.clock - x.memo_clock[place] <= level.room:
+    if x.memo_start[place] == x.starts[tile] + 1 and level.clock - x.memo_clock[place] <= level.room:
         x.total[tile] = x.memo_total[place]
     else:
         touch_tile(x, level, tile)
-    x.memo_start[place], x.memo_total[place] = x.starts[tile], x.total[tile]
+    x.memo_start[place], x.memo_total[place] = x.starts[tile] + 1, x.total[tile]
     x.memo_clock[place] = level.clock
 
 
@@ -210,7 +210,7 @@ def touch(
     An access is (map of lines, write, shift, weight, itemsize, starts, strides, lows, highs, new, changed,
     total, memo): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the lines
     that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or three
-    arrays of a power of two entries: starts (-1: none), totals and clocks of tiles of one form. The tiles lie
+    arrays of a power of two entries: starts + 1 (0: none), totals and clocks of tiles of one form. The tiles lie
     inside the tensor. Of a write `new` is `total` where memory has to take as many lines first, else 0.
 
     state: the clock (lines that came into L2 so far; a line is there while at most `room` came since its

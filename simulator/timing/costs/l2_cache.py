@@ -180,7 +180,7 @@ class FirstTouch:
             key = (id(tensor.whole), size, *(x.tobytes() for x in box))
             memo = self.touched.get(key)
             if memo is None:
-                memo = self.touched[key] = (np.full(MEMO, -1, np.int64), *np.zeros((2, MEMO), np.int64))
+                memo = self.touched[key] = tuple(np.zeros((3, MEMO), np.int64))
         counts = np.zeros((3, count), np.int64)
         return (stamps, write, shift, 1 << (shift - LINE_SHIFT), size, region.starts, *box, *counts, memo)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.costs.model import Cost, CostModel
-from ascendtile.simulator.timing.costs.rearrange import RearrangeCosts
+from ascendtile.simulator.timing.costs.reductions import repeated
 
 from .microbench import apart, cycles_each, in_unit, meets, number, product, types, vector_core, waits
 from .registry import Prediction, predicts
@@ -59,9 +59,8 @@ def _cast(row: Row) -> Prediction:
 
 @predicts("vmrgsort")
 def _merge(row: Row) -> Prediction:
-    moves = RearrangeCosts()
-    moves.model = CostModel(product(row.product))
-    return _timed(row, moves.repeated("mrgsort4", number(row, "repeat")), moves.model)
+    model = CostModel(product(row.product))
+    return _timed(row, repeated(model, "mrgsort4", number(row, "repeat")), model)
 
 
 def _timed(row: Row, cost: Cost, model: CostModel) -> Prediction:

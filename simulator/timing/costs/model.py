@@ -171,7 +171,7 @@ class CostModel:
         return Cost(busy + self.masking(elements, bits), fixed, count, busy - free, grade=grade)
 
     def transposed(self, elements: int, bits: int) -> Cost:
-        """A tile turned in blocks of 16 x 16 elements."""
+        """A tile transposed in blocks of 16 x 16 elements."""
         per_repeat, fixed, grade = self.graded_row("transpose_5hd", {8: "b8", 16: "b16"}.get(bits, "b32"))
         tiles = -(-elements // 256)
         return Cost(

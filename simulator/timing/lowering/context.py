@@ -140,7 +140,7 @@ class Plan:
         self.hf32 = hf32
         self.l0_tile = l0_tile
         self.costs = VectorCosts(CostModel(product), self.definitions)
-        self.costs.banks = Banks(product, self.definitions, placement)
+        self.costs.operands.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}
         self.pipe_grade = pipe_grades(product, [pipe.name for pipe in wiring.machine.pipes])
         self.channel_grade = channel_grades(product)

@@ -50,7 +50,7 @@ class Fallback(NamedTuple):
 class Operation:
     """What timing knows of an operation.
 
-    cost: method of `costs.vector.VectorCosts` that costs it, without its underscore; "": the Vector unit does nothing.
+    cost: function of `timing/costs` that costs it; "": the Vector unit does nothing.
     row: its instruction: a row of the product's table. near: that row only stands in, nobody published its own figure.
     steps: instructions that it takes on floating-point elements, in place of `row`.
     scalar: row of the instruction that takes a scalar operand; "": the scalar is written out as a tile first.

@@ -55,8 +55,7 @@ class Scope(Control):
     # -- errors and places -------------------------------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
-        if hasattr(node, "lineno"):
-            self.b.scope, self.b.node = self, node
+        self.b.scope, self.b.node = self, node
 
     def place(self, node: ast.AST) -> Loc:
         """Where a node of this function stands, and for a helper, where it is called."""
@@ -134,8 +133,7 @@ class Scope(Control):
     def do_AugAssign(self, s: ast.AugAssign) -> None:
         if not isinstance(s.target, ast.Name):
             raise self.error("augmented assignment needs a plain name on its left", s.target)
-        load = ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target)
-        self.assign(s.target, self.binary(s.op, self.expr(load), self.expr(s.value), s))
+        self.assign(s.target, self.binary(s.op, self.expr(s.target), self.expr(s.value), s))
 
     def do_With(self, s: ast.With) -> None:
         """`with scope(core_mode=...): body`; any other `with` is an error."""

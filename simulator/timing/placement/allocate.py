@@ -130,14 +130,14 @@ def _pack_one(
     """Offsets of the slots of one buffer."""
     program, lines = a.needs.program, a.lives.lines
     pack(mine, apart)
-    found = ledger(mine, capacity, lines, a.needs.names)
-    if found.peak_bytes > capacity:
-        text = overflow(program, space, found, device)
-        raise BufferOverflowError(text, space, found.peak_bytes, capacity)
+    peak = max((s.offset + s.total for s in mine), default=0)
+    if peak > capacity:
+        text = overflow(program, space, ledger(mine, capacity, lines, a.needs.names), device)
+        raise BufferOverflowError(text, space, peak, capacity)
     move_apart(mine, capacity, lambda: transferred(program, a.definitions, a.slot_of, a.crossing), apart)
     find_clobbers(mine)
     placed = ledger(mine, capacity, lines, a.needs.names)
-    return replace(placed, peak_bytes=found.peak_bytes, placed_bytes=placed.peak_bytes)
+    return replace(placed, peak_bytes=peak, placed_bytes=placed.peak_bytes)
 
 
 __all__ = ["BIAS_IN_L1", "Placement", "place"]

@@ -15,6 +15,7 @@ from .scratch import scratch_bytes
 
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
 LOOPS = ("for", "while")
+MOVING = ("load", "store", "atomic", "dot")
 
 
 class Made(NamedTuple):
@@ -30,7 +31,7 @@ class Needs:
     """Of one program, whose values live where `homes` says.
 
     made: operation -> its results that take a buffer. scratch: operation -> bytes besides these. loop_of: result of an
-    operation -> the innermost loop around it, -1 for none.
+    operation -> the innermost loop around it, -1 for none. acting: region -> its operations that have to do with buffers.
     """
 
     def __init__(self, homes: Homes) -> None:
@@ -39,15 +40,19 @@ class Needs:
         self.made: dict[int, tuple[Made, ...]] = {}
         self.scratch: dict[int, int] = {}
         self.loop_of: dict[int, int] = {}
+        self.acting: dict[int, list[Op]] = {}
         self._last_reads: dict[int, dict[int, int]] = {}
         self._region(self.program.body, -1)
 
     def _region(self, region: Region, loop: int) -> None:
+        acting = self.acting[id(region)] = []
         for op in region.ops:
             for inner in op.regions:
                 self._region(inner, op.id if op.kind in LOOPS else loop)
-            if op.kind not in LOOPS:
+            if op.kind not in LOOPS and not _is_formula(op):
                 self._plain(op, loop)
+            if op.regions or op.kind in MOVING or op.id in self.made or op.id in self.scratch:
+                acting.append(op)
 
     def _plain(self, op: Op, loop: int) -> None:
         if size := self._scratch(op):
@@ -108,3 +113,8 @@ class Needs:
                 if v is not None and made is not None:
                     out[v.id] = f"{made.name or made.kind} for {target.split(' for ')[-1]}"
         return out
+
+
+def _is_formula(op: Op) -> bool:
+    """Whether an operation makes nothing that has bytes."""
+    return len(op.results) == 1 and op.results[0].static.kind in ("affine", "box", "pointer")

@@ -34,10 +34,10 @@ class Slot:
 
 def find_clobbers(slots: list[Slot]) -> None:
     """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
+    spans = [(t, t.offset, t.offset + t.total) for t in slots]
     for s in slots:
-        others = [
-            t for t in slots if t is not s and t.offset < s.offset + s.total and s.offset < t.offset + t.total
-        ]
+        first, last = s.offset, s.offset + s.total
+        others = [t for t, start, end in spans if start < last and first < end and t is not s]
         s.targets = [
             (
                 (s.number + k,),

@@ -11,7 +11,7 @@ from .context import Allocation
 
 def give_copies(a: Allocation, region: Region, loop: Op | None = None) -> None:
     """Copies for the tiles of a region. loop: the innermost one around it."""
-    for op in region.ops:
+    for op in region.ops if a.needs.program.copies else a.needs.acting[id(region)]:
         for inner in op.regions:
             give_copies(a, inner, op if op.kind in LOOPS else loop)
         if loop is not None:

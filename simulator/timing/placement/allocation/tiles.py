@@ -13,7 +13,7 @@ from .crossings import cross, scratch, spread
 
 def give_slots(a: Allocation, region: Region) -> None:
     """Slots of all values of a region and of the regions inside it."""
-    for op in region.ops:
+    for op in a.needs.acting[id(region)]:
         if op.kind in LOOPS:
             _loop(a, op)
             continue

@@ -64,13 +64,13 @@ def _with_mode_warning(call: Call) -> Call:
     mode = call.device.cube_math_type
     if mode not in ("USE_FP16", "USE_FP32_ADD") or not any(op.kind == "dot" for op in call.program.walk()):
         return call
-    way = (
+    instead = (
         "cast the operands with .to(tl.float16)"
         if mode == "USE_FP16"
         else "add the parts of a long sum in the kernel"
     )
-    words = f"cube_math_type {mode} has no effect on a kernel of your own: tl.dot multiplies what it is given; {way}"
-    return replace(call, warnings=(*call.warnings, words))
+    message = f"cube_math_type {mode} has no effect on a kernel of your own: tl.dot multiplies what it is given; {instead}"
+    return replace(call, warnings=(*call.warnings, message))
 
 
 def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> Run:
@@ -169,7 +169,7 @@ def with_interval(call: Call, launch: Launch) -> Launch:
 
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
-    """Values only; gives warnings in words."""
+    """Values only; gives warnings."""
     how = way(call.program, call.grid, call.arguments)
     return run_values(
         call.program,
@@ -340,19 +340,19 @@ def _check_cores(call: Call) -> None:
     product = call.device.product
     if product.core_model == "split" and product.aiv_per_aic == SUB_VECTOR_CORES:
         return
-    for word, loc in call.program.split_words.items():
+    for name, loc in call.program.split_words.items():
         raise UsageError(
-            f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, which needs a Cube core with {SUB_VECTOR_CORES} Vector "
+            f"{loc.file}:{loc.line}: {call.kernel.name} uses {name}, which needs a Cube core with {SUB_VECTOR_CORES} Vector "
             f"cores beside it; {product.name} has {product.aiv_per_aic} ({product.core_model}). Take an ascend910b or "
             "ascend910c product"
         )
 
 
 def _check_elsewhere(call: Call) -> None:
-    """Words of the extension that need a way between buffers which no product here has."""
-    for word, loc in call.program.only_elsewhere.items():
+    """Builtins of the extension that need a path between buffers which no product here has."""
+    for name, loc in call.program.only_elsewhere.items():
         raise UsageError(
-            f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, from L0C straight to UB, which Ascend 950 alone can; "
+            f"{loc.file}:{loc.line}: {call.kernel.name} uses {name}, from L0C straight to UB, which Ascend 950 alone can; "
             f"{call.device.product.name} cannot. Use the result of tl.dot as it is, which goes through global memory where "
             "it has to, or store it and load it again"
         )
@@ -379,8 +379,10 @@ def _grid(kernel: KernelFunction, grid: Any) -> tuple[int, int, int]:
     ):
         raise UsageError(f"{kernel.name}: a grid is one to three integers, got {grid!r}")
     if any(n < 1 for n in axes):
-        words = f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}"
-        raise UsageError(words) if any(n < 0 for n in axes) else EmptyGridError(words)
+        message = (
+            f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}"
+        )
+        raise UsageError(message) if any(n < 0 for n in axes) else EmptyGridError(message)
     x, y, z = (*(int(n) for n in axes), 1, 1)[:3]
     if x * y * z > MAX_PROGRAMS:
         raise UsageError(

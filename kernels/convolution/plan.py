@@ -130,7 +130,7 @@ class Maker:
     def is_whole(self) -> bool:
         """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that can meet.
 
-        The compiler of a kernel whose cores meet leaves rows for the bias table to the Vector cores (see `Homes`).
+        The compiler of a kernel whose cores meet leaves rows for the bias table to the Vector cores (see `MemorySpaces`).
         """
         asked = (
             self.tiling["launches"] == "whole" and self.product.core_model == "split" and self.bias is None

@@ -42,7 +42,7 @@ def _instruction(row: Row) -> Prediction:
     elements = number(row, "repeat") * model.repeat_bytes * 8 // bits
     cost = model.vector(ROWS[row.op], dtype, elements, bits, conflict=not apart(row))
     late = (
-        model.held_up(number(row, "repeat") - 1) if meets(row) else 0.0
+        model.write_conflict_cycles(number(row, "repeat") - 1) if meets(row) else 0.0
     )  # the first repeat has no write before it
     return _timed(row, replace(cost, occupancy=cost.occupancy + late), model)
 

@@ -256,10 +256,10 @@ def _given_no_tensor(words: str, fn: Kernel, constants: dict[str, Any]) -> str:
     for name, x in constants.items():
         kind = "NoneType None" if x is None else f"str {x!r}" if isinstance(x, str) else None
         if kind is not None and kind in words and name not in fn.constexprs:
-            way = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
+            other = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
             out += (
                 f"\n  parameter {name!r} of {fn.name} was given {x!r}, which is no memory: give a numpy array or a torch "
-                f"tensor, {way}"
+                f"tensor, {other}"
             )
     return out
 

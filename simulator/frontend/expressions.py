@@ -132,12 +132,12 @@ class Expressions(ABC):
 
     def checked_global(self, x: Any, node: ast.Name) -> Any:
         """A name from outside of the kernel: constants must be simple, since they are frozen at compile time."""
-        held, x = x, unwrap(x)
+        outside, x = x, unwrap(x)
         if isinstance(x, Word | ModuleType):
             return x
         if x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | Kernel):
             self.at(node)
-            capture_global(self.b, self.fn, node.id, held, x)
+            capture_global(self.b, self.fn, node.id, outside, x)
             return x
         if isinstance(x, Word | type) or callable(x) or hasattr(x, "__dict__"):
             return x
@@ -235,7 +235,7 @@ class Expressions(ABC):
         return self.guard(lambda: self.b.unary("neg", x), node)
 
     def logical_not(self, x: Any) -> Any:
-        """`not`: of an integer tile every bit turned round, as Triton-Ascend has it."""
+        """`not`: of an integer tile every bit inverted, as Triton-Ascend has it."""
         if not isinstance(x, Value):
             return not x
         if x.shape and x.dtype.is_int() and not x.dtype.is_bool():
@@ -335,7 +335,7 @@ class Expressions(ABC):
         return out
 
     @abstractmethod
-    def unrolled_values(self, turns: Any, node: ast.AST) -> Any:
+    def unrolled_values(self, over: Any, node: ast.AST) -> Any:
         """What an unrolled loop or a comprehension runs over."""
 
     def ex_JoinedStr(self, node: ast.JoinedStr) -> str:

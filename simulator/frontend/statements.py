@@ -26,7 +26,7 @@ from .carried import Carried
 from .expressions import Expressions
 from .names_below import assigned, loop_variables, returns
 
-MAX_STATIC_TURNS = 100_000
+MAX_STATIC_ITERATIONS = 100_000
 
 
 @dataclass
@@ -163,9 +163,9 @@ class Control(Expressions):
         if (a is None) != (c is None):
             raise self.error("one path of the function returns a value and another does not", s)
         value = None if a is None else self.merge_one("return value", a, c, then, other, results, s)
-        held, more = self.merge(list(buffers.contents(before)), then, then_env, other, other_env, s)
+        contents, more = self.merge(list(buffers.contents(before)), then, then_env, other, other_env, s)
         self.emit_if(condition, then, other, [*results, *more], s)
-        self.env = {**before, **held}
+        self.env = {**before, **contents}
         return Return(value)
 
     def ternary(self, node: ast.IfExp) -> Any:
@@ -215,31 +215,32 @@ class Control(Expressions):
             raise self.error(
                 "`for ... else` is not supported in a kernel; put what follows behind the loop", s
             )
-        turns = self.expr(s.iter)
-        if isinstance(turns, DynamicRange):
-            self.dynamic_for(s, turns)
+        over = self.expr(s.iter)
+        if isinstance(over, DynamicRange):
+            self.dynamic_for(s, over)
             return None
-        values = self.unrolled_values(turns, s.iter)
+        values = self.unrolled_values(over, s.iter)
         if not returns(s.body):
             self.unrolled(s, values)
             return None
-        turn_by_turn = [t for x in values for t in (Bind(s.target, x, s), *s.body)]
-        return self._ended(self.block([*turn_by_turn, *rest]))
+        copies = [t for x in values for t in (Bind(s.target, x, s), *s.body)]
+        return self._ended(self.block([*copies, *rest]))
 
-    def unrolled_values(self, turns: Any, node: ast.AST) -> Any:
-        if isinstance(turns, DynamicRange):
+    def unrolled_values(self, over: Any, node: ast.AST) -> Any:
+        if isinstance(over, DynamicRange):
             raise self.error(
                 "a comprehension is unrolled at compile time: take tl.static_range or a tuple, not a range of the program",
                 node,
             )
-        if not isinstance(turns, StaticRange | range | tuple | list):
+        if not isinstance(over, StaticRange | range | tuple | list):
             raise self.error(
-                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}", node
+                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(over)}", node
             )
-        values = turns.values if isinstance(turns, StaticRange) else turns
-        if len(values) > MAX_STATIC_TURNS:
+        values = over.values if isinstance(over, StaticRange) else over
+        if len(values) > MAX_STATIC_ITERATIONS:
             raise self.error(
-                f"{len(values)} unrolled turns; the limit is {MAX_STATIC_TURNS}. Use range instead", node
+                f"{len(values)} unrolled iterations; the limit is {MAX_STATIC_ITERATIONS}. Use range instead",
+                node,
             )
         return values
 
@@ -251,23 +252,23 @@ class Control(Expressions):
     def do_Bind(self, s: Bind) -> None:
         self.assign(s.target, s.value)
 
-    def dynamic_for(self, s: ast.For, turns: DynamicRange) -> None:
+    def dynamic_for(self, s: ast.For, over: DynamicRange) -> None:
         if not isinstance(s.target, ast.Name):
             raise self.error("a `for` over a range needs one plain name", s.target)
         target = s.target.id
-        bounds = [self.bound(x, s.iter) for x in (turns.start, turns.stop, turns.step)]
+        bounds = [self.bound(x, s.iter) for x in (over.start, over.stop, over.step)]
         wide = any(b.dtype in (ty.int64, ty.uint64, ty.uint32) for b in bounds)
         dtype = ty.int64 if wide else ty.int32
         bounds = [self.b.cast(x, dtype) for x in bounds]
 
-        def compile_turn(carried: Carried) -> list[Region]:
+        def compile_iteration(carried: Carried) -> list[Region]:
             region = Region()
             region.args = [self.b.value(dtype, (), target)]
             self.loop_body(region, carried, s.body, s, {target: region.args[0]})
             return [region]
 
-        carried, regions = self.carry(s.body, {target}, s, compile_turn)
-        self.finish_loop("for", [*bounds, *carried.initial], regions, carried, s, {"hints": turns.hints})
+        carried, regions = self.carry(s.body, {target}, s, compile_iteration)
+        self.finish_loop("for", [*bounds, *carried.initial], regions, carried, s, {"hints": over.hints})
         self.forget([target], s)
 
     def bound(self, x: Any, node: ast.AST) -> Value:
@@ -282,7 +283,7 @@ class Control(Expressions):
                 "`while ... else` is not supported in a kernel; put what follows behind the loop", s
             )
 
-        def compile_turn(carried: Carried) -> list[Region]:
+        def compile_iteration(carried: Carried) -> list[Region]:
             condition, body = Region(), Region()
             before = dict(self.env)
             self.loop_body(condition, carried, [], s, {}, test=s.test)
@@ -290,7 +291,7 @@ class Control(Expressions):
             self.loop_body(body, carried, s.body, s, {})
             return [condition, body]
 
-        carried, regions = self.carry([*s.body, ast.Expr(s.test)], set(), s, compile_turn)
+        carried, regions = self.carry([*s.body, ast.Expr(s.test)], set(), s, compile_iteration)
         self.finish_loop("while", carried.initial, regions, carried, s, {})
 
     def carry(
@@ -298,13 +299,13 @@ class Control(Expressions):
         body: list[ast.stmt],
         targets: set[str],
         node: ast.AST,
-        compile_turn: Callable[[Carried], list[Region]],
+        compile_iteration: Callable[[Carried], list[Region]],
     ) -> tuple[Carried, list[Region]]:
         """What a loop carries, with its compiled regions.
 
         Names the body assigns that are known before it are carried, in parts. Parts of block pointers and the like that
         stay the same are found by trying: a body that changes one is compiled again with that part carried; a number
-        that no turn changed is compiled again as the constant it is.
+        that no iteration changed is compiled again as the constant it is.
         """
         written = (*assigned(body), *buffers.contents(self.env))
         names = [n for n in written if n in self.env and n not in targets]
@@ -314,18 +315,18 @@ class Control(Expressions):
         while True:
             self.env = dict(env)
             carried.initial = [self.b.to_value(x) for x in carried.moving()]
-            regions = self.tried_turn(carried, compile_turn)
+            regions = self.tried_iteration(carried, compile_iteration)
             if regions is not None and not carried.changed:
                 return carried, regions
             carried.settle()
 
-    def tried_turn(
-        self, carried: Carried, compile_turn: Callable[[Carried], list[Region]]
+    def tried_iteration(
+        self, carried: Carried, compile_iteration: Callable[[Carried], list[Region]]
     ) -> list[Region] | None:
         """The compiled regions; None where a number that may be a constant has to be tried as one first."""
         region, loops = self.b.region, self.loops
         try:
-            return compile_turn(carried)
+            return compile_iteration(carried)
         except CompileError:
             carried.changed = carried.untried_numbers()
             if not carried.changed:
@@ -356,25 +357,25 @@ class Control(Expressions):
             region.yields = [self.b.to_value(condition)]
         else:
             self.block(body)
-            region.yields = self.turn_results(carried, args, node)
+            region.yields = self.iteration_results(carried, args, node)
         self.loops -= 1
         self.b.region = outer
         new_names = set(self.env) - set(before)
         self.env = {**before, **{n: Undefined(f"{n!r} is assigned inside a loop only") for n in new_names}}
         self.forget([n for n in loop_variables(body) if n not in carried.trees], node)
 
-    def turn_results(self, carried: Carried, args: list[Value], node: ast.AST) -> list[Value]:
-        """What a turn hands to the next one, for every carried part in order."""
+    def iteration_results(self, carried: Carried, args: list[Value], node: ast.AST) -> list[Value]:
+        """What an iteration hands to the next one, for every carried part in order."""
         out: list[Value] = []
         position = iter(zip(args, carried.initial, strict=True))
         for name, tree in carried.trees.items():
             after = unwrap(self.env[name])
             if isinstance(after, Undefined):
-                raise self.error(f"{after.why}, but the next turn of the loop needs it", node)
+                raise self.error(f"{after.why}, but the next iteration of the loop needs it", node)
             if not same_structure(tree, after):
                 raise self.error(
-                    f"{name!r} changes its type in the loop: {describe(tree)} before it, {describe(after)} after a turn; "
-                    "give it its final type and shape before the loop",
+                    f"{name!r} changes its type in the loop: {describe(tree)} before it, {describe(after)} after an "
+                    "iteration; give it its final type and shape before the loop",
                     node,
                 )
             for k, (old, new) in enumerate(zip(flatten(tree), flatten(after), strict=True)):
@@ -416,7 +417,7 @@ class Control(Expressions):
             x = self.b.const(x, initial.dtype if _takes(initial.dtype, x) else None)
         if not isinstance(x, Value) or x.dtype != initial.dtype or x.shape != initial.shape:
             raise self.error(
-                f"{name!r} changes its type in the loop: {describe(initial)} before it, {describe(x)} after a turn; "
+                f"{name!r} changes its type in the loop: {describe(initial)} before it, {describe(x)} after an iteration; "
                 "give it its final type and shape before the loop, or cast",
                 node,
             )

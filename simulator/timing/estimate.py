@@ -82,15 +82,15 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
 def make_plan(call: Call) -> Plan:
     """Buffers and costs. Raises `BufferOverflowError` with the largest block that fits."""
     program, device = call.program, call.device
-    homes, placement = require_places(call)
-    vector = homes.has_vector_work
+    spaces, placement = require_places(call)
+    vector = spaces.has_vector_work
     shared = vector and shares_turns(program, device.product)
-    wiring = wire(device.product, homes.has_dot, vector, has_sub_vectors(program) or shared)
+    wiring = wire(device.product, spaces.has_dot, vector, has_sub_vectors(program) or shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = Plan(
         program,
         device.product,
-        homes,
+        spaces,
         placement,
         wiring,
         device.hf32,
@@ -99,7 +99,7 @@ def make_plan(call: Call) -> Plan:
         device.unit_flag,
         device.workspace_copies,
     )
-    if homes.has_dot:
+    if spaces.has_dot:
         check_products(plan)
     padded_rows(plan)
     buffer_words(plan)

@@ -14,14 +14,14 @@ from .placement.allocate import Limits, Placement
 from .placement.allocation.context import Choice
 from .placement.fewer_copies import place_with_fewer
 from .placement.layouts import Definitions
-from .placement.memory_spaces import L0C, L1, UB, Homes
+from .placement.memory_spaces import L0C, L1, UB, MemorySpaces
 from .placement.needs import Needs
 from .placement.strides import block_by_block
 
 MAX_PLACEMENTS = 16  # kept for one program
 
 
-def require_places(call: Call) -> tuple[Homes, Placement]:
+def require_places(call: Call) -> tuple[MemorySpaces, Placement]:
     """As `_place`. Raises `BufferOverflowError` with the largest block that fits."""
     try:
         return _place(call, call.program)
@@ -47,7 +47,7 @@ class _Overflow(BufferOverflowError):
         return _advice(self.call)
 
 
-def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Homes, Placement]:
+def _place(call: Call, program: Program, copies: int | None = None) -> tuple[MemorySpaces, Placement]:
     """Where values live, and their buffers: found once for each program, product and choice of the device."""
     device, blocks = call.device, block_by_block(program, call.arguments)
     banks = _banks(device.product) if device.banks_apart else None
@@ -57,11 +57,11 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Hom
     needs = _needs(program, device.product)
     found = program.placements.get(key)
     if found is None:
-        found = place_with_fewer(needs, choice, _limits(needs.homes, device.product), device.product.name)
+        found = place_with_fewer(needs, choice, _limits(needs.spaces, device.product), device.product.name)
         if len(program.placements) >= MAX_PLACEMENTS:
             program.placements.pop(next(iter(program.placements)))
         program.placements[key] = found
-    return needs.homes, found
+    return needs.spaces, found
 
 
 def _needs(program: Program, product: Product) -> Needs:
@@ -69,22 +69,22 @@ def _needs(program: Program, product: Product) -> Needs:
     fixpipe, bias_table = product.core_model == "split", product.bt_bytes > 0
     found = program.needs.get((fixpipe, bias_table))
     if found is None:
-        homes = Homes(program, Definitions(program), fixpipe, bias_table)
-        found = program.needs[fixpipe, bias_table] = Needs(homes)
+        spaces = MemorySpaces(program, Definitions(program), fixpipe, bias_table)
+        found = program.needs[fixpipe, bias_table] = Needs(spaces)
     return found
 
 
-def _limits(homes: Homes, product: Product) -> Limits:
+def _limits(spaces: MemorySpaces, product: Product) -> Limits:
     """Capacity and alignment of each buffer that values need."""
     limits = {UB: (product.ub_bytes, product.integer("alignment.ub"))}
-    if homes.has_dot:
+    if spaces.has_dot:
         reserved = product.integer("buffers.l1_reserved")
         limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
         limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
-    if BT in homes.of_value.values():
+    if BT in spaces.of_value.values():
         limits[BT] = (product.bt_bytes, product.integer("alignment.bt"))
     for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
-        if any(op.attrs["space"] == name for op in homes.program.buffers.values()):
+        if any(op.attrs["space"] == name for op in spaces.program.buffers.values()):
             limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))
     return limits
 
@@ -93,8 +93,8 @@ def _banks(product: Product) -> tuple[int, int] | None:
     """(bytes after which the groups of UB's banks come again, bytes that a repeat reads), if they matter."""
     if product.text("ub_banks.read_read_conflict") == "none":
         return None
-    turn = product.integer("ub_banks.groups") * product.integer("ub_banks.row_bytes")
-    return turn, product.integer("vector.bytes_per_repeat")
+    period = product.integer("ub_banks.groups") * product.integer("ub_banks.row_bytes")
+    return period, product.integer("vector.bytes_per_repeat")
 
 
 def _advice(call: Call) -> str:

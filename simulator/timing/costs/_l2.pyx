@@ -33,7 +33,7 @@ cdef struct Level:  # L2: see `touch`
     int64_t head, tail, most
 
 
-cdef inline bint touch_held(uint32_t* stamps, int64_t n, int64_t clock, int64_t room) noexcept nogil:
+cdef inline bint touch_cached(uint32_t* stamps, int64_t n, int64_t clock, int64_t room) noexcept nogil:
     """Read n lines if L2 holds all of them: two loops without branches, which become vector code."""
     cdef uint32_t least = <uint32_t>(max(<int64_t>1, clock - room) << 1)
     cdef uint32_t now = <uint32_t>(clock << 1)
@@ -75,7 +75,7 @@ cdef inline void mark(
     cdef uint32_t dirty
     x.total[tile] += (last - first + 1) * x.weight
     if last - first >= 3:
-        if not x.write and touch_held(x.stamps + first, last - first + 1, level.clock, level.room):
+        if not x.write and touch_cached(x.stamps + first, last - first + 1, level.clock, level.room):
             return
         if touch_new(x, level, tile, first, last - first + 1):
             return
@@ -210,8 +210,8 @@ def touch(
     An access is (map of lines, write, shift, weight, itemsize, starts, strides, lows, highs, new, changed,
     total, memo): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the lines
     that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or three
-    arrays of a power of two entries: starts + 1 (0: none), totals and clocks of tiles of one form. The tiles lie
-    inside the tensor. Of a write `new` is `total` where memory has to take as many lines first, else 0.
+    arrays of a power of two entries: starts + 1 (0: none), totals and clocks of tiles of one form. The
+    tiles lie inside the tensor. Of a write `new` is `total` where memory has to take as many lines first, else 0.
 
     state: the clock (lines that came into L2 so far; a line is there while at most `room` came since its
     last touch), lines that left L2 changed and whose way to memory is not charged, lines whose way is, and

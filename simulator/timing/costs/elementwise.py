@@ -14,7 +14,7 @@ from .operands import Operands, bits_of, compute_type
 
 def unary(c: Operands, op: Op) -> Cost:
     r = op.results[0]
-    return c.in_fp32(op, r, c.held_up(op, c.whole(op.name, r)))
+    return c.in_fp32(op, r, c.with_write_conflicts(op, c.whole(op.name, r)))
 
 
 def binary(c: Operands, op: Op) -> Cost:
@@ -23,7 +23,7 @@ def binary(c: Operands, op: Op) -> Cost:
     forms = [c.form(v) for v in op.args]
     name, extra = _instruction(c, op, forms, r)
     cost = c.stretched(name, dtype, r, forms, c.conflict(op))
-    return c.in_fp32(op, r, c.held_up(op, cost if extra is None else extra.then(cost)))
+    return c.in_fp32(op, r, c.with_write_conflicts(op, cost if extra is None else extra.then(cost)))
 
 
 def _instruction(c: Operands, op: Op, forms: list[str], r: Value) -> tuple[str, Cost | None]:
@@ -84,4 +84,6 @@ def cast(c: Operands, op: Op) -> Cost:
     if v.dtype.is_bool():
         return c.whole("select", r)
     bits = max(bits_of(v.dtype.name), bits_of(r.dtype.name))
-    return c.held_up(op, c.model.cast(v.dtype.name, r.dtype.name, padded_elements(r, bits), bits))
+    return c.with_write_conflicts(
+        op, c.model.cast(v.dtype.name, r.dtype.name, padded_elements(r, bits), bits)
+    )

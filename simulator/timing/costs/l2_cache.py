@@ -1,4 +1,4 @@
-"""What L2 holds while a launch is walked: which bytes come from memory, and which stores push older ones out to it.
+"""What L2 holds during a launch: which bytes come from memory, and which stores push older ones out to it.
 
 L2 keeps the lines that were touched last (LRU), reads and writes alike; a changed line goes to memory when it leaves. The
 order of the program, and of programs within one instruction, stands in for the order in time. Where there are more programs

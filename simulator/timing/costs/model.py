@@ -46,7 +46,7 @@ class Cost:
             max(self.grade, other.grade),
         )
 
-    def held_up(self, cycles: float, grade: int) -> Cost:
+    def stalled(self, cycles: float, grade: int) -> Cost:
         """This with so many cycles more, of a figure of that grade, for writes to banks that are read."""
         return replace(
             self,
@@ -178,7 +178,7 @@ class CostModel:
             max(tiles * per_repeat, self.minimum), fixed, max(1, tiles // self.repeat_max), grade=grade
         )
 
-    def held_up(self, repeats: int) -> float:
+    def write_conflict_cycles(self, repeats: int) -> float:
         """Cycles of that many repeats that write to a bank which is read at the same moment."""
         if not repeats:
             return 0.0

@@ -22,7 +22,7 @@ class Operands:
         assert v is not None
         return self.definitions.form(v)
 
-    def held_up(self, op: Op, cost: Cost) -> Cost:
+    def with_write_conflicts(self, op: Op, cost: Cost) -> Cost:
         """The cost with what it loses where the result goes to banks that are read; BF16 is computed in scratch."""
         v, r = op.args[0], op.results[0]
         if self.banks is None or v is None or "bf16" in (v.dtype.name, r.dtype.name):
@@ -33,7 +33,9 @@ class Operands:
         met = self.banks.writes_met(op, padded_elements(r, max(bits)), *bits)
         if not met:
             return cost
-        return cost.held_up(self.model.held_up(met), grade_of(self.model.product, (WRITE_MEETS_READ,)))
+        return cost.stalled(
+            self.model.write_conflict_cycles(met), grade_of(self.model.product, (WRITE_MEETS_READ,))
+        )
 
     def conflict(self, op: Op) -> bool:
         """Whether sources of an instruction share a group of banks; BF16 is read from scratch, tile behind tile."""

@@ -22,7 +22,7 @@ from ..placement.allocate import Placement
 from ..placement.banks import Banks
 from ..placement.l0_tiles import L0Tile
 from ..placement.layouts import align
-from ..placement.memory_spaces import Homes
+from ..placement.memory_spaces import MemorySpaces
 from ..placement.slots import Slot
 from .line_warnings import LineWarnings, dot_words
 
@@ -118,7 +118,7 @@ class Plan:
         self,
         program: Program,
         product: Product,
-        homes: Homes,
+        homes: MemorySpaces,
         placement: Placement,
         wiring: Wiring,
         hf32: bool = False,

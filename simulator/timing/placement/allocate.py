@@ -27,8 +27,8 @@ from .memory_spaces import UB
 from .needs import Needs
 from .slots import Slot, find_clobbers, ledger, overflow
 
-# Turns of the banks from which on a buffer is rounded up to whole ones, if its tiles are to keep apart.
-WHOLE_TURNS = 4
+# Periods of the banks from which on a buffer is rounded up to whole ones, if its tiles are to keep apart.
+WHOLE_PERIODS = 4
 Limits = Mapping[str, tuple[int, int]]  # buffer -> (capacity in bytes, alignment in bytes)
 
 
@@ -50,8 +50,8 @@ class Placement:
 
 
 def place(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
-    """Buffers of all values. Where tiles that one instruction reads together cannot lie half a turn of the banks apart, they
-    are packed; where that does not fit, temporaries share the buffers of stores.
+    """Buffers of all values. Where tiles that one instruction reads together cannot lie half a period of the banks apart,
+    they are packed; where that does not fit, temporaries share the buffers of stores.
 
     Raises `BufferOverflowError` when the values do not fit.
     """
@@ -70,7 +70,7 @@ def place(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placemen
 def _allocated(needs: Needs, choice: Choice, limits: Limits, tight: bool = False) -> Allocation:
     """All slots, not packed yet."""
     a = Allocation(needs, choice, {space: bytes_ for space, (_, bytes_) in limits.items()}, tight)
-    a.slot_of.update(explicit_slots(needs.program, needs.homes, needs.lives, a.size))
+    a.slot_of.update(explicit_slots(needs.program, needs.spaces, needs.lives, a.size))
     give_slots(a, needs.program.body)
     give_copies(a, needs.program.body)
     if tight:
@@ -90,17 +90,17 @@ def _placed(a: Allocation, limits: Limits, device: str) -> Placement:
     return _packed(a, limits, device, None)
 
 
-def _apart(a: Allocation, turn: int, span: int) -> Apart:
-    """Tiles of UB that are sources of one vector instruction; larger ones take whole turns of the banks."""
+def _apart(a: Allocation, period: int, span: int) -> Apart:
+    """Tiles of UB that are sources of one vector instruction; larger ones take whole periods of the banks."""
     pairs = set()
     for op in a.needs.program.walk():
         if op.kind in ("binary", "compare", "select"):
             found = [s for v in op.args if v is not None and (s := _source(a, v)) is not None]
             pairs |= {(id(s), id(t)) for s, t in combinations(found, 2) if s is not t}
     for s in {id(s): s for s in a.slot_of.values() if s.space == UB}.values():
-        if s.size > WHOLE_TURNS * turn:
-            s.size = align(s.size, turn)
-    return Apart(frozenset(pairs), turn, span)
+        if s.size > WHOLE_PERIODS * period:
+            s.size = align(s.size, period)
+    return Apart(frozenset(pairs), period, span)
 
 
 def _source(a: Allocation, v: Value) -> Slot | None:

@@ -34,7 +34,7 @@ def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) 
         try:
             found = place(needs, replace(choice, most=given), limits, device)
         except BufferOverflowError as e:
-            if not needs.homes.has_dot or given.get(e.space, 1) == 1:
+            if not needs.spaces.has_dot or given.get(e.space, 1) == 1:
                 raise
             given[e.space] -= 1
             refused[e.space] = e

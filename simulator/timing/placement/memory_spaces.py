@@ -28,8 +28,8 @@ UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
 OUT_CASTS = ("fp16", "bf16", "fp32")
 
 
-class Homes(Uses):
-    """Homes of all values of a program.
+class MemorySpaces(Uses):
+    """The memory space of each value of a program.
 
     fixpipe: False on coupled cores, where L0C leaves through the Vector unit. bias_table: whether there is one.
     added: sums that the Vector unit adds their start to, when they have left L0C, and that start.
@@ -48,7 +48,7 @@ class Homes(Uses):
         self.of_value = {v: str(op.attrs["space"]) for v, op in program.buffers.items()}
         self.made_for = made_in_place(
             program, definitions
-        )  # moves that have nothing to do, if the homes agree
+        )  # moves that have nothing to do, if the spaces are the same
         self.in_place = {m for m in self.made_for if not self.has_dot}
         self.copied_to_ub: set[int] = set()
         self.staged: set[int] = set()
@@ -59,7 +59,7 @@ class Homes(Uses):
             self._accumulators(program.body)
             for op in program.walk():
                 self._classify(op)
-            self.in_place = {op.id for op in program.walk() if op.id in self.made_for and self._at_home(op)}
+            self.in_place = {op.id for op in program.walk() if op.id in self.made_for and self._is_there(op)}
         definitions.settle()
 
     def home(self, v: Value) -> str:
@@ -177,7 +177,7 @@ class Homes(Uses):
         into = reader.kind == "move" and reader.attrs["space"] == L1 and self.made_for.get(reader.id) is load
         return into or (reader.kind == "dot" and i < 2)
 
-    def _at_home(self, move: Op) -> bool:
+    def _is_there(self, move: Op) -> bool:
         """Whether a tile that is made for a buffer lives where the buffer does."""
         return self.home(moved(move)) == str(move.attrs["space"])
 

@@ -10,7 +10,7 @@ from ...ir.program import Op, Region, Value
 from ..operations.table import operation
 from .layouts import TILE, tile_bytes
 from .lifetimes import Lifetimes
-from .memory_spaces import FIXP, UB, VIEW, Homes
+from .memory_spaces import FIXP, UB, VIEW, MemorySpaces
 from .scratch import scratch_bytes
 
 INSERTION = "insert_slice"  # may be written into the tile it inserts into
@@ -28,15 +28,15 @@ class Made(NamedTuple):
 
 
 class Needs:
-    """Of one program, whose values live where `homes` says.
+    """Of one program, whose values live where `spaces` says.
 
     made: operation -> its results that take a buffer. scratch: operation -> bytes besides these. loop_of: result of an
     operation -> the innermost loop around it, -1 for none. acting: region -> its operations that have to do with buffers.
     """
 
-    def __init__(self, homes: Homes) -> None:
-        self.homes, self.program, self.definitions = homes, homes.program, homes.definitions
-        self.lives = Lifetimes(self.program, self.definitions, homes.added)
+    def __init__(self, spaces: MemorySpaces) -> None:
+        self.spaces, self.program, self.definitions = spaces, spaces.program, spaces.definitions
+        self.lives = Lifetimes(self.program, self.definitions, spaces.added)
         self.made: dict[int, tuple[Made, ...]] = {}
         self.scratch: dict[int, int] = {}
         self.loop_of: dict[int, int] = {}
@@ -67,13 +67,13 @@ class Needs:
         if op.kind != "dot":
             return scratch_bytes(op, self.definitions)
         operands = (
-            self.homes.made_real(v) for v in op.args[:2] if v is not None
+            self.spaces.made_real(v) for v in op.args[:2] if v is not None
         )  # written out one after the other
         return max((tile_bytes(v) for v in operands if v is not None), default=0)
 
     def _made(self, op: Op, loop: int) -> Iterator[Made]:
         for r in op.results:
-            space = self.homes.home(r)
+            space = self.spaces.home(r)
             if space not in (FIXP, VIEW) and self.definitions.root(r) is r:
                 over = r.shape and space == UB and (op.kind == INSERTION or operation(op).elementwise)
                 yield Made(r, space, tuple(self._dying(op, r, loop)) if over else ())

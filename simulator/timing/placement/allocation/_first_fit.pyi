@@ -12,7 +12,7 @@ def place(
     end: _Ints,
     moved: _Flags,
     near: _Flags,
-    turn: int,
+    period: int,
     span: int,
     sharing: int,
     capacity: int,

@@ -35,7 +35,7 @@ def _slot(a: Allocation, loop: Op, k: int) -> Slot:
     r, start = loop.results[k], loop.args[(3 if loop.kind == "for" else 0) + k]
     begin, end = a.lives.spans[loop.id]
     root = None if start is None else a.definitions.root(start)
-    slot, space = None if root is None else a.slot_of.get(root.id), a.homes.home(r)
+    slot, space = None if root is None else a.slot_of.get(root.id), a.spaces.home(r)
     alive = root is not None and a.lives.last.get(root.id, -1) > end
     same = slot is not None and slot.size == a.size(r, space) and slot.space == space and not slot.label
     return slot if slot is not None and same and not alive else a.new(r, space, begin, end)
@@ -48,7 +48,7 @@ def _join_yield(a: Allocation, y: Value, arg: Value, slot: Slot, body: Region) -
     if root is None or root.id in a.slot_of or made is None or made not in body.ops:
         return
     if slot.space == L0C:  # products are added into the accumulator where it lies
-        a.join(slot, a.homes.products_from(root, arg) or [root])
+        a.join(slot, a.spaces.products_from(root, arg) or [root])
     elif made.kind == INSERTION:
         a.join(slot, _insertions(a, root, arg, body))
     elif a.needs.last_read(arg, body) <= a.lives.at[made.id]:
@@ -57,9 +57,9 @@ def _join_yield(a: Allocation, y: Value, arg: Value, slot: Slot, body: Region) -
 
 def _write_over(a: Allocation, made: Op, root: Value, arg: Value, slot: Slot) -> None:
     """The new value in the place of an old one that nobody reads later."""
-    if made.kind == "dot" and root.id in a.homes.added and slot.space == UB:
+    if made.kind == "dot" and root.id in a.spaces.added and slot.space == UB:
         a.sum_of[root.id] = slot
-    elif operation(made).elementwise and a.homes.home(root) == UB and tile_bytes(root) == tile_bytes(arg):
+    elif operation(made).elementwise and a.spaces.home(root) == UB and tile_bytes(root) == tile_bytes(arg):
         a.join(slot, (root,))
 
 

@@ -21,7 +21,7 @@ class Choice:
     """What a launch chooses.
 
     copies: of tiles that are loaded or stored in a loop; most: buffer -> the most copies that its tiles may have.
-    blocks: what moves element by element. banks: turn and span of UB's banks, if tiles that are read together are to keep
+    blocks: what moves element by element. banks: period and span of UB's banks, if tiles that are read together are to keep
     apart there.
     """
 
@@ -47,7 +47,7 @@ class Allocation:
 
     def __init__(self, needs: Needs, choice: Choice, alignment: Mapping[str, int], tight: bool) -> None:
         self.needs, self.choice, self.alignment, self.tight = needs, choice, alignment, tight
-        self.homes, self.definitions, self.lives = needs.homes, needs.definitions, needs.lives
+        self.spaces, self.definitions, self.lives = needs.spaces, needs.definitions, needs.lives
         self.spread_of: dict[int, Slot] = {}
         self.ub_copy: dict[int, Slot] = {}
         self.l1_copy: dict[tuple[int, int], Slot] = {}

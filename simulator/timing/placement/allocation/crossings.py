@@ -38,19 +38,19 @@ def spread(a: Allocation, op: Op) -> None:
 
 
 def _from_cube(a: Allocation, root: Value) -> bool:
-    return a.homes.home(root) != UB and root.id not in a.ub_copy
+    return a.spaces.home(root) != UB and root.id not in a.ub_copy
 
 
 def cross(a: Allocation, op: Op) -> None:
     """Places for values that pass between the Cube's buffers and UB."""
-    if not a.homes.has_dot:
+    if not a.spaces.has_dot:
         return
     for r in op.results:
-        if r.id in a.homes.copied_to_ub:
+        if r.id in a.spaces.copied_to_ub:
             at = a.lives.spans.get(op.id, (0, a.lives.at[op.id]))[1]
             name = f"{r.name or 'product'} in UB"
             a.ub_copy[r.id] = Slot([r], at, _end(a, r, at), a.size(r, UB), label=name)
-    if op.kind == "load" and a.homes.home(op.results[0]) == BT:
+    if op.kind == "load" and a.spaces.home(op.results[0]) == BT:
         _bias(a, op)
     if op.kind == "dot":
         _operands(a, op)
@@ -71,7 +71,7 @@ def _operands(a: Allocation, op: Op) -> None:
     at = a.lives.at[op.id]
     for i, v in enumerate(op.args[:2]):
         assert v is not None
-        source = a.homes.source(v)
-        if source.id in a.homes.staged:
+        source = a.spaces.source(v)
+        if source.id in a.spaces.staged:
             name = f"{source.name or 'operand'} in L1"
             a.l1_copy[(op.id, i)] = Slot([source], at, at, a.size(source, L1), label=name, space=L1)

@@ -29,11 +29,11 @@ ALIVE, MOVED, ANY = range(
 
 @dataclass(frozen=True)
 class Apart:
-    """pairs: slots, by identity, that one instruction reads together. turn: bytes after which UB's banks come again; span:
+    """pairs: slots, by identity, that one instruction reads together. period: bytes after which UB's banks come again; span:
     bytes that a repeat reads."""
 
     pairs: frozenset[tuple[int, int]]
-    turn: int
+    period: int
     span: int
 
     def near(self, slots: list[Slot]) -> np.ndarray:
@@ -58,7 +58,7 @@ def pack(
 ) -> None:
     """Give offsets: largest first, each at the lowest place that no slot alive at the same time takes.
 
-    apart: which slots one instruction reads together. Of the places half a turn of UB's banks from one of these, and the
+    apart: which slots one instruction reads together. Of the places half a period of UB's banks from one of these, and the
     lowest, a slot takes the one at which the fewest meet it.
     sharing: MOVED or ANY: also slots that are never alive together, one of them in `moved` (identities), share no bytes;
     they do where a slot would end above `capacity` otherwise.
@@ -67,10 +67,12 @@ def pack(
     rows = [(s.total, s.size, s.copies, s.start, s.end) for s in slots]
     total, size, copies, start, end = np.array(rows, np.int64).reshape(-1, 5).T.copy()
     is_moved = np.array([id(s) in moved for s in slots], np.uint8)
-    near, turn, span = (NOTHING_NEAR, 1, 0) if apart is None else (apart.near(slots), apart.turn, apart.span)
+    near, period, span = (
+        (NOTHING_NEAR, 1, 0) if apart is None else (apart.near(slots), apart.period, apart.span)
+    )
     offset, by_offset = np.zeros((2, len(slots)), np.int64)
     lives = (total, size, copies, start, end)
-    place(*lives, is_moved, near, turn, span, sharing, capacity, offset, by_offset, np.zeros_like(is_moved))
+    place(*lives, is_moved, near, period, span, sharing, capacity, offset, by_offset, np.zeros_like(is_moved))
     for s, at in zip(slots, offset.tolist(), strict=True):
         s.offset = at
 

@@ -211,7 +211,8 @@ def touch(
     total, memo): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the lines
     that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or three
     arrays of a power of two entries: starts + 1 (0: none), totals and clocks of tiles of one form. The
-    tiles lie inside the tensor. Of a write `new` is `total` where memory has to take as many lines first, else 0.
+    tiles lie inside the tensor. Of a write `new` is `total` where memory has to take as many lines first,
+    else 0.
 
     state: the clock (lines that came into L2 so far; a line is there while at most `room` came since its
     last touch), lines that left L2 changed and whose way to memory is not charged, lines whose way is, and

@@ -68,7 +68,8 @@ cdef int64_t apart_from(
 def place(
     const int64_t[::1] total, const int64_t[::1] size, const int64_t[::1] copies, const int64_t[::1] start,
     const int64_t[::1] end, const uint8_t[::1] moved, const uint8_t[:, ::1] near, int64_t period,
-    int64_t span, int sharing, int64_t capacity, int64_t[::1] offset, int64_t[::1] by_offset, uint8_t[::1] kept_off,
+    int64_t span, int sharing, int64_t capacity, int64_t[::1] offset, int64_t[::1] by_offset,
+    uint8_t[::1] kept_off,
 ):
     """Fill `offset`, one slot after the other. near: empty, or which slots one instruction reads together.
 

@@ -57,7 +57,6 @@ KNOWN_NAMES_OF_TWO = {
     "Block",
     "Buffer",
     "Call",
-    "Carried",
     "Given",
     "Group",
     "Machine",

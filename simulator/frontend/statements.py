@@ -22,7 +22,7 @@ from ..ir.program import Region, Value
 from ..ir.types import AnyType
 from ..ir.undefined import Undefined
 from ..precision import dtypes as ty
-from .carried import Carried
+from .carried import CarriedNames
 from .expressions import Expressions
 from .names_below import assigned, loop_variables, returns
 
@@ -261,7 +261,7 @@ class Control(Expressions):
         dtype = ty.int64 if wide else ty.int32
         bounds = [self.b.cast(x, dtype) for x in bounds]
 
-        def compile_iteration(carried: Carried) -> list[Region]:
+        def compile_iteration(carried: CarriedNames) -> list[Region]:
             region = Region()
             region.args = [self.b.value(dtype, (), target)]
             self.loop_body(region, carried, s.body, s, {target: region.args[0]})
@@ -283,7 +283,7 @@ class Control(Expressions):
                 "`while ... else` is not supported in a kernel; put what follows behind the loop", s
             )
 
-        def compile_iteration(carried: Carried) -> list[Region]:
+        def compile_iteration(carried: CarriedNames) -> list[Region]:
             condition, body = Region(), Region()
             before = dict(self.env)
             self.loop_body(condition, carried, [], s, {}, test=s.test)
@@ -299,8 +299,8 @@ class Control(Expressions):
         body: list[ast.stmt],
         targets: set[str],
         node: ast.AST,
-        compile_iteration: Callable[[Carried], list[Region]],
-    ) -> tuple[Carried, list[Region]]:
+        compile_iteration: Callable[[CarriedNames], list[Region]],
+    ) -> tuple[CarriedNames, list[Region]]:
         """What a loop carries, with its compiled regions.
 
         Names the body assigns that are known before it are carried, in parts. Parts of block pointers and the like that
@@ -310,7 +310,7 @@ class Control(Expressions):
         written = (*assigned(body), *buffers.contents(self.env))
         names = [n for n in written if n in self.env and n not in targets]
         names = [n for n in names if not isinstance(self.env[n], Undefined)]
-        carried = Carried({n: unwrap(self.env[n]) for n in names})
+        carried = CarriedNames({n: unwrap(self.env[n]) for n in names})
         env = self.env
         while True:
             self.env = dict(env)
@@ -321,7 +321,7 @@ class Control(Expressions):
             carried.settle()
 
     def tried_iteration(
-        self, carried: Carried, compile_iteration: Callable[[Carried], list[Region]]
+        self, carried: CarriedNames, compile_iteration: Callable[[CarriedNames], list[Region]]
     ) -> list[Region] | None:
         """The compiled regions; None where a number that may be a constant has to be tried as one first."""
         region, loops = self.b.region, self.loops
@@ -337,7 +337,7 @@ class Control(Expressions):
     def loop_body(
         self,
         region: Region,
-        carried: Carried,
+        carried: CarriedNames,
         body: list[ast.stmt],
         node: ast.AST,
         extra: dict[str, Value],
@@ -364,7 +364,7 @@ class Control(Expressions):
         self.env = {**before, **{n: Undefined(f"{n!r} is assigned inside a loop only") for n in new_names}}
         self.forget([n for n in loop_variables(body) if n not in carried.trees], node)
 
-    def iteration_results(self, carried: Carried, args: list[Value], node: ast.AST) -> list[Value]:
+    def iteration_results(self, carried: CarriedNames, args: list[Value], node: ast.AST) -> list[Value]:
         """What an iteration hands to the next one, for every carried part in order."""
         out: list[Value] = []
         position = iter(zip(args, carried.initial, strict=True))
@@ -388,7 +388,9 @@ class Control(Expressions):
                 out.append(self.handed_back(name, initial, new, node))
         return out
 
-    def _check_fixed(self, carried: Carried, name: str, k: int, old: Any, new: Any, node: ast.AST) -> None:
+    def _check_fixed(
+        self, carried: CarriedNames, name: str, k: int, old: Any, new: Any, node: ast.AST
+    ) -> None:
         if old is new or (not isinstance(old, Value) and _same_constant(old, new)):
             return
         if not isinstance(old, Value) and not is_number(old):
@@ -428,7 +430,7 @@ class Control(Expressions):
         kind: str,
         args: list[Value],
         regions: list[Region],
-        carried: Carried,
+        carried: CarriedNames,
         node: ast.AST,
         attrs: dict[str, Any],
     ) -> None:

@@ -102,10 +102,10 @@ class CostModel:
         if name != op and OPERATIONS[op].near:
             grade = WORST
             self.note(f"{op}: no figure is published; costed as the nearest documented row, {name}")
-        prefix, late = f"vector.op.{name}.per_repeat.", f"vector.op.{name}.fixed_cycles"
-        rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
+        table, late = f"vector.op.{name}.per_repeat", f"vector.op.{name}.fixed_cycles"
+        rows = {t: p.number(f"{table}.{t}") for t in p.tables[table]}
         self._note_assumed(late)
-        grade = max(grade, grade_of(p, (late, f"{prefix}{dtype}", f"{prefix}any")))
+        grade = max(grade, grade_of(p, (late, f"{table}.{dtype}", f"{table}.any")))
         if dtype in rows or "any" in rows:
             return InstructionRow(rows.get(dtype, rows.get("any", 0.0)), p.number(late), grade)
         nearest = _nearest_dtype(dtype, tuple(rows))

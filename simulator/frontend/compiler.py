@@ -234,9 +234,11 @@ class Scope(Control):
     def inline(self, fn: Kernel, args: list[Any], kwargs: dict[str, Any]) -> Any:
         bound, caller = fn.bind(args, kwargs), self.b.loc
         try:
-            inner = Scope(self.b, fn, {**bound, **buffers.contents(self.env)}, self.depth + 1, caller)
+            inside = buffers.contents(self.env) if self.b.has_buffers else {}
+            inner = Scope(self.b, fn, {**bound, **inside}, self.depth + 1, caller)
             out = inner.run()
-            self.env.update(buffers.contents(inner.env))
+            if self.b.has_buffers:
+                self.env.update(buffers.contents(inner.env))
             return out
         except CompileError as e:
             raise CompileError(called_at(str(e), fn.name, caller)) from None

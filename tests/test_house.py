@@ -38,6 +38,7 @@ ORDERS = {
         ("trace",),
         ("lowering",),
         ("results",),
+        ("fitting",),
         ("estimate",),
     ),
     "reports": (

@@ -131,7 +131,7 @@ class Maker:
     def is_whole(self) -> bool:
         """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that have a barrier.
 
-        The compiler of a kernel with a barrier leaves rows for the bias table to the Vector cores (see `Homes`).
+        The compiler of a kernel with a barrier leaves rows for the bias table to the Vector cores (see `MemorySpaces`).
         """
         asked = (
             self.tiling["launches"] == "whole" and self.product.core_model == "split" and self.bias is None

@@ -13,7 +13,7 @@ from ...simulator.device import CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import compute, fit, timed
-from ...simulator.launch import options as numeric_options
+from ...simulator.numerics import options as numeric_options
 from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
 from ...simulator.record.run import Launch, Run

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...simulator.device import CUBE_MATH_TYPES, current_device, device
 from ...simulator.errors import UsageError
-from ...simulator.launch import numerics
-from ...simulator.numerics import stated
+from ...simulator.numerics import numerics, stated
 from ...simulator.precision.acceptance import Verdict, verdicts
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.precision.formats import get_format

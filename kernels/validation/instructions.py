@@ -12,7 +12,7 @@ from dataclasses import replace
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.costs.cube import CubeCosts
 from ascendtile.simulator.timing.costs.model import Cost, CostModel
-from ascendtile.simulator.timing.costs.rearrange import RearrangeCosts
+from ascendtile.simulator.timing.costs.reductions import repeated
 
 from .microbench import (
     apart,
@@ -53,7 +53,7 @@ def _instruction(row: Row) -> Prediction:
     elements = number(row, "repeat") * model.repeat_bytes * 8 // bits
     cost = model.vector(ROWS[row.op], dtype, elements, bits, conflict=not apart(row))
     # The first repeat has no write before it.
-    late = model.held_up(number(row, "repeat") - 1) if meets(row) else 0.0
+    late = model.write_conflict_cycles(number(row, "repeat") - 1) if meets(row) else 0.0
     return _timed(row, replace(cost, occupancy=cost.occupancy + late), model)
 
 
@@ -69,9 +69,8 @@ def _cast(row: Row) -> Prediction:
 
 @predicts("vmrgsort")
 def _merge(row: Row) -> Prediction:
-    moves = RearrangeCosts()
-    moves.model = CostModel(product(row.product))
-    return _timed(row, moves.repeated("mrgsort4", number(row, "repeat")), moves.model)
+    model = CostModel(product(row.product))
+    return _timed(row, repeated(model, "mrgsort4", number(row, "repeat")), model)
 
 
 def _timed(row: Row, cost: Cost, model: CostModel) -> Prediction:

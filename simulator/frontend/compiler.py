@@ -49,19 +49,22 @@ class Scope(Control):
         self.env = env
         self.depth = depth
         self.caller = caller
-        self.places: dict[ast.AST, Loc] = {}  # of a helper's nodes
+        self.places: dict[ast.AST, Loc] = {}  # of a helper's nodes: iterations of an unrolled loop ask again
         self.loops = 0
 
     # -- errors and places -------------------------------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
-        place = node.__dict__.get("place") if self.caller is None else self.places.get(node)
-        if place is not None:
-            self.b.loc = place
-        elif hasattr(node, "lineno"):
-            self.b.loc = self.source.loc(node, self.fn.name if self.caller else "", self.caller)
-            if self.caller is not None:
-                self.places[node] = self.b.loc  # each iteration of an unrolled loop asks again
+        self.b.scope, self.b.node = self, node
+
+    def place(self, node: ast.AST) -> Loc:
+        """Where a node of this function stands, and for a helper, where it is called."""
+        if self.caller is None:
+            return self.source.loc(node)
+        found = self.places.get(node)
+        if found is None:
+            found = self.places[node] = self.source.loc(node, self.fn.name, self.caller)
+        return found
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)
@@ -104,7 +107,7 @@ class Scope(Control):
         return None if node.value is None else self.expr(node.value)
 
     def statement(self, s: ast.stmt) -> None:
-        method = method_of(type(self), "do", type(s))
+        method = self.methods.get(type(s)) or method_of(self.methods, type(self), "do", type(s))
         if method is None:
             raise self.error(f"{syntax.statement(s)} is not supported in a kernel{syntax.hint(s)}", s)
         self.at(s)
@@ -130,8 +133,7 @@ class Scope(Control):
     def do_AugAssign(self, s: ast.AugAssign) -> None:
         if not isinstance(s.target, ast.Name):
             raise self.error("augmented assignment needs a plain name on its left", s.target)
-        load = ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target)
-        self.assign(s.target, self.binary(s.op, self.expr(load), self.expr(s.value), s))
+        self.assign(s.target, self.binary(s.op, self.expr(s.target), self.expr(s.value), s))
 
     def do_With(self, s: ast.With) -> None:
         """`with scope(core_mode=...): body`; any other `with` is an error."""
@@ -234,9 +236,11 @@ class Scope(Control):
     def inline(self, fn: Kernel, args: list[Any], kwargs: dict[str, Any]) -> Any:
         bound, caller = fn.bind(args, kwargs), self.b.loc
         try:
-            inner = Scope(self.b, fn, {**bound, **buffers.contents(self.env)}, self.depth + 1, caller)
+            inside = buffers.contents(self.env) if self.b.has_buffers else {}
+            inner = Scope(self.b, fn, {**bound, **inside}, self.depth + 1, caller)
             out = inner.run()
-            self.env.update(buffers.contents(inner.env))
+            if self.b.has_buffers:
+                self.env.update(buffers.contents(inner.env))
             return out
         except CompileError as e:
             raise CompileError(called_at(str(e), fn.name, caller)) from None

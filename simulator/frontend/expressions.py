@@ -10,7 +10,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..ir.building import buffers
 from ..ir.building.aggregate import Aggregate
@@ -61,16 +61,13 @@ _NOT_LOCAL = object()
 COMPILE_TIME = (bool, int, float, str, tuple, ty.DType)  # what a constexpr may hold
 
 
-_METHODS: dict[tuple[type, type], Callable[[Any, Any], Any] | None] = {}
+Method = Callable[[Any, Any], Any]
 
 
-def method_of(scope: type, prefix: str, node: type) -> Callable[[Any, Any], Any] | None:
-    """The method that compiles such a node, `ex_Name` and the like; None if there is none."""
-    try:
-        return _METHODS[scope, node]
-    except KeyError:
-        found = _METHODS[scope, node] = getattr(scope, f"{prefix}_{node.__name__}", None)
-        return found
+def method_of(known: dict[type, Method | None], scope: type, name: str, node: type) -> Method | None:
+    """The method that compiles such a node, `ex_Name` and the like; None if there is none. known: those of the scope."""
+    found = known[node] = getattr(scope, f"{name}_{node.__name__}", None)
+    return found
 
 
 class Expressions(ABC):
@@ -81,6 +78,7 @@ class Expressions(ABC):
     source: Source
     env: dict[str, Any]
     loops: int
+    methods: ClassVar[dict[type, Method | None]] = {}  # by type of node, those that were met so far
 
     @abstractmethod
     def at(self, node: ast.AST) -> None: ...
@@ -102,7 +100,7 @@ class Expressions(ABC):
     def ternary(self, node: ast.IfExp) -> Any: ...
 
     def expr(self, node: ast.expr) -> Any:
-        method = method_of(type(self), "ex", type(node))
+        method = self.methods.get(type(node)) or method_of(self.methods, type(self), "ex", type(node))
         if method is None:
             raise self.error(
                 f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node

@@ -90,6 +90,15 @@ class Product:
         """The figures that nobody published for this product: grade D."""
         return tuple(figure for figure in self.figures_by_key.values() if figure.assumed)
 
+    @cached_property
+    def tables(self) -> Mapping[str, tuple[str, ...]]:
+        """Key without its last part -> the last parts, such as the dtypes of vector.op.add.per_repeat."""
+        out: dict[str, tuple[str, ...]] = {}
+        for key in self.figures_by_key:
+            table, _, last = key.rpartition(".")
+            out[table] = (*out.get(table, ()), last)
+        return out
+
     # ---- the figures that everybody reads ----
 
     @property

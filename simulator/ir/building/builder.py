@@ -54,7 +54,9 @@ class Builder:
     def __init__(self, compile_helper: HelperCompiler | None = None) -> None:
         self._compile_helper = compile_helper
         self.region = Region()
-        self.loc = Loc("<kernel>", 0)
+        self._loc = Loc("<kernel>", 0)
+        self.scope: Any = None  # what is compiled now: a function, and
+        self.node: Any = None  # a node of it that nobody asked the place of so far
         self.core = ""  # of the scope that is being compiled: cube, vector, or none
         self.split_builtins: dict[str, Loc] = {}
         self._values = 0
@@ -73,6 +75,17 @@ class Builder:
         """Compile a jit function at this place; the value is what it returns."""
         assert self._compile_helper is not None
         return self._compile_helper(self, fn, args)
+
+    @property
+    def loc(self) -> Loc:
+        """Where the node stands that is compiled now; most nodes make nothing, and nobody asks."""
+        if self.node is not None:
+            self._loc, self.node = self.scope.place(self.node), None
+        return self._loc
+
+    @loc.setter
+    def loc(self, loc: Loc) -> None:
+        self._loc, self.node = loc, None
 
     # -- values and operations ---------------------------------------------------------------------------------------
 

@@ -69,21 +69,26 @@ class Builtin:
         return inspect.Signature([p.replace(annotation=p.empty) for p in taken])
 
     @functools.cached_property
-    def _plain(self) -> tuple[tuple[str, ...], int] | None:
-        """(names, how many of them must be given) if all may be given by place or by name; else None."""
+    def _plain(self) -> tuple[tuple[str, ...], int, bool, tuple[str, ...]] | None:
+        """(names by place or by name, how many of them must be given, whether any number may follow by place, names that are
+        keywords only and need not be given); None if some parameter is none of these."""
         taken = self.signature.parameters.values()
-        if any(p.kind != p.POSITIONAL_OR_KEYWORD for p in taken):
+        either = [p for p in taken if p.kind == p.POSITIONAL_OR_KEYWORD]
+        only = [p for p in taken if p.kind == p.KEYWORD_ONLY and p.default is not p.empty]
+        more = [p for p in taken if p.kind == p.VAR_POSITIONAL]
+        if len(either) + len(only) + len(more) < len(taken):
             return None
-        return tuple(p.name for p in taken), sum(p.default is p.empty for p in taken)
+        least = sum(p.default is p.empty for p in either)
+        return tuple(p.name for p in either), least, bool(more), tuple(p.name for p in only)
 
     def _fits(self, count: int, named: Collection[str]) -> bool:
         """Whether so many arguments by place and those by name are right; where in doubt `bind` is asked."""
         if self._plain is None:
             return False
-        names, least = self._plain
-        by_name = names[count:]
+        names, least, more, only = self._plain
+        by_name = (*names[count:], *only)
         return (
-            count <= len(names)
+            (more or count <= len(names))
             and all(n in by_name for n in named)
             and all(n in named for n in names[count:least])
         )

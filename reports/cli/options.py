@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +10,9 @@ from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from ...kernels.operator.operator import Operator
+
+
+Decorator = Callable[[Any], Any]
 
 
 class AssignmentCommand(click.Command):
@@ -55,6 +58,21 @@ def read_assignments(ctx: click.Context, option: click.Parameter, given: tuple[s
             raise click.BadParameter(f"{name} is given twice, {out[name]!r} and {value!r}", ctx, option)
         out[name] = value
     return out
+
+
+def assignments(*names: str, help: str, **attributes: Any) -> Decorator:
+    """An option of `name=value`."""
+    return click.option(*names, cls=AssignmentOption, help=help, **attributes)
+
+
+def seed_option(help: str) -> Decorator:
+    """`--seed`."""
+    return click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help=help)
+
+
+def chosen_option(name: str, metavar: str, default: str, help: str) -> Decorator:
+    """An option whose usual value is shown."""
+    return click.option(name, metavar=metavar, default=default, show_default=True, help=help)
 
 
 json_option = click.option(

@@ -11,6 +11,7 @@ from rich.text import Text
 from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
+from ..facts.study_rows import refusals
 from ..facts.texts import clean, figure, micros
 from .sections import folding, numerics_lines
 
@@ -193,12 +194,8 @@ def _different(rows: Iterable[Row], name: str) -> list[Row]:
 
 def _refused(rows: Iterable[Row]) -> list[RenderableType]:
     """Refusals and warnings, the modes of one reason together."""
-    groups: dict[tuple[str, int, str], list[str]] = {}
-    for row in rows:
-        if row.reason:
-            groups.setdefault((row.dtype, row.status, row.reason), []).append(row.cube_math_type)
     out: list[RenderableType] = []
-    for (dtype, status, reason), modes in groups.items():
+    for dtype, modes, status, reason in refusals(rows):
         verdict = f"refused with status {status}" if status else "note"
-        out.append(Text(f"\n{verdict}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
+        out.append(Text(f"\n{verdict}: {'+'.join(_inputs(dtype))} with {modes}: {clean(reason)}"))
     return out

@@ -75,26 +75,14 @@ def chosen_option(name: str, metavar: str, default: str, help: str) -> Decorator
     return click.option(name, metavar=metavar, default=default, show_default=True, help=help)
 
 
-json_option = click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON object on standard output; everything else goes to standard error.",
-)
-product_option = click.option(
-    "--product",
-    metavar="P",
-    help="A product of `ascendtile products`, or a path to a TOML file; without, ascend910b3.",
-)
-set_option = click.option(
-    "--set",
-    "overrides",
-    cls=AssignmentOption,
-    help="Change a figure of the product: --set buffers.ub=256KiB. May repeat.",
-)
-numerics_option = click.option(
+ONE_OBJECT = "Print one JSON object on standard output; everything else goes to standard error."
+json_option = click.option("--json", "as_json", is_flag=True, help=ONE_OBJECT)
+A_PRODUCT = "A product of `ascendtile products`, or a path to a TOML file; without, ascend910b3."
+product_option = click.option("--product", metavar="P", help=A_PRODUCT)
+A_FIGURE = "Change a figure of the product: --set buffers.ub=256KiB. May repeat."
+set_option = assignments("--set", "overrides", help=A_FIGURE)
+numerics_option = assignments(
     "--numerics",
-    cls=AssignmentOption,
     help="Choices of the units: --numerics cube_block_k=1 overflow_mode=saturate; a wrong one lists all.",
 )
 input_option = click.option(

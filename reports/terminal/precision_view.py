@@ -79,15 +79,10 @@ def _modes(rows: Iterable[Row], name: str) -> list[tuple[Row, str]]:
     rows = list(rows)
     different = _different(rows, name)
     types = [_types(r, name) for r in different]
-    return [
-        (
-            r,
-            t
-            if types.count(t) == 1
-            else "\n".join([t, *(clean(x.cube_math_type, 40) for x in rows if x.errors is r.errors)]),
-        )
-        for r, t in zip(different, types, strict=True)
-    ]
+    modes = [[clean(x.cube_math_type, 40) for x in rows if x.errors is r.errors] for r in different]
+    several = [types.count(t) > 1 for t in types]
+    told = ["\n".join([t, *(m if many else [])]) for t, m, many in zip(types, modes, several, strict=True)]
+    return list(zip(different, told, strict=True))
 
 
 def _heading(study: Study, sweep: str | None = None) -> RenderableType:
@@ -101,12 +96,8 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
 
 
 _JUDGED = (
-    (">bits exact", 5),
-    (">bits round", 5),
-    (">over", 5),
-    (">NaN", 5),
-    (">(a)/(b) exact", 7),
-    (">(a)/(b) rounded", 7),
+    *((f">{n}", 5) for n in ("bits exact", "bits round", "over", "NaN")),
+    *((f">(a)/(b) {n}", 7) for n in ("exact", "rounded")),
 )
 
 
@@ -142,12 +133,8 @@ def _types(row: Row, name: str) -> str:
 def _judged(row: Row, name: str) -> list[str]:
     errors = row.errors[name]
     bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
-    return [
-        *bits,
-        _short(errors[EXACT].overflow),
-        _short(errors[EXACT].nan_mismatch),
-        *(_verdicts(row, name, golden) for golden in GOLDENS),
-    ]
+    lost = [_short(n) for n in (errors[EXACT].overflow, errors[EXACT].nan_mismatch)]
+    return [*bits, *lost, *(_verdicts(row, name, golden) for golden in GOLDENS)]
 
 
 def _verdicts(row: Row, name: str, golden: str) -> str:

@@ -103,14 +103,8 @@ def _single(
 
 def _known(point: Point, explorations: Mapping[str, Exploration]) -> float:
     """Sum of the logarithms of what a tiling loses in the cases that tried it."""
-    ratios = (
-        x.time_us / e.best.time_us
-        for e in explorations.values()
-        if e.best is not None
-        for x in e.ranked
-        if x.point == point
-    )
-    return sum(map(log, ratios))
+    tried = ((e.best, x) for e in explorations.values() for x in e.ranked if x.point == point)
+    return sum(log(x.time_us / best.time_us) for best, x in tried if best is not None)
 
 
 def _losses(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..simulator.record.picking import picked
 from .evaluate import Evaluation, TilingProblem, evaluation_of, sweep_name
 from .results.exploration import Exploration, axes_of
 from .results.reading import about
@@ -173,28 +175,17 @@ class Sweep:
         return out if self.lost == before else replace(out, notes=(*out.notes, *self.lost))
 
     def exploration(self, found: Outcome, seconds: float) -> Exploration:
-        refused = dict(self.refused)
-        for name, n in found.refused.items():
-            refused[name] = refused.get(name, 0) + n
         return Exploration(
             op=self.task.title,
-            product=self.task.product,
-            case=self.task.case,
-            objective=self.objective,
             size=self.space.size + self.beside,
-            legal=self.legal,
-            refused=refused,
-            bounded=self.bounded,
+            refused=dict(Counter(self.refused) + Counter(found.refused)),
             found=tuple(found.found),
-            failed=found.failed,
-            reused=self.reused,
             seconds=seconds,
-            optimal=found.optimal,
-            proof=found.proof,
             axes=axes_of(found.found, self.space.axes),
-            interrupted=found.interrupted,
-            sampler=self.sampler,
             notes=(*self.task.notes, *self._notes_besides(), *filter(None, [self.workers.note]), *self.lost),
+            **picked(self.task, "product case"),
+            **picked(self, "objective legal bounded reused sampler"),
+            **picked(found, "failed optimal proof interrupted"),
         )
 
     def _notes_besides(self) -> list[str]:

@@ -35,10 +35,8 @@ class Variants(PrintedRecord):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile explore OP --what-if NAME=V1,V2 --json`."""
-        rows = [
-            {"set": dict(zip(self.names, k, strict=False)), **e.documented()}
-            for k, e in self.explorations.items()
-        ]
+        found = self.explorations.items()
+        rows = [{"set": dict(zip(self.names, k, strict=False)), **e.documented()} for k, e in found]
         refused = [
             {"set": dict(zip(self.names, k, strict=True)), "why": why} for k, why in self.refused.items()
         ]
@@ -56,10 +54,8 @@ def what_if(what: Any, changes: Mapping[str, Sequence[Any]], **options: Any) -> 
     if not changes or not all(changes.values()):
         raise UsageError("what-if needs figures of the product with values, such as buffers.ub=128KiB,256KiB")
     overrides = dict(options.pop("overrides", None) or {})
-    machines = {
-        values: {**overrides, **dict(zip(changes, values, strict=True))}
-        for values in itertools.product(*changes.values())
-    }
+    every = itertools.product(*changes.values())
+    machines = {values: {**overrides, **dict(zip(changes, values, strict=True))} for values in every}
     refused = _refused(options.get("product"), machines)
     explorations = {(): explore(what, overrides=overrides, **options)}
     for values, changed in machines.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +10,9 @@ from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from ...kernels.operator.operator import Operator
+
+
+Decorator = Callable[[Any], Any]
 
 
 class AssignmentCommand(click.Command):
@@ -57,26 +60,29 @@ def read_assignments(ctx: click.Context, option: click.Parameter, given: tuple[s
     return out
 
 
-json_option = click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON object on standard output; everything else goes to standard error.",
-)
-product_option = click.option(
-    "--product",
-    metavar="P",
-    help="A product of `ascendtile products`, or a path to a TOML file; without, ascend910b3.",
-)
-set_option = click.option(
-    "--set",
-    "overrides",
-    cls=AssignmentOption,
-    help="Change a figure of the product: --set buffers.ub=256KiB. May repeat.",
-)
-numerics_option = click.option(
+def assignments(*names: str, help: str, **attributes: Any) -> Decorator:
+    """An option of `name=value`."""
+    return click.option(*names, cls=AssignmentOption, help=help, **attributes)
+
+
+def seed_option(help: str) -> Decorator:
+    """`--seed`."""
+    return click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help=help)
+
+
+def chosen_option(name: str, metavar: str, default: str, help: str) -> Decorator:
+    """An option whose usual value is shown."""
+    return click.option(name, metavar=metavar, default=default, show_default=True, help=help)
+
+
+ONE_OBJECT = "Print one JSON object on standard output; everything else goes to standard error."
+json_option = click.option("--json", "as_json", is_flag=True, help=ONE_OBJECT)
+A_PRODUCT = "A product of `ascendtile products`, or a path to a TOML file; without, ascend910b3."
+product_option = click.option("--product", metavar="P", help=A_PRODUCT)
+A_FIGURE = "Change a figure of the product: --set buffers.ub=256KiB. May repeat."
+set_option = assignments("--set", "overrides", help=A_FIGURE)
+numerics_option = assignments(
     "--numerics",
-    cls=AssignmentOption,
     help="Choices of the units: --numerics cube_block_k=1 overflow_mode=saturate; a wrong one lists all.",
 )
 input_option = click.option(

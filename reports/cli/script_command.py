@@ -15,6 +15,7 @@ from .options import (
     AssignmentCommand,
     AssignmentOption,
     check_timed,
+    chosen_option,
     json_option,
     product_option,
     set_option,
@@ -36,13 +37,7 @@ TIMELINE = 20_000  # instructions kept where a record is to be saved
 @click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module.")
 @product_option
 @set_option
-@click.option(
-    "--cube-math-type",
-    metavar="M",
-    default="KEEP_DTYPE",
-    show_default=True,
-    help="Precision mode of the Cube.",
-)
+@chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Precision mode of the Cube.")
 @click.option("--no-values", is_flag=True, help="Time only: kernels write nothing.")
 @click.option("--no-time", is_flag=True, help="Values only.")
 @click.option("--save", metavar="F", help="Keep the launch that took longest as a record.")

@@ -30,11 +30,8 @@ def difference_table(d: RunDifference) -> str:
         ("moved", "bytes", d.traffic),
         ("error", "", d.errors),
     )
-    rows = [
-        _row(group, p.name, unit, p.first, p.second, None if p.first is p.second is None else p.change)
-        for group, unit, pairs in groups
-        for p in pairs
-    ]
+    each = ((g, p, u, None if p.first is p.second is None else p.change) for g, u, ps in groups for p in ps)
+    rows = [_row(group, p.name, unit, p.first, p.second, change) for group, p, unit, change in each]
     rows += [_row("choice", n, "", _choice(a), _choice(b), None) for n, a, b in d.settings]
     return table_text(rows)
 

@@ -12,12 +12,9 @@ from ...simulator.record.picking import picked
 
 def study_json(study: Study) -> dict[str, Any]:
     """One study; figures that are not finite are texts."""
-    head = {
-        **picked(study, "op product case data sample"),
-        "numerics": dict(study.numerics),
-        "notes": list(study.notes),
-    }
-    return {**head, "data": dict(study.data), "rows": [_row_json(row) for row in study.rows]}
+    head = {**picked(study, "op product case data sample"), "numerics": dict(study.numerics)}
+    rows = [_row_json(row) for row in study.rows]
+    return {**head, "data": dict(study.data), "notes": list(study.notes), "rows": rows}
 
 
 def sweep_json(parameter: str, studies: Sequence[Study]) -> dict[str, Any]:

@@ -63,3 +63,12 @@ def sweep_label(value: str | None) -> str:
     if caret and base == "2" and exponent.removeprefix("-").isdecimal() and len(exponent) < 6:
         return power(int(exponent))
     return texts.clean(str(value), 12)
+
+
+def refusals(rows: Iterable[Row]) -> list[tuple[str, str, int, str]]:
+    """(data type, modes, status, why) of refusals and warnings, the modes of one reason together."""
+    groups: dict[tuple[str, int, str], list[str]] = {}
+    for r in rows:
+        if r.reason:
+            groups.setdefault((r.dtype, r.status, r.reason), []).append(r.cube_math_type)
+    return [(dtype, ", ".join(modes), status, why) for (dtype, status, why), modes in groups.items()]

@@ -141,10 +141,8 @@ def heat_data(e: Exploration) -> dict[str, Any]:
     order = [*e.sensitivity(), *(n for n in e.axes if n not in e.sensitivity())]
     names = [n for n in order[:MOST_AXES] if len(e.axes[n]) > 1]
     places = {n: {repr(v): k for k, v in enumerate(e.axes[n])} for n in names}
-    points = [
-        [*(places[n].get(repr(x.point.get(n)), -1) for n in names), *_figures(x)]
-        for x in e.ranked[:MOST_POINTS]
-    ]
+    shown = e.ranked[:MOST_POINTS]
+    points = [[*(places[n].get(repr(x.point.get(n)), -1) for n in names), *_figures(x)] for x in shown]
     axes = {texts.clean(n, 60): [texts.clean(str(v), 40) for v in e.axes[n]] for n in names}
     return {"axes": axes, "points": points}
 
@@ -179,11 +177,8 @@ def _scatter(e: Exploration, y_title: str, value: Any, log: bool) -> Markup:
     y = frame.y(*spread([value(p) for p in points], log), log)
     parts = [frame.axes(x, y, "us", y_title)]
     best = sorted((p for p in points if id(p) in chosen), key=lambda p: p.time_us)
-    parts += [
-        el("circle", class_="f7 pale", cx=x(p.time_us), cy=y(value(p)), r=3.5, data_tip=_tip(p))
-        for p in points
-        if id(p) not in chosen
-    ]
+    places = ((x(p.time_us), y(value(p)), _tip(p)) for p in points if id(p) not in chosen)
+    parts += [el("circle", class_="f7 pale", cx=a, cy=b, r=3.5, data_tip=tip) for a, b, tip in places]
     parts.append(line([(x(p.time_us), y(value(p))) for p in best], class_="s0 thick pale"))
     parts += [spot(0, x(p.time_us), y(value(p)), 5.5, _tip(p), "f3 front") for p in best]
     return frame.svg(f"Tilings by time and {y_title}, with the Pareto front", *parts)

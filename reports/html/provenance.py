@@ -26,12 +26,8 @@ def provenance(run: Run) -> Markup:
 
 def assumed(run: Run) -> list[dict[str, Any]]:
     """The figures with grade D that the notes name: key, value, unit, where it comes from."""
-    keys = [
-        k
-        for note in run.notes
-        if note.startswith(ASSUMED_FIGURES)
-        for k in note.removeprefix(ASSUMED_FIGURES).split(", ")
-    ]
+    notes = (n.removeprefix(ASSUMED_FIGURES) for n in run.notes if n.startswith(ASSUMED_FIGURES))
+    keys = [k for note in notes for k in note.split(", ")]
     found = facts.figures(run)
     fields = ("value", "unit", "source")
     return [{"key": k, **{n: str(found.get(k, {}).get(n, "")) for n in fields}} for k in keys[:MOST_FIGURES]]

@@ -18,6 +18,7 @@ from ..facts.study_rows import (
     distinct,
     labelled,
     lost_percent,
+    refusals,
     row_name,
     sweep_label,
     with_modes,
@@ -42,7 +43,7 @@ def study_page(given: Study | Mapping[str, Any]) -> Page:
     sections = []
     for name in study.outputs[:8]:
         sections += _of_sweep(study, name) if study.parameter else _of_study(study, name)
-    notes = render("study_notes.html", study=study.first, refused=_refused(study))
+    notes = render("study_notes.html", study=study.first, refused=refusals(study.first.rows))
     sections.append(Section("choices", "Refusals, notes, choices", notes))
     sample = f"; sample: {texts.clean(study.first.sample, 200)}" if study.first.sample else ""
     return Page(
@@ -185,12 +186,3 @@ def _lines(
     names = [(key, numbers[key] % 7) for key in sorted(series, reverse=True)]
     chart = frame.svg(f"{label} of {texts.clean(name, 40)}", *parts)
     return render("legend.html", chart=chart, names=names, note=label)
-
-
-def _refused(study: StudySweep) -> list[tuple[str, str, int, str]]:
-    """(data type, modes, status, why), the modes of one reason together."""
-    groups: dict[tuple[str, int, str], list[str]] = {}
-    for r in study.first.rows:
-        if r.reason:
-            groups.setdefault((r.dtype, r.status, r.reason), []).append(r.cube_math_type)
-    return [(dtype, ", ".join(modes), status, why) for (dtype, status, why), modes in groups.items()]

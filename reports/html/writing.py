@@ -52,13 +52,8 @@ def environment() -> Environment:
     def text(name: str) -> str:
         return (WEB / name).read_text("utf-8")
 
-    made = Environment(
-        loader=FunctionLoader(text),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.loader = FunctionLoader(text)
     made.filters.update(
         clean=texts.clean, count=texts.count, micros=texts.micros, percent=texts.percent, kib=texts.kib, small=texts.small,
         figure=texts.figure, meaning=texts.meaning, place=texts.place,

@@ -49,14 +49,8 @@ def _panel(axes: Axes, u: UnitRoofline) -> None:
         axes.plot([v.intensity], [u.gops], MARKS[k], label=label, **shape)
     axes.axhline(u.gops, color="#5b636d", linewidth=0.9, linestyle=(0, (4, 3)))
     low = min(u.gops, *(v.gb_per_s * xs[0] * 3 for v in u.levels)) if u.levels else u.gops
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=xs,
-        ylim=(low / 2, top * 1.8),
-        xlabel="operations per byte (padding of tiles included)",
-        ylabel="operations per s",
-    )
+    axes.set(xscale="log", yscale="log", xlim=xs, ylim=(low / 2, top * 1.8))
+    axes.set(xlabel="operations per byte (padding of tiles included)", ylabel="operations per s")
     plain_figures(axes.xaxis)
     plain_figures(axes.yaxis, GIGA)
     beneath(axes, 2)

@@ -24,15 +24,9 @@ def make_console(file: IO[str]) -> Console:
 
     terminal = file.isatty()
     coloured = terminal and not os.environ.get("NO_COLOR")
-    console = Console(
-        file=file,
-        color_system="auto" if coloured else None,
-        force_terminal=None if terminal else False,
-        force_jupyter=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    plain: Any = dict.fromkeys(("force_jupyter", "highlight", "markup", "emoji"), False)
+    colours: Any = "auto" if coloured else None
+    console = Console(file=file, color_system=colours, force_terminal=None if terminal else False, **plain)
     console.width = PAGE_WIDTH
     return console
 

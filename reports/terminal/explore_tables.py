@@ -12,7 +12,7 @@ from ...tiling.shapes import Shapes
 from ...tiling.what_if import Variants
 from ..facts import texts
 from ..facts.texts import clean
-from .explore_view import tiling_text
+from .explore_view import explored, tiling_text
 from .sections import fact, folding
 
 
@@ -68,8 +68,7 @@ def variants_page(v: Variants) -> RenderableType:
     proved = "every row is the proved best of its space"
     proof = f"{unproved} rows are not proved best" if unproved else proved
     return Group(
-        Text.assemble((clean(usual.op, 38), "bold"), f"  {clean(usual.case or '', 30)}"),
-        fact("device", f"{clean(usual.product, 60)}, changed"),
+        *explored(usual, ", changed"),
         table,
         fact("proof", proof),
         *(fact("without", clean(why, 300)) for why in without),
@@ -93,8 +92,7 @@ def difference_page(d: Difference) -> RenderableType:
         f"{n} {a.resources.get(n, 0) / 2**20:.4g} / {b.resources.get(n, 0) / 2**20:.4g}" for n in a.resources
     )
     return Group(
-        Text.assemble((clean(d.op, 38), "bold"), f"  {clean(d.case or '', 30)}"),
-        fact("device", clean(d.product, 60)),
+        *explored(d),
         fact("A", f"{_differing(a, b)}; bound {a.bound}"),
         fact("B", f"{_differing(b, a)}; bound {b.bound}"),
         table,

@@ -20,8 +20,7 @@ MEANT = {"time": "time", "error": "error", "ub": "UB peak"}
 def exploration_page(e: Exploration, top: int = SHOWN) -> RenderableType:
     """The whole page."""
     parts: list[RenderableType] = [
-        Text.assemble((clean(e.op, 38), "bold"), f"  {clean(e.case or '', 30)}"),
-        fact("device", clean(e.product, 60)),
+        *explored(e),
         fact("space", _space(e)),
         *(fact("", f"{n:,} {clean(why, 200)}") for why, n in list(e.refused.items())[:MOST_REASONS]),
         fact("search", _search(e)),
@@ -33,6 +32,12 @@ def exploration_page(e: Exploration, top: int = SHOWN) -> RenderableType:
     return Group(
         *parts, *_top(e, top), *_sensitivity(e), *_front(e), *(fact("note", clean(x)) for x in e.notes)
     )
+
+
+def explored(of: Any, changed: str = "") -> list[RenderableType]:
+    """What was explored, on what: the head of a page."""
+    title = Text.assemble((clean(of.op, 38), "bold"), f"  {clean(of.case or '', 30)}")
+    return [title, fact("device", f"{clean(of.product, 60)}{changed}")]
 
 
 def _space(e: Exploration) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
 from ...simulator.precision.formats import get_format
 from ...simulator.precision.metrics import ErrorReport
+from ..facts.study_rows import refusals
 from ..facts.texts import clean, figure, micros
 from .sections import folding, numerics_lines
 
@@ -78,15 +79,10 @@ def _modes(rows: Iterable[ModeRow], name: str) -> list[tuple[ModeRow, str]]:
     rows = list(rows)
     different = _different(rows, name)
     types = [_types(r, name) for r in different]
-    return [
-        (
-            r,
-            t
-            if types.count(t) == 1
-            else "\n".join([t, *(clean(x.cube_math_type, 40) for x in rows if x.errors is r.errors)]),
-        )
-        for r, t in zip(different, types, strict=True)
-    ]
+    modes = [[clean(x.cube_math_type, 40) for x in rows if x.errors is r.errors] for r in different]
+    several = [types.count(t) > 1 for t in types]
+    told = ["\n".join([t, *(m if many else [])]) for t, m, many in zip(types, modes, several, strict=True)]
+    return list(zip(different, told, strict=True))
 
 
 def _heading(study: Study, sweep: str | None = None) -> RenderableType:
@@ -100,12 +96,8 @@ def _heading(study: Study, sweep: str | None = None) -> RenderableType:
 
 
 _JUDGED = (
-    (">bits exact", 5),
-    (">bits round", 5),
-    (">over", 5),
-    (">NaN", 5),
-    (">(a)/(b) exact", 7),
-    (">(a)/(b) rounded", 7),
+    *((f">{n}", 5) for n in ("bits exact", "bits round", "over", "NaN")),
+    *((f">(a)/(b) {n}", 7) for n in ("exact", "rounded")),
 )
 
 
@@ -141,12 +133,8 @@ def _types(row: ModeRow, name: str) -> str:
 def _judged(row: ModeRow, name: str) -> list[str]:
     errors = row.errors[name]
     bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
-    return [
-        *bits,
-        _short(errors[EXACT].overflow),
-        _short(errors[EXACT].nan_mismatch),
-        *(_verdicts(row, name, golden) for golden in GOLDENS),
-    ]
+    lost = [_short(n) for n in (errors[EXACT].overflow, errors[EXACT].nan_mismatch)]
+    return [*bits, *lost, *(_verdicts(row, name, golden) for golden in GOLDENS)]
 
 
 def _verdicts(row: ModeRow, name: str, golden: str) -> str:
@@ -193,12 +181,8 @@ def _different(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:
 
 def _refused(rows: Iterable[ModeRow]) -> list[RenderableType]:
     """Refusals and warnings, the modes of one reason together."""
-    groups: dict[tuple[str, int, str], list[str]] = {}
-    for row in rows:
-        if row.reason:
-            groups.setdefault((row.dtype, row.status, row.reason), []).append(row.cube_math_type)
     out: list[RenderableType] = []
-    for (dtype, status, reason), modes in groups.items():
+    for dtype, modes, status, reason in refusals(rows):
         verdict = f"refused with status {status}" if status else "note"
-        out.append(Text(f"\n{verdict}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
+        out.append(Text(f"\n{verdict}: {'+'.join(_inputs(dtype))} with {modes}: {clean(reason)}"))
     return out

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from ...simulator.record.picking import picked
 from ...simulator.record.run import Run
 from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
 from ..facts import facts, json_view, texts
@@ -107,10 +108,8 @@ def script_json(script: str, outcome: ScriptOutcome, found: Collector, record: s
     dearest, timed = found.dearest, found.timed
     return {
         "script": script,
-        "status": outcome.status,
-        "error": outcome.error,
-        "processes": found.processes,
-        "unread_processes": found.unread_processes,
+        **picked(outcome, "status error"),
+        **picked(found, "processes unread_processes"),
         "product": facts.product_name(dearest) if dearest else None,
         "launches": found.count,
         "time_us": found.time_us if timed else None,

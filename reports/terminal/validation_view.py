@@ -35,12 +35,9 @@ def validation_json(found: Validation) -> dict[str, Any]:
 
 def _row_json(result: Result) -> dict[str, Any]:
     row = result.row
-    found = {
-        **picked(row, "id product op group fitted measured"),
-        "predicted": result.predicted,
-        "unit": row.unit,
-    }
-    return {**found, **picked(result, "error judged"), "note": "; ".join(_notes(result))}
+    found = {**picked(row, "id product op group fitted measured"), "predicted": result.predicted}
+    notes = "; ".join(_notes(result))
+    return {**found, "unit": row.unit, **picked(result, "error judged"), "note": notes}
 
 
 def _notes(result: Result) -> Iterator[str]:

@@ -53,12 +53,8 @@ def _details(part: TracePart, place: int) -> dict[str, Any]:
     out: dict[str, Any] = {
         n: x for line in lines for n, x in (("line", f"{line.file}:{line.line}"), ("source", line.source))
     }
-    out |= {
-        "program": int(t.program[place]),
-        "start_cycle": float(t.start[place]),
-        "end_cycle": float(t.end[place]),
-        "done_cycle": float(t.done[place]),
-    }
+    cycles = {"start_cycle": t.start, "end_cycle": t.end, "done_cycle": t.done}
+    out |= {"program": int(t.program[place]), **{n: float(x[place]) for n, x in cycles.items()}}
     if t.bytes is not None and t.bytes[place]:
         out["bytes"] = int(t.bytes[place])
     if t.bandwidth is not None and t.bandwidth[place] > 0:

@@ -16,11 +16,7 @@ from .selection import Selection, TracePart
 
 CORES = 10_000  # processes of one launch: above the cores of any product
 Event = dict[str, Any]
-COLOURS = {
-    "data": "thread_state_iowait",
-    "buffer": "thread_state_uninterruptible",
-    "flag": "thread_state_runnable",
-}
+COLOURS = {"data": "iowait", "buffer": "uninterruptible", "flag": "runnable"}  # of states of a thread
 
 
 def events(selection: Selection) -> Iterator[Event]:
@@ -62,7 +58,7 @@ def _slices(part: TracePart) -> Iterator[Event]:
 
 def _stall(told: Told, where: Event) -> Event:
     begins = max(0.0, told.start - told.gap_us)
-    extra = {"cname": COLOURS[told.reason]} if told.reason in COLOURS else {}
+    extra = {"cname": f"thread_state_{COLOURS[told.reason]}"} if told.reason in COLOURS else {}
     head = {"name": f"wait: {told.reason}", "cat": "stall", "ph": "X"}
     args = {"before": told.name, "line": told.details.get("line", "")}
     return {**head, **_span(begins, told.start), **where, **extra, "args": args}

@@ -95,21 +95,14 @@ def basic_info(launch: Launch) -> list[Row]:
 
 def op_summary(run: Run) -> list[Row]:
     """op_summary.csv: a row for each launch, one after another from time 0 on."""
+    head: Row
     out, begins = [], 0.0
     for launch in run.launches:
-        name = {
-            "Device_id": 0,
-            "Op Name": launch.kernel,
-            "OP Type": launch.kernel,
-            "Task Type": core_type(launch),
-        }
-        times = {
-            "Task Start Time(us)": begins,
-            "Task Duration(us)": launch.time_us,
-            "Task Wait Time(us)": 0.0,
-        }
+        head = {"Device_id": 0, "Op Name": launch.kernel, "OP Type": launch.kernel}
+        head |= {"Task Type": core_type(launch), "Task Start Time(us)": begins}
+        times = {"Task Duration(us)": launch.time_us, "Task Wait Time(us)": 0.0}
         shapes = {"Block Dim": launch.programs, **shape_columns(launch.arguments, launch.directions)}
-        out.append({**name, **times, **shapes, **unit_columns(launch, "aic"), **unit_columns(launch, "aiv")})
+        out.append({**head, **times, **shapes, **unit_columns(launch, "aic"), **unit_columns(launch, "aiv")})
         begins += launch.time_us
     return out
 

@@ -9,16 +9,8 @@ from ...simulator.errors import UsageError
 from ...simulator.record.run import Launch
 from ..facts.texts import clean
 
-# Pipe of the model -> the vendor's name, as in aic_cube_ratio.
-PIPES = {
-    "M": "cube",
-    "V": "vec",
-    "S": "scalar",
-    "MTE1": "mte1",
-    "MTE2": "mte2",
-    "MTE3": "mte3",
-    "FIXP": "fixpipe",
-}
+# Pipe of the model -> the vendor's name, as in aic_cube_ratio, where that is not the same in small letters.
+PIPES = {"M": "cube", "V": "vec", "S": "scalar", "FIXP": "fixpipe"}
 # Sort of bank conflict -> the vendor's name, as in aiv_vec_bankgroup_cflt_ratio.
 CONFLICTS = {"bank group": "bankgroup", "bank": "bank"}
 KINDS = {

@@ -142,10 +142,8 @@ class _Sampled:
 
     def nothing_left(self) -> bool:
         """Whether every point of the space was evaluated, is refused, or has a bound above the best."""
-        return (
-            len(self.settled) + len(self.bounds) == self.space.size
-            and min(self.bounds.values(), default=float("inf")) > self.best
-        )
+        known = len(self.settled) + len(self.bounds) == self.space.size
+        return known and min(self.bounds.values(), default=float("inf")) > self.best
 
     def above(self) -> int:
         """Points that were left out for their bounds."""

@@ -19,12 +19,14 @@ from ..explore_inputs import (
 )
 from ..options import (
     AssignmentCommand,
-    AssignmentOption,
+    assignments,
     at_most_one,
+    chosen_option,
     find_operator,
     json_option,
     product_option,
     read_sizes,
+    seed_option,
     set_option,
 )
 
@@ -45,21 +47,14 @@ MACHINE = "dtype product overrides cube_math_type options"
 @click.option(
     "--cases", metavar="all|C1,C2", help="Several cases: a table, and the best single tiling for them."
 )
-@click.option(
-    "--size", cls=AssignmentOption, help="Sizes of your own instead of a case: --size m=64 n=512 k=80."
-)
+@assignments("--size", help="Sizes of your own instead of a case: --size m=64 n=512 k=80.")
 @click.option("--dtype", metavar="D", help="Data type; without, the first that the product takes.")
 @product_option
 @set_option
-@click.option(
-    "--cube-math-type", metavar="M", default="KEEP_DTYPE", show_default=True, help="Mode of the Cube."
-)
-@click.option(
-    "--option", "options", cls=AssignmentOption, help="Arguments of the op itself: --option reduction=sum."
-)
-@click.option(
+@chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Mode of the Cube.")
+@assignments("--option", "options", help="Arguments of the op itself: --option reduction=sum.")
+@assignments(
     "--space",
-    cls=AssignmentOption,
     metavar="NAME=V1,V2...",
     help="Values of a knob, of dtype or cube_math_type: block_m=64,128, 16..256 (powers of two), 32..96+32 (steps).",
 )
@@ -71,9 +66,7 @@ MACHINE = "dtype product overrides cube_math_type options"
     help="Made small.",
 )
 @click.option("--budget", metavar="N|60s", help="Tilings to evaluate at most, or seconds of this command.")
-@click.option(
-    "--workers", default="1", show_default=True, metavar="N|ADDRESS", help="Processes, or tcp://host:8786."
-)
+@chosen_option("--workers", "N|ADDRESS", "1", "Processes, or tcp://host:8786.")
 @click.option("--fallback", is_flag=True, help="Go on in this process if no cluster answers.")
 @click.option(
     "--sampler",
@@ -82,19 +75,12 @@ MACHINE = "dtype product overrides cube_math_type options"
     show_default=True,
     help="auto: exact where the space can be listed, else tpe.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of sampler and inputs."
-)
+@seed_option("Of sampler and inputs.")
 @click.option(
     "--store", metavar="FILE", help="Where results are kept; without, a file in the user's cache folder."
 )
 @click.option("--resume", is_flag=True, help="Go on with an interrupted sweep: the store must be there.")
-@click.option(
-    "--what-if",
-    cls=AssignmentOption,
-    metavar="NAME=V1,V2...",
-    help="Changed figures: buffers.ub=128KiB,256KiB.",
-)
+@assignments("--what-if", metavar="NAME=V1,V2...", help="Changed figures: buffers.ub=128KiB,256KiB.")
 @click.option(
     "--diff", nargs=2, metavar="A B", help="Compare two tilings pipe by pipe: block_m=64,group=1 block_m=128."
 )

@@ -9,14 +9,16 @@ import click
 
 from ..options import (
     AssignmentCommand,
-    AssignmentOption,
+    assignments,
     check_inputs,
+    chosen_option,
     find_operator,
     input_option,
     json_option,
     numerics_option,
     product_option,
     read_sizes,
+    seed_option,
     set_option,
 )
 
@@ -27,22 +29,17 @@ if TYPE_CHECKING:
 @click.command(cls=AssignmentCommand)
 @click.argument("op")
 @click.option("--case", metavar="NAME", help="A case of `ascendtile ops OP`; without, the first.")
-@click.option("--size", cls=AssignmentOption, help="Sizes of your own instead: --size m=64 n=64 k=512.")
+@assignments("--size", help="Sizes of your own instead: --size m=64 n=64 k=512.")
 @product_option
 @set_option
 @numerics_option
-@click.option(
-    "--tiling", cls=AssignmentOption, help="Knobs, the same in every row: --tiling accumulate=blas."
-)
-@click.option(
-    "--modes", metavar="M,M", default="all", show_default=True, help="cubeMathTypes: KEEP_DTYPE,USE_HF32."
-)
-@click.option(
+@assignments("--tiling", help="Knobs, the same in every row: --tiling accumulate=blas.")
+@chosen_option("--modes", "M,M", "all", "cubeMathTypes: KEEP_DTYPE,USE_HF32.")
+@chosen_option(
     "--dtypes",
-    metavar="D,D",
-    default="all",
-    show_default=True,
-    help="Data types of the inputs; float32+float16 is one for each, mixed is every such mixture.",
+    "D,D",
+    "all",
+    "Data types of the inputs; float32+float16 is one for each, mixed is every such mixture.",
 )
 @input_option
 @click.option(
@@ -50,16 +47,10 @@ if TYPE_CHECKING:
     metavar="FILE.npz",
     help="Outputs by name of another device on the same inputs: adds the dual-benchmark rule to --json.",
 )
-@click.option(
-    "--distribution",
-    metavar="D",
-    default="normal",
-    show_default=True,
-    help="Of the random inputs: normal, heavy, lognormal, uniform or cancel.",
+@chosen_option(
+    "--distribution", "D", "normal", "Of the random inputs: normal, heavy, lognormal, uniform or cancel."
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs."
-)
+@seed_option("Of the random inputs.")
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
@@ -68,7 +59,7 @@ if TYPE_CHECKING:
     "or what takes about a second a row.",
 )
 @click.option("--sweep", metavar="S", help="k (length of the sums), scale (of one input) or distribution.")
-@click.option("--option", "options", cls=AssignmentOption, help="Arguments of the op itself.")
+@assignments("--option", "options", help="Arguments of the op itself.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")
 @json_option
 @click.pass_context
@@ -114,9 +105,9 @@ def _study(op: Operator, asked: SimpleNamespace) -> None:
     from ...facts.study_json import study_json
     from ...terminal.console import present
     from ...terminal.precision_view import study_page
-    from ..inputs import read_arrays
+    from ..inputs import read_inputs
 
-    reference = read_arrays(asked.reference) if asked.reference else None
+    reference = read_inputs(asked.reference) if asked.reference else None
     study = precision_study(op, **_arguments(op, asked), reference=reference)
     present(asked.as_json, study_json, study_page, study)
 

@@ -13,15 +13,17 @@ import click
 
 from ..options import (
     AssignmentCommand,
-    AssignmentOption,
+    assignments,
     check_inputs,
     check_timed,
+    chosen_option,
     find_operator,
     input_option,
     json_option,
     numerics_option,
     product_option,
     read_sizes,
+    seed_option,
     set_option,
 )
 from ..script_command import first_argument, is_script, script_command
@@ -56,38 +58,28 @@ def _check_no_record(argument: str | None) -> None:
 @click.option(
     "--case", metavar="NAME", help="A case of `ascendtile ops OP`; without, the first one listed there."
 )
-@click.option(
-    "--size", cls=AssignmentOption, help="Sizes of your own instead of a case: --size rows=64 cols=512."
-)
+@assignments("--size", help="Sizes of your own instead of a case: --size rows=64 cols=512.")
 @click.option(
     "--dtype", metavar="D", help="Data type of the inputs; without, the first that the product takes."
 )
 @product_option
 @set_option
 @numerics_option
-@click.option(
+@chosen_option(
     "--cube-math-type",
-    metavar="M",
-    default="KEEP_DTYPE",
-    show_default=True,
-    help="Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD; or 0 to 4.",
+    "M",
+    "KEEP_DTYPE",
+    "Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD; or 0 to 4.",
 )
-@click.option(
-    "--tiling", cls=AssignmentOption, help="Knobs: --tiling rows=2 cols=1024. The op chooses the others."
-)
-@click.option(
-    "--option", "options", cls=AssignmentOption, help="Arguments of the op itself: --option reduction=sum."
-)
+@assignments("--tiling", help="Knobs: --tiling rows=2 cols=1024. The op chooses the others.")
+@assignments("--option", "options", help="Arguments of the op itself: --option reduction=sum.")
 @input_option
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs."
-)
-@click.option(
+@seed_option("Of the random inputs.")
+@chosen_option(
     "--distribution",
-    metavar="D",
-    default="normal",
-    show_default=True,
-    help="Of the random inputs: normal, heavy (the tails of real gradients), lognormal, uniform or cancel.",
+    "D",
+    "normal",
+    "Of the random inputs: normal, heavy (the tails of real gradients), lognormal, uniform or cancel.",
 )
 @click.option("--no-values", is_flag=True, help="Time only: no tensor is made.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")

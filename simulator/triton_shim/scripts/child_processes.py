@@ -66,23 +66,16 @@ class Ledger:
 class Gatherer:
     """Is told of launches, by this process and by those forked from it."""
 
-    def __init__(self, found: Collector, folder: str) -> None:
-        self.found = found
-        self.folder = folder
-        self.home: int | None = os.getpid()
+    def __init__(self, found: Collector | None, folder: str) -> None:
+        """found: None in a process that was started, which writes everything down."""
+        self.found, self.folder = found, folder
+        self.reporting = None if found is None else os.getpid()
         self.ledger: Ledger | None = None
-
-    @staticmethod
-    def of_child(folder: str) -> Gatherer:
-        """One that writes everything down."""
-        gatherer = Gatherer(Collector(), folder)
-        gatherer.home = None
-        return gatherer
 
     def tell(self, run: Run) -> None:
         """Add a launch; in a forked process, write it down."""
         process = os.getpid()
-        if process == self.home:
+        if self.found is not None and process == self.reporting:
             self.found.tell(run)
             return
         if self.ledger is None or self.ledger.process != process:
@@ -113,7 +106,7 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
         raise
     finally:
         _joined.remove(here)
-        if os.getpid() == gatherer.home:
+        if os.getpid() == gatherer.reporting:
             try:
                 _wait_for_children(failure)
             finally:
@@ -203,5 +196,5 @@ def join() -> None:
     kept = contextlib.ExitStack()
     _joined.append(kept)
     kept.enter_context(device_everywhere(**given["options"]))
-    kept.enter_context(watch(Gatherer.of_child(given["folder"]).tell))
+    kept.enter_context(watch(Gatherer(None, given["folder"]).tell))
     triton_shim.install(given["devices"])

@@ -3,7 +3,7 @@
     from ascendtile.kernels import run_op, rms_norm_grad
     result = run_op("rms_norm_grad", "llama3-8b", "float16", product="ascend910b3", tiling={"rows": 2})
 
-An operator is one file with an `OPERATOR` (see `operator.py`); `operators()` finds it.
+An operator is one file with an `OPERATOR` (see `operator/`); `operators()` finds it.
 """
 
 if __name__ == "kernels":
@@ -28,8 +28,7 @@ from .operator.parameter import Parameter
 from .operator.registry import get_operator, operators
 from .running.run_op import OpResult, run_op
 from .study.bench import Study
-from .study.study import precision_study
-from .study.sweep import precision_sweep
+from .study.study import precision_study, precision_sweep
 
 __all__ = [
     "Case",

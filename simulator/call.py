@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .device import Device
+from .errors import UsageError
 from .frontend.kernel_function import KernelFunction
 from .interpreter.tensors import Tensor
+from .ir.passes.split_cores import SUB_VECTOR_CORES
 from .ir.program import Program
+from .precision.dtypes import is_floating
 
 
 @dataclass(frozen=True)
@@ -40,3 +43,60 @@ def describe_argument(x: Any) -> str:
     if isinstance(x, Tensor):
         return f"{x.dtype}{list(x.shape)}"
     return repr(x)
+
+
+def check(call: Call) -> None:
+    """Raise `UsageError` for a kernel that asks for what the product does not have."""
+    _check_floats(call)
+    _check_atomics(call)
+    _check_cores(call)
+    _check_elsewhere(call)
+
+
+def _check_floats(call: Call) -> None:
+    """A floating type that the product lacks cannot be made inside a kernel either."""
+    storage = call.device.product.texts("dtypes.storage")
+    for name, loc in call.program.floats.items():
+        if name not in storage:
+            raise UsageError(
+                f"{loc.file}:{loc.line}: {call.kernel.name} makes a value of {name}, which {call.device.product.name} "
+                f"does not have; it has {', '.join(x for x in storage if is_floating(x))}"
+            )
+
+
+def _check_atomics(call: Call) -> None:
+    """Atomic additions exist for some types only; of integers the sign makes no difference."""
+    product = call.device.product
+    if not product.has("dtypes.atomic_add"):
+        return
+    known = product.texts("dtypes.atomic_add")
+    for op in call.program.of_kind("atomic"):
+        if op.name == "add" and op.results[0].dtype.name.removeprefix("u") not in known:
+            raise UsageError(
+                f"{op.loc.file}:{op.loc.line}: {call.kernel.name} adds to {op.results[0].dtype} in memory, which "
+                f"{product.name} cannot do atomically; it adds to {', '.join(known)}. Use one of them, or let one program "
+                "add up what the others stored"
+            )
+
+
+def _check_cores(call: Call) -> None:
+    """Flags between Cube and Vector cores are for products where the two are apart (hardware_sync_betweencore)."""
+    product = call.device.product
+    if product.core_model == "split" and product.aiv_per_aic == SUB_VECTOR_CORES:
+        return
+    for name, loc in call.program.split_builtins.items():
+        raise UsageError(
+            f"{loc.file}:{loc.line}: {call.kernel.name} uses {name}, which needs a Cube core with {SUB_VECTOR_CORES} Vector "
+            f"cores beside it; {product.name} has {product.aiv_per_aic} ({product.core_model}). Take an ascend910b or "
+            "ascend910c product"
+        )
+
+
+def _check_elsewhere(call: Call) -> None:
+    """Builtins of the extension that need a path between buffers which no product here has."""
+    for name, loc in call.program.only_elsewhere.items():
+        raise UsageError(
+            f"{loc.file}:{loc.line}: {call.kernel.name} uses {name}, from L0C straight to UB, which Ascend 950 alone can; "
+            f"{call.device.product.name} cannot. Use the result of tl.dot as it is, which goes through global memory where "
+            "it has to, or store it and load it again"
+        )

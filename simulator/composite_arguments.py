@@ -7,7 +7,7 @@ from typing import Any
 
 from .errors import UsageError
 from .interpreter.tensors import Shape, as_array
-from .ir.building.composite import Constant, DescriptorPlan, Plan, TuplePlan
+from .ir.building.composite import ArgumentPlan, ConstantPlan, DescriptorPlan, TuplePlan
 from .precision.dtypes import DType
 
 _FIELDS = ("base", "shape", "strides", "block_shape")
@@ -29,7 +29,7 @@ def _is_tensor(x: Any) -> bool:
     return isinstance(x, Shape) or as_array("an element of a tuple", x) is not None
 
 
-def plan_of(name: str, x: Any, plain: Callable[[str, Any], Plan]) -> Plan:
+def plan_of(name: str, x: Any, plain: Callable[[str, Any], ArgumentPlan]) -> ArgumentPlan:
     """The plan of an argument; `plain` makes one value a parameter of that name."""
     if isinstance(x, tuple):
         items = tuple(plan_of(f"{name}[{k}]", e, plain) for k, e in enumerate(x))
@@ -37,11 +37,11 @@ def plan_of(name: str, x: Any, plain: Callable[[str, Any], Plan]) -> Plan:
     if is_descriptor(x):
         return _descriptor(name, x, plain)
     if x is None or isinstance(x, str | DType):
-        return Constant(x, type(x).__name__)
+        return ConstantPlan(x, type(x).__name__)
     return plain(name, x)
 
 
-def _descriptor(name: str, x: Any, plain: Callable[[str, Any], Plan]) -> Plan:
+def _descriptor(name: str, x: Any, plain: Callable[[str, Any], ArgumentPlan]) -> ArgumentPlan:
     if not _is_tensor(x.base):
         raise UsageError(
             f"{name}: the base of a tensor descriptor must be a tensor, got {type(x.base).__name__}"

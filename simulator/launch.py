@@ -11,7 +11,7 @@ import numpy as np
 
 from . import launch_keywords
 from . import progress as at_work
-from .call import Call, describe_argument
+from .call import Call, check, describe_argument
 from .composite_arguments import is_composite, plan_of
 from .device import Device, current_device, using
 from .errors import EmptyGridError, NeedsDataError, UsageError
@@ -22,20 +22,16 @@ from .gc_paused import uncollected
 from .interpreter.interpreter import DataDependentError
 from .interpreter.tensors import Tensor, tensor_argument
 from .interpreter.two_cores.flags import scheduling
-from .ir.building.composite import Parameter, Plan
-from .ir.passes.split_cores import SUB_VECTOR_CORES
+from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.types import PointerType
 from .knob_trials import AskedFor, changes, untried_words
 from .launch_cache import key_of, recall, remember
-from .numerics import block_round, choice, hf32_round, stated
+from .numerics import numerics, options
 from .observers import announce, is_quiet
 from .precision import dtypes as ty
 from .precision.dtypes import DType
-from .precision.numeric_switches import OF_PRODUCT
 from .products.variants import fast_end, slow_end
 from .record.run import Launch, Run
-from .units.cube_rules import CubeRules
-from .units.vector import Numerics
 
 MAX_PROGRAMS = 65_535 * 65_536
 
@@ -62,15 +58,15 @@ def time_launch(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs
 def _with_mode_warning(call: Call) -> Call:
     """Modes that the vendor's host library carries out by casting operands; a kernel of the user's own casts by itself."""
     mode = call.device.cube_math_type
-    if mode not in ("USE_FP16", "USE_FP32_ADD") or not any(op.kind == "dot" for op in call.program.walk()):
+    if mode not in ("USE_FP16", "USE_FP32_ADD") or not call.program.of_kind("dot"):
         return call
-    way = (
+    instead = (
         "cast the operands with .to(tl.float16)"
         if mode == "USE_FP16"
         else "add the parts of a long sum in the kernel"
     )
-    words = f"cube_math_type {mode} has no effect on a kernel of your own: tl.dot multiplies what it is given; {way}"
-    return replace(call, warnings=(*call.warnings, words))
+    message = f"cube_math_type {mode} has no effect on a kernel of your own: tl.dot multiplies what it is given; {instead}"
+    return replace(call, warnings=(*call.warnings, message))
 
 
 def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> Run:
@@ -128,7 +124,7 @@ def fit(call: Call) -> None:
 
 def place(call: Call) -> None:
     """Refuse a kernel whose tiles do not fit in the buffers; a part of `fit`, without costs."""
-    from .timing.estimate import require_places
+    from .timing.fitting import require_places
 
     require_places(call)
 
@@ -169,7 +165,7 @@ def with_interval(call: Call, launch: Launch) -> Launch:
 
 
 def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
-    """Values only; gives warnings in words."""
+    """Values only; gives warnings."""
     how = scheduling(call.program, call.grid, call.arguments)
     return run_values(
         call.program,
@@ -185,61 +181,6 @@ def compute(call: Call, progress: Callable[[int, int], None] | None = None) -> t
     )
 
 
-def numerics(device: Device) -> Numerics:
-    """The choices in force, as the units take them."""
-    of_product = {name: choice(device, name) for name in OF_PRODUCT}
-    block_k = choice(device, "cube_block_k")
-    cube = CubeRules(
-        accumulate=device.accumulate,
-        overflow=of_product["overflow_mode"],
-        hf32_round=hf32_round(device),
-        fp32_subnormals=of_product["fp32_subnormals"],
-        fp16_subnormals=of_product["fp16_subnormals"],
-        hf32_subnormals="flush" if choice(device, "hf32_flush_subnormal_inputs") == "on" else "keep",
-        block_k=block_k if isinstance(block_k, int) else None,
-        block_round=block_round(device),
-        accumulator="fp16" if _fp16_accumulator(device) else None,
-    )
-    return Numerics(
-        sum_order=of_product["sum_order"],
-        overflow=of_product["overflow_mode"],
-        fp32_subnormals=of_product["fp32_subnormals"],
-        fp16_subnormals=of_product["fp16_subnormals"],
-        cube=cube,
-        hf32=device.hf32,
-        coarse=choice(device, "recip_rsqrt_model") == "nine_bits",
-    )
-
-
-def _fp16_accumulator(device: Device) -> bool:
-    """Documented for 910A and 310P, whose Cubes take no FP32 (platform configuration, Mmad)."""
-    if choice(device, "fp16_accumulator") == "off":
-        return False
-    if "fp32" in device.product.texts("dtypes.cube_inputs"):
-        raise UsageError(
-            f"numerics fp16_accumulator: the Cube of {device.product.name} accumulates FP16 products in FP32; "
-            "an FP16 accumulator is on ascend910a and ascend310p"
-        )
-    return True
-
-
-def options(device: Device) -> dict[str, Any]:
-    """The choices that the numbers of a run depend on."""
-    return {
-        "multibuffer": device.multibuffer,
-        "cube_math_type": device.cube_math_type,
-        "accumulate": device.accumulate,
-        **stated(device),
-        "atomic_order": _atomic_order(device.atomic_seed),
-    }
-
-
-def _atomic_order(seed: int | None) -> str:
-    """Documented: the order between cores is not defined (Ascend C, SetAtomicAdd)."""
-    chosen = "ascending program number" if seed is None else f"programs permuted by seed {seed}"
-    return f"{chosen} (assumed: not defined on the device)"
-
-
 def prepare(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     """Check grid and arguments of a launch. Raises `UsageError`."""
     device = current_device()
@@ -252,10 +193,7 @@ def prepare(kernel: KernelFunction, grid: Any, args: tuple[Any, ...], kwargs: di
     if device.explain:
         call = replace(call, grid_asks=tuple(meta.names), again=_again(device, kernel, grid, given))
     call = replace(call, warnings=(*call.warnings, *call.program.warnings))
-    _check_floats(call)
-    _check_atomics(call)
-    _check_cores(call)
-    _check_elsewhere(call)
+    check(call)
     return call
 
 
@@ -277,7 +215,7 @@ def _sort_arguments(
     types: dict[str, Any] = {}
     storage = set(device.product.texts("dtypes.storage"))
 
-    def plain(name: str, x: Any) -> Plan:
+    def plain(name: str, x: Any) -> ArgumentPlan:
         """Make `x` a parameter."""
         tensor = tensor_argument(name, x)
         if tensor is not None:
@@ -285,7 +223,7 @@ def _sort_arguments(
             arguments[name], types[name] = tensor, PointerType(tensor.dtype)
         else:
             arguments[name], types[name] = _scalar(kernel, name, x)
-        return Parameter(name)
+        return ParameterPlan(name)
 
     for name, x in given.items():
         if name not in kernel.constexprs and is_composite(x):
@@ -302,59 +240,6 @@ def _check_dtype(kernel: KernelFunction, name: str, dtype: DType, storage: set[s
         raise UsageError(
             f"{kernel.name}: {name!r} is {dtype}, which {device.product.name} does not have; "
             f"it stores {', '.join(sorted(storage))}"
-        )
-
-
-def _check_floats(call: Call) -> None:
-    """A floating type that the product lacks cannot be made inside a kernel either."""
-    storage = call.device.product.texts("dtypes.storage")
-    for name, loc in call.program.floats.items():
-        if name not in storage:
-            raise UsageError(
-                f"{loc.file}:{loc.line}: {call.kernel.name} makes a value of {name}, which {call.device.product.name} "
-                f"does not have; it has {', '.join(x for x in storage if ty.is_floating(x))}"
-            )
-
-
-def _check_atomics(call: Call) -> None:
-    """Atomic additions exist for some types only; of integers the sign makes no difference."""
-    product = call.device.product
-    if not product.has("dtypes.atomic_add"):
-        return
-    known = product.texts("dtypes.atomic_add")
-    for op in call.program.walk():
-        if (
-            op.kind == "atomic"
-            and op.name == "add"
-            and op.results[0].dtype.name.removeprefix("u") not in known
-        ):
-            raise UsageError(
-                f"{op.loc.file}:{op.loc.line}: {call.kernel.name} adds to {op.results[0].dtype} in memory, which "
-                f"{product.name} cannot do atomically; it adds to {', '.join(known)}. Use one of them, or let one program "
-                "add up what the others stored"
-            )
-
-
-def _check_cores(call: Call) -> None:
-    """Flags between Cube and Vector cores are for products where the two are apart (hardware_sync_betweencore)."""
-    product = call.device.product
-    if product.core_model == "split" and product.aiv_per_aic == SUB_VECTOR_CORES:
-        return
-    for word, loc in call.program.split_words.items():
-        raise UsageError(
-            f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, which needs a Cube core with {SUB_VECTOR_CORES} Vector "
-            f"cores beside it; {product.name} has {product.aiv_per_aic} ({product.core_model}). Take an ascend910b or "
-            "ascend910c product"
-        )
-
-
-def _check_elsewhere(call: Call) -> None:
-    """Words of the extension that need a way between buffers which no product here has."""
-    for word, loc in call.program.only_elsewhere.items():
-        raise UsageError(
-            f"{loc.file}:{loc.line}: {call.kernel.name} uses {word}, from L0C straight to UB, which Ascend 950 alone can; "
-            f"{call.device.product.name} cannot. Use the result of tl.dot as it is, which goes through global memory where "
-            "it has to, or store it and load it again"
         )
 
 
@@ -379,8 +264,10 @@ def _grid(kernel: KernelFunction, grid: Any) -> tuple[int, int, int]:
     ):
         raise UsageError(f"{kernel.name}: a grid is one to three integers, got {grid!r}")
     if any(n < 1 for n in axes):
-        words = f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}"
-        raise UsageError(words) if any(n < 0 for n in axes) else EmptyGridError(words)
+        message = (
+            f"{kernel.name}: every axis of the grid must be at least 1, got {tuple(int(n) for n in axes)}"
+        )
+        raise UsageError(message) if any(n < 0 for n in axes) else EmptyGridError(message)
     x, y, z = (*(int(n) for n in axes), 1, 1)[:3]
     if x * y * z > MAX_PROGRAMS:
         raise UsageError(

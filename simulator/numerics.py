@@ -6,7 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from .device import Device
+from .errors import UsageError
 from .precision.numeric_switches import FIXED, OF_PRODUCT, SWITCHES
+from .units.cube_rules import CubeRules
+from .units.vector import Numerics
 
 _REGISTER = MappingProxyType({"RNE": "RINT", "RNA": "ROUND", "RNZ": "RNZ", "TRUNC": "TRUNC"})
 
@@ -51,3 +54,58 @@ def _words(device: Device, name: str) -> str:
 
 def _graded(value: Any, assumed: bool) -> str:
     return f"{value} (assumed)" if assumed else str(value)
+
+
+def numerics(device: Device) -> Numerics:
+    """The choices in force, as the units take them."""
+    of_product = {name: choice(device, name) for name in OF_PRODUCT}
+    block_k = choice(device, "cube_block_k")
+    cube = CubeRules(
+        accumulate=device.accumulate,
+        overflow=of_product["overflow_mode"],
+        hf32_round=hf32_round(device),
+        fp32_subnormals=of_product["fp32_subnormals"],
+        fp16_subnormals=of_product["fp16_subnormals"],
+        hf32_subnormals="flush" if choice(device, "hf32_flush_subnormal_inputs") == "on" else "keep",
+        block_k=block_k if isinstance(block_k, int) else None,
+        block_round=block_round(device),
+        accumulator="fp16" if _fp16_accumulator(device) else None,
+    )
+    return Numerics(
+        sum_order=of_product["sum_order"],
+        overflow=of_product["overflow_mode"],
+        fp32_subnormals=of_product["fp32_subnormals"],
+        fp16_subnormals=of_product["fp16_subnormals"],
+        cube=cube,
+        hf32=device.hf32,
+        coarse=choice(device, "recip_rsqrt_model") == "nine_bits",
+    )
+
+
+def _fp16_accumulator(device: Device) -> bool:
+    """Documented for 910A and 310P, whose Cubes take no FP32 (platform configuration, Mmad)."""
+    if choice(device, "fp16_accumulator") == "off":
+        return False
+    if "fp32" in device.product.texts("dtypes.cube_inputs"):
+        raise UsageError(
+            f"numerics fp16_accumulator: the Cube of {device.product.name} accumulates FP16 products in FP32; "
+            "an FP16 accumulator is on ascend910a and ascend310p"
+        )
+    return True
+
+
+def options(device: Device) -> dict[str, Any]:
+    """The choices that the numbers of a run depend on."""
+    return {
+        "multibuffer": device.multibuffer,
+        "cube_math_type": device.cube_math_type,
+        "accumulate": device.accumulate,
+        **stated(device),
+        "atomic_order": _atomic_order(device.atomic_seed),
+    }
+
+
+def _atomic_order(seed: int | None) -> str:
+    """Documented: the order between cores is not defined (Ascend C, SetAtomicAdd)."""
+    chosen = "ascending program number" if seed is None else f"programs permuted by seed {seed}"
+    return f"{chosen} (assumed: not defined on the device)"

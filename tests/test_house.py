@@ -32,13 +32,13 @@ ORDERS = {
         ("triton_shim",),
     ),
     "simulator.timing": (
-        ("operations",),
         ("placement",),
         ("costs",),
         ("engine",),
         ("trace",),
         ("lowering",),
         ("results",),
+        ("fitting",),
         ("estimate",),
     ),
     "reports": (
@@ -52,23 +52,11 @@ ORDERS = {
 
 # 2026-11-22
 KNOWN_NAMES_OF_TWO = {
-    "Block",
-    "Buffer",
-    "Call",
-    "Given",
     "Group",
-    "Machine",
-    "Parameter",
     "Plan",
-    "Problem",
-    "Row",
     "Rule",
-    "Stream",
     "Study",
-    "TensorDescriptor",
-    "Tiling",
-    "View",
-    "Work",
+    "Template",
 }
 
 

@@ -22,7 +22,7 @@ ROUNDINGS = 64  # of the largest value of an array, by which other orders of add
 Values = Mapping[str, np.ndarray]
 
 
-def words_about_values(problem: KernelProblem, ranked: Sequence[Found]) -> list[str]:
+def notes_about_values(problem: KernelProblem, ranked: Sequence[Found]) -> list[str]:
     """Notes: which tilings compute something else than the best, or why values were not compared; none if all agree."""
     alike = [x for x in ranked if x.point.get(MODE) == ranked[0].point.get(MODE)]
     if len(alike) < 2:
@@ -38,7 +38,7 @@ def words_about_values(problem: KernelProblem, ranked: Sequence[Found]) -> list[
     places = np.unique(np.linspace(1, len(alike) - 1, COMPARED).round().astype(int))
     try:
         best = problem.values(alike[0].point)
-        return [words for k in places if (words := _difference(problem, alike[0], best, alike[k]))]
+        return [note for k in places if (note := _difference(problem, alike[0], best, alike[k]))]
     except AscendtileError as e:
         return [f"values were not compared: {str(e).splitlines()[0]}"]
 
@@ -48,9 +48,9 @@ def _difference(problem: KernelProblem, first: Found, best: Values, other: Found
     odd = {n: far for n in best if (far := _far(best[n], found[n]))}
     if not odd:
         return None
-    words = ", ".join(f"{n} by up to {far:.3g}" for n, far in odd.items())
+    amounts = ", ".join(f"{n} by up to {far:.3g}" for n, far in odd.items())
     two = f"the best tiling, {_named(first)}, leaves other values than {_named(other)}"
-    return f"values differ: {two}: {words}; one of them is wrong"
+    return f"values differ: {two}: {amounts}; one of them is wrong"
 
 
 def _named(x: Found) -> str:

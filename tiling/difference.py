@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..kernels.running.run_op import run_op
-from ..simulator.record.run import Run
+from ..simulator.record.lazy_views import PrintedRecord
+from ..simulator.record.picking import picked
+from ..simulator.record.run import Run, add_up
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(PrintedRecord):
     """Two tilings of one operator on one case."""
 
     op: str
@@ -35,23 +37,12 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile explore OP --diff A B --json`."""
-        return {"op": self.op, "case": self.case, "product": self.product} | {
-            n: {
-                "tiling": s.tiling,
-                "time_us": s.time_us,
-                "launch_us": s.launch_us,
-                "bound": s.bound,
-                "ub_peak_bytes": s.ub_peak_bytes,
-                "pipes": {p: {"busy_us": busy, "waits_us": waits} for p, (busy, waits) in s.pipes.items()},
-                "bytes": s.resources,
-            }
-            for n, s in (("first", self.first), ("second", self.second))
-        }
+        return picked(self, "op case product") | {"first": _plain(self.first), "second": _plain(self.second)}
 
-    def __str__(self) -> str:
-        from ..simulator.record.lazy_views import show
 
-        return show("difference", self)
+def _plain(s: Side) -> dict[str, Any]:
+    pipes = {p: {"busy_us": busy, "waits_us": waits} for p, (busy, waits) in s.pipes.items()}
+    return {**picked(s, "tiling time_us launch_us bound ub_peak_bytes"), "pipes": pipes, "bytes": s.resources}
 
 
 def difference(op: str, first: Mapping[str, Any], second: Mapping[str, Any], **options: Any) -> Difference:
@@ -63,16 +54,14 @@ def difference(op: str, first: Mapping[str, Any], second: Mapping[str, Any], **o
 
 def _side(run: Run) -> Side:
     pipes: dict[str, tuple[float, dict[str, float]]] = {}
-    bytes_of: dict[str, float] = {}
     for x in run.launches:
         per_us = x.cycles / x.working_us if x.cycles else 1.0
         for n, p in x.pipes.items():
             busy, waits = pipes.get(n, (0.0, {}))
             more = {r: waits.get(r, 0.0) + c / per_us for r, c in p.stalls.items()}
             pipes[n] = (busy + p.busy_cycles / per_us, more)
-        for n, b in x.resources.items():
-            bytes_of[n] = bytes_of.get(n, 0.0) + b
     longest = max(run.launches, key=lambda x: x.time_us)
     peak = max((x.buffers["UB"].peak_bytes for x in run.launches if "UB" in x.buffers), default=0)
     launch_us = sum(x.overhead_us for x in run.launches)
-    return Side(run.tiling, run.time_us, launch_us, longest.bound[0], pipes, bytes_of, peak)
+    moved = add_up(x.resources for x in run.launches)
+    return Side(run.tiling, run.time_us, launch_us, longest.bound[0], pipes, moved, peak)

@@ -15,7 +15,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..kernels.operator.operator import Operator, Plan, Workshop
+from ..kernels.operator.operator import Operator
+from ..kernels.operator.plan import Plan, PlanContext
 from ..kernels.operator.registry import get_operator
 from ..kernels.running.launching import timed_once
 from ..kernels.running.problem import problem_of_case
@@ -23,7 +24,7 @@ from ..kernels.running.run_op import run_op
 from ..simulator.device import device
 from ..simulator.errors import AscendtileError, BufferOverflowError, RefusedError, UsageError
 from ..simulator.products import Product, load_product
-from ..simulator.record.run import Launch
+from ..simulator.record.run import Launch, add_up
 from .device_state import state_here
 from .space.axes import SETTINGS
 from .space.space import Point
@@ -76,7 +77,7 @@ def evaluation_of(data: Mapping[str, Any]) -> Evaluation | None:
     return found if right and kinds and said and isinstance(found.errors, dict | None) else None
 
 
-class Problem(Protocol):
+class TilingProblem(Protocol):
     """What to run at each point."""
 
     @property
@@ -134,15 +135,8 @@ class OperatorProblem:
         given = self.case if isinstance(self.case, str) else dict(self.case)
         machine = machine_of(self)
         with device(machine, **self.state):
-            run = run_op(
-                self.op,
-                case=given,
-                product=machine,
-                tiling=knobs,
-                options=self.options,
-                seed=self.seed,
-                **settings,
-            ).run
+            chosen: dict[str, Any] = {"tiling": knobs, "options": self.options, "seed": self.seed, **settings}
+            run = run_op(self.op, case=given, product=machine, **chosen).run
         errors = {n: 2.0**-e.effective_bits for n, e in run.errors.items()}
         return evaluation(run.launches, run.tiling, errors)
 
@@ -161,14 +155,14 @@ class OperatorProblem:
     def _plan(self, op: Operator, machine: Product, knobs: dict[str, Any], dtype: str | None) -> Plan:
         tensors, options = _tensors(self.op, _frozen(self.case), dtype, machine, _frozen(self.options))
         op.check(tensors, options, machine)
-        return op.plan(tensors, options, op.read_tiling(knobs), Workshop(machine, False))
+        return op.plan(tensors, options, op.read_tiling(knobs), PlanContext(machine, False))
 
 
 # Points that an operator turns into the same tiling take the same time. Key: problem, settings, tiling as really used.
 _same: dict[Any, Evaluation] = {}
 
 
-def machine_of(problem: Problem) -> Product:
+def machine_of(problem: TilingProblem) -> Product:
     """The product with its overrides."""
     return _machine(problem.product, tuple(sorted(problem.overrides.items())))
 
@@ -195,23 +189,13 @@ def _tensors(op_name: str, case: Any, dtype: str | None, machine: Product, optio
 def evaluation(
     launches: tuple[Launch, ...], tiling: Mapping[str, Any], errors: dict[str, float] | None
 ) -> Evaluation:
-    bounds: dict[str, float] = {}
-    for x in launches:
-        for n, us in x.bounds.items():
-            bounds[n] = bounds.get(n, 0.0) + us
+    bounds = add_up(x.bounds for x in launches)
     name = max(bounds, key=lambda n: bounds[n], default=None)
     peak = max((x.buffers["UB"].peak_bytes for x in launches if "UB" in x.buffers), default=0)
     pipe, waits = _waits(launches)
-    return Evaluation(
-        time_us=sum(x.time_us for x in launches),
-        bound_us=None if name is None else bounds[name],
-        bound=name,
-        ub_peak_bytes=peak,
-        errors=errors,
-        pipe=pipe,
-        waits=waits,
-        tiling=dict(tiling),
-    )
+    bound_us = None if name is None else bounds[name]
+    time_us = sum(x.time_us for x in launches)
+    return Evaluation(time_us, bound_us, name, peak, errors, pipe, waits, dict(tiling))
 
 
 def _waits(launches: tuple[Launch, ...]) -> tuple[str | None, dict[str, float]]:
@@ -226,8 +210,8 @@ def _waits(launches: tuple[Launch, ...]) -> tuple[str | None, dict[str, float]]:
 
 def overflow_rule(e: BufferOverflowError) -> str:
     """The rule that a tiling broke, by the buffer that the error names."""
-    words = str(e.args[0])  # not str(e), which looks for a tiling that fits
-    found = re.search(r"\b(UB|L1|L0A|L0B|L0C|BT)\b", words, re.IGNORECASE)
+    message = str(e.args[0])  # not str(e), which looks for a tiling that fits
+    found = re.search(r"\b(UB|L1|L0A|L0B|L0C|BT)\b", message, re.IGNORECASE)
     return f"does not fit in {found.group().upper() if found else 'a buffer'}"
 
 
@@ -243,7 +227,7 @@ def engine_version() -> str:
     return digest.hexdigest()[:16]
 
 
-def sweep_name(problem: Problem) -> str:
+def sweep_name(problem: TilingProblem) -> str:
     """A hash of what all points of a sweep have in common."""
     text = json.dumps({**problem.describe(), "engine": engine_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -15,7 +15,7 @@ from ..kernels.operator.registry import get_operator
 from ..simulator.device import CUBE_MATH_TYPES, current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
-from .agreement import words_about_values
+from .agreement import notes_about_values
 from .device_state import name_of_product, product_here, without_bounds
 from .evaluate import OperatorProblem
 from .kernel_problem import KernelProblem
@@ -95,25 +95,16 @@ def explore(
     listed = isinstance(constraint, Sequence) and not isinstance(constraint, str)
     rules: list[Any] = list(constraint) if listed else [constraint]  # type: ignore[arg-type]
     space = as_space(space) if space else None  # once: values may come from a generator
-    given: dict[str, Any] = {
-        "product": product_here(product),
-        "overrides": dict(overrides or {}),
-    }
+    given: dict[str, Any] = {"product": product_here(product), "overrides": dict(overrides or {})}
     if isinstance(what, str | Operator):
         if args is not None or grid is not None:
             raise UsageError(
                 f"explore({what!r}): an operator takes case=..., not args or grid, which are for a kernel"
             )
-        asked: dict[str, Any] = {
-            "case": case,
-            "dtype": dtype,
-            "mode": cube_math_type or CUBE_MATH_TYPES[0],
-            "options": dict(options or {}),
-        }
-        task = _operator(
-            what, space.axes if isinstance(space, Space) else space or {}, objective, seed, **given, **asked
-        )
-        rules += space.rules if isinstance(space, Space) else ()
+        given |= {"case": case, "dtype": dtype, "options": dict(options or {})}
+        mode = cube_math_type or CUBE_MATH_TYPES[0]
+        task = _operator(what, space.axes if space else {}, objective, seed, mode=mode, **given)
+        rules += space.rules if space else ()
     else:
         if objective == "error":
             raise UsageError("objective 'error' needs a float64 reference, which only operators have")
@@ -123,8 +114,8 @@ def explore(
     rules = rules_of(rules, task.space.axes, arguments)
     points = Space(task.space.axes, told_apart([*task.space.rules, *rules]))
     task = replace(task, usual=tuple(p for p in task.usual if _allowed(p, rules)))
-    with Store(store) as kept, open_workers(task.problem, workers, fallback) as crew:
-        sweep = Sweep(task, points, objective, limit, crew, kept, report)
+    with Store(store) as kept, open_workers(task.problem, workers, fallback) as pool:
+        sweep = Sweep(task, points, objective, limit, pool, kept, report)
         found = sweep.run(sampler, seed)
         out = sweep.exploration(found, clock.perf_counter() - begin)
         out = sweep.described(_with_values(task, out, budget_left=not limit.late()))
@@ -139,11 +130,9 @@ def explore(
 def _check(objective: str, budget: int | None, seconds: float | None, sampler: str) -> None:
     if objective not in OBJECTIVES:
         raise UsageError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | np.integer)):
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer | None):
         raise UsageError(f"budget is a number of evaluations, got {budget!r}; seconds= is a budget of time")
-    if seconds is not None and (
-        isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number)
-    ):
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number | None):
         raise UsageError(f"seconds is a number, got {seconds!r}")
     if budget is not None and budget < 1:
         raise UsageError(f"budget must be at least one evaluation, got {budget}")
@@ -180,18 +169,10 @@ def _operator(
         seed=seed,
     )
     odd = without_bounds(problem.state)
-    words = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
-    bounds, notes = (None, (words,)) if odd and objective == "time" else (points.bounds, ())
-    return Task(
-        problem,
-        points.space,
-        bounds,
-        op.name,
-        name_of_product(product),
-        points.first.case,
-        notes,
-        tuple(points.usual()),
-    )
+    note = f"no bounds: the closed forms do not know the device's {', '.join(odd)}"
+    bounds, notes = (None, (note,)) if odd and objective == "time" else (points.bounds, ())
+    about = (op.name, name_of_product(product), points.first.case, notes)
+    return Task(problem, points.space, bounds, *about, tuple(points.usual()))
 
 
 def _kernel(
@@ -227,7 +208,7 @@ def _kernel(
 
 
 def _of_no_tiling(kernel: Any, space: Space) -> list[str]:
-    """Words about axes that change what is computed."""
+    """Notes about axes that change what is computed."""
     given = {p.name for p in kernel.parameters} - set(kernel.constexprs)
     return [
         f"{n} is no compile-time parameter of {kernel.name}: its values may be different work, not ways to do the same"
@@ -251,9 +232,8 @@ def _with_values(task: Task, out: Exploration, budget_left: bool) -> Exploration
     if not isinstance(task.problem, KernelProblem) or out.interrupted or not out.found:
         return out
     late = ["values were not compared: the time was up"]
-    return replace(
-        out, notes=(*out.notes, *(words_about_values(task.problem, out.ranked) if budget_left else late))
-    )
+    found = notes_about_values(task.problem, out.ranked) if budget_left else late
+    return replace(out, notes=(*out.notes, *found))
 
 
 def _allowed(point: Point, rules: Sequence[Constraint]) -> bool:

@@ -50,7 +50,7 @@ class KernelProblem:
             "kernel": self.kernel.name,
             "source": sources_of(self.kernel),
             "grid": words_of(self.grid) if callable(self.grid) else self.grid,
-            "arguments": {n: _argument_words(x) for n, x in self.arguments.items()},
+            "arguments": {n: _argument_identity(x) for n, x in self.arguments.items()},
             "product": machine_of(self).fingerprint,
             "fixed": dict(self.fixed),
             "derived": [{n: words_of(f) for n, f in rules.items()} for rules in self.derived],
@@ -58,8 +58,7 @@ class KernelProblem:
         }
 
     def evaluate(self, point: Point) -> Evaluation:
-        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
-        mode = {MODE: whole.pop(MODE)} if MODE in whole and MODE not in self._names() else {}
+        whole, mode = self._split(point)
         try:
             run = self._run({**whole, **self._derived(whole)}, mode)
         except BufferOverflowError as e:
@@ -78,15 +77,13 @@ class KernelProblem:
             if any(isinstance(x, type(None)) for x in self.arguments.values()):
                 raise
             copies = {n: copy_of(x) for n, x in self.arguments.items()}
-            with device(
-                machine_of(self), **self.state, values=True, time=True, timeline=0, details=False, **mode
-            ):
+            lean = {**mode, "timeline": 0, "details": False}
+            with device(machine_of(self), **self.state, values=True, time=True, **lean):
                 return JitFunction.__getitem__(self.kernel, self.grid)(**copies, **constants)  # type: ignore[no-any-return]
 
     def values(self, point: Point) -> dict[str, np.ndarray]:
         """What the kernel leaves in copies of the array arguments, by name."""
-        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
-        mode = {MODE: whole.pop(MODE)} if MODE in whole and MODE not in self._names() else {}
+        whole, mode = self._split(point)
         copies = {n: copy_of(x) for n, x in self.arguments.items()}
         with device(machine_of(self), **self.state, values=True, time=False, **mode):
             JitFunction.__getitem__(self.kernel, self.grid)(**copies, **whole, **self._derived(whole))
@@ -100,8 +97,11 @@ class KernelProblem:
                 found[name] = rule({**self.arguments, **constants, **found})
         return found
 
-    def _names(self) -> set[str]:
-        return {p.name for p in self.kernel.parameters}
+    def _split(self, point: Point) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Compile-time values of a point, and the precision mode unless that is a parameter of the kernel."""
+        whole = {n: x for n, x in {**self.fixed, **point}.items() if x is not ABSENT}
+        own = MODE in {p.name for p in self.kernel.parameters}
+        return whole, {MODE: whole.pop(MODE)} if MODE in whole and not own else {}
 
     def __getstate__(self) -> dict[str, Any]:
         """For a cluster: the kernel by its name, since `jit` has taken the place of the function; triton's name first."""
@@ -163,17 +163,17 @@ def _inside(found: Any) -> Any:
     return found
 
 
-def _argument_words(x: Any) -> Any:
+def _argument_identity(x: Any) -> Any:
     """What of an argument a result may depend on: of arrays also what is in them, as loop counts may come from there."""
     shape = getattr(x, "shape", None)
     if shape is None:
         return x
-    words = [str(getattr(x, "dtype", "")), list(shape)]
+    about = [str(getattr(x, "dtype", "")), list(shape)]
     array = as_array("argument", x)
     if array is None:
-        return words
+        return about
     data = np.ascontiguousarray(array).view(np.uint8) if array.size else np.empty(0, np.uint8)
-    return [*words, list(array.strides), hashlib.sha256(data.data).hexdigest()]
+    return [*about, list(array.strides), hashlib.sha256(data.data).hexdigest()]
 
 
 def sources_of(kernel: JitFunction) -> list[str]:

@@ -11,6 +11,8 @@ from typing import Any
 from ..kernels.operator.operator import Operator
 from ..kernels.operator.registry import get_operator
 from ..simulator.errors import UsageError
+from ..simulator.record.lazy_views import PrintedRecord
+from ..simulator.record.picking import picked
 from .explore import explore
 from .results.exploration import Exploration
 from .space.space import Point
@@ -20,7 +22,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Shapes:
+class Shapes(PrintedRecord):
     """The outcome for several cases of one operator.
 
     explorations: case -> its sweep. single: the tiling with the least mean loss on all cases, among the best ones of every
@@ -45,34 +47,23 @@ class Shapes:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile explore OP --cases all --json`."""
-        return {
-            "op": self.op,
-            "product": self.product,
-            "cases": {
-                n: {**e.documented(), "sizes": self.sizes[n], "loss": self.losses.get(n)}
-                for n, e in self.explorations.items()
-            },
-            "single": self.single,
-            "tried": self.tried,
-            "mean_loss": self.mean_loss,
+        cases = {
+            n: {**e.documented(), "sizes": self.sizes[n], "loss": self.losses.get(n)}
+            for n, e in self.explorations.items()
         }
+        return {**picked(self, "op product"), "cases": cases, **picked(self, "single tried mean_loss")}
 
     def to_python(self) -> str:
         """A dict to paste into a program: sizes -> tiling."""
         names = list(dict.fromkeys(n for sizes in self.sizes.values() for n in sizes))
-        words = f"# best tilings of {self.op} on {self.product}: sizes ({', '.join(names)}) -> knobs"
-        rows = [words, "TILINGS = {"]
+        head = f"# best tilings of {self.op} on {self.product}: sizes ({', '.join(names)}) -> knobs"
+        rows = [head, "TILINGS = {"]
         for n, e in self.explorations.items():
             if e.best is not None:
                 rows.append(
                     f"    {tuple(self.sizes[n].get(x) for x in names)!r}: {e.best.point!r},  # {n}, {e.best.time_us:.4g} us"
                 )
         return "\n".join([*rows, "}"]) + "\n"
-
-    def __str__(self) -> str:
-        from ..simulator.record.lazy_views import show
-
-        return show("shapes", self)
 
 
 def explore_shapes(what: str | Operator, cases: str | Iterable[str] = ALL, **options: Any) -> Shapes:
@@ -112,14 +103,8 @@ def _single(
 
 def _known(point: Point, explorations: Mapping[str, Exploration]) -> float:
     """Sum of the logarithms of what a tiling loses in the cases that tried it."""
-    ratios = (
-        x.time_us / e.best.time_us
-        for e in explorations.values()
-        if e.best is not None
-        for x in e.ranked
-        if x.point == point
-    )
-    return sum(map(log, ratios))
+    tried = ((e.best, x) for e in explorations.values() for x in e.ranked if x.point == point)
+    return sum(log(x.time_us / best.time_us) for best, x in tried if best is not None)
 
 
 def _losses(

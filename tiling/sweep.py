@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .evaluate import Evaluation, Problem, evaluation_of, sweep_name
+from ..simulator.record.picking import picked
+from .evaluate import Evaluation, TilingProblem, evaluation_of, sweep_name
 from .results.exploration import Exploration, axes_of
 from .results.reading import about
 from .results.store import Store, StoreError, key_of
@@ -29,7 +31,7 @@ BoundsOf = Callable[[Space, np.ndarray], np.ndarray]
 class Task:
     """What is to be explored: the problem that workers get, its space, and bounds where there are any."""
 
-    problem: Problem
+    problem: TilingProblem
     space: Space
     bounds: BoundsOf | None
     title: str
@@ -48,12 +50,12 @@ class Sweep:
         space: Space,
         objective: str,
         budget: Budget,
-        crew: Workers,
+        workers: Workers,
         store: Store,
         report: Report,
     ) -> None:
         self.task, self.space, self.objective, self.budget = task, space, objective, budget
-        self.crew, self.store, self.report = crew, store, report
+        self.workers, self.store, self.report = workers, store, report
         self.name = sweep_name(task.problem)
         self.reused, self.legal, self.bounded, self.sampler = 0, 0, 0, EXACT
         self.beside = 0  # points that are tried and are not of the axes
@@ -73,18 +75,8 @@ class Sweep:
         known = [(p, self._stored(r)) for p, r in self.store.rows(self.name)]
         task = self.task
         least = None if self.objective != "time" or task.bounds is None else self._least
-        found = sample(
-            self.space,
-            least,
-            self.objective,
-            self._evaluate,
-            self.budget,
-            self.sampler,
-            seed,
-            known,
-            self.report,
-            task.usual,
-        )
+        how = (self._evaluate, self.budget, self.sampler, seed, known, self.report, task.usual)
+        found = sample(self.space, least, self.objective, *how)
         self.beside = sum(self.space.number_of(p) is None for p in task.usual)
         self.reused += found.known
         self.legal = len(found.found) + sum(found.failed.values()) + found.skipped
@@ -103,17 +95,9 @@ class Sweep:
                 legal, bounds = bounding.first()
         except KeyboardInterrupt:
             return self._stopped_early(own)
-        return search(
-            self.space,
-            legal,
-            bounds,
-            self.objective,
-            partial(self._evaluate, known_here=own),
-            self.budget,
-            self.report,
-            self.task.usual,
-            bounding,
-        )
+        evaluate = partial(self._evaluate, known_here=own)
+        how = (self.budget, self.report, self.task.usual, bounding)
+        return search(self.space, legal, bounds, self.objective, evaluate, *how)
 
     def _stopped_early(self, own: Mapping[int, Evaluation]) -> Outcome:
         """Interrupted before the search began."""
@@ -160,7 +144,7 @@ class Sweep:
     def _stored_or_new(self, points: list[Point]) -> Iterator[Evaluation]:
         keys = [key_of(self.name, p) for p in points]
         known = {k: self._stored(r) for k, r in self.store.known(keys).items()}
-        new = self.crew.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])
+        new = self.workers.evaluate([p for k, p in zip(keys, points, strict=True) if k not in known])
         for key, point in zip(keys, points, strict=True):
             if key in known:
                 self.reused += 1
@@ -191,31 +175,20 @@ class Sweep:
         return out if self.lost == before else replace(out, notes=(*out.notes, *self.lost))
 
     def exploration(self, found: Outcome, seconds: float) -> Exploration:
-        refused = dict(self.refused)
-        for name, n in found.refused.items():
-            refused[name] = refused.get(name, 0) + n
         return Exploration(
             op=self.task.title,
-            product=self.task.product,
-            case=self.task.case,
-            objective=self.objective,
             size=self.space.size + self.beside,
-            legal=self.legal,
-            refused=refused,
-            bounded=self.bounded,
+            refused=dict(Counter(self.refused) + Counter(found.refused)),
             found=tuple(found.found),
-            failed=found.failed,
-            reused=self.reused,
             seconds=seconds,
-            optimal=found.optimal,
-            proof=found.proof,
             axes=axes_of(found.found, self.space.axes),
-            interrupted=found.interrupted,
-            sampler=self.sampler,
-            notes=(*self.task.notes, *self._words_besides(), *filter(None, [self.crew.note]), *self.lost),
+            notes=(*self.task.notes, *self._notes_besides(), *filter(None, [self.workers.note]), *self.lost),
+            **picked(self.task, "product case"),
+            **picked(self, "objective legal bounded reused sampler"),
+            **picked(found, "failed optimal proof interrupted"),
         )
 
-    def _words_besides(self) -> list[str]:
+    def _notes_besides(self) -> list[str]:
         points = [p for p in self.task.usual if self.beside and self.space.number_of(p) is None]
         return [
             f"{' '.join(f'{n}={x}' for n, x in p.items())} is what {self.task.title} chooses by itself: one point more than "

@@ -10,12 +10,14 @@ from typing import Any
 from ..simulator.device import current_device
 from ..simulator.errors import UsageError
 from ..simulator.products import Product, load_product
+from ..simulator.record.lazy_views import PrintedRecord
+from ..simulator.record.picking import picked
 from .explore import explore
 from .results.exploration import Exploration
 
 
 @dataclass(frozen=True)
-class Variants:
+class Variants(PrintedRecord):
     """One sweep for each changed machine, the unchanged one first (its key is ()).
 
     refused: machines that cannot be, and why: figures that have to change together, such as the numbers of cores, or a
@@ -33,20 +35,12 @@ class Variants:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `ascendtile explore OP --what-if NAME=V1,V2 --json`."""
-        rows = [
-            {"set": dict(zip(self.names, key, strict=False)), **e.documented()}
-            for key, e in self.explorations.items()
-        ]
+        found = self.explorations.items()
+        rows = [{"set": dict(zip(self.names, k, strict=False)), **e.documented()} for k, e in found]
         refused = [
-            {"set": dict(zip(self.names, key, strict=True)), "why": why} for key, why in self.refused.items()
+            {"set": dict(zip(self.names, k, strict=True)), "why": why} for k, why in self.refused.items()
         ]
-        head = {"op": self.usual.op, "product": self.usual.product, "case": self.usual.case}
-        return {**head, "variants": rows, "refused": refused}
-
-    def __str__(self) -> str:
-        from ..simulator.record.lazy_views import show
-
-        return show("variants", self)
+        return {**picked(self.usual, "op product case"), "variants": rows, "refused": refused}
 
 
 def what_if(what: Any, changes: Mapping[str, Sequence[Any]], **options: Any) -> Variants:
@@ -60,10 +54,8 @@ def what_if(what: Any, changes: Mapping[str, Sequence[Any]], **options: Any) -> 
     if not changes or not all(changes.values()):
         raise UsageError("what-if needs figures of the product with values, such as buffers.ub=128KiB,256KiB")
     overrides = dict(options.pop("overrides", None) or {})
-    machines = {
-        values: {**overrides, **dict(zip(changes, values, strict=True))}
-        for values in itertools.product(*changes.values())
-    }
+    every = itertools.product(*changes.values())
+    machines = {values: {**overrides, **dict(zip(changes, values, strict=True))} for values in every}
     refused = _refused(options.get("product"), machines)
     explorations = {(): explore(what, overrides=overrides, **options)}
     for values, changed in machines.items():

@@ -16,22 +16,22 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from ..simulator.errors import RunError, UsageError
-from .evaluate import Evaluation, Problem, engine_version
+from .evaluate import Evaluation, TilingProblem, engine_version
 from .kernel_problem import KernelProblem, imported, name_of
 from .space.space import Point
 
 PIECE = 4  # points of one task of a cluster: enough to hide the hand-over
-NEIGHBOURS = 8  # points of one task of a process at most: those that are near share what a walk keeps
-TURNS = (
-    8  # tasks of each process in a batch, at least, where there are so many points: so that all end together
+NEIGHBOURS = (
+    8  # points of one task of a process at most: those that are near share what an interpretation keeps
 )
+TASKS = 8  # of each process in a batch, at least, where there are so many points: so that all end together
 TRIES = 3  # of a task whose worker dies
 CONNECT_SECONDS = 10
 SCHEMES = ("tcp", "tls", "ws", "wss")  # of addresses of dask.distributed that another machine can have
 
 
 class Workers(Protocol):
-    """Evaluates batches of points. note: words for the user, empty if all is as asked."""
+    """Evaluates batches of points. note: a message for the user, empty if all is as asked."""
 
     note: str
 
@@ -43,7 +43,7 @@ class Workers(Protocol):
 class Here:
     """This process."""
 
-    def __init__(self, problem: Problem, note: str = "") -> None:
+    def __init__(self, problem: TilingProblem, note: str = "") -> None:
         self.problem, self.note = problem, note
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
@@ -58,7 +58,7 @@ class Processes:
 
     note = ""
 
-    def __init__(self, problem: Problem, count: int) -> None:
+    def __init__(self, problem: TilingProblem, count: int) -> None:
         self.problem, self.count = problem, count
         self.pool = self._start()
 
@@ -66,13 +66,13 @@ class Processes:
         # Forked processes inherit the problem: a kernel or grid need not be importable by name. They inherit modules, too:
         # to import what times a launch takes each of them as long as ten evaluations.
         import_module("..simulator.timing.estimate", __package__)
-        way = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-        context = multiprocessing.get_context(way)
+        method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+        context = multiprocessing.get_context(method)
         return ProcessPoolExecutor(self.count, context, initializer=_begin, initargs=(self.problem,))
 
     def evaluate(self, points: Sequence[Point]) -> Iterator[Evaluation]:
         left, tries = list(points), TRIES
-        size = min(NEIGHBOURS, max(1, len(left) // (TURNS * self.count)))
+        size = min(NEIGHBOURS, max(1, len(left) // (TASKS * self.count)))
         while left:
             try:
                 for piece in [self.pool.submit(_evaluate_mine, x) for x in _pieces(left, size)]:
@@ -98,7 +98,7 @@ class Cluster:
 
     note = ""
 
-    def __init__(self, problem: Problem, address: str) -> None:
+    def __init__(self, problem: TilingProblem, address: str) -> None:
         self.problem = problem
         if isinstance(problem, KernelProblem):
             name_of(problem.kernel)
@@ -119,7 +119,7 @@ class Cluster:
             self._import(problem)
 
     def _import(self, problem: KernelProblem) -> None:
-        """Workers and scheduler import the kernel by its name: what that misses is said here, dask has no words for it."""
+        """Workers and scheduler import the kernel by its name: what that misses is said here, dask has no message for it."""
         needed = problem.wanted()
         try:
             self.client.run(imported, *needed)
@@ -178,9 +178,7 @@ def _knock(address: str) -> None:
     except ValueError:
         host = port = None
     if not host or not port:
-        raise UsageError(
-            f"workers must be a number from 1, or an address such as tcp://host:8786, got {address!r}"
-        )
+        raise _no_workers(address)
     try:
         socket.create_connection((host, port), CONNECT_SECONDS).close()
     except OSError as e:
@@ -196,7 +194,7 @@ def _no_cluster(address: str, e: Exception) -> NoClusterError:
 
 
 @contextlib.contextmanager
-def open_workers(problem: Problem, workers: int | str, fallback: bool = False) -> Iterator[Workers]:
+def open_workers(problem: TilingProblem, workers: int | str, fallback: bool = False) -> Iterator[Workers]:
     """workers: 1 for this process, a number of processes, or the address of a cluster ("tcp://host:8786").
 
     fallback: whether a cluster that does not answer is replaced by this process.
@@ -208,41 +206,40 @@ def open_workers(problem: Problem, workers: int | str, fallback: bool = False) -
         made.close()
 
 
-def _open(problem: Problem, workers: int | str, fallback: bool) -> Workers:
+def _open(problem: TilingProblem, workers: int | str, fallback: bool) -> Workers:
     if isinstance(workers, str) and workers.partition("://")[0] in SCHEMES:
         try:
             return Cluster(problem, workers)
         except NoClusterError:
             if not fallback:
                 raise
-            note = (
-                f"no cluster answered at {workers} within {CONNECT_SECONDS} s: everything ran in this process"
-            )
-            return Here(problem, note)
+            silent = f"no cluster answered at {workers} within {CONNECT_SECONDS} s"
+            return Here(problem, f"{silent}: everything ran in this process")
     count = _count(workers)
     return Here(problem) if count == 1 else Processes(problem, count)
 
 
 def _count(workers: int | str) -> int:
-    try:
-        count = int(workers)
-    except (ValueError, TypeError):
-        count = 0
-    if count < 1:
-        raise UsageError(
-            f"workers must be a number from 1, or an address such as tcp://host:8786, got {workers!r}"
-        )
-    return count
+    with contextlib.suppress(ValueError, TypeError):
+        if int(workers) >= 1:
+            return int(workers)
+    raise _no_workers(workers)
+
+
+def _no_workers(given: int | str) -> UsageError:
+    return UsageError(
+        f"workers must be a number from 1, or an address such as tcp://host:8786, got {given!r}"
+    )
 
 
 def _pieces(points: Sequence[Point], size: int) -> list[list[Point]]:
     return [list(points[k : k + size]) for k in range(0, len(points), size)]
 
 
-_mine: list[Problem] = []
+_mine: list[TilingProblem] = []
 
 
-def _begin(problem: Problem) -> None:
+def _begin(problem: TilingProblem) -> None:
     """A new process of a pool: Ctrl-C is for the one that started it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -262,5 +259,5 @@ def _evaluate_mine(points: list[Point]) -> list[Evaluation]:
     return _evaluate(_mine[0], points)
 
 
-def _evaluate(problem: Problem, points: list[Point]) -> list[Evaluation]:
+def _evaluate(problem: TilingProblem, points: list[Point]) -> list[Evaluation]:
     return [problem.evaluate(p) for p in points]

@@ -26,12 +26,7 @@ from .copying import (
     ACL_MEMCPY_HOST_TO_HOST,
     aclrtMemcpy,
 )
-from .executor import (
-    DeviceKernel,
-    aclDestroyAclOpExecutor,
-    aclOpExecutor,
-    aclSetAclOpExecutorRepeatable,
-)
+from .executor import DeviceKernel, aclDestroyAclOpExecutor, aclOpExecutor, aclSetAclOpExecutorRepeatable
 from .group_norm_backward import aclnnGroupNormBackward, aclnnGroupNormBackwardGetWorkspaceSize
 from .rms_norm_grad import aclnnRmsNormGrad, aclnnRmsNormGradGetWorkspaceSize
 from .runtime import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...simulator.device import current_device
 from ..norm.batch.op import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
-from ..operator.refusing import check_same_dtype
+from ..operator.messages import check_same_dtype
 from .building import (
     LEFT_ALONE,
     Answer,
-    Call,
+    CheckedCall,
     Idle,
     check_not_private,
     check_present,
@@ -18,10 +18,9 @@ from .building import (
     check_writable,
     first_phase,
 )
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream
+from .executor import second_phase_of
 from .signature import as_in_c
-from .tensor import DeviceMemory, aclTensor
+from .tensor import aclTensor
 
 API = "aclnnBatchNormReduceBackward"
 NAMES = {
@@ -61,7 +60,7 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     flags = {"sum_dy": inputG, "sum_dy_xmu": inputG, "grad_weight": weightG, "grad_bias": biasG}
     outputs = dict(zip(OUTPUTS, (sumDy, sumDyXmu, gradWeight, gradBias), strict=True))
 
-    def prepare() -> Call | Idle:
+    def prepare() -> CheckedCall | Idle:
         check_present({NAMES[n]: t for n, t in given.items()})
         reasons = {"sum_dy": "inputG", "sum_dy_xmu": "inputG", "grad_weight": "weightG", "grad_bias": "biasG"}
         check_wanted({NAMES[n]: (flags[n], outputs[n], reasons[n]) for n in OUTPUTS})
@@ -74,7 +73,9 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
             return Idle()
         bits = {"input_g": inputG, "weight_g": weightG, "bias_g": biasG}
         options = OPERATOR.read_options({n: int(b) for n, b in bits.items()})
-        return Call(API, OPERATOR, inputs, wanted, options, NAMES, {n: t.dtype for n, t in wanted.items()})
+        return CheckedCall(
+            API, OPERATOR, inputs, wanted, options, NAMES, {n: t.dtype for n, t in wanted.items()}
+        )
 
     return first_phase(API, NAMES, prepare)
 
@@ -95,8 +96,4 @@ def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], weight: a
     check_writable({NAMES[n]: t for n, t in wanted.items()})
 
 
-def aclnnBatchNormReduceBackward(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnBatchNormReduceBackward = second_phase_of(API)

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ..loss.op import MAX_RANK, OPERATOR, check_shapes, check_types
-from ..operator.operator import dtype_name
+from ..operator.tensors import dtype_name
 from .building import (
     Answer,
-    Call,
+    CheckedCall,
     Idle,
     check_not_private,
     check_present,
@@ -22,11 +22,10 @@ from .building import (
     check_writable,
     first_phase,
 )
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream
+from .executor import second_phase_of
 from .signature import as_in_c
 from .status import PARAM_INVALID, Refused
-from .tensor import DeviceMemory, aclTensor
+from .tensor import aclTensor
 
 API = "aclnnBinaryCrossEntropyWithLogitsBackward"
 REDUCTIONS = ("none", "mean", "sum")
@@ -60,7 +59,7 @@ def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
         "pos_weight": posWeightOptional,
     }
 
-    def prepare() -> Call | Idle:
+    def prepare() -> CheckedCall | Idle:
         check_present({"gradOutput": gradOutput, "self": self, "target": target, "out": out})
         assert out is not None
         inputs = {n: t for n, t in given.items() if t is not None}
@@ -69,7 +68,7 @@ def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
             return Idle()
         wide = promoted(t.dtype for t in inputs.values())
         options = OPERATOR.read_options({"reduction": REDUCTIONS[reduction]})
-        return Call(API, OPERATOR, inputs, {"out": out}, options, NAMES, {"out": wide}, widen=wide)
+        return CheckedCall(API, OPERATOR, inputs, {"out": out}, options, NAMES, {"out": wide}, widen=wide)
 
     return first_phase(API, NAMES, prepare)
 
@@ -102,8 +101,4 @@ def promoted(types: Iterable[ty.DType]) -> ty.DType:
     return found.pop() if len(found) == 1 else ty.float32
 
 
-def aclnnBinaryCrossEntropyWithLogitsBackward(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnBinaryCrossEntropyWithLogitsBackward = second_phase_of(API)

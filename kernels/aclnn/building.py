@@ -15,16 +15,17 @@ from ...simulator.device import current_device
 from ...simulator.errors import BufferOverflowError, RefusedError, RunError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
-from ..operator.modes import idle_mode
-from ..operator.notes import call_notes, value_warnings
-from ..operator.operator import Operator, Tensor, Workshop, dtype_name, dtype_of
+from ..operator.notes import call_notes, idle_mode, value_warnings
+from ..operator.operator import Operator
+from ..operator.plan import PlanContext
+from ..operator.tensors import Knobs, Options, Tensor, dtype_name, dtype_of
 from ..running.advice import Advice, numbers_of
 from ..running.fitting import plan_that_fits
 from ..running.run_op import MAX_ELEMENTS
 from ..running.strided_copies import copy_step, view_copy_step
 from ..shared.casts import cast_step
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
-from .overlap import meet, meets_itself, same_place
+from .overlap import overlap, overlaps_itself, same_place
 from .status import (
     INNER_NULLPTR,
     INNER_TILING_ERROR,
@@ -44,7 +45,7 @@ _tilings: ContextVar[Mapping[str, Mapping[str, Any]] | None] = ContextVar("aclnn
 
 
 @contextmanager
-def tiling(**knobs: Mapping[str, Any]) -> Iterator[None]:
+def tiling(**knobs: Knobs) -> Iterator[None]:
     """`with aclnn.tiling(group_norm_backward={"strategy": "vendor"}):` knobs of operators for phase 1 inside."""
     token = _tilings.set({**(_tilings.get() or {}), **knobs})
     try:
@@ -54,7 +55,7 @@ def tiling(**knobs: Mapping[str, Any]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Call:
+class CheckedCall:
     """One call of phase 1 after its checks.
 
     inputs, outputs: present ones by the names of the Python face; `names`: those names in the C interface. types: of the
@@ -66,11 +67,11 @@ class Call:
     operator: Operator
     inputs: Mapping[str, aclTensor]
     outputs: Mapping[str, aclTensor]
-    options: Mapping[str, Any]
+    options: Options
     names: Mapping[str, str]
     types: Mapping[str, ty.DType]
     widen: ty.DType | None = None
-    knobs: Mapping[str, Any] = field(default_factory=dict)
+    knobs: Knobs = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     vendor_bytes: int | None = None
 
@@ -120,7 +121,7 @@ class Call:
         found = []
         for n, t in self.outputs.items():
             for m, x in self.inputs.items():
-                if meet(t, x):
+                if overlap(t, x):
                     whole = same_place(t, x)
                     how = "is in place of" if whole else "shares memory with a part of"
                     risk = "may be" if whole else "are likely to be"
@@ -147,9 +148,9 @@ class Call:
         shapes = {n: Shape(t.shape, self.widen or t.dtype) for n, t in self.inputs.items()}
         knobs = self.operator.read_tiling(self.knobs)
         product = current_device().product
-        used = self.operator.plan(shapes, self.options, knobs, Workshop(product, False)).tiling
+        used = self.operator.plan(shapes, self.options, knobs, PlanContext(product, False)).tiling
         asked = _asked(self.operator)
-        advice = Advice(self.operator, shapes, self.options, product, used, asked).words(asked)
+        advice = Advice(self.operator, shapes, self.options, product, used, asked).message(asked)
         inner = f"{INNER_TILING_ERROR} {NAMES[INNER_TILING_ERROR]}"
         return f"the tiling failed ({inner}): {numbers_of(e)}. {translated(advice, self.names)}"
 
@@ -184,7 +185,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Idle:
-    """A call that needs no kernel, and words about it."""
+    """A call that needs no kernel, and notes about it."""
 
     notes: tuple[str, ...] = ()
 
@@ -195,7 +196,7 @@ LEFT_ALONE = (
 )
 
 
-def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call | Idle]) -> Answer:
+def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], CheckedCall | Idle]) -> Answer:
     """(status, workspace size, executor). `prepare` checks and gives the call, or that there is nothing to do.
 
     What a check refuses has its own status. A tiling that does not fit shows as 561103, an internal step that failed; its
@@ -204,7 +205,7 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
     machine = current_device()
     try:
         call = prepare()
-        if isinstance(call, Call):
+        if isinstance(call, CheckedCall):
             call.check_tensors()
         notes = tuple(translated(n, names) for n in call.notes)
         if isinstance(call, Idle):
@@ -219,14 +220,14 @@ def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], Call |
     except RefusedError as e:
         return failed(api, e.status, translated(e.reason, names)), 0, None
     except BufferOverflowError as e:
-        assert isinstance(call, Call)
+        assert isinstance(call, CheckedCall)
         return failed(api, INNER_NULLPTR, _with_knobs(call).overflow(e)), 0, None
     except UsageError as e:
         return failed(api, PARAM_INVALID, translated(str(e), names)), 0, None
     return SUCCESS, executor.workspace_size, executor
 
 
-def _with_knobs(call: Call) -> Call:
+def _with_knobs(call: CheckedCall) -> CheckedCall:
     """The call with the knobs of the `tiling` in force: phase 2 uses those of phase 1."""
     return replace(call, knobs={**call.knobs, **_asked(call.operator)})
 
@@ -289,14 +290,14 @@ def check_writable(tensors: Mapping[str, aclTensor | None]) -> None:
                 PARAM_INVALID,
                 f"{name} has strides {x.strides} for shape {x.shape}; a stride of 0 is for inputs only",
             )
-        if meets_itself(x):
+        if overlaps_itself(x):
             raise Refused(
                 PARAM_INVALID,
                 f"{name} has strides {x.strides} for shape {x.shape}: some of its elements share memory; an output needs "
                 "one place for each",
             )
     for (first, a), (second, b) in combinations(present.items(), 2):
-        if meet(a, b):
+        if overlap(a, b):
             raise Refused(
                 PARAM_INVALID, f"{second} shares memory with {first}; each output needs memory of its own"
             )

@@ -10,16 +10,15 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from ...simulator.device import CUBE_MATH_TYPES, current_device, device
-from ..convolution.call import INPUTS, RESULTS, TensorView
-from ..convolution.call import Call as Convolution
+from ..convolution.call import INPUTS, RESULTS, ConvolutionCall, TensorView
 from ..convolution.checks import check_call, check_nulls, is_empty
 from ..convolution.op import OPERATOR
-from ..operator.operator import dtype_name
-from .building import Answer, Call, Idle, check_writable, first_phase
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream, deterministic
+from ..operator.tensors import dtype_name
+from .building import Answer, CheckedCall, Idle, check_writable, first_phase
+from .executor import second_phase_of
+from .runtime import deterministic
 from .signature import as_in_c
-from .tensor import DeviceMemory, aclBoolArray, aclIntArray, aclTensor
+from .tensor import aclBoolArray, aclIntArray, aclTensor
 
 API = "aclnnConvolutionBackward"
 SKIPPED = (
@@ -68,16 +67,16 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
         zip((*INPUTS, *RESULTS), (gradOutput, input, weight, gradInput, gradWeight, gradBias), strict=True)
     )
     arrays = {"stride": stride, "padding": padding, "dilation": dilation, "output_padding": outputPadding}
-    call = Convolution(
+    call = ConvolutionCall(
         **{n: _view(t) for n, t in tensors.items()},  # type: ignore[arg-type]
         **{n: None if a is None else tuple(a) for n, a in arrays.items()},  # type: ignore[arg-type]
-        output_mask=None if outputMask is None else tuple(outputMask),
+        output_mask=None if outputMask is None else tuple(outputMask),  # type: ignore[arg-type]
         bias_sizes=None if biasSizes is None else tuple(biasSizes),
         transposed=bool(transposed),
         groups=int(groups),
     )
 
-    def prepare() -> Call | Idle:
+    def prepare() -> CheckedCall | Idle:
         notes = _check(call, cubeMathType)
         if is_empty(call):
             notes += (SKIPPED,)
@@ -88,7 +87,9 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
         inputs = {n: t for n in INPUTS if (t := tensors[n])}
         knobs = {"combine": "two_phase"} if deterministic() else {}
         types = {n: t.dtype for n, t in wanted.items()}
-        return Call(API, OPERATOR, inputs, wanted, _options(call), NAMES, types, knobs=knobs, notes=notes)
+        return CheckedCall(
+            API, OPERATOR, inputs, wanted, _options(call), NAMES, types, knobs=knobs, notes=notes
+        )
 
     with device(cube_math_type=CUBE_MATH_TYPES[cubeMathType]) if cubeMathType in range(4) else nullcontext():
         return first_phase(API, NAMES, prepare)
@@ -102,7 +103,7 @@ def _view(t: aclTensor | None) -> TensorView | None:
     )
 
 
-def _check(call: Convolution, mode: int) -> tuple[str, ...]:
+def _check(call: ConvolutionCall, mode: int) -> tuple[str, ...]:
     """All checks of the page in their order, and warnings; a product without the operator is told at the types."""
     product = current_device().product
     check_nulls(call)
@@ -110,7 +111,7 @@ def _check(call: Convolution, mode: int) -> tuple[str, ...]:
     return check_call(call, product, mode, result_types=True)
 
 
-def _options(call: Convolution) -> dict[str, object]:
+def _options(call: ConvolutionCall) -> dict[str, object]:
     """The call as options of the Python face."""
     types = {n: getattr(call, n) for n in RESULTS}
     return OPERATOR.read_options(
@@ -126,8 +127,4 @@ def _options(call: Convolution) -> dict[str, object]:
     )
 
 
-def aclnnConvolutionBackward(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnConvolutionBackward = second_phase_of(API)

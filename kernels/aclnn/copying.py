@@ -11,9 +11,8 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
-from .status import RUNTIME_ERROR, SUCCESS, failed
+from .status import RUNTIME_ERROR, SUCCESS, described, failed, is_whole
 from .tensor import DeviceMemory
-from .values import described, is_whole
 
 ACL_MEMCPY_HOST_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE = 0, 1
 ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEVICE_TO_DEVICE = 2, 3

@@ -14,12 +14,12 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import compute
 from ...simulator.precision import dtypes as ty
 from ...simulator.record.run import Launch
-from ..operator.operator import Step, Tensor, Workshop
+from ..operator.plan import PlanContext, Step
+from ..operator.tensors import Tensor
 from ..running.launching import call_of, timed_steps
 from .runtime import aclrtStream, stream_of, unusable
-from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, failed
+from .status import INNER, PARAM_INVALID, PARAM_NULLPTR, SUCCESS, Refused, described, failed, is_whole
 from .tensor import DeviceMemory
-from .values import described, is_whole
 
 ALIGN = 512  # bytes: tensors of the workspace start on lines of L2
 USED = "executor was used before; one phase 1 is for one phase 2, unless it is made repeatable"
@@ -28,7 +28,7 @@ SYSTEM_BYTES = 16 * 2**20  # kept by the system for every AscendC kernel
 
 
 @dataclass(frozen=True)
-class Arena(Workshop):
+class Arena(PlanContext):
     """Tensors of a plan in a workspace; without one their sizes are only counted."""
 
     workspace: np.ndarray | None = None
@@ -73,11 +73,12 @@ class DeviceKernel:
 
 
 Piece = tuple[str, str, Step]
+SecondPhase = Callable[[DeviceMemory | None, int, "aclOpExecutor | None", aclrtStream], int]
 Build = Callable[[Arena], tuple[list[Piece], dict[str, Any]]]
 
 
 class aclOpExecutor:
-    """Kernels in order. tiling: every knob of the main kernels as used; notes: words for the user.
+    """Kernels in order. tiling: every knob of the main kernels as used; notes: messages for the user.
 
     What concerns the values of inputs (NaN that a product does not keep) joins the notes when the kernels run, at
     synchronisation. It is no failure: the status is 0, and aclGetRecentErrMsg has nothing of it.
@@ -216,3 +217,19 @@ def _check(
             PARAM_INVALID,
             f"workspace has {have} bytes; phase 1 asked for {executor.workspace_size}; the executor is deleted",
         )
+
+
+def second_phase_of(api: str) -> SecondPhase:
+    """The function of phase 2, as a page exports it."""
+
+    def phase(
+        workspace: DeviceMemory | None,
+        workspaceSize: int,
+        executor: aclOpExecutor | None,
+        stream: aclrtStream,
+    ) -> int:
+        """Phase 2: enqueue the kernels."""
+        return second_phase(api, workspace, workspaceSize, executor, stream)
+
+    phase.__name__ = phase.__qualname__ = api
+    return phase

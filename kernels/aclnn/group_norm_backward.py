@@ -7,14 +7,14 @@ code gives 161002 there, which the messages tell.
 from __future__ import annotations
 
 from ...simulator.device import current_device
-from ..norm.group.choice import View
 from ..norm.group.launches import TRAINING
 from ..norm.group.op import NAME, OPERATOR, OUTPUTS, check_sizes, check_types
-from ..operator.refusing import check_same_dtype
+from ..norm.planes import Planes
+from ..operator.messages import check_same_dtype
 from .building import (
     LEFT_ALONE,
     Answer,
-    Call,
+    CheckedCall,
     Idle,
     check_not_private,
     check_present,
@@ -22,11 +22,10 @@ from .building import (
     check_writable,
     first_phase,
 )
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream
+from .executor import second_phase_of
 from .signature import as_in_c
 from .status import PARAM_INVALID, PARAM_NULLPTR, Refused
-from .tensor import DeviceMemory, aclBoolArray, aclTensor
+from .tensor import aclBoolArray, aclTensor
 from .vendor_workspace import group_norm_backward_bytes
 
 API = "aclnnGroupNormBackward"
@@ -68,7 +67,7 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
     given = {"grad_out": gradOut, "x": input, "mean": mean, "rstd": rstd}
     outputs = dict(zip(OUTPUTS, (gradInput, gradGammaOut, gradBetaOut), strict=True))
 
-    def prepare() -> Call | Idle:
+    def prepare() -> CheckedCall | Idle:
         check_present({NAMES[n]: t for n, t in given.items()})
         masks = _masks(outputMask)
         rows = zip(OUTPUTS, masks, range(3), strict=True)
@@ -91,7 +90,7 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
         asked = None
         if current_device().product.integer("product.npu_arch") != TRAINING:
             asked = group_norm_backward_bytes(N, C, inputs["x"].dtype.itemsize)
-        return Call(API, OPERATOR, inputs, wanted, options, NAMES, types, vendor_bytes=asked)
+        return CheckedCall(API, OPERATOR, inputs, wanted, options, NAMES, types, vendor_bytes=asked)
 
     return first_phase(API, NAMES, prepare)
 
@@ -118,7 +117,7 @@ def _check(
     for name, size in (("N", n), ("C", c), ("HxW", hxw)):
         if size < 0:
             raise Refused(PARAM_INVALID, f"{name} is {size}; it must be at least 0")
-    check_sizes(shapes, View(n, group, c // group, hxw), product, {k: t.like for k, t in wanted.items()})
+    check_sizes(shapes, Planes(n, group, c // group, hxw), product, {k: t.like for k, t in wanted.items()})
     gamma = inputs["gamma"].shape if "gamma" in inputs else (c,)
     rules = {
         "grad_input": (inputs["x"].shape, "the shape of input"),
@@ -130,8 +129,4 @@ def _check(
     check_writable({NAMES[k]: t for k, t in wanted.items()})
 
 
-def aclnnGroupNormBackward(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnGroupNormBackward = second_phase_of(API)

@@ -7,7 +7,7 @@ import numpy as np
 from .tensor import aclTensor
 
 
-def meets_itself(x: aclTensor) -> bool:
+def overlaps_itself(x: aclTensor) -> bool:
     """Whether two elements of a tensor have one address."""
     steps = sorted((abs(s), n) for n, s in zip(x.shape, x.strides, strict=True) if n > 1)
     reach = 0
@@ -18,8 +18,8 @@ def meets_itself(x: aclTensor) -> bool:
     return False
 
 
-def meet(a: aclTensor, b: aclTensor) -> bool:
-    """Whether two tensors have a byte in common; tensors without memory meet only themselves."""
+def overlap(a: aclTensor, b: aclTensor) -> bool:
+    """Whether two tensors have a byte in common; tensors without memory overlap only themselves."""
     if not a.size or not b.size:
         return False
     if a is b:
@@ -34,7 +34,7 @@ def meet(a: aclTensor, b: aclTensor) -> bool:
 
 
 def same_place(a: aclTensor, b: aclTensor) -> bool:
-    """Whether each element of two tensors that meet has the address of the other's."""
+    """Whether each element of two tensors that overlap has the address of the other's."""
     steps = [[s for n, s in zip(x.shape, x.strides, strict=True) if n > 1] for x in (a, b)]
     bytes_each = {x.dtype.itemsize for x in (a, b)}
     return a.shape == b.shape and a.offset == b.offset and len(bytes_each) == 1 and steps[0] == steps[1]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...simulator.device import current_device
 from ..norm.rms.op import OPERATOR, check_inference, check_shapes, check_types
-from .building import Answer, Call, check_not_private, check_present, check_writable, first_phase
-from .executor import aclOpExecutor, second_phase
-from .runtime import aclrtStream, deterministic
+from .building import Answer, CheckedCall, check_not_private, check_present, check_writable, first_phase
+from .executor import second_phase_of
+from .runtime import deterministic
 from .signature import as_in_c
 from .status import INNER_FIND_KERNEL_ERROR
-from .tensor import DeviceMemory, aclTensor
+from .tensor import aclTensor
 from .vendor_workspace import rms_norm_grad_bytes
 
 API = "aclnnRmsNormGrad"
@@ -36,7 +36,7 @@ def aclnnRmsNormGradGetWorkspaceSize(
     """Phase 1: (status, workspace size, executor). dgamma is summed atomically unless the determinism switch is on."""
     given = {"dy": dy, "x": x, "rstd": rstd, "gamma": gamma, "dx": dxOut, "dgamma": dgammaOut}
 
-    def prepare() -> Call:
+    def prepare() -> CheckedCall:
         check_present({NAMES[n]: t for n, t in given.items()})
         tensors = {n: t for n, t in given.items() if t is not None}
         shapes = {n: t.like for n, t in tensors.items()}
@@ -53,15 +53,11 @@ def aclnnRmsNormGradGetWorkspaceSize(
         x, length = tensors["x"], tensors["gamma"].size
         sizes = (x.size // length, length, x.dtype.itemsize, product.vector_cores)
         asked = rms_norm_grad_bytes(*sizes, deterministic())
-        return Call(
+        return CheckedCall(
             API, OPERATOR, tensors, outputs, {}, NAMES, types, knobs=knobs, notes=notes, vendor_bytes=asked
         )
 
     return first_phase(API, NAMES, prepare)
 
 
-def aclnnRmsNormGrad(
-    workspace: DeviceMemory | None, workspaceSize: int, executor: aclOpExecutor | None, stream: aclrtStream
-) -> int:
-    """Phase 2: enqueue the kernels."""
-    return second_phase(API, workspace, workspaceSize, executor, stream)
+aclnnRmsNormGrad = second_phase_of(API)

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...simulator.errors import AscendtileError
-from .status import RUNTIME_ERROR, SUCCESS, failed
+from .status import RUNTIME_ERROR, SUCCESS, described, failed, is_whole
 from .tensor import DeviceMemory
-from .values import described, is_whole
 
 ACL_MEM_MALLOC_HUGE_FIRST = 0
 ACL_OPT_DETERMINISTIC = 0
@@ -48,7 +47,7 @@ def stream_of(stream: aclrtStream | None) -> aclrtStream:
 
 
 def unusable(stream: object) -> str:
-    """Why nothing can be enqueued to a stream, in words; empty if it can. None is the default stream."""
+    """Why nothing can be enqueued to a stream; empty if it can. None is the default stream."""
     if stream is None:
         return ""
     if not isinstance(stream, aclrtStream):

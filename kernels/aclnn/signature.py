@@ -8,13 +8,12 @@ from functools import wraps
 from typing import ParamSpec
 
 from .executor import aclOpExecutor
-from .status import PARAM_INVALID, failed
+from .status import PARAM_INVALID, described, failed, is_flag, is_whole
 from .tensor import aclBoolArray, aclIntArray, aclTensor
-from .values import described, is_flag, is_whole
 
 P = ParamSpec("P")
 Answer = tuple[int, int, aclOpExecutor | None]
-# Annotation of a parameter -> whether a value is of it, and what it must be, in words.
+# Annotation of a parameter -> whether a value is of it, and what it must be.
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "aclTensor | None": (lambda x: x is None or isinstance(x, aclTensor), "made by aclCreateTensor"),
     "aclIntArray | None": (lambda x: x is None or isinstance(x, aclIntArray), "made by aclCreateIntArray"),
@@ -34,10 +33,10 @@ def as_in_c(api: str) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         @wraps(phase)
         def checked(*args: P.args, **kwargs: P.kwargs) -> Answer:
             for name, x in shape.bind(*args, **kwargs).arguments.items():
-                takes, words = kinds[name]
+                takes, rule = kinds[name]
                 if not takes(x):
                     return (
-                        failed(api, PARAM_INVALID, f"{name} is {described(x)}; it must be {words}"),
+                        failed(api, PARAM_INVALID, f"{name} is {described(x)}; it must be {rule}"),
                         0,
                         None,
                     )

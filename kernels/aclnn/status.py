@@ -1,4 +1,4 @@
-"""Status codes of the interface, the text of the last refusal, and words of the interface in messages.
+"""Status codes of the interface, the text of the last refusal, and names of the interface in messages.
 
 Codes: hicann/opbase, include/nnopbase/opdev/op_errno.h; docs/zh/context/aclnn_return_code.md of hicann/ops-nn.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
 
 SUCCESS = 0
 PARAM_NULLPTR = 161001
@@ -54,7 +57,26 @@ def aclGetRecentErrMsg() -> str:
 
 
 def translated(message: str, names: Mapping[str, str]) -> str:
-    """A message of the Python face in the words of the C interface: `names` gives its parameters by ours."""
-    words = re.sub(r"^[a-z_]*: ", "", message)
+    """A message of the Python face in the names of the C interface: `names` gives its parameters by ours."""
+    text = re.sub(r"^[a-z_]*: ", "", message)
     pattern = re.compile(r"(?<![\w'])(" + "|".join(map(re.escape, names)) + r")(?!\w|'(?!s\b))")
-    return pattern.sub(lambda found: names[found[0]], words)
+    return pattern.sub(lambda found: names[found[0]], text)
+
+
+def is_whole(x: Any) -> bool:
+    """Whether C would take it as an integer without a change: 2, True, numpy's integers; not 2.0."""
+    return isinstance(x, bool | int | np.integer | np.bool_)
+
+
+def is_flag(x: Any) -> bool:
+    """Whether it is a bool of C: True, False, 1 or 0."""
+    return is_whole(x) and x in (0, 1)
+
+
+def described(x: Any) -> str:
+    """A value in a message: its text where it is short, else its type."""
+    if x is None:
+        return "null"
+    if isinstance(x, bool | int | float | str | np.generic):
+        return repr(x.item() if isinstance(x, np.generic) else x)
+    return f"of the Python type {type(x).__name__}"

@@ -14,9 +14,8 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.precision import dtypes as ty
-from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, failed
-from .values import described, is_flag, is_whole
+from ..operator.tensors import element_type
+from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, described, failed, is_flag, is_whole
 
 
 class aclDataType(IntEnum):
@@ -103,9 +102,7 @@ class aclTensor:
     ) -> None:
         self.shape = wholes("aclCreateTensor: viewDims", shape)
         self.acl_dtype = _known("dataType", aclDataType, dtype)
-        found = ty.from_name(_TYPES[self.acl_dtype])
-        assert found is not None
-        self.dtype = found
+        self.dtype = element_type(_TYPES[self.acl_dtype])
         self.strides = (
             _row_major(self.shape) if strides is None else wholes("aclCreateTensor: stride", strides)
         )
@@ -168,7 +165,7 @@ class aclTensor:
         return np.lib.stride_tricks.as_strided(flat[self.offset :], self.shape, strides)
 
     def missing(self) -> str:
-        """What keeps a kernel from reading or writing it, in words; empty if nothing does."""
+        """What keeps a kernel from reading or writing it; empty if nothing does."""
         if not self.size:
             return ""
         if self.data is None:

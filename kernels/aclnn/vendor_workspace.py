@@ -9,11 +9,9 @@ from ..norm.rms.choice import BLOCK_BYTES, VENDOR_CHUNK, VENDOR_FULL_ROW
 from ..operator.layout import up
 
 FP32 = 4
-FLAGS = 8  # FP32 elements that a core sets to meet the others
-LARGE_INPUTS, MOST_PART = (
-    500 * 10**6,
-    0.05,
-)  # bytes of dy and x from which on the workspace stays below this part of them
+FLAGS = 8  # FP32 elements that a core sets at a barrier
+# Bytes of dy and x from which on the workspace stays below this part of them.
+LARGE_INPUTS, MOST_PART = 500 * 10**6, 0.05
 
 
 def rms_norm_grad_bytes(rows: int, cols: int, itemsize: int, cores: int, deterministic: bool) -> int:

@@ -1,6 +1,6 @@
 """How fast a kernel of the Vector cores can be at best: closed forms for tiles that are loaded, computed on and stored.
 
-As in `matmul_bound.py` every term follows one chain of waits on the core with most work, or what all cores move through HBM;
+As in `matmul/bound.py` every term follows one chain of waits on the core with most work, or what all cores move through HBM;
 the simulated time is never below (tested by brute force). All figures are the product's.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from ...simulator.products import Product
 from ...simulator.timing.costs.model import CostModel
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
-from ..operator.operator import Tensors, dtype_of
+from ..operator.tensors import Tensors, dtype_of
 
 LINE = 128  # bytes of a request to memory, by which first touches are counted
 REPEAT = 64  # fp32 elements of one repeat
@@ -24,16 +24,16 @@ Array = Any
 
 
 @dataclass(frozen=True)
-class Stream:
+class VectorWork:
     """Work of the core with most of it, as columns of points.
 
-    turns: turns of the loop; loads: least bytes of a load; per_turn: such loads in a turn; loaded, stored: bytes of all
-    turns; repeats: cycles of the Vector unit for all turns; smallest: bytes of the last store; copies: of a loaded tile.
+    iterations: of the loop; loads: least bytes of a load; per_iteration: such loads in one; loaded, stored: bytes of all of
+    them; repeats: cycles of the Vector unit for all of them; smallest: bytes of the last store; copies: of a loaded tile.
     """
 
-    turns: Array
+    iterations: Array
     loads: Array
-    per_turn: int
+    per_iteration: int
     loaded: Array
     stored: Array
     repeats: Array
@@ -41,7 +41,7 @@ class Stream:
     copies: Array
 
 
-class Machine:
+class VectorRates:
     """Rates of one product's Vector cores, in cycles and bytes."""
 
     def __init__(self, product: Product) -> None:
@@ -65,16 +65,16 @@ class Machine:
         names = ("cast_f16_f32", "cast_f32_f16", "cast_bf16_f32", "cast_f32_bf16")
         return [min(names, key=lambda n: self.model.row(n, "any"))] * sum(s < 4 for s in sizes)
 
-    def cycles(self, s: Stream) -> Array:
+    def cycles(self, s: VectorWork) -> Array:
         """Least cycles of the core with most work."""
         first, last = self.read_latency + s.loads / self.reads, s.smallest / self.writes + self.write_latency
-        lap = s.per_turn * s.loads / self.reads + self.read_latency
+        lap = s.per_iteration * s.loads / self.reads + self.read_latency
         return np.maximum.reduce(
             [
                 s.loaded / self.reads + self.read_latency + last,
                 s.stored / self.writes + self.write_latency + first,
                 first + s.repeats + last,
-                np.maximum(s.turns - 1, 0) // s.copies * lap + last,
+                np.maximum(s.iterations - 1, 0) // s.copies * lap + last,
             ]
         )
 
@@ -85,9 +85,18 @@ class Machine:
         return np.asarray(us)
 
     def launch_us(self, cores: Array) -> np.ndarray:
-        most = self.product.vector_cores
-        table = np.array([launch_overhead_us(self.product, c, most) for c in range(most + 1)])
-        return np.asarray(table[np.minimum(np.asarray(cores, np.int64), most)])
+        return overheads_us(self.product, cores, self.product.vector_cores)
+
+
+def overheads_us(product: Product, cores: Array, most: int) -> np.ndarray:
+    """Launch overheads in us of so many of `most` cores."""
+    table = np.array([launch_overhead_us(product, c, most) for c in range(most + 1)])
+    return np.asarray(table[np.minimum(np.asarray(cores, np.int64), most)])
+
+
+def last_part(length: Array, step: Array) -> np.ndarray:
+    """The last of the parts of a length in steps: the shortest."""
+    return np.asarray(np.where(length % step, length % step, step))
 
 
 def core_counts(tensors: Tensors, product: Product, parts: tuple[int, ...] = (1, 2, 4)) -> tuple[int, ...]:
@@ -129,12 +138,12 @@ def outputs_us(op_outputs: Mapping[str, Any], tensors: Tensors, product: Product
     most = max(product.vector_cores, product.cube_cores)
     per_us = product.us_to_cycles(1.0)
     cores = np.arange(1, most + 1)
-    launch = np.array([launch_overhead_us(product, int(c), most) for c in cores])
+    launch = overheads_us(product, cores, most)
     writing = np.maximum(size / product.l2_bytes_per_cycle, size / (cores * rate)) / per_us
     return float((launch + writing).min())
 
 
-def reading_us(m: Machine, size: int, run: Array, vector: Array, cores: Array) -> np.ndarray:
+def reading_us(m: VectorRates, size: int, run: Array, vector: Array, cores: Array) -> np.ndarray:
     """Least time in us of an operator that reads so many bytes once, in runs of `run` bytes, on at most `cores` cores.
 
     vector: cycles for which the core with most work keeps its Vector unit busy. One launch, on as few cores as it may be.

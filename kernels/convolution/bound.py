@@ -1,12 +1,12 @@
 """How fast a tiling of convolution backward can be at best: closed forms over whole columns of tilings.
 
-As in `matmul_bound.py` a bound follows one chain of waits on the core with most work, or what all cores move through their
+As in `matmul/bound.py` a bound follows one chain of waits on the core with most work, or what all cores move through their
 ports and L2. Tiles go to cores in turn, those of grad_input first, so that the work of every core is known:
 
     Mmad    the first loads, all products of a core, what the last sum takes to leave L0C
-    MTE1    likewise, all ways into L0
+    MTE1    likewise, all loads into L0
     loads   bytes of all tiles, spread evenly over the ports; and through L2
-    copies  a load waits for the reads of the one before into the same copy, `buffers` turns ago
+    copies  a load waits for the reads of the one before into the same copy, `buffers` iterations ago
 
 What is launched before and after the products does not depend on their tiles: it is timed, once. Where one launch does
 all, what the Vector units do before and after counts as spread evenly over them.
@@ -24,12 +24,14 @@ import numpy as np
 from ...simulator.device import device
 from ...simulator.errors import AscendtileError
 from ...simulator.products import Product
-from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
+from ...simulator.timing.engine.machine import port_rate, wire
+from ..bounds.vector import overheads_us
 from ..matmul.bound import store_cycles
 from ..matmul.loads import row_cycles
-from ..operator.operator import Step, Tensors, Workshop
+from ..operator.plan import PlanContext, Step
+from ..operator.tensors import Columns, Knobs, Options, Tensors
 from ..running.launching import timed_once
-from .call import Call, call_of
+from .call import ConvolutionCall, call_of
 from .plan import Maker, made
 from .tiles.both import both_gradients
 from .tiles.costs import Image, Rates, Weights, dealt
@@ -38,32 +40,20 @@ from .tiles.weight import weight_tiles
 from .tiles.whole import VECTOR_CORES, whole
 from .tiles.window import image_windows
 from .tiling import PARAMETERS, best_parts, choose_image, choose_weight
-from .work import Products, Work, image_work, weight_work
+from .work import GradientWork, Products, image_work, weight_work
 
-Columns = Mapping[str, np.ndarray]
+# What decides geometry and cuts.
 SETTINGS = (
-    "merged_groups",
-    "base_m",
-    "base_n",
-    "base_k",
-    "strategy",
-    "taps",
-    "image_layout",
-    "filter_layout",
-    "bias",
-)  # what decides geometry and cuts
+    *("merged_groups", "base_m", "base_n", "base_k"),
+    *("strategy", "taps", "image_layout", "filter_layout", "bias"),
+)
 IMAGE = ("taps", "block_m", "block_p", "block_k", "buffers", "cores")
 WEIGHT = ("weight_m", "weight_n", "weight_p", "weight_taps", "buffers", "cores")
+# Of launches before and after the products.
 AROUND = (
-    "merged_groups",
-    "strategy",
-    "taps",
-    "buffers",
-    "combine",
-    "image_layout",
-    "filter_layout",
-    "bias",
-)  # of launches before and after the products
+    *("merged_groups", "strategy", "taps", "buffers"),
+    *("combine", "image_layout", "filter_layout", "bias"),
+)
 PRODUCTS = (image_tiles, image_windows, weight_tiles, both_gradients, whole)
 FIRST_JOBS = ("FIRST", "WEIGHT", "ZERO", "GAPS")  # that the products of one launch for all wait for
 
@@ -72,25 +62,23 @@ FIRST_JOBS = ("FIRST", "WEIGHT", "ZERO", "GAPS")  # that the products of one lau
 class Subject:
     """What is bounded: a call; what makes it with knobs, before anything is made; and with all launches that it takes."""
 
-    call: Call
+    call: ConvolutionCall
     begun: Callable[[Mapping[str, Any]], Maker]
     made: Callable[[Mapping[str, Any]], tuple[Maker, Sequence[Step]]]
 
 
-def subject(tensors: Tensors, options: Mapping[str, Any], product: Product) -> Subject:
+def subject(tensors: Tensors, options: Options, product: Product) -> Subject:
     """The gradients."""
-    call, workshop = call_of(tensors, options), Workshop(product, False)
+    call, context = call_of(tensors, options), PlanContext(product, False)
 
-    def all_made(knobs: Mapping[str, Any]) -> tuple[Maker, Sequence[Step]]:
-        maker = made(tensors, options, knobs, workshop)
+    def all_made(knobs: Knobs) -> tuple[Maker, Sequence[Step]]:
+        maker = made(tensors, options, knobs, context)
         return maker, maker.steps
 
-    return Subject(call, lambda knobs: Maker(tensors, call, knobs, workshop), all_made)
+    return Subject(call, lambda knobs: Maker(tensors, call, knobs, context), all_made)
 
 
-def bound_us(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
-) -> np.ndarray:
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
     """Least time in us of each point, all launches of it."""
     return bounds_of(lambda: subject(tensors, options, product), product, mode, points)
 
@@ -139,11 +127,7 @@ class Bounds:
     """Bounds of points that have `setting` in common."""
 
     def __init__(
-        self,
-        subject: Subject,
-        product: Product,
-        setting: Mapping[str, Any],
-        points: Points,
+        self, subject: Subject, product: Product, setting: Mapping[str, Any], points: Points
     ) -> None:
         self.subject, self.call, self.product, self.points = subject, subject.call, product, points
         self.knobs = {p.name: p.default for p in PARAMETERS} | dict(setting)
@@ -158,11 +142,13 @@ class Bounds:
 
     # -- work --------------------------------------------------------------------------------------------------------
 
-    def _works(self, names: Sequence[str], make: Callable[[dict[str, Any]], Work]) -> dict[str, np.ndarray]:
-        """Columns of `Work`, each different tiling computed once."""
+    def _works(
+        self, names: Sequence[str], make: Callable[[dict[str, Any]], GradientWork]
+    ) -> dict[str, np.ndarray]:
+        """Columns of `GradientWork`, each different tiling computed once."""
         different, place = self.points.distinct(names)
         found = [make({**self.knobs, **one}) for one in different]
-        return {n: np.array([getattr(w, n) for w in found])[place] for n in Work.__dataclass_fields__}
+        return {n: np.array([getattr(w, n) for w in found])[place] for n in GradientWork.__dataclass_fields__}
 
     def _tools(self, knobs: dict[str, Any]) -> tuple[Rates, Products]:
         m, most = self.maker, self.product.cube_cores
@@ -174,7 +160,7 @@ class Bounds:
             self.product, operand, size, given
         )
 
-    def _image(self, knobs: dict[str, Any]) -> Work:
+    def _image(self, knobs: dict[str, Any]) -> GradientWork:
         rates, products = self._tools(knobs)
         image = Image.of(self.maker.seen, self.maker.merging, self.maker.bias is not None)
         guess, tile = choose_image(image, knobs, rates)
@@ -182,7 +168,7 @@ class Bounds:
             knobs["taps"] = "patch"
         return image_work(image, knobs, tile, guess, products, rates.itemsize)
 
-    def _weight(self, knobs: dict[str, Any]) -> Work:
+    def _weight(self, knobs: dict[str, Any]) -> GradientWork:
         rates, products = self._tools(knobs)
         g, m = self.maker.g, self.maker.merging
         tile = choose_weight(g, m, knobs, rates)
@@ -212,7 +198,9 @@ class Bounds:
         """The launches of products: one for both gradients, or one for each."""
         wants = self.call.wants
         if self.vendor:
-            return np.full(self.points.count, float(self._overhead(np.array(1))) * sum(wants[:2]))
+            return np.full(
+                self.points.count, float(overheads_us(self.product, 1, self.machine.cores)) * sum(wants[:2])
+            )
         nothing = np.zeros(self.points.count)
         image = self.image["items"] if wants[0] else nothing.astype(np.int64)
         joint = (self.points.of["launches"] != "apart") & ~self.image["reload"] & wants[0] & wants[1]
@@ -237,12 +225,13 @@ class Bounds:
         for name in ("mmad", "mte1"):
             each = (counts * i[name][:, None] + chunks * w[name][:, None]).max(axis=1)
             busy.append(np.maximum(each, sum(x[f"all_{name}"] for x in used) / cores))
-        flight = (
-            self.latency + 2 * self.machine.cross_pipe_cycles
-        )  # to L1, word of it, and word that it was read
-        laps = counts * (i["laps"] + i["turns"] * flight)[:, None] + chunks * (w["laps"] + flight)[:, None]
+        # To L1, the flag that it is there, and the flag that it was read.
+        flight = self.latency + 2 * self.machine.cross_pipe_cycles
+        laps = (
+            counts * (i["laps"] + i["iterations"] * flight)[:, None] + chunks * (w["laps"] + flight)[:, None]
+        )
         copies = np.array([max(1, b) for b in self.points.of["buffers"].tolist()])
-        longest = np.maximum(i["laps"] / np.maximum(1, i["turns"]), w["laps"]) + flight
+        longest = np.maximum(i["laps"] / np.maximum(1, i["iterations"]), w["laps"]) + flight
         moved = sum(x["moved"] for x in used)
         started = 0.0 if self.maker.c0 else sum(x["rows"] for x in used) * row_cycles(self.product)
         tail = self.machine.cross_pipe_cycles + self.store
@@ -255,12 +244,8 @@ class Bounds:
                 moved / self.product.l2_bytes_per_cycle,
             ]
         )
-        return np.asarray(cycles / self.product.us_to_cycles(1.0) + self._overhead(cores))
-
-    def _overhead(self, cores: np.ndarray) -> np.ndarray:
-        most = self.machine.cores
         return np.asarray(
-            np.array([launch_overhead_us(self.product, c, most) for c in range(most + 1)])[cores]
+            cycles / self.product.us_to_cycles(1.0) + overheads_us(self.product, cores, self.machine.cores)
         )
 
     @cached_property
@@ -302,7 +287,10 @@ class Bounds:
         """Vector work of one launch for all that no product is beside."""
         jobs = {n: x for n, x in maker.first.numbers.items() if n in FIRST_JOBS}
         found = timed_once(
-            [*([maker.first.step(jobs)] if jobs else []), *([maker.turned_back] if maker.turned_back else [])]
+            [
+                *([maker.first.step(jobs)] if jobs else []),
+                *([maker.transposed_back] if maker.transposed_back else []),
+            ]
         )
         cycles = sum(x.pipes["AIV.V"].busy_cycles * min(x.grid[0], self.product.vector_cores) for x in found)
         return np.asarray(cycles / (VECTOR_CORES * self.cores[rows]) / self.product.us_to_cycles(1.0))

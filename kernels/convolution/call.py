@@ -1,6 +1,6 @@
 """What a call of convolution backward says: tensors by shape, type and format, and attributes, any of which may be absent.
 
-The host interface and the Python face both fill in a `Call`; `checks.py` reads it in the order of the vendor's checker.
+The host interface and the Python face both fill in a `ConvolutionCall`; `checks.py` reads it in the vendor's order.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..operator.arguments import flag
-from ..operator.operator import Tensors, dtype_name
-from ..operator.parameter import Argument
+from ..operator.parameter import Argument, Parameter, choice, flag, integer, integers
+from ..operator.tensors import Options, Tensors, dtype_name
 
 Ints = tuple[int, ...]
 
@@ -30,21 +29,22 @@ class TensorView:
 
 
 @dataclass(frozen=True)
-class Call:
-    """Arguments of aclnnConvolutionBackward by their meaning; None is a null pointer.
+class ConvolutionCall:
+    """Arguments of aclnnConvolutionBackward by their meaning. What the C face is given may be None, a null pointer, until
+    `check_nulls` has passed.
 
     grad_output (N, Cout, *O), input (N, Cin, *S), weight (Cout, Cin/g, *k) or, transposed, (Cin, Cout/g, *k). The three
     results may be None where the mask does not ask for them.
     """
 
-    grad_output: TensorView | None
-    input: TensorView | None
-    weight: TensorView | None
-    stride: Ints | None
-    padding: Ints | None
-    dilation: Ints | None
-    output_padding: Ints | None
-    output_mask: tuple[bool, ...] | None
+    grad_output: TensorView
+    input: TensorView
+    weight: TensorView
+    stride: Ints
+    padding: Ints
+    dilation: Ints
+    output_padding: Ints
+    output_mask: tuple[bool, ...]
     bias_sizes: Ints | None = None
     transposed: bool = False
     groups: int = 1
@@ -55,12 +55,10 @@ class Call:
     @property
     def spatial(self) -> int:
         """Number of spatial axes."""
-        assert self.input is not None
         return len(self.input.shape) - 2
 
     @property
     def wants(self) -> tuple[bool, bool, bool]:
-        assert self.output_mask is not None
         first, second, third = self.output_mask
         return bool(first), bool(second), bool(third)
 
@@ -69,7 +67,7 @@ INPUTS = ("grad_output", "input", "weight")
 RESULTS = ("grad_input", "grad_weight", "grad_bias")
 
 
-def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
+def call_of(tensors: Tensors, options: Options) -> ConvolutionCall:
     """The call of the Python face: attributes that are left out have the value that changes nothing."""
     views = {n: TensorView(tuple(tensors[n].shape), dtype_name(tensors[n])) for n in INPUTS}
     rank = len(views["input"].shape) - 2
@@ -84,20 +82,19 @@ def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
         "transposed": options["transposed"] == "true",
         "groups": options["groups"],
     }
-    call = Call(views["grad_output"], views["input"], views["weight"], **attributes)
+    call = ConvolutionCall(views["grad_output"], views["input"], views["weight"], **attributes)
     return replace(call, **result_views(call, options))
 
 
-def result_views(call: Call, options: Mapping[str, Any]) -> dict[str, Any]:
+def result_views(call: ConvolutionCall, options: Options) -> dict[str, Any]:
     """What the results are, by default in the types of input, weight and grad_output."""
-    assert call.grad_output is not None and call.input is not None and call.weight is not None  # noqa: PT018
     channels = call.grad_output.shape[1:2] or (0,)
     sources = {
         "grad_input": (call.input.shape, call.input.dtype),
         "grad_weight": (call.weight.shape, call.weight.dtype),
         "grad_bias": (channels, call.grad_output.dtype),
     }
-    mask = (*(call.output_mask or ()), False, False, False)
+    mask = (*call.output_mask, False, False, False)
     found: dict[str, TensorView | None] = {}
     for wanted, (n, (shape, dtype)) in zip(mask, sources.items(), strict=False):
         name = options[f"{n}_dtype"]
@@ -131,3 +128,20 @@ def _of_axes(name: str, default: int) -> Argument:
         return {name: (given,) * spatial if isinstance(given, int) else given}
 
     return Argument(name, "int | Sequence[int]", default, read)
+
+
+def forward_options(transposed: str, least_groups: int | None) -> tuple[Parameter, ...]:
+    """The same as options. transposed: help of that flag; least_groups: None where a check of its own tells."""
+    return (
+        integers("stride", None, None, "steps of the window; 1 unless given"),
+        integers(
+            "padding",
+            None,
+            None,
+            "zeros around the input; 0 unless given; in 2D also top, bottom, left, right",
+        ),
+        integers("dilation", None, None, "distance of taps; 1 unless given"),
+        choice("transposed", "false", ("false", "true"), transposed),
+        integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
+        integer("groups", 1, least_groups, None, "groups of channels"),
+    )

@@ -11,14 +11,10 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from ...simulator.errors import RefusedError
-from ...simulator.precision.cube_math import (
-    Resolution,
-    cube_inputs_of,
-    resolve_convolution,
-)
+from ...simulator.precision.cube_math import Resolution, cube_inputs_of, resolve_convolution
 from ...simulator.products import Product
 from ..operator.messages import listed
-from .call import INPUTS, RESULTS, Call, Ints, TensorView
+from .call import INPUTS, RESULTS, ConvolutionCall, Ints, TensorView
 
 NULLPTR, INVALID, INNER = 161001, 161002, 561103
 MEANING = {NULLPTR: "null pointer", INVALID: "parameter invalid", INNER: "an inner step fails"}
@@ -36,11 +32,13 @@ RESULT_SOURCES = {
 
 def refuse(status: int, reason: str) -> NoReturn:
     """Refuse with a status code."""
-    words = f"convolution_backward: {reason}; refused with status {status} ({MEANING[status]})"
-    raise RefusedError(words, status, reason)
+    message = f"convolution_backward: {reason}; refused with status {status} ({MEANING[status]})"
+    raise RefusedError(message, status, reason)
 
 
-def check_call(call: Call, product: Product, mode: str | int, result_types: bool = False) -> tuple[str, ...]:
+def check_call(
+    call: ConvolutionCall, product: Product, mode: str | int, result_types: bool = False
+) -> tuple[str, ...]:
     """Raise `RefusedError` for the first check that fails; gives the warnings of the call.
 
     result_types: whether results must have the types of the document, as in the C face.
@@ -53,7 +51,7 @@ def check_call(call: Call, product: Product, mode: str | int, result_types: bool
     _formats(call, wide)
     _values(call)
     found = _mode(call, product, mode)
-    if wide and (_view(call.input).empty or _view(call.weight).empty):
+    if wide and (call.input.empty or call.weight.empty):
         _empty(call)
         _bias_sizes(call)
     else:
@@ -61,10 +59,10 @@ def check_call(call: Call, product: Product, mode: str | int, result_types: bool
         _lengths(call)
         _channels(call)
         _bias_sizes(call)
-        if _view(call.input).empty:
+        if call.input.empty:
             refuse(
                 INVALID,
-                f"input has shape {_view(call.input).shape} and no elements, which {product.name} does not take",
+                f"input has shape {call.input.shape} and no elements, which {product.name} does not take",
             )
         _sizes(call)
     _volumes(call, product, wide)
@@ -73,25 +71,19 @@ def check_call(call: Call, product: Product, mode: str | int, result_types: bool
     return () if found.warning is None else (f"cubeMathType: {found.warning}",)
 
 
-def is_empty(call: Call) -> bool:
+def is_empty(call: ConvolutionCall) -> bool:
     """A call without anything to multiply."""
-    return _view(call.input).empty or _view(call.weight).empty
-
-
-def _view(x: TensorView | None) -> TensorView:
-    assert x is not None
-    return x
+    return call.input.empty or call.weight.empty
 
 
 # -- 1 to 3: what must be there ----------------------------------------------------------------------------------------
 
 
-def check_nulls(call: Call) -> None:
+def check_nulls(call: ConvolutionCall) -> None:
     """161001 for what must be there."""
     for n in (*INPUTS, "stride", "padding", "dilation", "output_padding", "output_mask"):
         if getattr(call, n) is None:
             refuse(NULLPTR, f"{n} is null, it must be given")
-    assert call.output_mask is not None
     if len(call.output_mask) != 3:
         refuse(NULLPTR, f"output_mask has {len(call.output_mask)} elements, it must have 3")
     for n, wanted in zip(RESULTS, call.wants, strict=True):
@@ -102,7 +94,7 @@ def check_nulls(call: Call) -> None:
 # -- 4 to 7: types, formats, values, mode ------------------------------------------------------------------------------
 
 
-def _dtypes(call: Call, product: Product) -> None:
+def _dtypes(call: ConvolutionCall, product: Product) -> None:
     wide = "fp32" in cube_inputs_of(product)
     allowed = ("float32", "float16", "bfloat16") if wide else ("float32", "float16")
     for n in (*INPUTS, *RESULTS):
@@ -111,13 +103,13 @@ def _dtypes(call: Call, product: Product) -> None:
             refuse(INVALID, f"{n} is {view.dtype}, on {product.name} it must be of {listed(allowed, 'or')}")
 
 
-def _result_types(call: Call) -> None:
+def _result_types(call: ConvolutionCall) -> None:
     """Of the higher type of the two tensors that make a result; FLOAT16 with BFLOAT16 gives FLOAT."""
     for n, wanted in zip(RESULTS, call.wants, strict=True):
         sources = RESULT_SOURCES[n]
-        kinds = [_view(getattr(call, s)).dtype for s in sources]
+        kinds = [getattr(call, s).dtype for s in sources]
         want = higher(kinds)
-        if wanted and (got := _view(getattr(call, n)).dtype) != want:
+        if wanted and (got := getattr(call, n).dtype) != want:
             rule = f"that of {sources[0]}" if len(sources) == 1 else f"the higher of {listed(sources)}"
             refuse(
                 INVALID,
@@ -131,7 +123,7 @@ def higher(kinds: Iterable[str]) -> str:
     return different.pop() if len(different) == 1 else "float32"
 
 
-def _formats(call: Call, wide: bool) -> None:
+def _formats(call: ConvolutionCall, wide: bool) -> None:
     for n in (*INPUTS, "grad_input", "grad_weight"):
         view: TensorView | None = getattr(call, n)
         if view is None:
@@ -149,12 +141,12 @@ def _formats(call: Call, wide: bool) -> None:
         refuse(INVALID, f"grad_bias has format {bias.format}, it must be ND")
 
 
-def _values(call: Call) -> None:
-    _at_least("stride", call.stride or (), 1)
-    _at_least("padding", call.padding or (), 0)
-    _at_least("dilation", call.dilation or (), 1)
+def _values(call: ConvolutionCall) -> None:
+    _at_least("stride", call.stride, 1)
+    _at_least("padding", call.padding, 0)
+    _at_least("dilation", call.dilation, 1)
     if call.transposed:  # otherwise it has no effect
-        _at_least("output_padding", call.output_padding or (), 0)
+        _at_least("output_padding", call.output_padding, 0)
     if call.groups < 1:
         refuse(INVALID, f"groups is {call.groups}, it must be at least 1")
 
@@ -165,8 +157,8 @@ def _at_least(name: str, given: Ints, low: int) -> None:
         refuse(INVALID, f"{name} is {given}, every value of it must be at least {low}, {bad[0]} is not")
 
 
-def _mode(call: Call, product: Product, mode: str | int) -> Resolution:
-    kinds = [_view(getattr(call, n)).dtype for n in INPUTS]
+def _mode(call: ConvolutionCall, product: Product, mode: str | int) -> Resolution:
+    kinds = [getattr(call, n).dtype for n in INPUTS]
     found = resolve_convolution(product, kinds, mode)
     if not found.ok:
         types = ", ".join(f"{n} {k}" for n, k in zip(INPUTS, kinds, strict=True))
@@ -179,8 +171,8 @@ def _mode(call: Call, product: Product, mode: str | int) -> Resolution:
 # -- 9 to 13: shapes ---------------------------------------------------------------------------------------------------
 
 
-def _ranks_and_shapes(call: Call) -> None:
-    dy, x, w = (_view(v) for v in (call.grad_output, call.input, call.weight))
+def _ranks_and_shapes(call: ConvolutionCall) -> None:
+    dy, x, w = call.grad_output, call.input, call.weight
     ranks = [len(v.shape) for v in (dy, x, w)]
     if len(set(ranks)) != 1:
         refuse(INVALID, f"grad_output, input and weight have ranks {ranks}, which must be equal")
@@ -190,25 +182,20 @@ def _ranks_and_shapes(call: Call) -> None:
     _result_shapes(call)
 
 
-def _result_shapes(call: Call) -> None:
-    dy, x, w = (_view(v) for v in (call.grad_output, call.input, call.weight))
+def _result_shapes(call: ConvolutionCall) -> None:
+    dy, x, w = call.grad_output, call.input, call.weight
     expected = {"grad_input": x.shape, "grad_weight": w.shape, "grad_bias": dy.shape[1:2]}
-    words = {"grad_input": "input's", "grad_weight": "weight's", "grad_bias": "the channels of grad_output"}
+    rules = {"grad_input": "input's", "grad_weight": "weight's", "grad_bias": "the channels of grad_output"}
     for n, wanted in zip(RESULTS, call.wants, strict=True):
         got = getattr(call, n)
         if wanted and tuple(got.shape) != tuple(expected[n]):
-            refuse(INVALID, f"{n} has shape {got.shape}, it must be {words[n]}, {expected[n]}")
+            refuse(INVALID, f"{n} has shape {got.shape}, it must be {rules[n]}, {expected[n]}")
 
 
-def _lengths(call: Call) -> None:
+def _lengths(call: ConvolutionCall) -> None:
     n = call.spatial
     two = (2, 4) if n == 2 else (n,)
-    for name, allowed in (
-        ("stride", (n,)),
-        ("dilation", (n,)),
-        ("padding", two),
-        ("output_padding", two),
-    ):
+    for name, allowed in (("stride", (n,)), ("dilation", (n,)), ("padding", two), ("output_padding", two)):
         given = getattr(call, name)
         if len(given) not in allowed:
             refuse(
@@ -217,8 +204,8 @@ def _lengths(call: Call) -> None:
             )
 
 
-def _channels(call: Call) -> None:
-    dy, x, w = (_view(v).shape for v in (call.grad_output, call.input, call.weight))
+def _channels(call: ConvolutionCall) -> None:
+    dy, x, w = (v.shape for v in (call.grad_output, call.input, call.weight))
     if call.transposed:
         _equal("input's channels", x[1], "weight's first axis", w[0])
         _grouped("grad_output", dy[1], w[1], call.groups)
@@ -251,31 +238,31 @@ def paddings(padding: Ints, spatial: int) -> tuple[tuple[int, int], ...]:
     return tuple((p, p) for p in padding)
 
 
-def forward_sizes(call: Call) -> Ints:
+def forward_sizes(call: ConvolutionCall) -> Ints:
     """Spatial sizes of the output of the forward convolution: what grad_output must have."""
-    x, w = _view(call.input).shape, _view(call.weight).shape
+    x, w = call.input.shape, call.weight.shape
     out = []
     for k in range(call.spatial):
-        before, after = paddings(call.padding or (), call.spatial)[k]
-        stride, reach = (call.stride or ())[k], (call.dilation or ())[k] * (w[k + 2] - 1)
+        before, after = paddings(call.padding, call.spatial)[k]
+        stride, reach = call.stride[k], call.dilation[k] * (w[k + 2] - 1)
         if call.transposed:
-            extra = (call.output_padding or ())[k]
+            extra = call.output_padding[k]
             out.append((x[k + 2] - 1) * stride - before - after + reach + extra + 1)
         else:
             out.append((x[k + 2] + before + after - reach - 1) // stride + 1)
     return tuple(out)
 
 
-def _sizes(call: Call) -> None:
+def _sizes(call: ConvolutionCall) -> None:
     """Batch, reach of the kernel and sizes of grad_output, for every number of axes."""
-    dy, x, w = (_view(v).shape for v in (call.grad_output, call.input, call.weight))
+    dy, x, w = (v.shape for v in (call.grad_output, call.input, call.weight))
     late = "" if call.spatial == 3 else "; the vendor's library finds it in an inner step, with 561103"
     if dy[0] != x[0]:
         refuse(INVALID, f"grad_output has batch {dy[0]}, input has {x[0]}; they must be equal{late}")
-    pads = paddings(call.padding or (), call.spatial)
+    pads = paddings(call.padding, call.spatial)
     wide, name = (dy, "grad_output") if call.transposed else (x, "input")
     for k in range(call.spatial):
-        reach = (call.dilation or ())[k] * (w[k + 2] - 1) + 1
+        reach = call.dilation[k] * (w[k + 2] - 1) + 1
         room = wide[k + 2] + sum(pads[k])
         if reach > room:
             axis = SPATIAL[call.spatial][k]
@@ -287,16 +274,15 @@ def _sizes(call: Call) -> None:
     expected = forward_sizes(call)
     if dy[2:] != expected:
         refuse(
-            INVALID,
-            f"grad_output has spatial sizes {dy[2:]}, the forward convolution gives {expected}{late}",
+            INVALID, f"grad_output has spatial sizes {dy[2:]}, the forward convolution gives {expected}{late}"
         )
 
 
 # -- 8 and 14: nothing to multiply -------------------------------------------------------------------------------------
 
 
-def _empty(call: Call) -> None:
-    x, w = _view(call.input).shape, _view(call.weight).shape
+def _empty(call: ConvolutionCall) -> None:
+    x, w = call.input.shape, call.weight.shape
     if len(w) != len(x):
         refuse(INVALID, f"weight has rank {len(w)}, input has {len(x)}; they must be equal")
     no_batch = x[0] == 0
@@ -317,18 +303,18 @@ def _empty(call: Call) -> None:
         refuse(INVALID, "bias_sizes is null, an empty input with output_mask[2] needs it")
 
 
-def _bias_sizes(call: Call) -> None:
+def _bias_sizes(call: ConvolutionCall) -> None:
     """The shape of the bias, where it is given."""
-    w = _view(call.weight).shape
+    w = call.weight.shape
     channels = (w[1] * call.groups if call.transposed else w[0],)
     if call.bias_sizes not in (None, channels):
         rule = "weight's second axis times groups" if call.transposed else "weight's first axis"
         refuse(INVALID, f"bias_sizes is {call.bias_sizes}, it must be {channels}, {rule}")
 
 
-def _empty_reach(call: Call, x: Ints, w: Ints) -> None:
-    for k, (before, after) in enumerate(paddings(call.padding or (), call.spatial)[: len(x) - 2]):
-        reach = ((call.dilation or ())[k : k + 1] or (1,))[0] * (w[k + 2] - 1) + 1
+def _empty_reach(call: ConvolutionCall, x: Ints, w: Ints) -> None:
+    for k, (before, after) in enumerate(paddings(call.padding, call.spatial)[: len(x) - 2]):
+        reach = (call.dilation[k : k + 1] or (1,))[0] * (w[k + 2] - 1) + 1
         if x[k + 2] + before + after < reach:
             refuse(
                 INVALID,
@@ -340,28 +326,28 @@ def _empty_reach(call: Call, x: Ints, w: Ints) -> None:
 # -- 15: 3D; documented ranges -----------------------------------------------------------------------------------------
 
 
-def _volumes(call: Call, product: Product, wide: bool) -> None:
+def _volumes(call: ConvolutionCall, product: Product, wide: bool) -> None:
     if call.spatial != 3:
         return
     if not wide:
         refuse(INVALID, f"input has 3 spatial axes, {product.name} takes 1 or 2")
 
 
-def _ranges(call: Call, wide: bool) -> None:
+def _ranges(call: ConvolutionCall, wide: bool) -> None:
     """Documented ranges of the A2 and A3 for a plain convolution; elsewhere only the lower ends, checked above."""
     if not wide or call.transposed:
         return
     for n in ("grad_output", "input"):
-        _between(n, _view(getattr(call, n)).shape, 1, MAX_DIM)
+        _between(n, getattr(call, n).shape, 1, MAX_DIM)
     volume = call.spatial == 3
     last = slice(1, None) if volume else slice(None)
-    _between("weight on its last axes", _view(call.weight).shape[2:][last], 1, 255)
+    _between("weight on its last axes", call.weight.shape[2:][last], 1, 255)
     if volume:
-        _between("stride on H and W", (call.stride or ())[1:], 1, 63)
+        _between("stride on H and W", call.stride[1:], 1, 63)
     else:
-        _between("stride", call.stride or (), 1, MAX_DIM)
-    _between("padding", (call.padding or ())[last], 0, 255)
-    _between("dilation", call.dilation or (), 1, 255)
+        _between("stride", call.stride, 1, MAX_DIM)
+    _between("padding", call.padding[last], 0, 255)
+    _between("dilation", call.dilation, 1, 255)
     if call.groups > 65535:
         refuse(INNER, f"groups is {call.groups}, it must be from 1 to 65535")
 

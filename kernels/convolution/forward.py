@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -21,13 +20,12 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.cube_math import cube_inputs_of
 from ...simulator.products import Product
 from ..operator.draw import Draw
-from ..operator.messages import listed
-from ..operator.operator import Arrays, Case, Operator, Sizes, Tensor, Tensors, dims, dtype_name
+from ..operator.messages import check_dtype, check_same_dtype, listed, refuse
+from ..operator.operator import Case, Operator
 from ..operator.parallel import float64
-from ..operator.parameter import choice, integer, integers
-from ..operator.refusing import check_dtype, check_same_dtype, refuse
+from ..operator.tensors import Arrays, Options, Sizes, Tensor, Tensors, dims, dtype_name
 from ..running.face import python_face
-from .call import Call, Ints, forward_arguments
+from .call import ConvolutionCall, Ints, forward_arguments, forward_options
 from .checks import forward_sizes
 from .forward_launches import NAME, PARAMETERS, as_gradient, call_of, out_channels, plan, resolution
 from .forward_space import bound_us, explored, fits
@@ -35,16 +33,7 @@ from .geometry import geometry
 from .op import OPERATOR as BACKWARD
 from .reference import correlated, gradients
 
-OPTIONS = (
-    integers("stride", None, None, "steps of the window; 1 unless given"),
-    integers(
-        "padding", None, None, "zeros around the input; 0 unless given; in 2D also top, bottom, left, right"
-    ),
-    integers("dilation", None, None, "distance of taps; 1 unless given"),
-    choice("transposed", "false", ("false", "true"), "a transposed convolution"),
-    integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
-    integer("groups", 1, 1, None, "groups of channels"),
-)
+OPTIONS = forward_options("a transposed convolution", 1)
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
@@ -64,7 +53,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     return found
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """Types, ranks, numbers of values and their least, channels, sizes."""
     allowed = OPERATOR.dtypes_on(product)
     for n, t in tensors.items():
@@ -93,10 +82,8 @@ def _check_mode(tensors: Tensors, product: Product) -> None:
         raise refuse(f"{NAME}: cubeMathType {mode} with {kind} on {product.name}: {found.reason}; {way}")
 
 
-def _check_ranks(call: Call, product: Product) -> None:
+def _check_ranks(call: ConvolutionCall, product: Product) -> None:
     x, w = call.input, call.weight
-    assert x is not None
-    assert w is not None
     if not 3 <= len(x.shape) <= 5 or len(w.shape) != len(x.shape):
         raise refuse(
             f"{NAME}: input has rank {len(x.shape)}, weight {len(w.shape)}; both must be 3 (L), 4 (H, W) or 5 (D, H, W)"
@@ -108,7 +95,7 @@ def _check_ranks(call: Call, product: Product) -> None:
             raise refuse(f"{NAME}: {n} has shape {view.shape} and no elements; it must have some")
 
 
-def _check_values(call: Call) -> None:
+def _check_values(call: ConvolutionCall) -> None:
     n = call.spatial
     for name, least, lengths in (
         ("stride", 1, (n,)),
@@ -121,13 +108,11 @@ def _check_values(call: Call) -> None:
             raise refuse(
                 f"{NAME}: {name} is {given}; it must be {' or '.join(map(str, lengths))} values of at least {least}"
             )
-    if any(call.output_padding or ()) and not call.transposed:
+    if any(call.output_padding) and not call.transposed:
         raise refuse(f"{NAME}: output_padding is {call.output_padding}; without transposed it must be 0")
 
 
-def _check_channels(call: Call, bias: Tensor | None) -> None:
-    assert call.input is not None
-    assert call.weight is not None
+def _check_channels(call: ConvolutionCall, bias: Tensor | None) -> None:
     x, w, g = call.input.shape[1], call.weight.shape, call.groups
     want = w[0] if call.transposed else w[1] * g
     if x != want or w[0] % g:
@@ -139,7 +124,7 @@ def _check_channels(call: Call, bias: Tensor | None) -> None:
         raise refuse(f"{NAME}: bias has shape {tuple(bias.shape)}; it must be ({out_channels(call)},)")
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """y in float64."""
     call = as_gradient(call_of(inputs, options), "float32")
     g = geometry(call)
@@ -151,7 +136,6 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
         narrow = inputs["input"].reshape(g.batch, -1, *g.narrow_sizes)
         wide = np.broadcast_to(0.0, (g.batch, g.groups * g.wide_channels, *g.wide_sizes))
         y = gradients(g, narrow, wide, weight, True, False)[0]  # type: ignore[assignment]
-    assert call.input is not None
     y = y.reshape(call.input.shape)
     return {"y": y + float64(inputs["bias"]).reshape(-1, *(1,) * call.spatial) if "bias" in inputs else y}
 
@@ -175,7 +159,6 @@ number stands for all axes; padding of 4 numbers in 2D is top, bottom, left, rig
 OPERATOR = Operator(
     name=NAME,
     summary="convolution on the Cube in every cubeMathType, plain or transposed (aclnnConvolution)",
-    dtypes=BACKWARD.dtypes,
     required=("input", "weight"),
     optional=("bias",),
     main="input",
@@ -190,7 +173,6 @@ OPERATOR = Operator(
     options=OPTIONS,
     arguments=forward_arguments(NAME),
     doc=DOC,
-    architectures=BACKWARD.architectures,
     describe=describe,
     draw=draw,
     check=check,

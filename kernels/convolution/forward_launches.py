@@ -2,12 +2,11 @@
 """Knobs and launches of the forward convolution: those of the gradient that makes the same image, and the bias.
 
 The bias is what sums in L0C start from, by the bias table (BT), where y then leaves the Cube as rows of channels, which one
-launch turns; or Vector cores add it to sums in FP32. Either way y is rounded once.
+launch transposes; or Vector cores add it to sums in FP32. Either way y is rounded once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -18,11 +17,11 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
-from ..operator.messages import listed
-from ..operator.operator import Plan, Step, Tensor, Tensors, Workshop, dtype_name
+from ..operator.messages import listed, refuse
 from ..operator.parameter import choice
-from ..operator.refusing import refuse
-from .call import Call, Ints, TensorView
+from ..operator.plan import Plan, PlanContext, Step
+from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_name, dtype_of
+from .call import ConvolutionCall, Ints, TensorView
 from .checks import forward_sizes
 from .geometry import as_patches, geometry
 from .plan import Maker
@@ -30,11 +29,11 @@ from .plan import resolution as gradient_resolution
 from .tiling import PARAMETERS as KNOBS
 
 NAME = "convolution"
+NO_TENSOR = TensorView((), "")  # in the place of grad_output, until `as_gradient` has one
 BIAS_TILE = 8192  # elements
 TABLE_TYPES = ("float16", "float32")  # what the bias table takes (DOC Mmad)
-FEW_OUTPUTS = (
-    1 << 21
-)  # up to so many one launch less is more than what FP32 sums take on their way through memory
+# Up to so many one launch less is more than what FP32 sums take on their way through memory.
+FEW_OUTPUTS = 1 << 21
 PARAMETERS = (
     *(p for p in KNOBS if not p.name.startswith(("weight_", "combine"))),
     choice(
@@ -61,7 +60,7 @@ def add_bias(y_ptr, bias_ptr, out_ptr, items, C, P, BC: tl.constexpr, BP: tl.con
         tl.store(out_ptr + at, y.to(out_ptr.dtype.element_ty), mask=inside)
 
 
-def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
+def call_of(tensors: Tensors, options: Options) -> ConvolutionCall:
     """The forward as a call with the output y in the place of grad_output; attributes left out change nothing."""
     x, w = (TensorView(tuple(tensors[n].shape), dtype_name(tensors[n])) for n in ("input", "weight"))
     rank = len(x.shape) - 2
@@ -72,49 +71,45 @@ def call_of(tensors: Tensors, options: Mapping[str, Any]) -> Call:
     }
     transposed = options["transposed"] == "true"
     mask = (True, False, False)
-    return Call(None, x, w, output_mask=mask, transposed=transposed, groups=options["groups"], **values)
+    return ConvolutionCall(
+        NO_TENSOR, x, w, output_mask=mask, transposed=transposed, groups=options["groups"], **values
+    )
 
 
-def out_channels(call: Call) -> int:
-    assert call.weight is not None
+def out_channels(call: ConvolutionCall) -> int:
     return call.weight.shape[1] * call.groups if call.transposed else call.weight.shape[0]
 
 
-def out_shape(call: Call) -> Ints:
-    assert call.input is not None
+def out_shape(call: ConvolutionCall) -> Ints:
     return (call.input.shape[0], out_channels(call), *forward_sizes(call))
 
 
-def as_gradient(call: Call, dtype: str) -> Call:
+def as_gradient(call: ConvolutionCall, dtype: str) -> ConvolutionCall:
     """The call of convolution_backward whose grad_input is y: x stands for grad_output, and plain for transposed."""
     y = TensorView(out_shape(call), dtype)
     return replace(call, grad_output=call.input, input=y, grad_input=y, transposed=not call.transposed)
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """The launches of grad_input of the other convolution; the bias in its sums or after them."""
-    maker, steps = made(tensors, options, knobs, workshop)
+    maker, steps = made(tensors, options, knobs, context)
     tiling = {p.name: maker.tiling[p.name] for p in PARAMETERS}
     return Plan(steps, maker.outputs, tiling, maker.notes())
 
 
-def begun(
-    tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop
-) -> tuple[Maker, str]:
+def begun(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> tuple[Maker, str]:
     """What makes y, and where it gets its bias: none, table or vector."""
     x, bias = tensors["input"], tensors.get("bias")
-    element, call = ty.from_name(dtype_name(x)), as_gradient(call_of(tensors, options), dtype_name(x))
-    assert element is not None
-    assert call.input is not None
+    call = as_gradient(call_of(tensors, options), dtype_name(x))
     shape = call.input.shape
-    table = bias is not None and by_table(call, bias, knobs, workshop.product)
+    table = bias is not None and by_table(call, bias, knobs, context.product)
     how = "none" if bias is None else "table" if table else "vector"
     if how == "vector":
         call = as_gradient(call_of(tensors, options), "float32")
-    stand_in = {"grad_output": x, "input": Shape(shape, element), "weight": tensors["weight"]}
-    given = {"grad_input": workshop.given["y"]} if "y" in workshop.given and how != "vector" else {}
+    stand_in = {"grad_output": x, "input": Shape(shape, dtype_of(x)), "weight": tensors["weight"]}
+    given = {"grad_input": context.given["y"]} if "y" in context.given and how != "vector" else {}
     rest = {p.name: p.default for p in KNOBS}
-    maker = Maker(stand_in, call, {**rest, **knobs}, replace(workshop, given=given), bias if table else None)
+    maker = Maker(stand_in, call, {**rest, **knobs}, replace(context, given=given), bias if table else None)
     maker.tiling["bias"] = how
     if how == "vector":
         maker.written = ty.float32
@@ -122,29 +117,26 @@ def begun(
 
 
 def made(
-    tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop
+    tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext
 ) -> tuple[Maker, tuple[Step, ...]]:
     """All launches of y."""
-    maker, how = begun(tensors, options, knobs, workshop)
+    maker, how = begun(tensors, options, knobs, context)
     y = maker.grad_input()
     if how != "vector":
         maker.outputs["y"] = y
         return maker, maker.steps
-    element = ty.from_name(dtype_name(tensors["input"]))
-    assert element is not None
-    out = maker.outputs["y"] = workshop.output("y", y.shape, element)
-    return maker, (*maker.steps, _bias_step(y, tensors["bias"], out, workshop.product))
+    out = maker.outputs["y"] = context.output("y", y.shape, dtype_of(tensors["input"]))
+    return maker, (*maker.steps, _bias_step(y, tensors["bias"], out, context.product))
 
 
 def by_table(
-    call: Call, bias: Tensor, knobs: Mapping[str, Any], product: Product, refusing: bool = True
+    call: ConvolutionCall, bias: Tensor, knobs: Knobs, product: Product, refusing: bool = True
 ) -> bool:
     """Whether the bias of `as_gradient` goes through the table: what it takes, for sums each of which has a product."""
     if knobs["bias"] in ("vector", "none") or product.core_model != "split" or not product.bt_bytes:
         return False
     g = geometry(call)
     every = g.transposed or all(a.met == a.stride for a in g.axes)
-    assert call.input is not None
     fits = dtype_name(bias) in TABLE_TYPES and every and knobs["strategy"] != "vendor"
     fits = fits and not as_patches(g, knobs["taps"], True)
     if knobs["bias"] != "table":

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...simulator.products import Product
-from ..operator.operator import Tensors, Workshop, dtype_name
-from .bound import Columns, Subject, bounds_of
+from ..operator.plan import PlanContext
+from ..operator.tensors import Columns, Options, Tensors, dtype_name
+from .bound import Subject, bounds_of
 from .forward_launches import as_gradient, begun, by_table, call_of, made
 from .space import axes_of, rules_of
 
 
-def subject(tensors: Tensors, options: Mapping[str, Any], product: Product) -> Subject:
+def subject(tensors: Tensors, options: Options, product: Product) -> Subject:
     """The forward, as `bound.py` of the gradients takes it."""
-    workshop = Workshop(product, False)
+    context = PlanContext(product, False)
     call = as_gradient(call_of(tensors, options), dtype_name(tensors["input"]))
     return Subject(
         call,
-        lambda knobs: begun(tensors, options, knobs, workshop)[0],
-        lambda knobs: made(tensors, options, knobs, workshop),
+        lambda knobs: begun(tensors, options, knobs, context)[0],
+        lambda knobs: made(tensors, options, knobs, context),
     )
 
 
-def explored(tensors: Tensors, product: Product, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+def explored(tensors: Tensors, product: Product, options: Options) -> dict[str, tuple[Any, ...]]:
     """Axes: how taps are met, tiles, one launch or two, and where a bias is added."""
     what = subject(tensors, options, product)
     axes = {**axes_of(what), "launches": ("whole", "apart")}
@@ -35,16 +35,12 @@ def explored(tensors: Tensors, product: Product, options: Mapping[str, Any]) -> 
     return axes
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
     """Rule -> which points keep it: sums in L0C, and one copy of what is loaded in L1."""
     found = rules_of(lambda: subject(tensors, options, product), product, mode, points)
     return {rule.replace("grad_input", "y"): kept for rule, kept in found.items()}
 
 
-def bound_us(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
-) -> np.ndarray:
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
     """Least time in us of each point, all launches of it."""
     return bounds_of(lambda: subject(tensors, options, product), product, mode, points)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ...simulator.errors import UsageError
 from ..operator.messages import listed
-from .call import Call
+from .call import ConvolutionCall
 from .checks import paddings
 
 FRACTAL = 16
@@ -76,11 +76,6 @@ class Axis:
             place, count, (place + self.before - last * self.dilation) // self.stride, apart, last, -step
         )
 
-    @property
-    def whole(self) -> bool:
-        """Whether tap and position are one: nothing is shifted."""
-        return self.taps == 1 and self.stride == 1 and self.before == 0 and self.wide == self.narrow
-
 
 @dataclass(frozen=True)
 class Geometry:
@@ -124,11 +119,6 @@ class Geometry:
         return tuple(a.phases(not self.transposed) for a in self.axes)
 
     @property
-    def pointwise(self) -> bool:
-        """One tap that shifts nothing: a product of matrices without any change of layout."""
-        return all(a.whole for a in self.axes)
-
-    @property
     def patches(self) -> bool:
         """Windows that lie side by side and cover the image: each tap is a channel of its own (patch embedding)."""
         side_by_side = all(
@@ -157,23 +147,20 @@ class Geometry:
 
 
 def as_patches(g: Geometry, asked: str, split: bool) -> bool:
-    """Whether patches are folded. asked: knob `taps`; split: whether one launch can do all but that (see `whole_tiles`)."""
+    """Whether patches are folded. asked: knob `taps`; split: whether one launch can do all but that (`tiles/whole.py`)."""
     if not g.patches or asked not in ("auto", "patch"):
         return False
     return asked == "patch" or g.taps > MOST_WINDOWS or (not split and g.wide_channels < FRACTAL)
 
 
-def geometry(call: Call) -> Geometry:
+def geometry(call: ConvolutionCall) -> Geometry:
     """The geometry of a checked call."""
-    assert call.grad_output is not None
-    assert call.input is not None
-    assert call.weight is not None
     wide, narrow = call.input.shape, call.grad_output.shape
     if call.transposed:
         wide, narrow = narrow, wide
     w = call.weight.shape
-    pads = paddings(call.padding or (), call.spatial)
-    steps, apart = call.stride or (), call.dilation or ()
+    pads = paddings(call.padding, call.spatial)
+    steps, apart = call.stride, call.dilation
     axes = [
         with_least_stride(Axis(wide[k + 2], narrow[k + 2], w[k + 2], steps[k], apart[k], pads[k][0]))
         for k in range(call.spatial)

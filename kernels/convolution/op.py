@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -22,16 +21,16 @@ from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
-from ..operator.arguments import dtype_argument, flags
 from ..operator.beyond import Beyond
 from ..operator.draw import Draw
-from ..operator.operator import Arrays, Operator, Sizes, Tensors, dims, dtype_of
+from ..operator.named_cases import read_cases
+from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import Argument, choice, integer, integers
+from ..operator.parameter import Argument, choice, dtype_argument, flags, integers
+from ..operator.tensors import Arrays, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
 from .bound import bound_us
-from .call import INPUTS, call_of, forward_arguments
-from .cases import CASES
+from .call import INPUTS, call_of, forward_arguments, forward_options
 from .checks import check_call, is_empty
 from .geometry import Geometry, geometry
 from .plan import plan, resolution
@@ -40,21 +39,9 @@ from .space import explored, fits
 from .tiling import PARAMETERS
 
 NAME = "convolution_backward"
-ARCHITECTURES = {
-    2201: ("float16", "bfloat16", "float32"),
-    2002: ("float16", "float32"),
-    1001: ("float16", "float32"),
-}
 TYPES = ("auto", "float16", "bfloat16", "float32")
 OPTIONS = (
-    integers("stride", None, None, "steps of the window; 1 unless given"),
-    integers(
-        "padding", None, None, "zeros around the input; 0 unless given; in 2D also top, bottom, left, right"
-    ),
-    integers("dilation", None, None, "distance of taps; 1 unless given"),
-    choice("transposed", "false", ("false", "true"), "the forward was a transposed convolution"),
-    integers("output_padding", None, None, "extra positions of a transposed output; 0 unless given"),
-    integer("groups", 1, None, None, "groups of channels"),  # type: ignore[arg-type]
+    *forward_options("the forward was a transposed convolution", None),
     integers("output_mask", (1, 1, 1), None, "1 or 0 for grad_input, grad_weight, grad_bias"),
     integers("bias_sizes", None, None, "shape of the bias, its channels; only an empty input needs it"),
     choice("grad_input_dtype", "auto", TYPES, "type of grad_input; auto is that of input"),
@@ -76,13 +63,13 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     return {**found, "weight": numbers.normal("weight", w, scale=2.0 ** -round(np.log2(reach) / 2))}
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The host's checks in their order; gives warnings."""
     _readable(tensors, options)
     return check_call(call_of(tensors, options), product, current_device().cube_math_type)
 
 
-def _readable(tensors: Tensors, options: Mapping[str, Any]) -> None:
+def _readable(tensors: Tensors, options: Options) -> None:
     odd = [x for x in options["output_mask"] if x not in (0, 1)]
     if odd:
         raise UsageError(
@@ -95,7 +82,7 @@ def host_bytes(tensors: Tensors) -> int:
     return sum(x.size * (2 * dtype_of(x).itemsize + 16) for x in tensors.values())
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """The gradients that the mask asks for, in float64."""
     call = call_of(inputs, options)
     if is_empty(call):
@@ -109,7 +96,7 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return found
 
 
-def bias_gradient(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def bias_gradient(inputs: Arrays, options: Options) -> Arrays:
     """grad_bias in float64, if the mask asks for it: the sum on the Vector cores knows no cubeMathType."""
     wanted = options["output_mask"][2] and not is_empty(call_of(inputs, options))
     return {"grad_bias": _bias(inputs["grad_output"])} if wanted else {}
@@ -158,7 +145,6 @@ Beyond the operator's document: the Atlas A3 series, which newer ones have. `not
 OPERATOR = Operator(
     name=NAME,
     summary="gradients of convolution on the Cube in every cubeMathType (aclnnConvolutionBackward)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=INPUTS,
     main="input",
     outputs=("grad_input", "grad_weight", "grad_bias"),
@@ -167,7 +153,7 @@ OPERATOR = Operator(
         "weight": "shape of the weight",
         "grad_output": "shape of the gradient of the forward's output",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(
@@ -182,7 +168,6 @@ OPERATOR = Operator(
         *(dtype_argument(n) for n in ("grad_input_dtype", "grad_weight_dtype", "grad_bias_dtype")),
     ),
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from math import prod
 from typing import Any
@@ -13,10 +12,11 @@ from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_convolution
 from ...simulator.products import Product
-from ..operator.operator import Plan, Step, Tensor, Tensors, Workshop, dtype_of
+from ..operator.plan import Plan, PlanContext, Step
+from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of, element_type
 from ..shared.casts import cast_step
 from ..shared.sums import sum_partials_step
-from .call import INPUTS, RESULTS, Call, call_of
+from .call import INPUTS, RESULTS, ConvolutionCall, call_of
 from .checks import is_empty
 from .geometry import Geometry, Merging, as_patches, geometry, merge_groups
 from .preparation import Preparation, bias_cut
@@ -24,6 +24,7 @@ from .tiles.both import joined
 from .tiles.costs import Image, Weights
 from .tiles.image import image_tiles
 from .tiles.layout import blocks_step, clear_step, patches_step, rows_step, stuff_step
+from .tiles.sizes import ImageSizes, WeightSizes
 from .tiles.weight import weight_tiles
 from .tiles.whole import whole_step
 from .tiles.window import image_windows
@@ -38,18 +39,18 @@ def resolution(tensors: Tensors, product: Product, mode: str) -> Resolution:
     return resolve_convolution(product, kinds, mode, rank)
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """All launches of a checked call."""
     call = call_of(tensors, options)
     if is_empty(call):
-        return _empty(call, workshop, knobs)
-    maker = made(tensors, options, knobs, workshop)
+        return _empty(call, context, knobs)
+    maker = made(tensors, options, knobs, context)
     return Plan(maker.steps, maker.outputs, maker.tiling, maker.notes())
 
 
-def made(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Maker:
+def made(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Maker:
     """All results of a checked call that is not empty."""
-    maker = Maker(tensors, call_of(tensors, options), knobs, workshop)
+    maker = Maker(tensors, call_of(tensors, options), knobs, context)
     makers = maker.grad_input, maker.grad_weight, maker.grad_bias
     for n, make, wanted in zip(RESULTS, makers, maker.call.wants, strict=True):
         if wanted:
@@ -57,14 +58,14 @@ def made(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     return maker
 
 
-def _empty(call: Call, workshop: Workshop, knobs: Mapping[str, Any]) -> Plan:
+def _empty(call: ConvolutionCall, context: PlanContext, knobs: Knobs) -> Plan:
     """Nothing to multiply: gradients of weight and bias are zero."""
     outputs: dict[str, Tensor] = {}
     for n, wanted in zip(RESULTS, call.wants, strict=True):
         view = getattr(call, n)
         if wanted:
-            outputs[n] = workshop.output(n, view.shape, _type(view.dtype))
-    steps = [clear_step(x, workshop.product) for x in outputs.values() if x.size]
+            outputs[n] = context.output(n, view.shape, element_type(view.dtype))
+    steps = [clear_step(x, context.product) for x in outputs.values() if x.size]
     return Plan(
         tuple(steps), outputs, dict(knobs), ("an empty input: gradients of weight and bias are zero",)
     )
@@ -76,17 +77,17 @@ class Maker:
     def __init__(
         self,
         tensors: Tensors,
-        call: Call,
-        knobs: Mapping[str, Any],
-        workshop: Workshop,
+        call: ConvolutionCall,
+        knobs: Knobs,
+        context: PlanContext,
         bias: Tensor | None = None,
     ) -> None:
         """bias: what the sums of grad_input start from, by the bias table; for the forward."""
         self.bias = bias
-        self.tensors, self.call, self.workshop = tensors, call, workshop
-        self.product = workshop.product
+        self.tensors, self.call, self.context = tensors, call, context
+        self.product = context.product
         self.found = resolution(tensors, self.product, current_device().cube_math_type)
-        self.compute = _type(self.found.compute)
+        self.compute = element_type(self.found.compute)
         self.unfolded: Geometry = geometry(call)
         self.vendor = knobs["strategy"] == "vendor"
         self.patches = as_patches(self.unfolded, knobs["taps"], self.product.core_model == "split")
@@ -113,24 +114,24 @@ class Maker:
         self.before: list[Step] = []
         self.products: list[Step] = []
         self.after: list[Step] = []
-        self.turned_back: Step | None = None  # of `after`, what one launch can do with all the rest
+        self.transposed_back: Step | None = None  # of `after`, what one launch can do with all the rest
         self.bias_sum: Step | None = None
         self.images: dict[str, Tensor] = {}
         self.outputs: dict[str, Tensor] = {}
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Layouts, then products, then what turns their sums into results; or one launch for most of it."""
+        """Layouts, then products, then what makes results of their sums; or one launch for most of it."""
         if self.is_whole:
-            done = [s for s in (self.turned_back, self.bias_sum) if s is not None]
+            done = [s for s in (self.transposed_back, self.bias_sum) if s is not None]
             return self._whole(), *(s for s in self.after if not any(s is x for x in done))
         return (*self.first.steps(apart=self.vendor), *self.before, *self._joined(), *self.after)
 
     @property
     def is_whole(self) -> bool:
-        """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that can meet.
+        """Whether one launch does layouts and products: blocks on both sides, taps as windows, cores that have a barrier.
 
-        The compiler of a kernel whose cores meet leaves rows for the bias table to the Vector cores (see `Homes`).
+        The compiler of a kernel with a barrier leaves rows for the bias table to the Vector cores (see `MemorySpaces`).
         """
         asked = (
             self.tiling["launches"] == "whole" and self.product.core_model == "split" and self.bias is None
@@ -143,7 +144,7 @@ class Maker:
         image, weight = (
             next((s for s in self.products if s.kernel is k), None) for k in (image_windows, weight_tiles)
         )
-        return whole_step(prepared, image, weight, self.turned_back, self.bias_sum, self.tiling["cores"])
+        return whole_step(prepared, image, weight, self.transposed_back, self.bias_sum, self.tiling["cores"])
 
     def _joined(self) -> list[Step]:
         """The launches of products: one for both where windows make grad_input."""
@@ -164,7 +165,7 @@ class Maker:
             pitch, sizes = (m.wide_pitch, g.wide_sizes) if wide else (m.narrow_pitch, g.narrow_sizes)
             c0 = self.c0
             shape = (g.batch, pitch // c0, *sizes, c0) if c0 else (g.batch, *sizes, pitch)
-            rows = self.workshop.tensor(shape, self.compute)
+            rows = self.context.tensor(shape, self.compute)
             if c0:
                 self.first.image(source, rows)
             elif wide and self.patches:
@@ -187,12 +188,12 @@ class Maker:
     def weight_blocks(self) -> Tensor:
         """The weight, tap by tap, as what makes grad_input reads it."""
         g, m = self.g, self.merging
-        blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), self.compute)
+        blocks = self.context.tensor((m.count, g.taps, m.narrow, m.wide), self.compute)
         if self.weight_c0:
             self.first.weight(self.tensors["weight"], blocks, g, m, self.weight_c0)
         elif self.dense:
-            taps = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
-            weight = _seen_as(self.tensors["weight"], (m.count, m.narrow * m.wide, g.taps), self.workshop)
+            taps = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.context)
+            weight = _seen_as(self.tensors["weight"], (m.count, m.narrow * m.wide, g.taps), self.context)
             self.before.append(rows_step(weight, taps, taps.shape[2], self.product))
         else:
             self.before.append(clear_step(blocks, self.product))
@@ -201,7 +202,7 @@ class Maker:
 
     @property
     def dense(self) -> bool:
-        """Whether the weight of a merged group is one group's without padding: its layout changes by turning alone."""
+        """Whether the weight of a merged group is one group's without padding: a transposition changes its layout."""
         g, m = self.g, self.merging
         return m.extent == 1 and (m.narrow, m.wide) == (g.narrow_channels, g.wide_channels)
 
@@ -222,7 +223,10 @@ class Maker:
         """The wide image of a plain, the narrow image of a transposed convolution."""
         g, m, view = self.g, self.merging, self.call.grad_input
         assert view is not None
-        written, wanted = self.written or _type(self.found.output("grad_input")), _type(view.dtype)
+        written, wanted = (
+            self.written or element_type(self.found.output("grad_input")),
+            element_type(view.dtype),
+        )
         source, blocks = self.image("wide" if g.transposed else "narrow"), self.weight_blocks()
         sizes, channels, pitch = (
             (g.narrow_sizes, g.groups * g.narrow_channels, m.narrow_pitch)
@@ -233,9 +237,9 @@ class Maker:
             source = self.with_zeros(source)
         apart = self.unfolded.strided_gather or self.vendor or self.bias is not None
         shape = (g.batch, *sizes, pitch) if apart else (g.batch, channels, *sizes)
-        out = self.workshop.output("grad_input", view.shape, wanted)
+        out = self.context.output("grad_input", view.shape, wanted)
         direct = not apart and written == wanted
-        target = _seen_as(out, shape, self.workshop) if direct else self.workshop.tensor(shape, written)
+        target = _seen_as(out, shape, self.context) if direct else self.context.tensor(shape, written)
         if self.seen.sparse:
             self.first.zero("gaps", target)
         self.products.append(self._image_step(source, blocks, target, sizes, channels, pitch if apart else 0))
@@ -252,9 +256,7 @@ class Maker:
 
     def with_zeros(self, source: Tensor) -> Tensor:
         """The narrow image with zeros between its positions."""
-        out = self.workshop.tensor(
-            (*source.shape[:2], *self.seen.narrow_sizes, source.shape[5]), self.compute
-        )
+        out = self.context.tensor((*source.shape[:2], *self.seen.narrow_sizes, source.shape[5]), self.compute)
         stride = tuple(a.stride for a in self.g.axes)
         self.before += [clear_step(out, self.product), stuff_step(source, out, stride, self.product)]
         return out
@@ -264,41 +266,41 @@ class Maker:
         source: Tensor,
         blocks: Tensor,
         out: Tensor,
-        sizes: tuple[int, int, int],
+        out_sizes: tuple[int, int, int],
         channels: int,
         pitch: int,
     ) -> Step:
         g, m, t = self.seen, self.merging, self.tiling
         gather = not g.transposed
         strides = tuple(a.stride for a in g.axes)
-        bn, bh, bw = self.chosen.image
-        items = Image.of(g, m, self.bias is not None).tiles(t["block_m"], self.chosen.image)
-        arguments: dict[str, Any] = {
-            **{"src_ptr": source, "w_ptr": blocks, "out_ptr": out, "N": g.batch},
-            **{"bias_ptr": out if self.bias is None else self.bias, "BIAS": self.bias is not None},
-            **{
-                "SRC": g.narrow_sizes if gather else g.wide_sizes,
-                "SRC_PITCH": m.narrow_pitch if gather else m.wide_pitch,
-                "C0": self.c0,
-                "WEIGHT_C0": self.weight_c0,
-                "OUT": sizes,
-                "OUT_CHANNELS": channels,
-            },
-            **{"OUT_PITCH": pitch, "GATHER": gather, "ROWS": m.narrow, "COLS": m.wide},
-            **{"GROUPS": m.count, "BM": t["block_m"], "BK": t["block_k"], "BN": bn, "BH": bh, "BW": bw},
-            "multibuffer": t["buffers"],
+        tiles = Image.of(g, m, self.bias is not None).tiles(t["block_m"], self.chosen.image)
+        src = (g.narrow_sizes, m.narrow_pitch) if gather else (g.wide_sizes, m.wide_pitch)
+        weight = (m.narrow, m.wide, m.count)
+        tile = (t["block_m"], t["block_k"], *self.chosen.image)
+        blocked = (self.c0, self.weight_c0)
+        sizes = ImageSizes(
+            *src,
+            out_sizes,
+            channels,
+            pitch,
+            _axes(g),
+            gather,
+            *weight,
+            *tile,
+            *blocked,
+            self.bias is not None,
+        )
+        kernel, items = image_tiles, tiles * prod(len(p) for p in g.phases)
+        if t["taps"] != "reload":
+            kernel, items = image_windows, tiles
+            phases = tuple(tuple(tuple(x) for x in ps) for ps in product(*g.phases))
+            each, steps = (strides, (1, 1, 1)) if gather else ((1, 1, 1), strides)
+            sizes = sizes._replace(phases=phases, each=each, steps=steps)
+        arguments = {
+            **{"src_ptr": source, "w_ptr": blocks, "out_ptr": out, "items": items, "N": g.batch, "S": sizes},
+            **{"bias_ptr": out if self.bias is None else self.bias, "multibuffer": t["buffers"]},
         }
-        if t["taps"] == "reload":
-            arguments |= {"AXES": _axes(g), "items": items * prod(len(p) for p in g.phases)}
-            return Step(image_tiles, min(arguments["items"], t["cores"]), arguments, self.switches())
-        arguments |= {
-            "PHASES": tuple(tuple(tuple(x) for x in ps) for ps in product(*g.phases)),
-            "TAPS": tuple(a.taps for a in g.axes),
-            "STEPS": (1, 1, 1) if gather else strides,
-            "EACH": strides if gather else (1, 1, 1),
-            "items": items,
-        }
-        return Step(image_windows, min(items, t["cores"]), arguments, self.switches())
+        return Step(kernel, min(items, t["cores"]), arguments, self.switches())
 
     def grad_weight(self) -> Tensor:
         g, m, t, view = self.g, self.merging, self.tiling, self.call.grad_weight
@@ -306,22 +308,22 @@ class Maker:
         narrow, wide = self.image("narrow"), self.image("wide")
         parts, through = t["weight_parts"], self.through_fp16()
         # Sums that are whole leave L0C in the type of the result.
-        summed = _type(view.dtype) if parts == 1 and not through else ty.float32
-        blocks = self.workshop.tensor((m.count, g.taps, m.narrow, m.wide), summed)
+        summed = element_type(view.dtype) if parts == 1 and not through else ty.float32
+        blocks = self.context.tensor((m.count, g.taps, m.narrow, m.wide), summed)
         if parts > 1 and t["combine"] == "atomic":
             self.first.zero("zero", blocks)
         target = blocks
         if parts > 1 and t["combine"] == "two_phase":
-            target = self.workshop.tensor((parts, *blocks.shape), ty.float32)
+            target = self.context.tensor((parts, *blocks.shape), ty.float32)
         self.products.append(self._weight_step(narrow, wide, target, parts, blocks.size))
         if target is not blocks:
             self.after.append(sum_partials_step(target, blocks, self.product.vector_cores, t["buffers"]))
-        out = self.workshop.output("grad_weight", view.shape, _type(view.dtype))
+        out = self.context.output("grad_weight", view.shape, element_type(view.dtype))
         if self.dense and not through:
-            rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.workshop)
-            turned = rows_step(rows, out, rows.shape[2], self.product, back=True)
-            self.turned_back = turned if target is blocks else None
-            self.after.append(turned)
+            rows = _seen_as(blocks, (m.count, g.taps, m.narrow * m.wide), self.context)
+            transposed = rows_step(rows, out, rows.shape[2], self.product, back=True)
+            self.transposed_back = transposed if target is blocks else None
+            self.after.append(transposed)
         else:
             self.after.append(blocks_step(blocks, out, g, m, self.product, back=True, through_fp16=through))
         return out
@@ -332,25 +334,25 @@ class Maker:
 
     def _weight_step(self, narrow: Tensor, wide: Tensor, out: Tensor, parts: int, stride: int) -> Step:
         g, m, t = self.g, self.merging, self.tiling
-        bn, bh, bw = self.chosen.weight
         weights = Weights(g, m, t["weight_taps"])
         chunks = weights.chunks(self.chosen.weight)
-        part = -(-chunks // parts)
         items = weights.tiles(t["weight_m"], t["weight_n"]) * parts
+        images = (g.narrow_sizes, m.narrow_pitch, g.wide_sizes, m.wide_pitch)
+        weight = (m.narrow, m.wide, m.count)
+        tile = (t["weight_m"], t["weight_n"], *self.chosen.weight)
+        atomic = parts > 1 and t["combine"] == "atomic"
+        sizes = WeightSizes(*images, _axes(g), *weight, *tile, self.c0, atomic, t["weight_taps"])
         arguments = {
-            **{"narrow_ptr": narrow, "wide_ptr": wide, "out_ptr": out, "items": items, "N": g.batch},
             **{
-                "done": 0,
-                "chunks": chunks,
-                "part": part,
-                "part_stride": stride,
+                "narrow_ptr": narrow,
+                "wide_ptr": wide,
+                "out_ptr": out,
+                "items": items,
+                "N": g.batch,
+                "S": sizes,
             },
-            **{"NARROW": g.narrow_sizes, "NARROW_PITCH": m.narrow_pitch, "WIDE": g.wide_sizes},
-            **{"WIDE_PITCH": m.wide_pitch, "AXES": _axes(g), "ROWS": m.narrow, "COLS": m.wide},
-            "C0": self.c0,
-            **{"GROUPS": m.count, "BA": t["weight_m"], "BB": t["weight_n"], "BN": bn, "BH": bh, "BW": bw},
-            **{"ATOMIC": parts > 1 and t["combine"] == "atomic", "multibuffer": t["buffers"]},
-            "WINDOWS": t["weight_taps"],
+            **{"done": 0, "chunks": chunks, "part": -(-chunks // parts), "part_stride": stride},
+            "multibuffer": t["buffers"],
         }
         return Step(weight_tiles, min(items, t["cores"]), arguments, self.switches(weight=True))
 
@@ -359,26 +361,26 @@ class Maker:
         view, dy, cores = self.call.grad_bias, self.tensors["grad_output"], self.product.vector_cores
         assert view is not None
         cut = bias_cut(dy, cores)
-        out = self.workshop.output("grad_bias", view.shape, _type(view.dtype))
-        parts = self.workshop.tensor((cut[3], dy.shape[1]), ty.float32)
+        out = self.context.output("grad_bias", view.shape, element_type(view.dtype))
+        parts = self.context.tensor((cut[3], dy.shape[1]), ty.float32)
         self.first.bias(dy, cut, parts)
         self.bias_sum = sum_partials_step(parts, out, cores, self.tiling["buffers"])
         self.after.append(self.bias_sum)
         return out
 
     def notes(self) -> tuple[str, ...]:
-        words = []
+        notes = []
         if self.found.hf32:
-            words.append(f"the Cube rounds FP32 operands to HF32 by {self.found.hf32_round}")
+            notes.append(f"the Cube rounds FP32 operands to HF32 by {self.found.hf32_round}")
         if self.tiling["accumulate"] == "blas":
-            words.append(
+            notes.append(
                 "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
             )
         if self.call.wants[1] and self.through_fp16():
-            words.append(
+            notes.append(
                 "grad_weight of several groups passes FP16 on its way out, as the vendor's 2D path does"
             )
-        return tuple(words)
+        return tuple(notes)
 
 
 def _axes(g: Geometry) -> tuple[tuple[int, ...], ...]:
@@ -386,12 +388,6 @@ def _axes(g: Geometry) -> tuple[tuple[int, ...], ...]:
     return tuple((a.taps, a.stride, a.dilation, a.before, a.common) for a in g.axes)
 
 
-def _seen_as(x: Tensor, shape: tuple[int, ...], workshop: Workshop) -> Tensor:
+def _seen_as(x: Tensor, shape: tuple[int, ...], context: PlanContext) -> Tensor:
     """The same elements in another shape."""
-    return x.reshape(shape) if isinstance(x, np.ndarray) else workshop.tensor(shape, x.dtype)
-
-
-def _type(name: str) -> ty.DType:
-    found = ty.from_name(name)
-    assert found is not None
-    return found
+    return x.reshape(shape) if isinstance(x, np.ndarray) else context.tensor(shape, x.dtype)

@@ -9,12 +9,13 @@ from typing import Any
 
 from ...simulator.products import Product
 from ..operator.layout import even_part, up
-from ..operator.operator import Step, Tensor, dtype_of
+from ..operator.plan import Step
+from ..operator.tensors import Tensor, dtype_of
 from .geometry import Geometry, Merging
 from .tiles.layout import cores_for
 from .tiles.prepare import prepare
 
-TILE_BYTES = 16384  # of the wider of two element types; half of it for the turned tile of a weight
+TILE_BYTES = 16384  # of the wider of two element types; half of it for the transposed tile of a weight
 JOBS = ("FIRST", "SECOND", "WEIGHT", "ZERO", "GAPS", "BIAS")
 BIAS_BYTES = 24576  # of grad_output: two copies, and FP32 of the tile and of the sums
 CLEARED = 8192  # elements that one store sets to zero

@@ -15,8 +15,8 @@ from ...simulator.device import device
 from ...simulator.errors import AscendtileError
 from ...simulator.products import Product
 from ..operator.layout import up
-from ..operator.operator import Tensors
-from .bound import SETTINGS, Bounds, Columns, Points, Subject, subject
+from ..operator.tensors import Columns, Options, Tensors
+from .bound import SETTINGS, Bounds, Points, Subject, subject
 from .geometry import FRACTAL
 from .tiles.costs import Image, position_tile
 from .tiling import PARAMETERS, has_windows
@@ -26,7 +26,7 @@ POSITIONS = (64, 128, 256, 512)
 DEPTHS = (16, 32, 64, 128)
 
 
-def explored(tensors: Tensors, product: Product, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+def explored(tensors: Tensors, product: Product, options: Options) -> dict[str, tuple[Any, ...]]:
     """Axes: how taps are met, tiles of both gradients, one launch or two. The operator's own choice is among them."""
     return axes_of(subject(tensors, options, product))
 
@@ -54,16 +54,12 @@ def axes_of(what: Subject) -> dict[str, tuple[Any, ...]]:
     return axes
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
     """Rule -> which points keep it: sums in L0C, and one copy of what is loaded in L1."""
     return rules_of(lambda: subject(tensors, options, product), product, mode, points)
 
 
-def rules_of(
-    of: Callable[[], Subject], product: Product, mode: str, points: Columns
-) -> dict[str, np.ndarray]:
+def rules_of(of: Callable[[], Subject], product: Product, mode: str, points: Columns) -> Columns:
     """The same of a subject, which is made on that device."""
     columns = Points(points)
     with device(product, values=False, cube_math_type=mode):

@@ -13,6 +13,7 @@ from ...simulator.errors import UsageError
 from ...simulator.products import Product
 from ..operator.layout import up
 from ..operator.parameter import choice, integer
+from ..operator.tensors import Knobs
 from .geometry import FRACTAL, Geometry, Merging
 from .tiles.costs import MOST_POSITIONS, Image, Rates, Tile, Weights, makespan, position_tiles
 
@@ -82,21 +83,13 @@ DENSE_STRIDE = 4  # up to which what lies between positions is loaded with them
 MOST_WEIGHT_TAPS = 32  # taps of a tile of grad_weight, which are unrolled
 MIN_PART = 256  # least positions of a part of the sums of grad_weight
 MOST_PARTS = 64
-LENGTHS = (
-    *range(FRACTAL, 321, FRACTAL),
-    384,
-    448,
-    512,
-    768,
-    1024,
-    1536,
-    2048,
-)  # positions of a tile that are tried
+# Positions of a tile that are tried.
+LENGTHS = (*range(FRACTAL, 321, FRACTAL), 384, 448, 512, 768, 1024, 1536, 2048)
 DEPTHS = (16, 32, 64, 128, 256)
 
 
 @dataclass(frozen=True)
-class Tiling:
+class ChosenTiles:
     """Every knob as used, and the (images, rows, columns) of a tile of grad_input and of a step of grad_weight."""
 
     knobs: dict[str, Any]
@@ -107,13 +100,13 @@ class Tiling:
 def choose(
     g: Geometry,
     m: Merging,
-    knobs: Mapping[str, Any],
+    knobs: Knobs,
     product: Product,
     operand: str,
     itemsize: int,
     seen: Geometry | None = None,
     rows: bool = False,
-) -> Tiling:
+) -> ChosenTiles:
     """Every knob: as given, or by the rules here, cut to what the shapes allow.
 
     operand: what the Cube multiplies. seen: the geometry of grad_input if it is not that of grad_weight. rows: grad_input is
@@ -132,7 +125,7 @@ def choose(
     items = image.tiles(out["block_m"], tile) if out["launches"] != "apart" else 0
     weights = Weights(g, m, out["weight_taps"])
     out["weight_parts"] = knobs["weight_parts"] or _parts(weights, out, rates, step, items, cycles)
-    return Tiling(out, tile, step)
+    return ChosenTiles(out, tile, step)
 
 
 def one_tap_each(image: Image) -> bool:
@@ -155,15 +148,15 @@ def cube_cores(wanted: int | None, product: Product) -> int:
 
 def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float, Tile]:
     """The least time of all rounds; puts taps, block_m, block_p and block_k into `out`. Gives the cycles of a tile."""
-    ways = ("window", "reload") if has_windows(image.geometry) else ("reload",)
-    if out["taps"] in ways:
-        ways = (out["taps"],)
+    choices = ("window", "reload") if has_windows(image.geometry) else ("reload",)
+    if out["taps"] in choices:
+        choices = (out["taps"],)
     elif out["launches"] == "apart" and one_tap_each(image):
-        ways = ("reload",)
+        choices = ("reload",)
     best: tuple[bool, float, float, Any] | None = None
     for rows, tile in _image_tiles(image, out, rates):
         rounds = -(-image.tiles(rows, tile) // rates.cores)
-        for taps in ways:
+        for taps in choices:
             room = (rates.product.l1_bytes - L1_KEPT) // rates.itemsize
             loaded = image.elements(tile, rows, taps)
             for deep in _depths(image, out, rates, room // out["buffers"] // loaded):

@@ -1,19 +1,19 @@
 """How the vendor's kernels tile and what they launch, as far as it is published (hicann/ops-nn, conv3d_backprop, arch22).
 
 Each layout is a launch of its own, and so is each of the two gradients; grad_input leaves the Cube as rows of channels and
-is turned by one more launch. A stride is met by zeros between the elements of grad_output, which are multiplied like any
+is transposed by one more launch. A stride is met by zeros between the elements of grad_output, which are multiplied like any
 others. Base tiles of grad_input follow the published rule, those of grad_weight are 128 x 128 x 256 bytes, of which a row
 of taps with sums of its own takes what L0C holds. Tilings of the closed 2D kernels are not published: these stand in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ...simulator.products import Product
 from ..operator.layout import up
+from ..operator.tensors import Knobs
 from .geometry import FRACTAL, Axis, Geometry, Merging
 
 BASE_WEIGHT = 128  # rows, columns, and depth of 16-bit elements
@@ -57,9 +57,7 @@ def base_weight(itemsize: int) -> tuple[int, int, int]:
     return BASE_WEIGHT, BASE_WEIGHT, BASE_WEIGHT * 2 // itemsize
 
 
-def vendor_knobs(
-    g: Geometry, m: Merging, knobs: Mapping[str, Any], product: Product, itemsize: int
-) -> dict[str, Any]:
+def vendor_knobs(g: Geometry, m: Merging, knobs: Knobs, product: Product, itemsize: int) -> dict[str, Any]:
     """What the vendor's rules say of knobs that were not given."""
     base_m, base_n, deep = base_image(g, m, product, itemsize)
     image: Axis = g.axes[2]

@@ -1,4 +1,4 @@
-"""Least work of the tiles of both gradients: cycles on the Cube and on its ways into L0, bytes that are read within images.
+"""Least work of the tiles of both gradients: cycles on the Cube and of its loads into L0, bytes that are read within images.
 
 A tile is multiplied as a whole, whatever lies outside of the image; what is loaded are the positions within it.
 """
@@ -20,8 +20,8 @@ from .geometry import Axis, Phase
 from .tiles.costs import Image, Rates, Tile, Weights
 
 
-class Turn(NamedTuple):
-    """One product of a tile: cycles on the Cube, on the ways into L0A and L0B, of the first way and of the last Mmad."""
+class L0Product(NamedTuple):
+    """One product of a tile: cycles on the Cube, of the loads into L0A and L0B, of the first load and of the last Mmad."""
 
     m: float
     a: float
@@ -32,15 +32,15 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Work:
+class GradientWork:
     """What a tiling makes of the products of one gradient.
 
     tiles: of positions and channels, of grad_weight of one part of the sums; items: what is dealt out to cores, which is a
     tile, or one phase of it where taps are loaded one by one. mmad, mte1: cycles of the cheapest item (of one chunk),
-    all_mmad, all_mte1: of all items; first: of the first way into L0; last: of the last Mmad; moved: bytes that all items
-    load; rows: of channels that they start one by one, where images are no blocks. turns: loads of the cheapest item (of a
-    chunk) into the same copy: phases are unrolled and have copies of their own, so that those of one phase count; laps:
-    cycles of the ways from L1 that follow them. guess: cycles of a tile (of a chunk) by the rough count that chooses
+    all_mmad, all_mte1: of all items; first: of the first load into L0; last: of the last Mmad; moved: bytes that all items
+    load; rows: of channels that they start one by one, where images are no blocks. iterations: loads of the cheapest item
+    (of a chunk) into the same copy: phases are unrolled and have copies of their own, so that only those of one phase count;
+    laps: cycles of the loads from L1 that follow them. guess: cycles of a tile (of a chunk) by the rough count that chooses
     `weight_parts`; chunks, step, drain: of grad_weight, as `best_parts` takes them. reload: whether taps are loaded one by
     one. l0c: bytes of the sums of a tile; l1: of what is loaded at once.
     """
@@ -56,7 +56,7 @@ class Work:
     moved: float
     rows: float
     laps: float
-    turns: int
+    iterations: int
     guess: float
     chunks: int = 0
     step: int = 0
@@ -71,15 +71,15 @@ class Products:
 
     def __init__(self, product: Product, operand: str, size: int, given: tuple[int, int, int] | None) -> None:
         self.cube, self.operand, self.size, self.given = CubeCosts(product), operand, size, given
-        self.known: dict[tuple[int, int, int], Turn] = {}
+        self.known: dict[tuple[int, int, int], L0Product] = {}
 
-    def turn(self, m: int, n: int, k: int) -> Turn:
+    def of(self, m: int, n: int, k: int) -> L0Product:
         """(m, k) by (k, n), cut as the plan of a launch cuts it."""
         if (m, n, k) not in self.known:
-            self.known[m, n, k] = self._turn(m, n, k)
+            self.known[m, n, k] = self._cut(m, n, k)
         return self.known[m, n, k]
 
-    def _turn(self, m: int, n: int, k: int) -> Turn:
+    def _cut(self, m: int, n: int, k: int) -> L0Product:
         cube = self.cube
         tile = cube.l0_tile(m, n, k, self.operand, self.given)
         cut = [
@@ -91,11 +91,12 @@ class Products:
         start = cube.startup + cube.switch
         mmad = [start + cube.mmad_cycles(*p, self.operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
         a, b = (
-            [self._way(way, p[axis], p[2]) for p in cut] for way, axis in ((cube.to_l0a, 0), (cube.to_l0b, 1))
+            [self._load(path, p[axis], p[2]) for p in cut]
+            for path, axis in ((cube.to_l0a, 0), (cube.to_l0b, 1))
         )
-        return Turn(sum(mmad), sum(a), sum(b), min(a[0], b[0]), mmad[-1], len(cut) == 1)
+        return L0Product(sum(mmad), sum(a), sum(b), min(a[0], b[0]), mmad[-1], len(cut) == 1)
 
-    def _way(self, path: tuple[float, float], rows: int, deep: int) -> float:
+    def _load(self, path: tuple[float, float], rows: int, deep: int) -> float:
         """One load to L0, as a window of an image or not, whichever is faster."""
         size = align(deep * self.size, 32)
         return min(self.cube.load_cycles(path, rows, size, window) for window in (False, True))
@@ -103,29 +104,29 @@ class Products:
 
 def image_work(
     image: Image, knobs: dict[str, Any], tile: Tile, guess: float, products: Products, size: int
-) -> Work:
+) -> GradientWork:
     """Of grad_input. knobs: as chosen; tile: its positions."""
     rows, deep, reload = knobs["block_m"], knobs["block_k"], knobs["taps"] == "reload"
-    sides = (prod(tile), rows) if image.turned else (rows, prod(tile))
-    turn = products.turn(sides[0], sides[1], deep)
+    sides = (prod(tile), rows) if image.channels_last else (rows, prod(tile))
+    one = products.of(sides[0], sides[1], deep)
     steps = -(-image.depth // deep)
     phases = [prod(p.taps for p in ps) * steps for ps in combinations(*image.phases)]
     tiles, (weights, met) = image.tiles(rows, tile), _loaded(image, rows, tile, reload)
     least, every = (min(phases), tiles * sum(phases)) if reload else (sum(phases), tiles * sum(phases))
-    turns, taps = _image_turns(image, reload)
-    return Work(
+    iterations, taps = _image_iterations(image, reload)
+    return GradientWork(
         tiles=tiles,
         items=tiles * (len(phases) if reload else 1),
-        mmad=least * turn.m,
-        mte1=least * (turn.a + turn.b),
-        all_mmad=every * turn.m,
-        all_mte1=every * (turn.a + turn.b),
-        first=turn.first,
-        last=turn.last,
+        mmad=least * one.m,
+        mte1=least * (one.a + one.b),
+        all_mmad=every * one.m,
+        all_mte1=every * (one.a + one.b),
+        first=one.first,
+        last=one.last,
         moved=image.depth * (weights + met) * size,
         rows=met * steps if deep < image.depth * image.groups else 0.0,
-        laps=taps * steps * (turn.a + turn.b),
-        turns=turns * steps,
+        laps=taps * steps * (one.a + one.b),
+        iterations=iterations * steps,
         guess=guess,
         reload=reload,
         l0c=up(rows, 16) * up(prod(tile), 16) * 4,
@@ -133,11 +134,11 @@ def image_work(
     )
 
 
-def _image_turns(image: Image, reload: bool) -> tuple[int, int]:
-    """(turns, taps) of the sums of the cheapest tile in one phase, but for the steps of its depth.
+def _image_iterations(image: Image, reload: bool) -> tuple[int, int]:
+    """(iterations, taps) of the sums of the cheapest tile in one phase, but for the steps of its depth.
 
-    Taps that are loaded one by one take a turn each, and any phase may be the cheapest item's. Windows take one for each
-    tap of the first axis; of the phases of a tile that with most turns bounds best.
+    Taps that are loaded one by one take an iteration each, and any phase may be the cheapest item's. Windows take one for
+    each tap of the first axis; of the phases of a tile that with most iterations bounds best.
     """
     combined = list(combinations(*image.phases))
     if reload:
@@ -173,27 +174,27 @@ def _met(p: Phase, length: int, count: int, tile: int, step: int, each: bool) ->
 
 def weight_work(
     weights: Weights, knobs: dict[str, Any], tile: Tile, rates: Rates, products: Products
-) -> Work:
+) -> GradientWork:
     """Of grad_weight, one part of its sums. knobs: as chosen; tile: positions of a chunk."""
     rows, cols = knobs["weight_m"], knobs["weight_n"]
-    turn, taps = products.turn(rows, cols, prod(tile)), weights.taps
+    one, taps = products.of(rows, cols, prod(tile)), weights.taps
     chunks, tiles = weights.chunks(tile), weights.tiles(rows, cols)
     m, (narrow, wide) = weights.merging, _met_by_weights(weights, rows, cols, tile)
-    ways = taps * turn.b + (1 if turn.single else taps) * turn.a
-    return Work(
+    mte1 = taps * one.b + (1 if one.single else taps) * one.a
+    return GradientWork(
         tiles=tiles,
         items=tiles,
-        mmad=taps * turn.m,
-        mte1=ways,
-        all_mmad=tiles * chunks * taps * turn.m,
-        all_mte1=tiles * chunks * ways,
-        first=turn.first,
-        last=turn.last,
+        mmad=taps * one.m,
+        mte1=mte1,
+        all_mmad=tiles * chunks * taps * one.m,
+        all_mte1=tiles * chunks * mte1,
+        first=one.first,
+        last=one.last,
         moved=(narrow * m.narrow + wide * m.wide) * rates.itemsize,
         rows=narrow * -(-m.narrow // rows) * (rows < m.narrow_pitch)
         + wide * -(-m.wide // cols) * (cols < m.wide_pitch),
-        laps=ways,
-        turns=1,
+        laps=mte1,
+        iterations=1,
         guess=weights.chunk_cycles(rates, rows, cols, tile),
         chunks=chunks,
         step=prod(tile),

@@ -12,7 +12,6 @@ tiles, a second launch adds the cores' sums in fixed order. All arithmetic is FP
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -23,14 +22,18 @@ from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ..operator.named_cases import read_cases
+from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
+from ..operator.plan import Plan, PlanContext, Step
+from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
 from ..shared.stretches import load_stretched
 from ..shared.sums import row_sums, sum_partials_step, zero_fill_step
 from .forward_space import bound_us, explored, fits
-from .op import ARCHITECTURES, check_shapes, check_types
+from .op import OPERATOR as GRADIENT
+from .op import check_shapes, check_types
 
 NAME = "bce_with_logits"
 WEIGHTS = ("weight", "pos_weight")
@@ -42,19 +45,10 @@ CHUNK = 1 << 15
 
 @sim.jit
 def bce_loss(
-    x_ptr,
-    t_ptr,
-    w_ptr,
-    p_ptr,
-    out_ptr,
-    items,
-    scale,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    LENGTHS: tl.constexpr,
-    STRIDES: tl.constexpr,
+    x_ptr, t_ptr, w_ptr, p_ptr, out_ptr, items, scale,
+    ROWS: tl.constexpr, COLS: tl.constexpr, LENGTHS: tl.constexpr, STRIDES: tl.constexpr,
     REDUCED: tl.constexpr,
-):
+):  # fmt: skip
     """Tiles ROWS x COLS of the last two of the axes LENGTHS in turn; STRIDES of x, w and p (None: absent).
 
     REDUCED: the program's sum, times scale, goes to element `pid` of out; else every element has its loss there.
@@ -106,7 +100,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     return out | {n: numbers.normal(n, shapes[n], scale=0.1, center=1.0) for n in WEIGHTS if n in shapes}
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """As the gradient; the mean of nothing is no number."""
     check_types(tensors, product, NAME)
     check_shapes(tensors, NAME)
@@ -128,16 +122,16 @@ def element_bytes(tensors: Tensors, copies: int) -> int:
     return loaded * max(2, copies) + 24
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x, reduced = tensors["x"], options["reduction"] != "none"
-    out = workshop.output("out", () if reduced else x.shape, dtype_of(x))
+    out = context.output("out", () if reduced else x.shape, dtype_of(x))
     if not x.size:
         if options["reduction"] == "mean" and isinstance(out, np.ndarray):
             out[...] = np.nan  # nothing over nothing
         fill = (zero_fill_step(out, 1),) if options["reduction"] == "sum" else ()
         return Plan(fill, {"out": out}, {**knobs, "block": 0, "cores": 0})
-    cores = min(workshop.cores(knobs["cores"]), x.size if knobs["cores"] else -(-x.size // LEAST_SHARE))
-    fits = workshop.ub_bytes // element_bytes(tensors, knobs["buffers"]) // 64 * 64
+    cores = min(context.cores(knobs["cores"]), x.size if knobs["cores"] else -(-x.size // LEAST_SHARE))
+    fits = context.ub_bytes // element_bytes(tensors, knobs["buffers"]) // 64 * 64
     block = knobs["block"] or min(fits, up(-(-x.size // cores), 64))
     present = [n for n in WEIGHTS if n in tensors]
     axes = merge_axes(
@@ -147,7 +141,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], block)
     items = tile_count(axes.lengths, rows, cols)
     grid = min(cores, items)
-    parts = workshop.tensor((grid, 1), float32) if reduced else out
+    parts = context.tensor((grid, 1), float32) if reduced else out
     arguments = {
         **{
             "x_ptr": x,
@@ -167,7 +161,7 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     return Plan(tuple(steps), {"out": out}, {**knobs, "block": rows * cols, "cores": grid})
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64."""
     shape = inputs["x"].shape
     x, t = (inputs[n].reshape(-1) for n in ("x", "target"))
@@ -192,21 +186,6 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {"out": np.asarray(loss.sum() / x.size if x.size else np.nan)}
 
 
-_YOLO = "YOLOv5 at 640 x 640"
-CASES = (
-    Case("yolo", "YOLO, 16 images, all anchors and classes", {"shape": (16, 25200, 85)}, _YOLO),
-    Case("yolo-objectness", "YOLO objectness, stride 8", {"shape": (16, 3, 80, 80)}, _YOLO),
-    Case("click-rate", "click-through rate", {"shape": 65536}, "batch size of public DLRM configurations"),
-    Case("imagenet-labels", "ImageNet labels", {"shape": (256, 1000), "weight": 1000}, "1000 classes"),
-    Case(
-        "segmentation",
-        "segmentation, positive weight per class",
-        {"shape": (4, 19, 256, 256), "pos_weight": (19, 1, 1)},
-        "19 classes of Cityscapes",
-    ),
-    Case("tiny", "small enough to look at", {"shape": (4, 100)}, "made for a first look"),
-)
-
 DOC = """The loss of logits x and labels target, in the type of x.
 
 It has the shape of x for reduction "none", and is one number for "mean" and "sum".
@@ -217,22 +196,16 @@ float32."""
 OPERATOR = Operator(
     name=NAME,
     summary="binary cross-entropy on logits (aclnnBinaryCrossEntropyWithLogits)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x", "target"),
     optional=WEIGHTS,
     main="x",
     outputs=("out",),
-    sizes={
-        "shape": "axes of the logits",
-        "weight": "optional: axes of weight; no weight if left out",
-        "pos_weight": "optional: axes of pos_weight; none if left out",
-    },
-    cases={c.name: c for c in CASES},
+    sizes={n: help for n, help in GRADIENT.sizes.items() if n != "grad_output"},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(Argument("reduction", "str | int", "mean"),),
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

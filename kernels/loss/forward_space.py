@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ...simulator.products import Product
-from ..bounds.vector import REPEAT, Machine, Stream, touched
+from ..bounds.vector import REPEAT, VectorRates, VectorWork, touched
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of
-from ..operator.operator import Tensors, dtype_of
-from .space import Columns, explored, fits
+from ..operator.tensors import Columns, Options, Tensors, dtype_of
+from .space import explored, fits
 
 __all__ = ["bound_us", "explored", "fits"]
 
 
-def bound_us(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
-) -> np.ndarray:
+def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> np.ndarray:
     """Least time in us of each point, both launches where the losses are summed."""
-    m, n, reduced = Machine(product), tensors["x"].size, options["reduction"] != "none"
+    m, n, reduced = VectorRates(product), tensors["x"].size, options["reduction"] != "none"
     count, rows, cols, smallest = _tiles(tensors, points["block"])
     cores = np.minimum(points["cores"], count)
     most = -(-count // cores)
     size = dtype_of(tensors["x"]).itemsize
     sizes = [dtype_of(x).itemsize for x in tensors.values() if x.size == n]
     least = [dtype_of(tensors[name]).itemsize for name in ("x", "target")]
-    stream = Stream(
-        turns=most,
+    stream = VectorWork(
+        iterations=most,
         loads=smallest * min(least),
-        per_turn=2,
+        per_iteration=2,
         loaded=n / cores * sum(sizes),
         stored=0.0 if reduced else n / cores * size,
         repeats=_vector(m, tensors, reduced, most * rows * cols, most),
@@ -57,7 +52,7 @@ def _tiles(tensors: Tensors, blocks: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _vector(
-    m: Machine, tensors: Tensors, reduced: bool, elements: np.ndarray, tiles: np.ndarray
+    m: VectorRates, tensors: Tensors, reduced: bool, elements: np.ndarray, tiles: np.ndarray
 ) -> np.ndarray:
     """Cycles of the Vector unit: all operations, and the waits within log(1 + exp(-|x|)), which nothing else fills."""
     size = dtype_of(tensors["x"]).itemsize
@@ -69,7 +64,7 @@ def _vector(
     return np.asarray(elements / REPEAT * (row + m.chain(others)[0]) + tiles * waiting)
 
 
-def _summing_us(m: Machine) -> float:
+def _summing_us(m: VectorRates) -> float:
     """The launch that adds the cores' sums."""
     flight = (m.read_latency + m.write_latency) / m.product.us_to_cycles(1.0)
     return float(m.launch_us(np.array(1))) + flight

@@ -18,7 +18,6 @@ experimental kernel: casts and stretched inputs are launches of their own, and t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -26,27 +25,25 @@ from ... import simulator as sim
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
 from ..operator.draw import Draw
-from ..operator.operator import Arrays, Case, Operator, Plan, Sizes, Tensors, Workshop, dims, dtype_of
+from ..operator.messages import check_dtype, refuse
+from ..operator.named_cases import read_cases
+from ..operator.operator import Operator
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
-from ..operator.refusing import check_dtype, refuse
+from ..operator.plan import Plan, PlanContext
+from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
+from ..shared.banks import BANKS
 from .space import bound_us, explored, fits
 from .tiles import STRETCHED, choose, make_step, tile_elements
 from .vendor import vendor_steps
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
 
-ARCHITECTURES = {
-    2201: ("float16", "bfloat16", "float32"),
-    2002: ("float16", "float32"),
-    1001: ("float16", "float32"),
-}
 NAME = "bce_with_logits_backward"
 MAX_RANK = 8
-LOSS_SCALE = (
-    2.0**15
-)  # as in half-precision training: without it the mean over millions of elements is 0 in float16
+# As in half-precision training: without it the mean over millions of elements is 0 in float16.
+LOSS_SCALE = 2.0**15
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
@@ -71,7 +68,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     }
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The rules of the operator's page."""
     check_types(tensors, product)
     check_shapes(tensors)
@@ -113,9 +110,7 @@ PARAMETERS = (
     integer("block", None, 1, None, "elements of a tile"),
     integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
     integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored"),
-    choice(
-        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
-    ),
+    BANKS,
     integer("stable", 0, 0, 1, "1: the form without cancellation, with a second exponential"),
 )
 OPTIONS = (
@@ -125,13 +120,13 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x = tensors["x"]
-    outputs = {"out": workshop.output("out", x.shape, dtype_of(tensors["target"]))}
+    outputs = {"out": context.output("out", x.shape, dtype_of(tensors["target"]))}
     if x.size and knobs["strategy"] == "vendor":
-        steps, used = vendor_steps(tensors, outputs["out"], options, knobs, workshop)
+        steps, used = vendor_steps(tensors, outputs["out"], options, knobs, context)
         return Plan(tuple(steps), outputs, used)
-    tiling = choose(tensors, knobs, workshop)
+    tiling = choose(tensors, knobs, context)
     if x.size == 0:
         return Plan((), outputs, {**tiling, "cores": 0})
     mean = options["reduction"] == "mean"
@@ -158,7 +153,7 @@ CHUNK = 1 << 15  # elements: 256 KiB in float64
 LARGEST_EXPONENT = 700.0  # its exponential is still finite, and sigmoid(-700) is 1e-304
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64, without cancellation: b = (1 - t) * sigmoid(x) - p * t * sigmoid(-x)."""
     shape = inputs["x"].shape
     x, t = (inputs[n].reshape(-1) for n in ("x", "target"))
@@ -199,79 +194,6 @@ def _gradient(x: np.ndarray, t: np.ndarray, p: np.ndarray | None) -> np.ndarray:
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, source: str, reduction: str, **sizes: int | tuple[int, ...]) -> Case:
-    return Case(name, title, sizes, source, {"reduction": reduction})
-
-
-YOLO = "YOLOv5 at 640 x 640: 25200 anchors, 80 classes and 5 more"
-CASES = (
-    _case("yolo", "YOLO, 16 images, all anchors and classes", YOLO, "mean", shape=(16, 25200, 85)),
-    _case("yolo-objectness", "YOLO objectness, stride 8", YOLO, "mean", shape=(16, 3, 80, 80)),
-    _case(
-        "yolo-scores",
-        "YOLOv8 class scores, a gradient per element",
-        "YOLOv8 at 640 x 640: 8400 anchors, 80 classes",
-        "none",
-        shape=(16, 8400, 80),
-        grad_output=(16, 8400, 80),
-    ),
-    _case(
-        "click-rate", "click-through rate", "batch size of public DLRM configurations", "mean", shape=65536
-    ),
-    _case(
-        "imagenet-labels",
-        "ImageNet labels, weight per class",
-        "1000 classes",
-        "mean",
-        shape=(256, 1000),
-        weight=1000,
-    ),
-    _case(
-        "segmentation",
-        "segmentation, positive weight per class",
-        "19 classes of Cityscapes",
-        "mean",
-        shape=(4, 19, 256, 256),
-        pos_weight=(19, 1, 1),
-    ),
-    _case(
-        "answers",
-        "visual question answering, weight per answer",
-        "3129 answers of VQA v2",
-        "sum",
-        shape=(8, 512, 3129),
-        weight=3129,
-    ),
-    _case("yolo-objectness-16", "YOLO objectness, stride 16", YOLO, "mean", shape=(16, 3, 40, 40)),
-    _case("yolo-classes", "YOLO class loss on matched anchors", YOLO, "mean", shape=(1850, 80), pos_weight=1),
-    _case(
-        "chest-xray",
-        "findings in X-rays, positive weight per class",
-        "14 classes of ChestX-ray14",
-        "mean",
-        shape=(32, 14),
-        pos_weight=14,
-    ),
-    _case(
-        "binary-masks",
-        "binary segmentation",
-        "usual sizes of masks",
-        "mean",
-        shape=(8, 1, 512, 512),
-        pos_weight=1,
-    ),
-    _case("gan", "GAN discriminator", "one score for each image", "mean", shape=(64, 1)),
-    _case(
-        "query-masks",
-        "mask loss, a gradient per element",
-        "100 queries of public mask transformers",
-        "none",
-        shape=(2, 100, 256, 256),
-        grad_output=(2, 100, 256, 256),
-    ),
-    _case("tiny", "small enough to look at", "made for a first look", "mean", shape=(4, 100)),
-)
-
 DOC = """Gradient with respect to the logits x, on a product.
 
 x, target: one shape, rank 0 to 8. grad_output, weight, pos_weight: any shape that broadcasts to it. Each may be
@@ -281,7 +203,6 @@ undone. Output: out (shape of x, type of target)."""
 OPERATOR = Operator(
     name="bce_with_logits_backward",
     summary="gradient of binary cross-entropy on logits (aclnnBinaryCrossEntropyWithLogitsBackward)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("grad_output", "x", "target"),
     optional=("weight", "pos_weight"),
     main="x",
@@ -292,12 +213,11 @@ OPERATOR = Operator(
         "weight": "optional: axes of weight; no weight if left out",
         "pos_weight": "optional: axes of pos_weight; none if left out",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(Argument("reduction", "str | int", "mean"),),
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

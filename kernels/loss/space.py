@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...simulator.products import Product
-from ..bounds.vector import REPEAT, Machine, Stream, touched
+from ..bounds.vector import REPEAT, VectorRates, VectorWork, last_part, touched
 from ..operator.layout import tile_count, tile_of
-from ..operator.operator import Tensors, dtype_of
+from ..operator.tensors import Columns, Tensors, dtype_of
 from .tiles import STRETCHED, common_axes
 
-Columns = Mapping[str, np.ndarray]
 BLOCKS = (512, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192, 10240, 12288, 16384)
 
 
@@ -29,7 +27,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> Columns:
     """Rule -> which points keep it: what is loaded element by element, and one FP32 tile, has to be in UB."""
     size = sum(dtype_of(tensors[n]).itemsize for n in ("x", "target")) + 4
     return {
@@ -39,7 +37,7 @@ def fits(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point."""
-    m, n = Machine(product), tensors["x"].size
+    m, n = VectorRates(product), tensors["x"].size
     axes = common_axes(tensors)
     blocks, block, row = _blocks(axes, points["block"], n)
     cores = np.minimum(points["cores"], blocks)
@@ -48,11 +46,11 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     sizes = [dtype_of(tensors[n]).itemsize for n in sorted(full, key=lambda n: n != "x")]
     out = dtype_of(tensors["target"]).itemsize
     elements = np.maximum(n / cores, 0.0)
-    last = np.where(axes.flat(), np.where(n % block, n % block, block), 1)
-    stream = Stream(
-        turns=most,
+    last = np.where(axes.flat(), last_part(n, block), 1)
+    stream = VectorWork(
+        iterations=most,
         loads=last * min(sizes),
-        per_turn=len(sizes),
+        per_iteration=len(sizes),
         loaded=elements * sum(sizes),
         stored=elements * out,
         repeats=_vector(m, tensors, [*sizes, out], elements, most),
@@ -74,7 +72,7 @@ def _blocks(axes: Any, block: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _vector(
-    m: Machine, tensors: Tensors, sizes: list[int], elements: np.ndarray, tiles: np.ndarray
+    m: VectorRates, tensors: Tensors, sizes: list[int], elements: np.ndarray, tiles: np.ndarray
 ) -> np.ndarray:
     """Cycles of the Vector unit: 1 / (1 + exp(-x)) and the difference each need what is before them, as do the casts of
     x and out; with these the casts of what else is loaded."""

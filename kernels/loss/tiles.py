@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-untyped-def"
 """Tile kernels of the gradient of binary cross-entropy on logits, what they need of UB, and the choice of a tiling.
 
-The mathematics is in bce_with_logits_backward.py.
+The mathematics is in op.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import Axes, broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.operator import Step, Tensors, Workshop, dtype_of
+from ..operator.plan import PlanContext, Step
+from ..operator.tensors import Knobs, Tensors, dtype_of
+from ..shared.banks import placement
 from ..shared.stretches import load_stretched
 
 # -- kernels ---------------------------------------------------------------------------------------------------------
@@ -38,20 +40,10 @@ def gradient(x, t, p, STABLE: tl.constexpr, LEAST: tl.constexpr):
 
 @sim.jit
 def bce_flat(
-    g_ptr,
-    x_ptr,
-    t_ptr,
-    w_ptr,
-    p_ptr,
-    out_ptr,
-    n,
-    scale,
-    BLOCK: tl.constexpr,
-    FULL: tl.constexpr,
-    SCALED: tl.constexpr,
-    STABLE: tl.constexpr,
+    g_ptr, x_ptr, t_ptr, w_ptr, p_ptr, out_ptr, n, scale,
+    BLOCK: tl.constexpr, FULL: tl.constexpr, SCALED: tl.constexpr, STABLE: tl.constexpr,
     LEAST: tl.constexpr,
-):
+):  # fmt: skip
     """Blocks of consecutive elements in turn. FULL: which of g, w, p have an element for each of x (None: is absent).
 
     scale: 1 / n for the mean. What has one element is multiplied into one factor; SCALED: whether there is any.
@@ -80,23 +72,10 @@ def bce_flat(
 
 @sim.jit
 def bce_stretched(
-    g_ptr,
-    x_ptr,
-    t_ptr,
-    w_ptr,
-    p_ptr,
-    out_ptr,
-    items,
-    scale,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    LENGTHS: tl.constexpr,
-    STRIDES: tl.constexpr,
-    KEPT: tl.constexpr,
-    SCALED: tl.constexpr,
-    STABLE: tl.constexpr,
-    LEAST: tl.constexpr,
-):
+    g_ptr, x_ptr, t_ptr, w_ptr, p_ptr, out_ptr, items, scale,
+    ROWS: tl.constexpr, COLS: tl.constexpr, LENGTHS: tl.constexpr, STRIDES: tl.constexpr,
+    KEPT: tl.constexpr, SCALED: tl.constexpr, STABLE: tl.constexpr, LEAST: tl.constexpr,
+):  # fmt: skip
     """Tiles ROWS x COLS of the last two of the common axes LENGTHS in turn; STRIDES of g, w, p, x along all of them.
 
     Strides are () for an input of one element, None for one that is absent; factor and SCALED as in bce_flat. KEPT: which
@@ -166,7 +145,7 @@ def element_bytes(tensors: Tensors, copies: int, stable: bool) -> int:
     return (loaded * copies if copies > 1 else 0) + 4 * temporaries
 
 
-def choose(tensors: Tensors, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+def choose(tensors: Tensors, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     cores: as many as get LEAST_SHARE elements. buffers: see `_copies`. block: as large as fits, up to BLOCK, in equal
@@ -174,12 +153,12 @@ def choose(tensors: Tensors, knobs: Mapping[str, Any], workshop: Workshop) -> di
     """
     copies = knobs["buffers"] or _copies(tensors)
     n = max(1, tensors["x"].size)
-    cores = min(workshop.cores(knobs["cores"]), n if knobs["cores"] else -(-n // LEAST_SHARE))
-    fits = workshop.ub_bytes // element_bytes(tensors, copies, bool(knobs["stable"]))
+    cores = min(context.cores(knobs["cores"]), n if knobs["cores"] else -(-n // LEAST_SHARE))
+    fits = context.ub_bytes // element_bytes(tensors, copies, bool(knobs["stable"]))
     share = -(-n // cores)
     most = max(LEAST_BLOCK, min(BLOCK, fits // LEAST_BLOCK * LEAST_BLOCK))
-    turns = max(-(-share // most), 2 if share > LEAST_SHARE else 1)
-    block = knobs["block"] or up(-(-share // turns), LEAST_BLOCK)
+    iterations = max(-(-share // most), 2 if share > LEAST_SHARE else 1)
+    block = knobs["block"] or up(-(-share // iterations), LEAST_BLOCK)
     return {**knobs, "block": block, "cores": cores, "buffers": copies}
 
 
@@ -191,7 +170,7 @@ def _copies(tensors: Tensors) -> int:
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def make_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Mapping[str, Any]) -> Step:
+def make_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
     """The launch: flat where every input is full or one element, else over the common axes."""
     axes = common_axes(tensors)
     if axes.flat():
@@ -212,21 +191,14 @@ def common_axes(tensors: Tensors) -> Axes:
     return merge_axes(shape, [broadcast_strides(s, shape) for s in (*several, shape)])
 
 
-def _flat_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Mapping[str, Any]) -> Step:
+def _flat_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
     n, block = tensors["x"].size, tiling["block"]
     full = tuple(tensors[name].size > 1 if name in tensors else None for name in STRETCHED)
     own = {"n": n, "BLOCK": block, "FULL": full}
-    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, _apart(tiling))
+    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, placement(tiling))
 
 
-def _apart(tiling: Mapping[str, Any]) -> dict[str, Any]:
-    """How tiles are placed, as the knob `banks` says."""
-    return {"banks_apart": tiling["banks"] == "apart"}
-
-
-def _stretched_step(
-    tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], tiling: Mapping[str, Any]
-) -> Step:
+def _stretched_step(tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
     strides = iter(axes.strides)
     each = [None if n not in tensors else () if tensors[n].size == 1 else next(strides) for n in STRETCHED]
     rows, cols = tile_of(axes.lengths[-2], axes.lengths[-1], tiling["block"])
@@ -239,4 +211,4 @@ def _stretched_step(
         "STRIDES": (*each, next(strides)),
         "KEPT": tuple(bool(s and not any(s[:-1])) and cols == axes.lengths[-1] for s in each),
     }
-    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, _apart(tiling))
+    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, placement(tiling))

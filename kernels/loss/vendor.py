@@ -8,12 +8,12 @@ the two values for all cases are known; tuned cases keep less.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...simulator.precision import dtypes as ty
-from ..operator.operator import Step, Tensor, Tensors, Workshop, dtype_of
-from ..shared.casts import cast_step
+from ..operator.plan import Made, PlanContext, Step
+from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of
+from ..shared.casts import cast_step, converted
 from ..shared.stretches import stretch_step
 from .tiles import STRETCHED, make_step, tile_elements
 
@@ -23,9 +23,8 @@ LEAST_SHARE = 1024  # elements that are worth a core
 # Elements up to which float32 with both weights takes so many cores: waking more would cost more than they save.
 FEWER_CORES = ((8192, 8), (65536, 16), (524288, 24), (1048576, 32))
 CAST_BUFFERS = 2
-TRAINING = (
-    1001  # the 910A, whose older kernel keeps infinities from its reciprocal: logits below this count as it
-)
+# The 910A, whose older kernel keeps infinities from its reciprocal: logits below this count as it.
+TRAINING = 1001
 LEAST_LOGIT = -88.7
 
 
@@ -48,17 +47,15 @@ def vendor_cores(n: int, rank: int, dtype: ty.DType, weights: int, reduction: st
     return found
 
 
-def vendor_steps(
-    tensors: Tensors, out: Tensor, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop
-) -> tuple[list[Step], dict[str, Any]]:
+def vendor_steps(tensors: Tensors, out: Tensor, options: Options, knobs: Knobs, context: PlanContext) -> Made:
     """Casts, stretches, the kernel, the cast of its result; and the knobs as used."""
-    x, cores = tensors["x"], workshop.cores(knobs["cores"])
+    x, cores = tensors["x"], context.cores(knobs["cores"])
     kinds = {dtype_of(t) for t in tensors.values()}
     common = kinds.pop() if len(kinds) == 1 else ty.float32
     steps: list[Step] = []
-    full = {n: _whole(tensors[n], x, common, workshop, steps) for n in ORDER if n in tensors}
-    result = out if dtype_of(out) == common else workshop.tensor(x.shape, common)
-    tiling = _tiling(full, x, common, options, knobs, workshop)
+    full = {n: _whole(tensors[n], x, common, context, steps) for n in ORDER if n in tensors}
+    result = out if dtype_of(out) == common else context.tensor(x.shape, common)
+    tiling = _tiling(full, x, common, options, knobs, context)
     mean = options["reduction"] == "mean"
     arguments = {
         **{"g_ptr": full["grad_output"], "x_ptr": full["x"], "t_ptr": full["target"]},
@@ -66,7 +63,7 @@ def vendor_steps(
         "scale": 1.0 / x.size if mean else 1.0,
         "SCALED": mean or x.size == 1,
         "STABLE": bool(tiling["stable"]),
-        "LEAST": LEAST_LOGIT if workshop.product.integer("product.npu_arch") == TRAINING else None,
+        "LEAST": LEAST_LOGIT if context.product.integer("product.npu_arch") == TRAINING else None,
         "multibuffer": tiling["buffers"],
     }
     step = make_step(full, arguments, tiling)
@@ -77,29 +74,21 @@ def vendor_steps(
 
 
 def _tiling(
-    full: Tensors,
-    x: Tensor,
-    common: ty.DType,
-    options: Mapping[str, Any],
-    knobs: Mapping[str, Any],
-    workshop: Workshop,
+    full: Tensors, x: Tensor, common: ty.DType, options: Options, knobs: Knobs, context: PlanContext
 ) -> dict[str, Any]:
     weights = sum(n in full for n in STRETCHED[1:])
-    most = vendor_tile(workshop.product.ub_bytes, common.itemsize, weights)
-    cores = workshop.cores(knobs["cores"])
+    most = vendor_tile(context.product.ub_bytes, common.itemsize, weights)
+    cores = context.cores(knobs["cores"])
     rule = vendor_cores(x.size, len(x.shape), common, weights, options["reduction"], cores)
     return {**knobs, "block": knobs["block"] or most, "cores": knobs["cores"] or rule, "buffers": 1}
 
 
-def _whole(tensor: Tensor, like: Tensor, dtype: ty.DType, workshop: Workshop, steps: list[Step]) -> Tensor:
+def _whole(tensor: Tensor, like: Tensor, dtype: ty.DType, context: PlanContext, steps: list[Step]) -> Tensor:
     """The tensor in that type and in the shape of `like`."""
-    cores = workshop.product.vector_cores
-    if dtype_of(tensor) != dtype:
-        wide = workshop.tensor(tensor.shape, dtype)
-        steps.append(cast_step(tensor, wide, cores, CAST_BUFFERS))
-        tensor = wide
+    cores = context.product.vector_cores
+    tensor = converted(tensor, dtype, context, steps, CAST_BUFFERS)
     if tensor.size == like.size:
         return tensor
-    whole = workshop.tensor(like.shape, dtype)
+    whole = context.tensor(like.shape, dtype)
     steps.append(stretch_step(tensor, whole, cores))
     return whole

@@ -4,49 +4,46 @@ A bound follows one chain of waits on the core with most tiles, every transfer a
 what all cores together move through HBM and L2. The engine (`simulator/timing/engine/engine.py`) knows more waits and shares
 bandwidth, so the simulated time is never below (tested by brute force and by hypothesis).
 
-With per turn of the sum the loads A and B into L1 (latency `lat`), the parts of the product in L0 (a, b: L1 to L0; m: Mmad),
-per tile the store F, and x cycles from pipe to pipe:
+With per iteration of the sum the loads A and B into L1 (latency `lat`) and the parts of the product in L0 (a, b: L1 to L0;
+m: Mmad), per tile the store F, and x cycles from pipe to pipe:
 
     loads      all loads, then what follows the last one
     Mmad       first loads, all Mmads, F (also after every tile where L0C holds no second accumulator)
-    MTE1       first load, all ways into L0, the last Mmad, F
-    copies     a load waits for the reads of the one before into the same copy, `buffers` turns ago
+    MTE1       first load, all loads into L0, the last Mmad, F
+    copies     a load waits for the reads of the one before into the same copy, `buffers` iterations ago
 
-A load of what several cores read at the same moment takes as many times longer (`matmul_loads.py`, `matmul_sharing.py`).
+A load of what several cores read at the same moment takes as many times longer (`loads.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import resolve_matmul
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import ITEM_BYTES, CubeCosts
 from ...simulator.timing.engine.machine import launch_overhead_us, port_rate, wire
 from ...simulator.timing.placement.layouts import align
-from ..bounds.vector import LINE, memory_rate
+from ..bounds.vector import LINE, memory_rate, overheads_us
 from ..operator.layout import up
-from ..operator.operator import Tensors, dtype_of
+from ..operator.tensors import Columns, Tensors, dtype_of, element_type
 from ..shared.casts import CAST_BLOCK
 from ..shared.sums import REPEAT, SUM_COLUMNS
 from .loads import Loads, Tiles
 
 SHARED = 0.5  # at least this part of the lines counts as touched first where tiles share lines
-Columns = Mapping[str, np.ndarray]
 Array = Any
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Cycles of one turn of the sum in L0: sums over its parts, and those of the first and last part.
+    """Cycles of one iteration of the sum in L0: sums over its parts, and those of the first and last part.
 
-    reads: from the first way into L0 to the end of the last one, which waits for the product before it in its half.
+    reads: from the first load into L0 to the end of the last one, which waits for the product before it in its half.
     """
 
     mmad: float
@@ -61,9 +58,7 @@ def operands(tensors: Tensors, product: Product, mode: str) -> tuple[str, int, i
     """(format that the Cube reads, bytes of an operand in memory, bytes of a result)."""
     kinds = [dtype_of(tensors[x]).name for x in ("a", "b")]
     found = resolve_matmul(product, kinds, mode, tensors["a"].shape[-1])
-    compute, written = ty.from_name(found.compute), ty.from_name(found.output())
-    assert compute is not None
-    assert written is not None
+    compute, written = element_type(found.compute), element_type(found.output())
     return "hf32" if found.hf32 else compute.name, compute.itemsize, written.itemsize
 
 
@@ -76,8 +71,8 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
 
 def _product_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     launch = _Launch(tensors, product, mode, points)
-    cycles = np.maximum.reduce([launch.core(), *launch.together()])
-    overhead = _overhead(product, launch.cores, launch.machine.cores)
+    cycles = np.maximum.reduce([launch.core(), *launch.all_cores()])
+    overhead = overheads_us(product, launch.cores, launch.machine.cores)
     return np.asarray(cycles / product.us_to_cycles(1.0) + overhead)
 
 
@@ -125,13 +120,13 @@ class _Launch:
         at_once = np.where(self.points["schedule"] == "per_tile", 1, self.most)
         waves = -(-self.most // at_once)
         most = waves * self._program(at_once) + (waves - 1) * self.machine.dispatch_cycles
-        after = np.where(self.tiles.turns > 0, self.after, 0.0)
+        after = np.where(self.tiles.iterations > 0, self.after, 0.0)
         longest = self.tiles.count * self.loads.mean / self.cores + after
         return np.maximum(most, longest)
 
     def _program(self, tiles: Array) -> Array:
         """Cycles of a program of so many tiles: the longest of the chains."""
-        p, x, steps = self.parts, self.cross, tiles * self.tiles.turns
+        p, x, steps = self.parts, self.cross, tiles * self.tiles.iterations
         alone = 2 * self.points["block_m"] * self.points["block_n"] * 4 > self.product.l0c_bytes
         between = np.where(alone, 2 * x + self.store, 0.0)
         loads = sum(self.loads.any_one)
@@ -142,9 +137,9 @@ class _Launch:
             loads + self.latency + x + steps * p["mte1"] + x + p["last_mmad"] + x + self.store,
             np.maximum(steps - 1, 0) // self.copies * lap + loads + self.after,
         )
-        return np.where(self.tiles.turns > 0, np.maximum.reduce(chains), self.store)
+        return np.where(self.tiles.iterations > 0, np.maximum.reduce(chains), self.store)
 
-    def together(self) -> tuple[Array, ...]:
+    def all_cores(self) -> tuple[Array, ...]:
         """Cycles of all cores together: through L2, from HBM, and through ports that are all as busy."""
         t, product, loaded = self.tiles, self.product, self.loads.moved
         stored = t.m * t.n * t.split * t.written
@@ -196,7 +191,7 @@ def _parts_of(product: Product, operand: str, points: Columns) -> dict[str, np.n
 
 @lru_cache(maxsize=4096)
 def _parts(product: Product, operand: str, bm: int, bn: int, bk: int, *base: int) -> Parts:
-    """One turn of the sum, cut into L0 tiles as the plan of a launch cuts it."""
+    """One iteration of the sum, cut into L0 tiles as the plan of a launch cuts it."""
     cube, size = CubeCosts(product), ITEM_BYTES[operand]
     given = (base[0], base[1], base[2]) if all(base) else None
     tile = cube.l0_tile(bm, bn, bk, operand, given)
@@ -212,8 +207,8 @@ def _parts(product: Product, operand: str, bm: int, bn: int, bk: int, *base: int
     m = [start + cube.mmad_cycles(*p, operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
     cross = wire(product, True, False).machine.cross_pipe_cycles
     waits = a[0] + b[0] + cross + sum(m[:-2]) + cross + a[-1] + b[-1] if len(cut) > 2 else 0.0
-    ways = sum(a) + sum(b)
-    return Parts(sum(m), ways, a[0], b[0], m[-1], max(ways, waits))
+    mte1 = sum(a) + sum(b)
+    return Parts(sum(m), mte1, a[0], b[0], m[-1], max(mte1, waits))
 
 
 def store_cycles(product: Product, size: Array) -> Array:
@@ -221,8 +216,8 @@ def store_cycles(product: Product, size: Array) -> Array:
     if product.core_model != "split":
         return 0.0 * size
     nd = "path.l0c_to_gm.nz2nd_"
-    way = nd if product.has(f"{nd}bytes_per_cycle") else "path.l0c_to_gm."
-    return size / product.number(f"{way}bytes_per_cycle") + product.number(f"{way}fixed_cycles")
+    path = nd if product.has(f"{nd}bytes_per_cycle") else "path.l0c_to_gm."
+    return size / product.number(f"{path}bytes_per_cycle") + product.number(f"{path}fixed_cycles")
 
 
 def _touched(row: Array, pitch: int) -> Array:
@@ -232,8 +227,3 @@ def _touched(row: Array, pitch: int) -> Array:
     """
     narrow = row / (LINE * (row // LINE + 2)) * SHARED
     return np.where((row % LINE == 0) & (pitch % LINE == 0), 1.0, np.minimum(1.0, narrow))
-
-
-def _overhead(product: Product, cores: Array, most: int) -> Array:
-    table = np.array([launch_overhead_us(product, c, most) for c in range(most + 1)])
-    return table[np.broadcast_to(cores, np.shape(cores))]

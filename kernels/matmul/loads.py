@@ -2,21 +2,27 @@
 
 The least cycles of a load that is partly new to L2 are right on average over the programs, not for each of them
 (`Lowering._transfer` of the simulator); so there are two sums, one for any program and one for the average.
+
+Tiles go to cores in turn, in bands of `group` tile rows, as `tiles.py` hands them out; a round is as many tiles in a
+row as there are cores. The part of L2 that holds an address serves one core after the other, so that a load of what several
+cores read at the same moment takes as many times longer (`Plan.least_cycles` of the simulator).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...simulator.products import Product
 from ...simulator.timing.costs.transfers import LINE_BYTES, REQUEST_BYTES
-from ..bounds.vector import LINE
-from .sharing import sharing
+from ..bounds.vector import LINE, last_part
 
 BLOCK = 32  # bytes to which bursts are rounded up
+# Of a product whose rounds are looked at; a load of one with more is bounded as if not shared.
+MOST_TILES = 1 << 14
+MOST_KEYS = 1 << 20  # that are counted without being sorted
 Array = Any
 
 
@@ -53,12 +59,12 @@ class Tiles(NamedTuple):
     @property
     def rows(self) -> Array:
         """Of the lowest tile."""
-        return _last(self.m, self.bm)
+        return last_part(self.m, self.bm)
 
     @property
     def columns(self) -> Array:
         """Of the narrowest tile."""
-        return _last(self.n, self.bn)
+        return last_part(self.n, self.bn)
 
     @property
     def depth(self) -> Array:
@@ -67,7 +73,7 @@ class Tiles(NamedTuple):
         return np.maximum(0, np.minimum(part, self.k - (self.split - 1) * part))
 
     @property
-    def turns(self) -> Array:
+    def iterations(self) -> Array:
         """Loads of a for a tile."""
         return -(-self.depth // self.bk)
 
@@ -79,7 +85,7 @@ class Loads:
         self.t, self.product, self.rate = tiles, product, rate
         self.row = row_cycles(product)
         # Bytes of a row of a and of b, of a whole tile and of the last one.
-        deep = np.minimum(_last(tiles.depth, tiles.bk), tiles.depth)
+        deep = np.minimum(last_part(tiles.depth, tiles.bk), tiles.depth)
         self.deep = deep
         self.row_a, self.last_a = (_moved(x, tiles.k, tiles.size) for x in (tiles.bk, deep))
         self.row_b, self.last_b = (_moved(x, tiles.n, tiles.size) for x in (tiles.bn, tiles.columns))
@@ -106,14 +112,14 @@ class Loads:
     def mean(self) -> Array:
         """Of all loads of a tile, on average over the tiles."""
         t = self.t
-        rows = np.where(self.rowwise_a, t.turns, 0) * t.m / t.down, np.where(self.rowwise_b, t.depth, 0)
+        rows = np.where(self.rowwise_a, t.iterations, 0) * t.m / t.down, np.where(self.rowwise_b, t.depth, 0)
         cut = t.m % t.bm > 0, t.n % t.bn > 0
         many = sharing(t.down, t.across, t.group, t.split, t.cores, cut)
         total = 0.0
         for readers, started, moved in zip(many, rows, self._tile_bytes, strict=True):
             served = readers * self._served(started, moved)
             total = total + np.maximum(np.maximum(started * self.row, moved / self.rate), served)
-        return np.maximum(total, t.turns * sum(self.one))
+        return np.maximum(total, t.iterations * sum(self.one))
 
     @cached_property
     def any(self) -> Array:
@@ -121,7 +127,7 @@ class Loads:
         t = self.t
         port = (t.rows * self._row_bytes_a + t.depth * self.last_b) / self.rate
         even = (t.m % t.bm == 0) & (t.n % t.bn == 0)
-        return np.where(self._whole & even, self.mean, np.maximum(port, t.turns * sum(self.any_one)))
+        return np.where(self._whole & even, self.mean, np.maximum(port, t.iterations * sum(self.any_one)))
 
     @property
     def moved(self) -> Array:
@@ -130,8 +136,8 @@ class Loads:
 
     @property
     def _row_bytes_a(self) -> Array:
-        """Of a row of a through all turns."""
-        return (self.t.turns - 1) * self.row_a + self.last_a
+        """Of a row of a through all iterations."""
+        return (self.t.iterations - 1) * self.row_a + self.last_a
 
     @cached_property
     def _tile_bytes(self) -> tuple[Array, Array]:
@@ -156,20 +162,17 @@ class Loads:
     def _whole(self) -> Array:
         """Whether every load is new to L2, or in it, as a whole: rows of tiles are whole lines, and none leaves L2 again."""
         t = self.t
-        held = (t.m + t.n) * t.k * t.size + t.m * t.n * t.split * t.written <= self.product.integer("l2.size")
+        fits_l2 = (t.m + t.n) * t.k * t.size + t.m * t.n * t.split * t.written <= self.product.integer(
+            "l2.size"
+        )
         runs = (t.bk, t.k, -(-t.k // t.split), t.bn, t.n)
-        return held & np.logical_and.reduce([r * t.size % LINE == 0 for r in np.broadcast_arrays(*runs)])
+        return fits_l2 & np.logical_and.reduce([r * t.size % LINE == 0 for r in np.broadcast_arrays(*runs)])
 
 
 def row_cycles(product: Product) -> float:
     """From the start of one row of a tile to that of the next."""
     name = "path.gm_to_l1_nd2nz.row_cycles"
     return product.number(name) if product.has(name) else 0.0
-
-
-def _last(length: Array, block: Array) -> Array:
-    """The shortest edge of a tile along an axis."""
-    return np.where(length % block, length % block, block)
 
 
 def _moved(elements: Array, length: int, size: int) -> Array:
@@ -179,3 +182,52 @@ def _moved(elements: Array, length: int, size: int) -> Array:
     cut = (1.0 + (row - grain) / LINE_BYTES) / np.maximum(1.0, row / LINE_BYTES)
     weight = 1.0 if grain >= REQUEST_BYTES else np.maximum(1.0, cut)
     return np.where(elements < length, -(-row // BLOCK) * BLOCK * weight, np.minimum(elements, length) * size)
+
+
+def sharing(
+    down: Array, across: Array, group: Array, split: Array, cores: Array, cut: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """For each point: how many cores read the same tile of a, and of b, at least on average.
+
+    down, across: tiles along M and N; split: parts of the sum; cut: whether the last tile along M, and along N, is smaller.
+    The average is over all tiles, over all rounds, or over the tiles that are not cut, whichever is least.
+    """
+    points = np.stack(np.broadcast_arrays(down, across, group, split, cores, *cut), axis=1)
+    different, place = np.unique(points, axis=0, return_inverse=True)
+    found = np.array([_sharing(*map(int, row)) for row in different]).reshape(-1, 2)[place.ravel()]
+    return found[:, 0], found[:, 1]
+
+
+@lru_cache(maxsize=1 << 14)
+def _sharing(
+    down: int, across: int, group: int, split: int, cores: int, cut_m: int, cut_n: int
+) -> tuple[float, float]:
+    tiles = down * across
+    if tiles * split > MOST_TILES:
+        return 1.0, 1.0
+    item = np.arange(tiles * split)
+    part, tile = item // tiles, item % tiles
+    first = tile // (group * across) * group
+    height = np.minimum(down - first, group)
+    inside = tile % (group * across)
+    row, column = first + inside % height, inside // height
+    wave = item // cores
+    each = wave * split + part
+    return (
+        _mean(each * down + row, wave, row < down - cut_m),
+        _mean(each * across + column, wave, column < across - cut_n),
+    )
+
+
+def _mean(read: np.ndarray, wave: np.ndarray, whole: np.ndarray) -> float:
+    """Of how many equal numbers each is one: the least of the averages over all, over waves, and over the whole ones."""
+    if read[-1] < MOST_KEYS:
+        many = np.bincount(read)[read]
+    else:
+        _, place, counts = np.unique(read, return_inverse=True, return_counts=True)
+        many = counts[place]
+    of_waves = np.bincount(wave, many) / np.bincount(wave)
+    averages = [many.mean(), of_waves.mean()]
+    if whole.any():
+        averages.append(many[whole].mean())
+    return float(min(averages))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isqrt
-from typing import Any
 
 import numpy as np
 
@@ -22,36 +21,21 @@ from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
 from ...simulator.products import Product
-from ..operator.arguments import dtype_argument
 from ..operator.draw import Draw
 from ..operator.messages import listed
-from ..operator.operator import (
-    Arrays,
-    Case,
-    Operator,
-    Plan,
-    Sizes,
-    Step,
-    Tensor,
-    Tensors,
-    Workshop,
-    dtype_name,
-    dtype_of,
-)
+from ..operator.named_cases import read_cases
+from ..operator.operator import EVERYWHERE, Operator
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import choice, integer
+from ..operator.parameter import choice, dtype_argument, integer
+from ..operator.plan import Plan, PlanContext, Step
+from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dtype_name, dtype_of, element_type
 from ..running.face import python_face
-from ..shared.casts import cast_step
+from ..shared.casts import converted
 from ..shared.sums import sum_partials_step
 from .bound import bound_us
 from .space import explored, fits
 from .tiles import choose, product_step
 
-ARCHITECTURES = {
-    2201: ("float16", "bfloat16", "float32"),
-    2002: ("float16", "float32"),
-    1001: ("float16", "float32"),
-}
 AFFORDED = 2**30  # multiplications of one product of a study: half a second to a second in the Cube's order
 GOLDEN_ROWS = 512  # rows of a chunk of the float64 product
 
@@ -87,7 +71,7 @@ def resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
     return resolve_matmul(product, kinds, mode, length)
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """Shapes, then the table of modes; gives its warning."""
     a, b = (tensors[n].shape for n in ("a", "b"))
     for n, dims in (("a", a), ("b", b)):
@@ -104,8 +88,8 @@ def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tup
     found = resolve(tensors, product, current_device().cube_math_type)
     if not found.ok:
         raise _refusal(tensors, product, found)
-    words = () if found.warning is None else (f"cubeMathType: {found.warning}",)
-    return (*words, *_not_finite(tensors, product))
+    notes = () if found.warning is None else (f"cubeMathType: {found.warning}",)
+    return (*notes, *_not_finite(tensors, product))
 
 
 def _not_finite(tensors: Tensors, product: Product) -> tuple[str, ...]:
@@ -124,7 +108,7 @@ def _refusal(tensors: Tensors, product: Product, found: Resolution) -> RefusedEr
     way = (
         f"take {listed(legal, 'or')}"
         if legal
-        else f"take a and b of {listed(ARCHITECTURES[product.integer('product.npu_arch')], 'or')}"
+        else f"take a and b of {listed(EVERYWHERE[product.integer('product.npu_arch')], 'or')}"
     )
     return RefusedError(
         f"matmul: {current_device().cube_math_type} with {types} is refused on {product.name} with status "
@@ -178,66 +162,49 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     """Casts to the type that is computed in, the product, and what has to follow it."""
-    found = resolve(tensors, workshop.product, current_device().cube_math_type)
-    compute, written = (_type(n) for n in (found.compute, found.output()))
+    found = resolve(tensors, context.product, current_device().cube_math_type)
+    compute, written = (element_type(n) for n in (found.compute, found.output()))
     casts: list[Step] = []
     a, b = tensors["a"], tensors["b"]
-    operands = {n: _converted(x, compute, knobs, workshop, casts) for n, x in (("a", a), ("b", b))}
-    tiling = choose(operands["a"], operands["b"], knobs, workshop, found)
+    operands = {n: converted(x, compute, context, casts, knobs["buffers"]) for n, x in (("a", a), ("b", b))}
+    tiling = choose(operands["a"], operands["b"], knobs, context, found)
     shape = (a.shape[0], b.shape[1])
-    result = workshop.tensor(shape, written)
-    target = workshop.tensor((tiling["split_k"], *shape), ty.float32) if tiling["split_k"] > 1 else result
+    result = context.tensor(shape, written)
+    target = context.tensor((tiling["split_k"], *shape), ty.float32) if tiling["split_k"] > 1 else result
     steps = [*casts, product_step(operands["a"], operands["b"], target, tiling, found)]
     if target is not result:
-        steps.append(sum_partials_step(target, result, workshop.product.vector_cores, tiling["buffers"]))
-    out = _converted(result, _wanted(options, written, workshop), knobs, workshop, steps)
+        steps.append(sum_partials_step(target, result, context.product.vector_cores, tiling["buffers"]))
+    out = converted(result, _wanted(options, written, context), context, steps, knobs["buffers"])
     return Plan(tuple(steps), {"out": out}, tiling, _notes(found, tiling))
 
 
-def _converted(
-    x: Tensor, dtype: ty.DType, knobs: Mapping[str, Any], workshop: Workshop, steps: list[Step]
-) -> Tensor:
-    """`x` itself if it is of that type, else a tensor that one more launch fills."""
-    if dtype_of(x) == dtype:
-        return x
-    out = workshop.tensor(x.shape, dtype)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, knobs["buffers"]))
-    return out
-
-
-def _wanted(options: Mapping[str, Any], written: ty.DType, workshop: Workshop) -> ty.DType:
+def _wanted(options: Options, written: ty.DType, context: PlanContext) -> ty.DType:
     name = options["out_dtype"]
-    found = written if name == "auto" else _type(name)
-    if found.name not in workshop.product.texts("dtypes.storage"):
-        raise UsageError(f"matmul: out_dtype {name}: {workshop.product.name} does not store {name}")
+    found = written if name == "auto" else element_type(name)
+    if found.name not in context.product.texts("dtypes.storage"):
+        raise UsageError(f"matmul: out_dtype {name}: {context.product.name} does not store {name}")
     return found
 
 
-def _type(name: str) -> ty.DType:
-    found = ty.from_name(name)
-    assert found is not None
-    return found
-
-
-def _notes(found: Resolution, tiling: Mapping[str, Any]) -> tuple[str, ...]:
-    words = []
+def _notes(found: Resolution, tiling: Knobs) -> tuple[str, ...]:
+    notes = []
     if found.hf32:
-        words.append(f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}")
+        notes.append(f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}")
     if tiling["accumulate"] == "blas":
-        words.append(
+        notes.append(
             "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
         )
     if tiling["split_k"] > 1:
-        words.append(f"the sum is split into {tiling['split_k']} parts, added in a fixed order (assumed)")
-    return tuple(words)
+        notes.append(f"the sum is split into {tiling['split_k']} parts, added in a fixed order (assumed)")
+    return tuple(notes)
 
 
 # -- reference -------------------------------------------------------------------------------------------------------
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64."""
     a, b = inputs["a"], float64(inputs["b"])
     out = np.empty((a.shape[0], b.shape[1]))
@@ -252,22 +219,6 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, m: int, n: int, k: int, source: str) -> Case:
-    return Case(name, title, {"m": m, "n": n, "k": k}, source)
-
-
-_LLAMA = "hidden sizes of the public model configuration"
-CASES = (
-    _case("1024", "1024 cubed", 1024, 1024, 1024, "usual benchmark size"),
-    _case("4096", "4096 cubed", 4096, 4096, 4096, "usual benchmark size"),
-    _case("8192", "8192 cubed", 8192, 8192, 8192, "usual benchmark size"),
-    _case("llama3-8b-qkv", "Llama-3 8B, query, key and value, 2048 tokens", 2048, 6144, 4096, _LLAMA),
-    _case("llama3-8b-mlp-up", "Llama-3 8B, up projection, 2048 tokens", 2048, 14336, 4096, _LLAMA),
-    _case("decode", "16 rows: a batch of single tokens", 16, 4096, 4096, _LLAMA),
-    _case("unaligned", "no size a multiple of a block", 1000, 777, 513, "made for its edges"),
-    _case("tiny", "small enough to look at", 32, 48, 64, "made for a first look"),
-)
-
 DOC = """out (M, N) of a (M, K) and b (K, N), each float16, bfloat16 or float32, on a product.
 
 out has the type that the Cube writes in this cube_math_type, or `out_dtype`. Raises `RefusedError` (status 161002) for a
@@ -276,17 +227,15 @@ mode that the product refuses."""
 OPERATOR = Operator(
     name="matmul",
     summary="matrix product on the Cube in every cubeMathType (aclnnMatmul)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("a", "b"),
     main="a",
     outputs=("out",),
     sizes={"m": "rows of a", "n": "columns of b", "k": "length of the sums"},
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, "matmul"),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(dtype_argument("out_dtype"),),
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

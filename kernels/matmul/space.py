@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...simulator.products import Product
-from ..operator.operator import Tensors
-from .bound import Columns, operands
+from ..operator.tensors import Columns, Knobs, Tensors
+from .bound import operands
 
 FRACTAL = 16
 EDGES = (16, 32, 48, 64, 96, 128, 192, 256)
@@ -35,9 +34,7 @@ def _edges(length: int) -> tuple[int, ...]:
     return tuple(e for e in EDGES if e < length + FRACTAL) or (FRACTAL,)
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: buffers that hold the tiles, and no second name for the same schedule.
 
     Of copies that are asked for a launch gets as many as fit: more is a second name, too.
@@ -49,9 +46,8 @@ def fits(
     down = -(-length // m)
     tiles = down * -(-across // n) * points["split_k"]
     cores = points.get("cores", product.cube_cores)
-    fewer = _next_below(
-        axes["group"], points["group"]
-    )  # the same order if that takes all rows of tiles already
+    # The same order if that takes all rows of tiles already.
+    fewer = _next_below(axes["group"], points["group"])
     copies = np.maximum(1, l1 // ((m + n) * k * size))
     named = _next_below(axes["buffers"], points["buffers"])
     return {

@@ -8,7 +8,7 @@ cores that work at the same time share operands in L2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ... import simulator as sim
@@ -17,7 +17,8 @@ from ...simulator.errors import UsageError
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
 from ..operator.layout import up
-from ..operator.operator import Step, Tensor, Workshop, dtype_of
+from ..operator.plan import PlanContext, Step
+from ..operator.tensors import Knobs, Tensor, dtype_of
 
 FRACTAL = 16  # rows and columns of the Cube's smallest block
 WIDEST = 256  # of a tile of the output, per axis
@@ -32,20 +33,9 @@ L1_KEPT = 4096  # bytes of L1 left to what the system keeps there
 
 @sim.jit
 def matmul_tiles(
-    a_ptr,
-    b_ptr,
-    c_ptr,
-    M,
-    N,
-    K,
-    items,
-    part,
-    group,
-    BM: tl.constexpr,
-    BN: tl.constexpr,
-    BK: tl.constexpr,
-    EVEN: tl.constexpr,
-):
+    a_ptr, b_ptr, c_ptr, M, N, K, items, part, group,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
     """c (parts, M, N) = a (M, K) b (K, N), a sum of `part` products for each part; items: tiles of all parts, of which
     `group` rows are taken together.
 
@@ -85,7 +75,7 @@ def matmul_tiles(
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Mapping[str, Any], resolved: Resolution) -> Step:
+def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Knobs, resolved: Resolution) -> Step:
     """Launch of the product; c has an axis of parts before it where the sum is split."""
     (m, k), n = a.shape, b.shape[1]
     items = _tiles(m, n, tiling["block_m"], tiling["block_n"]) * tiling["split_k"]
@@ -112,11 +102,9 @@ def product_step(a: Tensor, b: Tensor, c: Tensor, tiling: Mapping[str, Any], res
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
 
-def choose(
-    a: Tensor, b: Tensor, knobs: Mapping[str, Any], workshop: Workshop, resolved: Resolution
-) -> dict[str, Any]:
+def choose(a: Tensor, b: Tensor, knobs: Knobs, context: PlanContext, resolved: Resolution) -> dict[str, Any]:
     """Every knob: as given, else by the size of the product's buffers and the number of its cores."""
-    product = workshop.product
+    product = context.product
     (m, k), n = a.shape, b.shape[1]
     cores = _cores(knobs["cores"], product)
     block_m, block_n = _block(m, n, knobs, cores, product, dtype_of(a).itemsize)
@@ -145,9 +133,7 @@ def _cores(wanted: int | None, product: Product) -> int:
     return wanted or product.cube_cores
 
 
-def _block(
-    m: int, n: int, knobs: Mapping[str, Any], cores: int, product: Product, itemsize: int
-) -> tuple[int, int]:
+def _block(m: int, n: int, knobs: Knobs, cores: int, product: Product, itemsize: int) -> tuple[int, int]:
     """The tile of the output with the least time of all rounds, by a rough count of cycles; the larger one of equals."""
     macs = FRACTAL**3 * 2 // itemsize
     rate = min(LOAD_RATE, product.l2_bytes_per_cycle / product.cube_cores)
@@ -160,7 +146,7 @@ def _block(
     return min(_blocks(m, n, knobs, product.l0c_bytes), key=cost)
 
 
-def _blocks(m: int, n: int, knobs: Mapping[str, Any], l0c: int) -> Iterator[tuple[int, int]]:
+def _blocks(m: int, n: int, knobs: Knobs, l0c: int) -> Iterator[tuple[int, int]]:
     """Tiles whose accumulator fits L0C and, where that has to pass there, half of a UB of the same size."""
     room = min(l0c, 128 * 1024)
     found = [

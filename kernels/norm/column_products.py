@@ -7,7 +7,6 @@ type that the Cube multiplies, and the Cube reads it there. Sums over rows stay 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,12 +15,13 @@ from ...simulator import language as tl
 from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.precision.cube_math import Resolution, resolve_matmul
-from ...simulator.precision.dtypes import DType, float32, from_name
+from ...simulator.precision.dtypes import DType, float32
 from ...simulator.products import Product
 from ..matmul.tiles import FRACTAL, L1_KEPT
 from ..operator.layout import up
-from ..operator.operator import Step, Tensor, Workshop
-from ..operator.refusing import refuse
+from ..operator.messages import refuse
+from ..operator.plan import PlanContext, Step
+from ..operator.tensors import Knobs, Tensor, element_type
 from ..shared.sums import sum_partials_step
 
 COPIES = 2
@@ -38,18 +38,9 @@ def fill_ones(out_ptr, n, BLOCK: tl.constexpr):
 
 @sim.jit
 def column_products(
-    ones_ptr,
-    parts_ptr,
-    out_ptr,
-    rows,
-    cols,
-    items,
-    across,
-    rows_per_part,
-    ONES: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    ones_ptr, parts_ptr, out_ptr, rows, cols, items, across, rows_per_part,
+    ONES: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """out (parts of rows, cols) fp32: sums of columns of parts (rows, cols). Items: a block of columns of a part of rows."""
     one, row, col = tl.arange(0, ONES), tl.arange(0, ROWS), tl.arange(0, COLS)
     ones = tl.load(ones_ptr + one[:, None] * ROWS + row[None, :])
@@ -89,9 +80,7 @@ def operand(name: str, kind: DType, product: Product) -> tuple[DType, Resolution
         raise refuse(
             f"{name}: sums on the Cube with cube_math_type {mode} are refused on {product.name}: {found.reason}"
         )
-    dtype = from_name(found.compute)
-    assert dtype is not None
-    return dtype, found
+    return element_type(found.compute), found
 
 
 def tile_bytes(rows: Any, cols: Any, itemsize: int) -> Any:
@@ -100,7 +89,7 @@ def tile_bytes(rows: Any, cols: Any, itemsize: int) -> Any:
     return (COPIES * wide + FRACTAL) * deep * itemsize
 
 
-def choose_tile(rows: int, cols: int, itemsize: int, knobs: Mapping[str, Any], product: Product) -> Tile:
+def choose_tile(rows: int, cols: int, itemsize: int, knobs: Knobs, product: Product) -> Tile:
     """Blocks of columns as wide as WIDEST and as deep as L1 lets them be; parts of rows so that the cores have about the
     same to do. Knobs cube_rows and cube_cols are kept."""
     room, most = product.l1_bytes - L1_KEPT, product.cube_cores
@@ -120,12 +109,12 @@ def choose_tile(rows: int, cols: int, itemsize: int, knobs: Mapping[str, Any], p
 
 
 def column_steps(
-    parts: Tensor, out: Tensor, tile: Tile, resolved: Resolution, dtype: DType, workshop: Workshop
+    parts: Tensor, out: Tensor, tile: Tile, resolved: Resolution, dtype: DType, context: PlanContext
 ) -> list[Step]:
     """The launches from `parts` (rows, columns) to their sums: ones, products, and the sum of parts of rows if several."""
     rows, cols = parts.shape
-    ones = workshop.tensor((FRACTAL, tile.rows), dtype)
-    sums = out if tile.parts == 1 else workshop.tensor((tile.parts, cols), float32)
+    ones = context.tensor((FRACTAL, tile.rows), dtype)
+    sums = out if tile.parts == 1 else context.tensor((tile.parts, cols), float32)
     across, blocks = -(-cols // tile.cols), -(-rows // tile.rows)
     arguments = {
         **{"ones_ptr": ones, "parts_ptr": parts, "out_ptr": sums, "rows": rows, "cols": cols},
@@ -138,5 +127,5 @@ def column_steps(
         Step(column_products, tile.cores, arguments, {"hf32_round": resolved.hf32_round}),
     ]
     if tile.parts > 1:
-        steps.append(sum_partials_step(sums, out, workshop.product.vector_cores, COPIES))
+        steps.append(sum_partials_step(sums, out, context.product.vector_cores, COPIES))
     return steps

@@ -31,18 +31,9 @@ def tile_statistics(x, mask, inverse):
 
 @sim.jit
 def channel_statistics(
-    x_ptr,
-    mean_ptr,
-    invstd_ptr,
-    samples,
-    channels,
-    space,
-    channels_per_core,
-    inverse_count,
-    eps,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    x_ptr, mean_ptr, invstd_ptr, samples, channels, space, channels_per_core, inverse_count, eps,
+    ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """Mean and 1 / sqrt(variance + eps) of the channels of x (N, C, S), ROWS channels of a core at a time."""
     own = tl.program_id(0) * channels_per_core
     last = min(own + channels_per_core, channels)
@@ -67,17 +58,9 @@ def channel_statistics(
 
 @sim.jit
 def column_statistics(
-    x_ptr,
-    mean_ptr,
-    invstd_ptr,
-    samples,
-    channels,
-    channels_per_core,
-    inverse_count,
-    eps,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    x_ptr, mean_ptr, invstd_ptr, samples, channels, channels_per_core, inverse_count, eps,
+    ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """As channel_statistics for x (N, C): tiles of ROWS samples x COLS channels."""
     own = tl.program_id(0) * channels_per_core
     last = min(own + channels_per_core, channels)
@@ -103,22 +86,10 @@ def column_statistics(
 
 @sim.jit
 def group_norm_forward(
-    x_ptr,
-    gamma_ptr,
-    beta_ptr,
-    y_ptr,
-    mean_ptr,
-    rstd_ptr,
-    tasks,
-    tasks_per_core,
-    groups,
-    D,
-    S,
-    inverse_count,
-    eps,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    x_ptr, gamma_ptr, beta_ptr, y_ptr, mean_ptr, rstd_ptr, tasks, tasks_per_core, groups, D, S,
+    inverse_count, eps,
+    ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """y, mean and rstd of x (N, G, D, S), whole groups for every core in tiles of ROWS channels x COLS; two sweeps."""
     row, col = tl.arange(0, ROWS), tl.arange(0, COLS)
     tile = row[:, None] * S + col[None, :]

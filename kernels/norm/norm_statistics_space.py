@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ...simulator.products import Product
-from ..bounds.vector import REPEAT, Machine, Stream, core_counts, reading_us, touched
-from ..operator.operator import Tensors, dtype_of
-from .batch.choice import View as Channels
-from .group.choice import View as Groups
+from ..bounds.vector import REPEAT, VectorRates, VectorWork, core_counts, last_part, reading_us, touched
+from ..operator.tensors import Columns, Options, Tensors, dtype_of
+from .planes import Planes
 
-Columns = Mapping[str, np.ndarray]
 COLS = (512, 1024, 2048, 4096, 8192, 16384)
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
 SAMPLES = (16, 32, 64, 128, 256, 512, 1024)
@@ -24,18 +21,12 @@ LARGE = f"a tile has {LEAST_TILE} elements, or all there are"
 HALF = 0.5  # of an addition for each element that is summed: the first step of a sum adds halves
 
 
-def group_view(tensors: Tensors, options: Mapping[str, Any]) -> Groups:
-    """The shape of x (N, C, ...) as samples, groups, channels of a group and elements of a channel."""
-    n, c, *space = tensors["x"].shape
-    return Groups(n, options["group"], c // options["group"], int(np.prod(space, dtype=np.int64)))
-
-
 # -- batch norm's statistics -----------------------------------------------------------------------------------------
 
 
 def explored_channels(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     """Axes: tile, cores, copies."""
-    view = Channels.of(tensors["x"].shape)
+    view = Planes.of(tensors["x"].shape)
     few, many = {"cores": core_counts(tensors, product, (1, 2))}, {"buffers": (1, 2)}
     if view.space == 1:
         return {"rows": _below(SAMPLES, view.samples), "cols": _below(COLUMNS, view.channels), **few, **many}
@@ -44,9 +35,9 @@ def explored_channels(tensors: Tensors, product: Product) -> dict[str, tuple[Any
     return {"rows": rows, "cols": _below(COLS, view.space), **few, **many}
 
 
-def fits_channels(tensors: Tensors, product: Product, mode: str, points: Columns) -> dict[str, np.ndarray]:
+def fits_channels(tensors: Tensors, product: Product, mode: str, points: Columns) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and that it is no tiny part of a core's work."""
-    view, size = Channels.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
+    view, size = Planes.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
     share = _share(view.channels, points["cores"])
     rows, cols = (view.samples, share) if view.space == 1 else (share, view.space)
     return _fits(points, rows, cols, max(4, size), product)
@@ -54,7 +45,7 @@ def fits_channels(tensors: Tensors, product: Product, mode: str, points: Columns
 
 def bound_channels(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point: x is read once, widened, its mean taken off, and squared."""
-    m, view, size = Machine(product), Channels.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
+    m, view, size = VectorRates(product), Planes.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
     share = _share(view.channels, points["cores"])
     cores = view.channels / share  # of the one with most work; the last one may have less
     elements = tensors["x"].size
@@ -66,11 +57,9 @@ def bound_channels(tensors: Tensors, product: Product, mode: str, points: Column
 # -- group norm ------------------------------------------------------------------------------------------------------
 
 
-def explored_groups(
-    tensors: Tensors, product: Product, options: Mapping[str, Any]
-) -> dict[str, tuple[Any, ...]]:
+def explored_groups(tensors: Tensors, product: Product, options: Options) -> dict[str, tuple[Any, ...]]:
     """Axes: tile, cores, copies."""
-    view = group_view(tensors, options)
+    view = Planes.of(tensors["x"].shape, options["group"])
     return {
         "rows": tuple(r for r in ROWS if r < 2 * view.depth),
         "cols": _below(COLS, view.space),
@@ -79,29 +68,31 @@ def explored_groups(
     }
 
 
-def fits_groups(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits_groups(tensors: Tensors, product: Product, mode: str, points: Columns, options: Options) -> Columns:
     """Rule -> which points keep it, as for channels."""
-    view, size = group_view(tensors, options), dtype_of(tensors["x"]).itemsize
+    view, size = Planes.of(tensors["x"].shape, options["group"]), dtype_of(tensors["x"]).itemsize
     return _fits(points, view.depth, view.space, max(4, size), product)
 
 
 def bound_groups(
-    tensors: Tensors, product: Product, mode: str, points: Columns, options: Mapping[str, Any]
+    tensors: Tensors, product: Product, mode: str, points: Columns, options: Options
 ) -> np.ndarray:
     """Least time in us of each point: x is read twice, once from memory, and y is written."""
-    m, view, size = Machine(product), group_view(tensors, options), dtype_of(tensors["x"]).itemsize
+    m, view, size = (
+        VectorRates(product),
+        Planes.of(tensors["x"].shape, options["group"]),
+        dtype_of(tensors["x"]).itemsize,
+    )
     share = _share(view.tasks, points["cores"])
     rows, cols = np.minimum(points["rows"], view.depth), np.minimum(points["cols"], view.space)
     elements = share * view.depth * view.space
-    smallest = _last(view.depth, rows) * _last(view.space, cols) * size
+    smallest = last_part(view.depth, rows) * last_part(view.space, cols) * size
     cast = m.casts((size,))
     once = _statistics(m, size) + m.chain([*cast, "sub", "mul", "mul", "add", *cast])[0]
-    stream = Stream(
-        turns=share * -(-view.depth // rows) * -(-view.space // cols),
+    stream = VectorWork(
+        iterations=share * -(-view.depth // rows) * -(-view.space // cols),
         loads=smallest,
-        per_turn=1,
+        per_iteration=1,
         loaded=2 * elements * size,
         stored=elements * size,
         repeats=elements / REPEAT * once,
@@ -115,17 +106,14 @@ def bound_groups(
 # -- both ------------------------------------------------------------------------------------------------------------
 
 
-def _statistics(m: Machine, size: int) -> float:
+def _statistics(m: VectorRates, size: int) -> float:
     """Cycles of a repeat of elements: widened, summed, the mean taken off, squared, summed."""
     return m.chain([*m.casts((size,)), "sub", "mul"])[0] + 2 * HALF * m.repeat("add")
 
 
-def _fits(points: Columns, rows: Any, cols: Any, each: int, product: Product) -> dict[str, np.ndarray]:
+def _fits(points: Columns, rows: Any, cols: Any, each: int, product: Product) -> Columns:
     tile = np.minimum(points["rows"], rows) * np.minimum(points["cols"], cols)
-    return {
-        FITS: tile * each <= product.ub_bytes,
-        LARGE: tile >= np.minimum(LEAST_TILE, rows * cols),
-    }
+    return {FITS: tile * each <= product.ub_bytes, LARGE: tile >= np.minimum(LEAST_TILE, rows * cols)}
 
 
 def _share(count: int, cores: np.ndarray) -> np.ndarray:
@@ -136,7 +124,3 @@ def _share(count: int, cores: np.ndarray) -> np.ndarray:
 def _below(values: tuple[int, ...], most: int) -> tuple[int, ...]:
     """Values below a length, and the length if it is no longer than the largest."""
     return (*(v for v in values if v < most), *((most,) if most <= values[-1] else ()))
-
-
-def _last(length: int, step: np.ndarray) -> np.ndarray:
-    return np.asarray(np.where(length % step, length % step, step))

@@ -37,4 +37,4 @@ class Beyond:
             found.append(f"{listed(views)} with strides")
         if self.a3 and product.text("product.family").startswith(A3_FAMILY):
             found.append(f"{product.name}, of the Atlas A3 series")
-        return tuple(f"{op}: {words}: its document does not have it, newer ones do" for words in found)
+        return tuple(f"{op}: {what}: its document does not have it, newer ones do" for what in found)

@@ -55,8 +55,8 @@ class Draw:
         flat = out.reshape(-1)
 
         def one(start: int, stop: int) -> None:
-            words = [self.seed, zlib.crc32(name.encode()), start // CHUNK]
-            generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(words)))
+            entropy = [self.seed, zlib.crc32(name.encode()), start // CHUNK]
+            generator = np.random.Generator(np.random.SFC64(np.random.SeedSequence(entropy)))
             flat[start:stop] = encode(make(generator, stop - start), like.dtype.name)
 
         in_chunks(flat.size, CHUNK, one)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
-from ...simulator.device import Device
+from ...simulator.device import CUBE_MATH_TYPES, Device
 from ...simulator.numerics import choice
 from ...simulator.products import Product
-from .messages import listed
+from .messages import listed, refuse
 from .operator import Operator
+from .parameter import whole
+from .tensors import Tensors, dtype_name
 
 
 def call_notes(
@@ -29,6 +32,35 @@ def value_warnings(op: Operator, arrays: Mapping[str, np.ndarray], machine: Devi
     odd = [n for n, x in arrays.items() if n not in op.without_influence and not np.isfinite(x).all()]
     if not odd:
         return ()
-    words = f"{op.name} on {machine.product.name}: {listed(odd)} with infinities or NaN"
-    words += ", which is not supported there" if excluded else ""
-    return (words + (": NaN counts as 0, infinity as the largest number" if saturates else ""),)
+    warning = f"{op.name} on {machine.product.name}: {listed(odd)} with infinities or NaN"
+    warning += ", which is not supported there" if excluded else ""
+    return (warning + (": NaN counts as 0, infinity as the largest number" if saturates else ""),)
+
+
+def idle_mode(op: Operator, tensors: Tensors, product: Product, mode: str) -> tuple[str, ...]:
+    """A note where an operator of the Cube does what it does with KEEP_DTYPE, and no warning of the mode says so."""
+    keep = CUBE_MATH_TYPES[0]
+    if op.resolve is None or mode == keep:
+        return ()
+    found = op.resolve(tensors, product, mode)
+    if found.warning or found != op.resolve(tensors, product, keep):
+        return ()
+    kinds = listed(dict.fromkeys(dtype_name(tensors[n]) for n in op.required))
+    why = f"with inputs of {kinds} the Cube multiplies in {found.operand}, as with {keep}"
+    return (f"cube_math_type {mode} has no effect: {why}",)
+
+
+def mode_name(op: Operator, given: Any) -> Any:
+    """The name of a cubeMathType; `RefusedError` (161002) for one that the interface of an operator of the Cube lacks.
+
+    What is no mode goes on as it is for operators without the Cube: the device refuses it.
+    """
+    if given in CUBE_MATH_TYPES:
+        return given
+    number, known = whole(given), CUBE_MATH_TYPES[: op.modes]
+    if number is not None and 0 <= number < len(known):
+        return known[number]
+    if op.resolve is None:
+        return given
+    names = listed([f"{n} {name}" for n, name in enumerate(known)], "or")
+    raise refuse(f"{op.name}: cube_math_type is {given!r}; it must be {names}")

@@ -1,6 +1,6 @@
 """What an operator is: data (names, types, cases, knobs) and a handful of functions.
 
-An operator is one file of this folder with an `OPERATOR` of this class; `registry.py` finds it there. Its functions see
+An operator is one file below `kernels/` with an `OPERATOR` of this class; `registry.py` finds it there. Its functions see
 tensors by name, numpy arrays or, for time only, `Shape`s: `describe` gives the shapes of a case, `draw` fills them with
 seeded numbers, `check` refuses what the operator does not take, `plan` says which kernels to launch with which tiling,
 `formula` is the float64 reference.
@@ -17,7 +17,6 @@ import numpy as np
 
 from ...simulator.errors import RefusedError, UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.jit_function import JitFunction
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.products import Product, load_product, product_names
@@ -25,14 +24,20 @@ from .beyond import Beyond
 from .draw import Draw
 from .messages import listed, near
 from .parameter import Argument, Parameter, as_mapping, read_all
+from .plan import Plan, PlanContext
+from .tensors import DTYPE_NAMES, Arrays, Knobs, Options, Sizes, Tensors
 
-Tensor = np.ndarray | Shape
-Tensors = Mapping[str, Tensor]
-Arrays = dict[str, np.ndarray]
-Sizes = Mapping[str, int | tuple[int, ...]]
+FLOATS = ("float16", "bfloat16", "float32")
+# Number of a core's architecture -> element types there: A2 and A3; 310P; 910A and 310B.
+EVERYWHERE: Mapping[int, tuple[str, ...]] = {
+    2201: FLOATS,
+    **dict.fromkeys((2002, 1001), ("float16", "float32")),
+}
 
-# Names of element types that users see, by the short names of the simulator.
-DTYPE_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+
+def offered_on(*architectures: int) -> dict[int, tuple[str, ...]]:
+    """`Operator.architectures` of an operator that only these have, in all element types that they know."""
+    return {n: EVERYWHERE[n] for n in architectures}
 
 
 @dataclass(frozen=True)
@@ -43,81 +48,7 @@ class Case:
     title: str
     sizes: Sizes
     source: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One kernel launch: `arguments` by parameter name, launch keywords among them; `switches`: fields of `Device`."""
-
-    kernel: JitFunction
-    grid: int
-    arguments: dict[str, Any]
-    switches: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to launch, in order. `tiling` holds every knob as really used, None for those that only other strategies have;
-    `notes` are words for the user.
-
-    uses_cube: that this plan does, of an operator that can do without.
-    """
-
-    steps: tuple[Step, ...]
-    outputs: dict[str, Tensor]
-    tiling: dict[str, Any]
-    notes: tuple[str, ...] = ()
-    uses_cube: bool = False
-
-    @property
-    def used(self) -> dict[str, Any]:
-        """The knobs that this plan has a use for."""
-        return {n: x for n, x in self.tiling.items() if x is not None}
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """What a plan needs to know of the run: the product, whether tensors hold data, outputs that are already there.
-
-    room: part of UB that the rules of tilings may count on, see `fitting.py`.
-    """
-
-    product: Product
-    values: bool
-    given: Mapping[str, Tensor] = field(default_factory=dict)
-    room: float = 1.0
-
-    @property
-    def ub_bytes(self) -> int:
-        """What tiles may take of UB by the rules of an operator."""
-        return int(self.product.ub_bytes * self.room)
-
-    def mark(self) -> int:
-        """Where the memory stands that its tensors take; `release` takes back what came after."""
-        return 0
-
-    def release(self, mark: int) -> None:
-        """Tensors of its own memory are as others: nothing to do."""
-
-    def tensor(self, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
-        """Output or workspace. Data starts as NaN, so that an element that no kernel writes is noticed."""
-        if not self.values:
-            return Shape(shape, dtype)
-        return np.full(shape, np.nan, dtype.storage)
-
-    def output(self, name: str, shape: tuple[int, ...], dtype: ty.DType) -> Tensor:
-        """The output that was given under that name, or a new tensor."""
-        return self.given[name] if name in self.given else self.tensor(shape, dtype)
-
-    def cores(self, wanted: int | None) -> int:
-        """Cores to use at most: all Vector cores of the product, or the knob `cores`, which cannot be more."""
-        have = self.product.vector_cores
-        if wanted is not None and wanted > have:
-            raise UsageError(
-                f"tiling parameter 'cores' is {wanted}, {self.product.name} has {have} vector cores"
-            )
-        return wanted or have
+    options: Options = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,7 +66,7 @@ class OnCube:
     outputs: tuple[str, ...]
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The knob as on the command line."""
         return f"{self.knob}={self.value}"
 
@@ -168,7 +99,7 @@ class Operator:
 
     name: str
     summary: str
-    dtypes: tuple[str, ...]
+    dtypes: tuple[str, ...] = FLOATS
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
     main: str
@@ -178,11 +109,11 @@ class Operator:
     cases: Mapping[str, Case]
     parameters: tuple[Parameter, ...]
     options: tuple[Parameter, ...] = ()
-    architectures: Mapping[int, tuple[str, ...]]
+    architectures: Mapping[int, tuple[str, ...]] = field(default_factory=lambda: EVERYWHERE)
     describe: Callable[[Sizes, str], dict[str, Shape]]
     draw: Callable[[Mapping[str, Shape], Draw], Arrays]
     check: Callable[[Tensors, Mapping[str, Any], Product], tuple[str, ...]]
-    plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], Workshop], Plan]
+    plan: Callable[[Tensors, Mapping[str, Any], Mapping[str, Any], PlanContext], Plan]
     formula: Callable[[Arrays, Mapping[str, Any]], Arrays]
     arguments: tuple[Argument, ...] = ()
     doc: str = ""
@@ -197,9 +128,8 @@ class Operator:
     empty: bool = False
     scaled: str | None = None
     cut: Callable[[Tensors, int | None], dict[str, tuple[slice, ...]]] | None = None
-    explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = (
-        None  # of tensors, product; on that device
-    )
+    # Of tensors and a product; on that device.
+    explored: Callable[..., Mapping[str, tuple[Any, ...]]] | None = None
     fits: Callable[..., Mapping[str, np.ndarray]] | None = None  # of tensors, product, cubeMathType, points
     bound_us: Callable[..., np.ndarray] | None = None  # of the same
     on_cube: OnCube | None = None
@@ -208,16 +138,24 @@ class Operator:
     finite_on: tuple[int, ...] = ()
     without_influence: tuple[str, ...] = ()
 
-    def resolution(
-        self, tensors: Tensors, product: Product, mode: str, tiling: Mapping[str, Any]
-    ) -> Resolution | None:
+    def __post_init__(self) -> None:
+        options = {p.name: "" for p in self.options}
+        for case in self.cases.values():
+            for family, known, given in (("size", self.sizes, case.sizes), ("option", options, case.options)):
+                for n in given:
+                    if n not in known:
+                        raise UsageError(
+                            f"{self.name}: case {case.name!r} has the unknown {family} {n!r}{near(n, known)}"
+                        )
+
+    def resolution(self, tensors: Tensors, product: Product, mode: str, tiling: Knobs) -> Resolution | None:
         """What a cubeMathType means with these knobs; None where nothing of it runs on the Cube."""
         if self.resolve is not None:
             return self.resolve(tensors, product, mode)
         found = self.used_cube(tiling)
         return found.resolve(tensors, product, mode) if found else None
 
-    def used_cube(self, tiling: Mapping[str, Any]) -> OnCube | None:
+    def used_cube(self, tiling: Knobs) -> OnCube | None:
         """`on_cube` if these knobs ask for it."""
         found = self.on_cube
         return found if found and self.read_tiling(tiling)[found.knob] == found.value else None
@@ -236,7 +174,7 @@ class Operator:
         """Every output in float64, in the shape of the operator's own output."""
         return self.formula(inputs, self.read_options(options))
 
-    def read_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def read_options(self, options: Options) -> dict[str, Any]:
         """Checked options with defaults filled in."""
         given = as_mapping(f"{self.name}: options", options, "name to value")
         for p in self.options:
@@ -246,7 +184,7 @@ class Operator:
                 )
         return read_all(self.name, "option", self.options, given)
 
-    def read_tiling(self, tiling: Mapping[str, Any]) -> dict[str, Any]:
+    def read_tiling(self, tiling: Knobs) -> dict[str, Any]:
         """Checked knobs; None where the operator is to choose."""
         given = as_mapping(f"{self.name}: tiling", tiling, "knob to value")
         return read_all(self.name, "tiling parameter", self.parameters, given)
@@ -259,8 +197,8 @@ class Operator:
             return next(iter(self.cases.values()))
         if isinstance(case, Mapping):
             sizes = self._read_sizes(case)
-            words = " ".join(f"{n}={_size_words(x)}" for n, x in sizes.items())
-            return Case(words, words, sizes, "sizes given by the user")
+            text = " ".join(f"{n}={_size_text(x)}" for n, x in sizes.items())
+            return Case(text, text, sizes, "sizes given by the user")
         if case not in self.cases:
             raise UsageError(f"{self.name} has no case {case!r}{near(case, self.cases)}")
         return self.cases[case]
@@ -269,16 +207,14 @@ class Operator:
         for name in sizes:
             if name not in self.sizes:
                 raise UsageError(f"{self.name} has no size {name!r}{near(name, self.sizes)}")
-        missing = [
-            n for n, words in self.sizes.items() if n not in sizes and not words.startswith("optional")
-        ]
+        missing = [n for n, help in self.sizes.items() if n not in sizes and not help.startswith("optional")]
         if missing:
             raise UsageError(f"{self.name}: size {missing[0]!r} is missing ({self.sizes[missing[0]]})")
         found = {n: _read_size(f"{self.name}: size {n!r}", x) for n, x in sizes.items()}
         for n, x in found.items():
             if not self.empty and min((x,) if isinstance(x, int) else x, default=1) < 1:
                 raise UsageError(
-                    f"{self.name}: size {n!r} is {_size_words(x)}: a case needs at least one element"
+                    f"{self.name}: size {n!r} is {_size_text(x)}: a case needs at least one element"
                 )
         return found
 
@@ -320,10 +256,10 @@ class Operator:
         """The data types it runs on a product; `UsageError` if the product does not have the operator."""
         found = self.architectures.get(product.integer("product.npu_arch"))
         if found is None:
-            words = (
+            reason = (
                 f"is not available on {product.name} ({product.title}); it is on {listed(self._products())}"
             )
-            raise RefusedError(f"{self.name} {words}", PARAM_INVALID, f"{self.name} {words}")
+            raise RefusedError(f"{self.name} {reason}", PARAM_INVALID, f"{self.name} {reason}")
         return tuple(d for d in self.dtypes if d in found)
 
     def require(self, product: Product, dtype: str) -> None:
@@ -354,23 +290,5 @@ def _read_length(what: str, n: Any) -> int:
     return int(n)
 
 
-def _size_words(x: int | tuple[int, ...]) -> str:
+def _size_text(x: int | tuple[int, ...]) -> str:
     return str(x) if isinstance(x, int) else "x".join(map(str, x)) or "scalar"
-
-
-def dims(x: int | tuple[int, ...]) -> tuple[int, ...]:
-    """A size as dimensions."""
-    return (x,) if isinstance(x, int) else tuple(x)
-
-
-def dtype_of(tensor: Tensor) -> ty.DType:
-    """Element type of an input (arrays have been checked to have one)."""
-    found = tensor.dtype if isinstance(tensor, Shape) else ty.from_numpy(tensor.dtype)
-    assert found is not None
-    return found
-
-
-def dtype_name(tensor: Tensor) -> str:
-    """Element type as users write it."""
-    name = dtype_of(tensor).name
-    return DTYPE_NAMES.get(name, name)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...simulator.errors import UsageError
-from .messages import listed, near
+from .messages import listed, near, refuse
+from .tensors import DTYPE_NAMES
 
 AUTO = "auto"
+NULLPTR = 161001  # status of the vendor's library
 REQUIRED = object()  # the default of an argument that must be given
 
 
@@ -97,7 +99,7 @@ def choice(name: str, default: Any, choices: tuple[str, ...], help: str, numbere
 
 
 def integer(
-    name: str, default: int | None, low: int, high: int | None, help: str, multiple: int = 1
+    name: str, default: int | None, low: int | None, high: int | None, help: str, multiple: int = 1
 ) -> Parameter:
     """A knob that counts."""
     return Parameter(name, "int", default, None, low, high, help, multiple)
@@ -135,8 +137,8 @@ def as_mapping(what: str, given: Any, holds: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(given, Mapping):
         short = isinstance(given, str | int | float)
-        words = reprlib.repr(given) if short else f"a {type(given).__name__}"
-        raise UsageError(f"{what} must be a mapping of {holds}, got {words}")
+        shown = reprlib.repr(given) if short else f"a {type(given).__name__}"
+        raise UsageError(f"{what} must be a mapping of {holds}, got {shown}")
     return given
 
 
@@ -149,3 +151,38 @@ def read_all(
         if name not in known:
             raise UsageError(f"{op} has no {family} {name!r}{near(name, known)}")
     return {n: p.read(f"{op}: {family}", given.get(n)) for n, p in known.items()}
+
+
+def flag(op: str, name: str, given: Any) -> bool:
+    """True or False, 1 or 0, or the text "true" or "false"; `RefusedError` (161002) for anything else."""
+    if isinstance(given, str):
+        number = {"true": 1.0, "false": 0.0}.get(given.lower())
+    else:
+        try:
+            number = float(given)
+        except (TypeError, ValueError):
+            number = None
+    if number not in (0.0, 1.0):
+        raise refuse(f"{op}: {name} is {given!r}; it must be True or False")
+    return bool(number)
+
+
+def flag_argument(op: str, name: str) -> Argument:
+    """An argument that is a flag, for an option that is 1 or 0."""
+    return Argument(name, "bool", True, lambda given, inputs: {name: int(flag(op, name, given))})
+
+
+def dtype_argument(name: str) -> Argument:
+    """An argument, by name only: the element type of an output, "auto" or a name, also a short one."""
+    return Argument(
+        name, "str", "auto", lambda given, inputs: {name: DTYPE_NAMES.get(given, given)}, keyword=True
+    )
+
+
+def flags(op: str, name: str, given: Any) -> tuple[int, ...]:
+    """A mask as ones and zeros; `RefusedError`, 161001 for None and 161002 for what holds no flags."""
+    if given is None:
+        raise refuse(f"{op}: {name} is null; it must be given", NULLPTR)
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise refuse(f"{op}: {name} is {given!r}; it must be a sequence of True and False")
+    return tuple(int(flag(op, f"{name}[{k}]", x)) for k, x in enumerate(given))

@@ -11,7 +11,9 @@ from ...simulator.errors import AscendtileError, BufferOverflowError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import fit
 from ...simulator.products import Product
-from ..operator.operator import Operator, Plan, Workshop
+from ..operator.operator import Operator
+from ..operator.plan import Plan, PlanContext
+from ..operator.tensors import Options
 from .fitting import plan_that_fits
 from .launching import call_of
 
@@ -25,12 +27,12 @@ class Advice:
 
     op: Operator
     tensors: Mapping[str, Shape]
-    options: Mapping[str, Any]
+    options: Options
     product: Product
     used: Mapping[str, Any]
     asked: Mapping[str, Any]
 
-    def words(self, names: Collection[str]) -> str:
+    def message(self, names: Collection[str]) -> str:
         """Sentences about the knobs of these names, never about the sizes of a kernel inside."""
         free = [n for n in self.asked if self._fits_without(n)]
         least = f"Without tiling {' or without '.join(f'{n}={self.asked[n]}' for n in free)} it fits."
@@ -41,7 +43,7 @@ class Advice:
 
     def _largest_knobs(self, names: Collection[str]) -> str:
         """A sentence with the largest value of each knob that fits; empty if no single one helps."""
-        words = []
+        found = []
         for p in self.op.parameters:
             now = self.used.get(p.name)
             if p.name not in names or p.kind != "int" or isinstance(now, bool) or not isinstance(now, int):
@@ -49,8 +51,8 @@ class Advice:
             low = max(p.low or 1, p.multiple)
             best = _largest(now, low, p.multiple, partial(self._used, p.name)) if now > (p.low or 1) else None
             if best is not None:
-                words.append(f"{p.name}={best} (now {now})")
-        return f"Of {self.op.name}'s knobs, the largest that fits: {'; or '.join(words)}." if words else ""
+                found.append(f"{p.name}={best} (now {now})")
+        return f"Of {self.op.name}'s knobs, the largest that fits: {'; or '.join(found)}." if found else ""
 
     def _used(self, name: str, value: int) -> int | None:
         """The value that the operator really uses when asked for `value` beside the other knobs, if everything then fits."""
@@ -65,7 +67,7 @@ class Advice:
 
     def _fitting(self, asked: Mapping[str, Any], plan_of: Callable[..., Plan]) -> Mapping[str, Any] | None:
         """Every knob as used when these are asked for; None if that does not fit."""
-        bench = Workshop(self.product, False)
+        bench = PlanContext(self.product, False)
         try:
             plan = plan_of(self.tensors, self.options, self.op.read_tiling(asked), bench)
             for step in plan.steps:

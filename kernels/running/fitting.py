@@ -6,36 +6,32 @@ refused, depends on more: padding of short rows, copies of what is stretched alo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.launch import place
-from ..operator.operator import Operator, Plan, Tensors, Workshop
+from ..operator.operator import Operator
+from ..operator.plan import Plan, PlanContext
+from ..operator.tensors import Knobs, Options, Tensors
 from .launching import call_of
 
 ROOMS = (0.8, 0.6, 0.45, 0.3, 0.2, 0.1)  # parts of UB that the rules are told of, one after the other
 
 
 def plan_that_fits(
-    op: Operator,
-    tensors: Tensors,
-    options: Mapping[str, Any],
-    knobs: Mapping[str, Any],
-    workshop: Workshop,
+    op: Operator, tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext
 ) -> Plan:
     """The operator's plan on the current device, with the largest tiles by its rules that fit.
 
     Knobs that are given stay. Where no room helps, the plan of the whole UB: its launch says what does not fit.
     """
-    begin = workshop.mark()
-    whole = plan = op.plan(tensors, options, knobs, workshop)
+    begin = context.mark()
+    whole = plan = op.plan(tensors, options, knobs, context)
     for room in ROOMS:
         if fits(plan):
             return plan
-        workshop.release(begin)
-        plan = op.plan(tensors, options, knobs, replace(workshop, room=room))
+        context.release(begin)
+        plan = op.plan(tensors, options, knobs, replace(context, room=room))
     return plan if fits(plan) else whole
 
 

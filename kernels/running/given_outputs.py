@@ -1,8 +1,12 @@
-"""Outputs that the user gives: of any strides, and of any float type, which may take a cast and a copy at the end."""
+"""Outputs that the user gives: of any strides, and of any float type, which may take a cast and a copy at the end.
+
+One may lie exactly in the place of an input; anything between is refused.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,12 +15,13 @@ from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
 from ...simulator.precision import dtypes as ty
 from ..operator.messages import near
-from ..operator.operator import Step, Tensor, Workshop, dtype_of
+from ..operator.plan import PlanContext, Step
+from ..operator.tensors import Tensor, dtype_of
 from ..shared.casts import cast_step
-from .shared_memory import replaced
 from .strided_copies import view_copy_step
 
 BUFFERS = 2
+WORK: Any = 100_000  # candidates that are tried to tell views apart; views that need more count as sharing
 
 
 def read_outputs(op: str, given: Mapping[str, Any], expected: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
@@ -64,24 +69,71 @@ def direct(
 def write_back(
     given: Mapping[str, np.ndarray],
     found: Mapping[str, Tensor],
-    workshop: Workshop,
+    context: PlanContext,
     inputs: Mapping[str, Tensor],
 ) -> tuple[list[Step], list[str]]:
-    """Launches that bring the others into the given arrays, and words about it."""
+    """Launches that bring the others into the given arrays, and notes about it."""
     steps: list[Step] = []
     notes = []
-    cores = workshop.product.vector_cores
+    cores = context.product.vector_cores
     for name, array in given.items():
         x = found[name]
         if x is array or not x.size:
             continue
         if dtype_of(x) != dtype_of(array):
-            target = array if array.flags.c_contiguous else workshop.tensor(array.shape, dtype_of(array))
+            target = array if array.flags.c_contiguous else context.tensor(array.shape, dtype_of(array))
             steps.append(cast_step(x, target, cores, BUFFERS))
             notes.append(f"out {name} is {array.dtype}: a launch of its own casts to it")
             x = target
         if x is not array:
-            steps.append(view_copy_step(x, array, workshop.product))
+            steps.append(view_copy_step(x, array, context.product))
             why = f"in place of input {replaced(array, inputs)}" if array.flags.c_contiguous else "strided"
             notes.append(f"out {name} is {why}: a launch of its own copies into it")
     return steps, notes
+
+
+def check_apart(op: str, given: Mapping[str, np.ndarray], inputs: Mapping[str, Any]) -> None:
+    """Raise `UsageError` for outputs that share memory with each other or with a part of an input.
+
+    given: outputs by name. inputs: tensors by name; those without data share nothing.
+    """
+    for (first, a), (second, b) in combinations(given.items(), 2):
+        if share(a, b):
+            raise UsageError(
+                f"{op}: out {second!r} shares memory with out {first!r}; give each an array of its own"
+            )
+    for name, array in given.items():
+        for other, x in inputs.items():
+            if isinstance(x, np.ndarray) and share(array, x) and not _same(array, x):
+                raise UsageError(
+                    f"{op}: out {name!r} shares memory with a part of input {other!r} or lies in it in another order; give "
+                    f"an array of its own, or {other!r} itself to write in place"
+                )
+
+
+def kept_inputs(given: Mapping[str, np.ndarray], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs as they are before a run: copies of those that outputs overwrite, the others themselves."""
+    return {
+        n: x.copy() if isinstance(x, np.ndarray) and any(share(a, x) for a in given.values()) else x
+        for n, x in inputs.items()
+    }
+
+
+def replaced(array: np.ndarray, inputs: Mapping[str, Any]) -> str | None:
+    """The name of the input whose memory an output takes; None if there is none."""
+    return next((n for n, x in inputs.items() if isinstance(x, np.ndarray) and share(array, x)), None)
+
+
+def share(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays have a byte in common; True where finding out takes too long."""
+    try:
+        return bool(np.shares_memory(a, b, max_work=WORK))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are one: every element in the same place. Strides of axes of length 1 mean nothing."""
+    steps = [[s for n, s in zip(x.shape, x.strides, strict=True) if n > 1] for x in (a, b)]
+    place = a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    return place and a.shape == b.shape and a.itemsize == b.itemsize and steps[0] == steps[1]

@@ -7,17 +7,15 @@ from typing import Any
 
 from ...simulator.device import Device, device
 from ...simulator.errors import AscendtileError
-from ..operator.operator import Operator, Plan
+from ..operator.operator import Operator
 from ..operator.parameter import Parameter
+from ..operator.plan import Plan
+from ..operator.tensors import Knobs
 from .launching import timed_steps
 
 
 def changes(
-    op: Operator,
-    tiling: Mapping[str, Any],
-    machine: Device,
-    now_us: float,
-    replan: Callable[[dict[str, Any]], Plan],
+    op: Operator, tiling: Knobs, machine: Device, now_us: float, replan: Callable[[dict[str, Any]], Plan]
 ) -> dict[str, float]:
     """ "rows 1 -> 2" -> time in us with that knob changed and the others as they were used, the best change first.
 

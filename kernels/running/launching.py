@@ -10,7 +10,7 @@ from ...simulator.call import Call
 from ...simulator.device import current_device, device
 from ...simulator.launch import prepare, timed
 from ...simulator.record.run import Launch
-from ..operator.operator import Step
+from ..operator.plan import Step
 
 KEPT = 1000  # launches that are remembered
 

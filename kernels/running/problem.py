@@ -15,12 +15,13 @@ from ...simulator.precision import dtypes as ty
 from ...simulator.precision.rounding import encode
 from ..operator.draw import Draw
 from ..operator.messages import listed, near
-from ..operator.operator import DTYPE_NAMES, Case, Operator, Tensor, dtype_name
+from ..operator.operator import Case, Operator
+from ..operator.tensors import DTYPE_NAMES, Options, Tensor, dtype_name
 from .memory import require_memory
 
 
 @dataclass(frozen=True)
-class Problem:
+class OpInputs:
     """What is to be run: tensors by name, options, and how the record names it."""
 
     tensors: Mapping[str, Tensor]
@@ -37,8 +38,8 @@ def problem_of_case(
     machine: Device,
     seed: int,
     distribution: str,
-    options: Mapping[str, Any],
-) -> Problem:
+    options: Options,
+) -> OpInputs:
     Draw(seed, distribution)  # refuses what is wrong with them also where no numbers are drawn
     here = op.dtypes_on(machine.product)
     name = op.dtype(dtype or here[0])
@@ -48,17 +49,17 @@ def problem_of_case(
     tensors: Mapping[str, Tensor]
     tensors = op.inputs(case, name, seed, distribution) if machine.values else op.shapes(case, name)
     made = {"seed": seed, "distribution": distribution} if machine.values else {}
-    return Problem(tensors, op.read_options({**case.options, **options}), name, case.name, made)
+    return OpInputs(tensors, op.read_options({**case.options, **options}), name, case.name, made)
 
 
 def problem_of_inputs(
-    op: Operator, inputs: Mapping[str, Any], dtype: str | None, options: Mapping[str, Any]
-) -> Problem:
+    op: Operator, inputs: Mapping[str, Any], dtype: str | None, options: Options
+) -> OpInputs:
     present = {n: x for n, x in inputs.items() if x is not None}
     _check_names(op, present)
     name = None if dtype is None else op.dtype(dtype)
     tensors = {n: _tensor(op, n, present[n], name) for n in (*op.required, *op.optional) if n in present}
-    return Problem(tensors, op.read_options(options), name or dtype_name(tensors[op.main]))
+    return OpInputs(tensors, op.read_options(options), name or dtype_name(tensors[op.main]))
 
 
 def _check_names(op: Operator, present: Mapping[str, Any]) -> None:

@@ -13,35 +13,24 @@ from ...simulator.device import CUBE_MATH_TYPES, Device, device
 from ...simulator.errors import BufferOverflowError, UsageError
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.launch import compute, fit, timed
-from ...simulator.launch import options as numeric_options
+from ...simulator.numerics import options as numeric_options
 from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
 from ...simulator.record.run import Launch, Run
 from ..operator.messages import listed
-from ..operator.modes import idle_mode, mode_name
-from ..operator.notes import call_notes, value_warnings
-from ..operator.operator import (
-    Arrays,
-    Case,
-    Operator,
-    Plan,
-    Sizes,
-    Step,
-    Tensor,
-    Workshop,
-    dtype_name,
-    dtype_of,
-)
+from ..operator.notes import call_notes, idle_mode, mode_name, value_warnings
+from ..operator.operator import Case, Operator
 from ..operator.parameter import AUTO, as_mapping
+from ..operator.plan import Plan, PlanContext, Step
 from ..operator.registry import get_operator
+from ..operator.tensors import Arrays, Sizes, Tensor, dtype_name, dtype_of
 from .advice import Advice
 from .fitting import plan_that_fits
-from .given_outputs import direct, read_outputs, write_back
+from .given_outputs import check_apart, direct, kept_inputs, read_outputs, write_back
 from .knob_changes import changes
 from .launching import call_of
 from .memory import require_memory
-from .problem import Problem, problem_of_case, problem_of_inputs
-from .shared_memory import check_apart, kept_inputs
+from .problem import OpInputs, problem_of_case, problem_of_inputs
 from .strided_copies import copy_step
 
 Progress = Callable[[int, int], None]
@@ -158,7 +147,7 @@ def run_op(
 
 
 def _changed(op: Operator, asked: Mapping[str, Any], used: Mapping[str, Any]) -> tuple[str, ...]:
-    """Words about knobs that the operator could not take as they were given."""
+    """Warnings about knobs that the operator could not take as they were given."""
     return tuple(
         f"tiling {n}={x} was asked for{_instead(op.name, n, x, used[n])}"
         for n, x in asked.items()
@@ -183,7 +172,7 @@ def _instead(op: str, name: str, asked: Any, used: Any) -> str:
 
 def _run(
     op: Operator,
-    problem: Problem,
+    problem: OpInputs,
     knobs: Mapping[str, Any],
     asked: Mapping[str, Any],
     machine: Device,
@@ -197,20 +186,20 @@ def _run(
     if machine.values:
         require_memory(op, problem.tensors)
         warnings = (*warnings, *value_warnings(op, arrays_of(problem.tensors), machine))
-    workshop = Workshop(machine.product, machine.values)
-    copies, tensors, notes = _contiguous(problem.tensors, workshop)
+    context = PlanContext(machine.product, machine.values)
+    copies, tensors, notes = _contiguous(problem.tensors, context)
     shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
-    bench = Workshop(machine.product, False)
+    bench = PlanContext(machine.product, False)
     given: dict[str, np.ndarray] = {}
     if out:
         expected = op.plan(shapes, problem.options, knobs, bench).outputs
         given = read_outputs(op.name, out, expected)
         check_apart(op.name, given, problem.tensors)
-        workshop = replace(workshop, given=direct(given, expected, problem.tensors))
-    plan = plan_that_fits(op, tensors, problem.options, knobs, workshop)
-    last, words_of_out = write_back(given, plan.outputs, workshop, problem.tensors)
+        context = replace(context, given=direct(given, expected, problem.tensors))
+    plan = plan_that_fits(op, tensors, problem.options, knobs, context)
+    last, notes_of_out = write_back(given, plan.outputs, context, problem.tensors)
     plan = replace(plan, steps=(*plan.steps, *last), outputs={**plan.outputs, **given})
-    notes += words_of_out
+    notes += notes_of_out
     if not machine.values:
         notes += [f"out {n} is left as it is: values are off" for n in given]
     warnings = (*warnings, *_changed(op, asked, plan.tiling))
@@ -229,17 +218,17 @@ def _run(
     except BufferOverflowError as e:
         given_knobs = {n: x for n, x in asked.items() if x is not None}
         advice = Advice(op, shapes, problem.options, machine.product, plan.tiling, given_knobs)
-        text = f"{e.words}\n{advice.words([p.name for p in op.parameters])}"
+        text = f"{e.words}\n{advice.message([p.name for p in op.parameters])}"
         raise BufferOverflowError(text, e.space, e.need_bytes, e.have_bytes) from None
     outputs = {n: x for n, x in plan.outputs.items() if isinstance(x, np.ndarray) and machine.values}
     reports = _errors(op, before, outputs) if judged else {}
-    words = (*notes, *_beyond(op, problem, machine), *plan.notes, *_about_cube(op, problem, plan, machine))
+    told = (*notes, *_beyond(op, problem, machine), *plan.notes, *_about_cube(op, problem, plan, machine))
     return OpResult(
-        outputs, _record(op, problem, plan, machine, launched, reports, warnings, words), warnings, words
+        outputs, _record(op, problem, plan, machine, launched, reports, warnings, told), warnings, told
     )
 
 
-def _check_tensors(op: Operator, problem: Problem, machine: Device) -> None:
+def _check_tensors(op: Operator, problem: OpInputs, machine: Device) -> None:
     """What holds for every operator: data where values are asked for, and sizes that 32-bit offsets reach."""
     for n, x in problem.tensors.items():
         if machine.values and isinstance(x, Shape):
@@ -255,38 +244,38 @@ def arrays_of(tensors: Mapping[str, Tensor]) -> Arrays:
     return {n: x for n, x in tensors.items() if isinstance(x, np.ndarray)}
 
 
-def _beyond(op: Operator, problem: Problem, machine: Device) -> tuple[str, ...]:
+def _beyond(op: Operator, problem: OpInputs, machine: Device) -> tuple[str, ...]:
     strided = [n for n, x in arrays_of(problem.tensors).items() if x.size and not x.flags.c_contiguous]
     return call_notes(op, {n: dtype_name(x) for n, x in problem.tensors.items()}, strided, machine.product)
 
 
-def _about_cube(op: Operator, problem: Problem, plan: Plan, machine: Device) -> list[str]:
+def _about_cube(op: Operator, problem: OpInputs, plan: Plan, machine: Device) -> list[str]:
     """What the Cube multiplies, of an operator that can do without it; or that the cubeMathType has no effect."""
     mode = machine.cube_math_type
     if plan.uses_cube and op.on_cube:
         found = op.on_cube.resolve(problem.tensors, machine.product, mode)
-        words = f"{op.on_cube.words}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
-        return [words, *([found.warning] if found.warning else [])]
+        note = f"{op.on_cube.text}: the Cube multiplies in {found.operand} (cube_math_type {mode})"
+        return [note, *([found.warning] if found.warning else [])]
     idle = not (op.uses_cube or plan.uses_cube) and mode != CUBE_MATH_TYPES[0]
     return [without_cube(op, (mode,))] if idle else [*idle_mode(op, problem.tensors, machine.product, mode)]
 
 
 def without_cube(op: Operator, modes: Sequence[str]) -> str:
     """That modes have no effect, and which tiling they are for."""
-    way = f" with this tiling ({op.on_cube.words} does)" if op.on_cube else ""
+    way = f" with this tiling ({op.on_cube.text} does)" if op.on_cube else ""
     verb = "has" if len(modes) == 1 else "have"
     return f"cube_math_type {listed(modes)} {verb} no effect: {op.name} does not use the Cube{way}"
 
 
 def _contiguous(
-    tensors: Mapping[str, Tensor], workshop: Workshop
+    tensors: Mapping[str, Tensor], context: PlanContext
 ) -> tuple[list[Step], dict[str, Tensor], list[str]]:
-    """Launches that copy strided inputs, the tensors after them, and words about it."""
+    """Launches that copy strided inputs, the tensors after them, and notes about it."""
     steps, out, notes = [], dict(tensors), []
     for name, x in tensors.items():
         if isinstance(x, np.ndarray) and x.size and not x.flags.c_contiguous:
-            out[name] = workshop.tensor(x.shape, dtype_of(x))
-            steps.append(copy_step(x, out[name], workshop.product))
+            out[name] = context.tensor(x.shape, dtype_of(x))
+            steps.append(copy_step(x, out[name], context.product))
             notes.append(f"{name} is strided: a launch of its own makes it contiguous first")
     return steps, out, notes
 
@@ -313,14 +302,14 @@ def _shifted(progress: Progress | None, before: int, total: int) -> Progress | N
     return None if progress is None else lambda done, _: progress(before + done, total)
 
 
-def _errors(op: Operator, problem: Problem, outputs: Arrays) -> dict[str, ErrorReport]:
+def _errors(op: Operator, problem: OpInputs, outputs: Arrays) -> dict[str, ErrorReport]:
     golden = op.formula(arrays_of(problem.tensors), problem.options)
     return {n: compare(x, golden[n], dtype_of(x).name, where=True) for n, x in outputs.items() if x.size}
 
 
 def _record(
     op: Operator,
-    problem: Problem,
+    problem: OpInputs,
     plan: Plan,
     machine: Device,
     launched: Launched,

@@ -22,7 +22,8 @@ from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.products import Product
 from ..operator.layout import Axes, contiguous_strides, merge_axes, unravel, up
-from ..operator.operator import Step, Tensor, dtype_of
+from ..operator.plan import Step
+from ..operator.tensors import Tensor, dtype_of
 
 BLOCK_BYTES = 32  # to which a row of a tile is padded in UB; an element that is loaded alone takes one, too
 LINE_BYTES = 512  # of L2: bursts that start with one are the fastest
@@ -35,19 +36,13 @@ INTERLEAVED_BYTES = 64  # the longest period of interleaved channels that is loa
 
 @sim.jit
 def copy_strided(
-    source_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    TILE: tl.constexpr,
-    LOADED: tl.constexpr,
-    TURNED: tl.constexpr,
-):
+    source_ptr, out_ptr, items,
+    LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, TILE: tl.constexpr, LOADED: tl.constexpr,
+    TRANSPOSED: tl.constexpr,
+):  # fmt: skip
     """out = source in tiles of TILE along the last three axes: LENGTHS of the axes, strides FROM and TO.
 
-    LOADED: TILE, but 1 along axes that the source repeats. TURNED: the last two axes change places before the store.
+    LOADED: TILE, but 1 along axes that the source repeats. TRANSPOSED: the last two axes change places before the store.
     """
     wide = (LENGTHS[-1] + TILE[2] - 1) // TILE[2]
     high = (LENGTHS[-2] + TILE[1] - 1) // TILE[1]
@@ -63,7 +58,7 @@ def copy_strided(
         tile = tl.load(source_ptr + at + planes * FROM[-3] + rows * FROM[-2] + cols * FROM[-1], mask=inside)
         planes, rows, cols = tl.arange(0, TILE[0]), tl.arange(0, TILE[1]), tl.arange(0, TILE[2])
         planes = planes[:, None, None]
-        if TURNED:
+        if TRANSPOSED:
             tile = tl.permute(tile, (0, 2, 1))
             rows, cols = rows[None, None, :], cols[None, :, None]
             tile = tl.broadcast_to(tile, (TILE[0], TILE[2], TILE[1]))
@@ -77,14 +72,9 @@ def copy_strided(
 
 @sim.jit
 def copy_apart(
-    source_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    TILE: tl.constexpr,
-):
+    source_ptr, out_ptr, items,
+    LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
     """Interleaved channels to planes: the last two axes of LENGTHS are pixels, FROM[-2] elements apart, and their channels.
 
     A tile of 16 * TILE pixels is loaded as it lies in memory. Two transpositions of whole fractals take it apart: 16 spans
@@ -112,14 +102,9 @@ def copy_apart(
 
 @sim.jit
 def copy_together(
-    source_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    TILE: tl.constexpr,
-):
+    source_ptr, out_ptr, items,
+    LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, TILE: tl.constexpr,
+):  # fmt: skip
     """Planes to interleaved channels, the way back of `copy_apart`: TO[-2] is the number of channels."""
     CHANNELS: tl.constexpr = LENGTHS[-1]
     PIXELS: tl.constexpr = 16 * TILE
@@ -161,7 +146,7 @@ def _copy(source: Tensor, of: Sequence[int], out: Tensor, to: Sequence[int], pro
 
 
 @dataclass(frozen=True)
-class Tiling:
+class CopyTiling:
     """A kernel, its tiles in all, and its arguments but for the tensors."""
 
     kernel: Any
@@ -178,13 +163,13 @@ class Tiling:
 # -- tiles along two axes --------------------------------------------------------------------------------------------
 
 
-def _tiled(axes: Axes, itemsize: int, product: Product) -> Tiling:
-    """The last axis is contiguous in the source, and in the output the one before it (TURNED) or the last one as well."""
-    axes, turned = _in_order(axes)
+def _tiled(axes: Axes, itemsize: int, product: Product) -> CopyTiling:
+    """The last axis is contiguous in the source, and in the output the last one or (TRANSPOSED) the one before it."""
+    axes, transposed = _in_order(axes)
     lengths, (of, to) = axes.lengths, axes.strides
 
     def need(tile: Sequence[int]) -> int:
-        return footprint_bytes(tile, of[-3:], to[-3:], turned, itemsize)
+        return footprint_bytes(tile, of[-3:], to[-3:], transposed, itemsize)
 
     def items(tile: Sequence[int]) -> int:
         return math.prod(lengths[:-3]) * math.prod(
@@ -194,10 +179,10 @@ def _tiled(axes: Axes, itemsize: int, product: Product) -> Tiling:
     def idle(tile: Sequence[int]) -> bool:
         return items(tile) < product.vector_cores and math.prod(tile) * itemsize > LEAST_BYTES
 
-    tile = _halved(lengths[-3:], turned, itemsize, lambda t: need(t) > product.ub_bytes)
-    tile = _halved(tile, turned, itemsize, idle)
-    choice = {"TILE": tile, "LOADED": _loaded(tile, of[-3:]), "TURNED": turned}
-    return Tiling(copy_strided, items(tile), axes, choice)
+    tile = _halved(lengths[-3:], transposed, itemsize, lambda t: need(t) > product.ub_bytes)
+    tile = _halved(tile, transposed, itemsize, idle)
+    choice = {"TILE": tile, "LOADED": _loaded(tile, of[-3:]), "TRANSPOSED": transposed}
+    return CopyTiling(copy_strided, items(tile), axes, choice)
 
 
 def _in_order(axes: Axes) -> tuple[Axes, bool]:
@@ -216,10 +201,10 @@ def _in_order(axes: Axes) -> tuple[Axes, bool]:
         loaded = stored
     elif abs(to[stored]) != 1:
         stored = loaded
-    turned = loaded != stored
-    last = [stored, loaded] if turned else [loaded]
+    transposed = loaded != stored
+    last = [stored, loaded] if transposed else [loaded]
     rest = sorted((k for k in number if k not in last), key=lambda k: (axes.lengths[k], k))
-    return _ordered(axes, [*rest, *last]), turned
+    return _ordered(axes, [*rest, *last]), transposed
 
 
 def _ordered(axes: Axes, order: Sequence[int]) -> Axes:
@@ -234,7 +219,7 @@ def _loaded(tile: Sequence[int], of: Sequence[int]) -> tuple[int, ...]:
 
 
 def footprint_bytes(
-    tile: Sequence[int], of: Sequence[int], to: Sequence[int], turned: bool, itemsize: int
+    tile: Sequence[int], of: Sequence[int], to: Sequence[int], transposed: bool, itemsize: int
 ) -> int:
     """UB bytes of a tile of `copy_strided`, at most (a test holds it against the placement).
 
@@ -242,10 +227,10 @@ def footprint_bytes(
     transposed or repeated needs a second place.
     """
     loaded = _loaded(tile, of)
-    stored = (tile[0], tile[2], tile[1]) if turned else tuple(tile)
-    reach = (to[0], to[2], to[1]) if turned else tuple(to)
+    stored = (tile[0], tile[2], tile[1]) if transposed else tuple(tile)
+    reach = (to[0], to[2], to[1]) if transposed else tuple(to)
     total = _tile_bytes(loaded, of, itemsize)
-    if turned or loaded != tuple(tile):
+    if transposed or loaded != tuple(tile):
         total += _rows_bytes(stored, itemsize)
     if _alone(stored, reach):
         total += math.prod(stored) * BLOCK_BYTES
@@ -267,13 +252,13 @@ def _alone(tile: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _halved(
-    tile: Sequence[int], turned: bool, itemsize: int, too_large: Callable[[Sequence[int]], bool]
+    tile: Sequence[int], transposed: bool, itemsize: int, too_large: Callable[[Sequence[int]], bool]
 ) -> tuple[int, ...]:
-    """The tile halved until it is not too large, or one element: planes first, then rows, or the longer side if TURNED."""
+    """The tile halved until it is not too large, or one element: planes, then rows, or the longer side if TRANSPOSED."""
     tile = list(tile)
     while too_large(tile) and max(tile) > 1:
         axis = next(k for k, n in enumerate(tile) if n > 1)
-        if turned and axis > 0:
+        if transposed and axis > 0:
             axis = max((2, 1), key=lambda k: tile[k])
         tile[axis] = _half(tile[axis], itemsize)
     return tuple(tile)
@@ -291,7 +276,7 @@ def _half(n: int, itemsize: int) -> int:
 # -- interleaved channels --------------------------------------------------------------------------------------------
 
 
-def _interleaved(axes: Axes, itemsize: int, product: Product) -> Tiling | None:
+def _interleaved(axes: Axes, itemsize: int, product: Product) -> CopyTiling | None:
     """Channels that mix on one side, fewer than fill a block, and lie apart on the other; None if it is not so."""
     of, to = axes.strides
     for kernel, mixed, plain in ((copy_apart, of, to), (copy_together, to, of)):
@@ -333,7 +318,7 @@ def _with_channels(axes: Axes, order: Sequence[int], pixels: int, channel: int |
     return Axes(lengths, tuple((*(s[k] for k in order), 0) for s in axes.strides))
 
 
-def _of_channels(kernel: Any, axes: Axes, period: int, itemsize: int, product: Product) -> Tiling | None:
+def _of_channels(kernel: Any, axes: Axes, period: int, itemsize: int, product: Product) -> CopyTiling | None:
     """TILE: pixels of each of 16 spans, whole fractals; None if there are fewer pixels than one tile of them has."""
     count, pixels = axes.lengths[-1], axes.lengths[-2]
     each = LANES * LANES * itemsize * COPIES * (2 * period + (2 * count if count < period else count))
@@ -344,4 +329,4 @@ def _of_channels(kernel: Any, axes: Axes, period: int, itemsize: int, product: P
     if steps < 1 or pixels < LANES**2:
         return None
     items = math.prod(axes.lengths[:-2]) * -(-pixels // (steps * LANES**2))
-    return Tiling(kernel, items, axes, {"TILE": steps * LANES})
+    return CopyTiling(kernel, items, axes, {"TILE": steps * LANES})

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from ... import simulator as sim
 from ...simulator import language as tl
+from ...simulator.precision.dtypes import DType
 from ..operator.layout import up
-from ..operator.operator import Step, Tensor
+from ..operator.plan import PlanContext, Step
+from ..operator.tensors import Tensor, dtype_of
 
 CAST_BLOCK = 8192  # elements
 
@@ -25,3 +27,12 @@ def cast_step(x: Tensor, out: Tensor, cores: int, buffers: int) -> Step:
     block = min(CAST_BLOCK, up(x.size, 16))
     arguments = {"x_ptr": x, "out_ptr": out, "n": x.size, "BLOCK": block, "multibuffer": buffers}
     return Step(cast_flat, min(cores, -(-x.size // block)), arguments)
+
+
+def converted(x: Tensor, dtype: DType, context: PlanContext, steps: list[Step], buffers: int = 2) -> Tensor:
+    """`x` itself if it is of that type, else a tensor that one more launch, added to `steps`, fills."""
+    if dtype_of(x) == dtype:
+        return x
+    out = context.tensor(x.shape, dtype)
+    steps.append(cast_step(x, out, context.product.vector_cores, buffers))
+    return out

@@ -6,7 +6,8 @@ from __future__ import annotations
 from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import TILE_ELEMENTS, broadcast_strides, merge_axes, tile_count, tile_of, unravel
-from ..operator.operator import Step, Tensor
+from ..operator.plan import Step
+from ..operator.tensors import Tensor
 
 
 @sim.jit
@@ -29,15 +30,9 @@ def load_stretched(ptr, outer, rows, cols, LENGTHS: tl.constexpr, STRIDES: tl.co
 
 @sim.jit
 def stretch(
-    x_ptr,
-    out_ptr,
-    items,
-    LENGTHS: tl.constexpr,
-    FROM: tl.constexpr,
-    TO: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    x_ptr, out_ptr, items,
+    LENGTHS: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """out of the axes LENGTHS from x that steps FROM along them: what does not vary is read once for each tile."""
     across = (LENGTHS[-1] + COLS - 1) // COLS
     down = (LENGTHS[-2] + ROWS - 1) // ROWS

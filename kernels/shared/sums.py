@@ -10,7 +10,8 @@ from __future__ import annotations
 from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import up
-from ..operator.operator import Step, Tensor
+from ..operator.plan import Step
+from ..operator.tensors import Tensor
 
 REPEAT = 64  # fp32 lanes of one repeat of the Vector unit
 FILL_COLUMNS = 4096

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...simulator.device import CUBE_MATH_TYPES, current_device, device
 from ...simulator.errors import UsageError
-from ...simulator.launch import numerics
-from ...simulator.numerics import stated
+from ...simulator.numerics import numerics, stated
 from ...simulator.precision.acceptance import Verdict, verdicts
 from ...simulator.precision.cube_math import PARAM_INVALID, Resolution
 from ...simulator.precision.formats import get_format
@@ -20,7 +19,9 @@ from ...simulator.precision.metrics import ErrorReport, compare
 from ...simulator.products import Product
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.messages import listed
-from ..operator.operator import Arrays, Operator, Workshop
+from ..operator.operator import Operator
+from ..operator.plan import PlanContext
+from ..operator.tensors import Arrays, Knobs
 from ..running.fitting import plan_that_fits
 from ..running.run_op import run_op
 from .data import Data, cube_rounding, decoded, seen_by_cube
@@ -29,11 +30,9 @@ EXACT, ROUNDED = "exact_inputs", "rounded_inputs"
 GOLDENS = (EXACT, ROUNDED)
 KEEP = CUBE_MATH_TYPES[0]
 
-ByOutput = Mapping[str, Mapping[str, Any]]
-
 
 @dataclass(frozen=True)
-class Row:
+class ModeRow:
     """One mode and data type.
 
     compute_dtype: what is multiplied (fp32, hf32, fp16, bf16), None if refused. status: 0, or that of the vendor's
@@ -64,7 +63,7 @@ class Study:
     op: str
     product: str
     case: str | None
-    rows: tuple[Row, ...]
+    rows: tuple[ModeRow, ...]
     data: Mapping[str, Any]
     sample: str | None
     value: Any = None
@@ -101,12 +100,7 @@ class Bench:
     """Runs the rows of a study; times are kept over the points of a sweep that have equal shapes."""
 
     def __init__(
-        self,
-        op: Operator,
-        product: Product,
-        tiling: Mapping[str, Any],
-        timed: bool,
-        notes: tuple[str, ...] = (),
+        self, op: Operator, product: Product, tiling: Knobs, timed: bool, notes: tuple[str, ...] = ()
     ) -> None:
         self.op, self.product, self.tiling, self.timed, self.notes = op, product, tiling, timed, notes
         with device(product):
@@ -133,19 +127,19 @@ class Bench:
         names = [n for n in self.op.outputs if n not in on.outputs] if on else []
         return [f"{listed(names)} never passes the Cube: {self.op.computes} in every mode"] if names else []
 
-    def _row(self, data: Data, golden: Arrays, mode: str, dtype: str, known: dict[Any, _Found]) -> Row:
+    def _row(self, data: Data, golden: Arrays, mode: str, dtype: str, known: dict[Any, _Found]) -> ModeRow:
         """One row; modes that resolve to the same computation share it."""
         refusal, resolved = self._resolution(data, mode, dtype)
         if refusal:
-            return Row(mode, dtype, None, {}, PARAM_INVALID, reason=refusal)
+            return ModeRow(mode, dtype, None, {}, PARAM_INVALID, reason=refusal)
         key = _computation(dtype, resolved)
         if key not in known:
             known[key] = self._computed(data, golden, mode, dtype, resolved, key)
         found = known[key]
         compute = resolved.operand if resolved else self.op.computes
-        words = (resolved.warning or "") if resolved else ""
-        return Row(
-            mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, words
+        reason = (resolved.warning or "") if resolved else ""
+        return ModeRow(
+            mode, dtype, compute, found.output_dtypes, 0, found.time_us, None, found.errors, found.verdicts, reason
         )  # fmt: skip
 
     def _base(self, data: Data) -> float | None:
@@ -210,7 +204,7 @@ class Bench:
         tensors, options = data.whole(self.op, dtype), self.op.read_options(data.options)
         knobs = self.op.read_tiling(self.tiling)
         with device(self.product, cube_math_type=mode, values=False):
-            chosen = plan_that_fits(self.op, tensors, options, knobs, Workshop(self.product, False)).tiling
+            chosen = plan_that_fits(self.op, tensors, options, knobs, PlanContext(self.product, False)).tiling
         return {**self.tiling, **{n: chosen[n] for n in self.op.order_knobs if n in chosen}}
 
     def _options(self, data: Data, mode: str) -> dict[str, Any]:
@@ -256,5 +250,5 @@ def _computation(dtype: str, resolved: Resolution | None) -> Any:
     return dtype, resolved and (resolved.operand, resolved.outputs, resolved.grouped)
 
 
-def _with_speedup(row: Row, base: float | None) -> Row:
+def _with_speedup(row: ModeRow, base: float | None) -> ModeRow:
     return row if base is None or not row.time_us else replace(row, speedup=base / row.time_us)

@@ -10,13 +10,13 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
-from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.precision.rounding import decode, encode, round_to
 from ...simulator.units.cube_rules import CubeRules
 from ..operator.draw import Draw
 from ..operator.messages import listed
-from ..operator.operator import Arrays, Case, Operator, Sizes
+from ..operator.operator import Case, Operator
+from ..operator.tensors import Arrays, Options, Sizes, element_type
 from ..running.memory import SMALLER, require_memory
 from ..running.problem import problem_of_inputs
 
@@ -28,19 +28,19 @@ class Data:
     """Inputs of one point of a study.
 
     exact: float32 or float64, before any rounding. shapes: of the whole problem, whose time counts; `exact` may be a
-    block of it (`sample`, words). given: the data types in which a user gave them.
+    block of it (`sample`: a note). given: the data types in which a user gave them.
     """
 
     exact: Arrays
     shapes: Mapping[str, tuple[int, ...]]
-    options: Mapping[str, Any]
+    options: Options
     sample: str | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
 
     def stored(self, op: Operator, dtype: str) -> Arrays:
         """The inputs as tensors of a data type, each value rounded once."""
-        return {n: encode(x, _short(op.input_dtype(n, dtype))) for n, x in self.exact.items()}
+        return {n: encode(x, element_type(op.input_dtype(n, dtype)).name) for n, x in self.exact.items()}
 
     def whole(self, op: Operator, dtype: str) -> dict[str, Shape]:
         """The whole problem as shapes, for its time."""
@@ -67,9 +67,9 @@ class Data:
                     f"{n} has {nans} NaN and {infinite} infinite elements: errors are of outputs finite on both sides"
                 )
         if len(set(self.given.values())) > 1:
-            words = listed([f"{n} {dtype}" for n, dtype in self.given.items()])
+            parts = listed([f"{n} {dtype}" for n, dtype in self.given.items()])
             out.append(
-                f"the inputs were {words}: each row converts all of them to its own type; for a mixture see --dtypes"
+                f"the inputs were {parts}: each row converts all of them to its own type; for a mixture see --dtypes"
             )
         return out
 
@@ -83,10 +83,10 @@ def drawn(op: Operator, case: Case, seed: int, distribution: str, edge: int | No
     require_memory(op, shapes, SMALLER)
     origin = {"seed": seed, "distribution": distribution}
     dims = {n: x.shape for n, x in whole.items()}
-    return Data(op.draw(shapes, numbers), dims, case.options, _sample_words(shapes, part), origin)
+    return Data(op.draw(shapes, numbers), dims, case.options, _sample_note(shapes, part), origin)
 
 
-def given(op: Operator, inputs: Mapping[str, Any], options: Mapping[str, Any], edge: int | None) -> Data:
+def given(op: Operator, inputs: Mapping[str, Any], options: Options, edge: int | None) -> Data:
     """Inputs of the user: float64 and float32 stay as they are, narrower types become float32."""
     if not isinstance(inputs, Mapping):
         raise UsageError(f"{op.name}: inputs must be arrays by name, got {type(inputs).__name__}")
@@ -99,7 +99,7 @@ def given(op: Operator, inputs: Mapping[str, Any], options: Mapping[str, Any], e
     exact = {n: np.ascontiguousarray(x[part[n]]) if n in part else x for n, x in arrays.items()}
     require_memory(op, {n: _shape(x.shape, "float32") for n, x in exact.items()}, SMALLER)
     dims = {n: x.shape for n, x in arrays.items()}
-    return Data(exact, dims, options, _sample_words(exact, part), given=kinds)
+    return Data(exact, dims, options, _sample_note(exact, part), given=kinds)
 
 
 def slices(op: Operator, tensors: Mapping[str, Any], edge: int | None) -> dict[str, tuple[slice, ...]]:
@@ -146,16 +146,8 @@ def _widest(op: Operator) -> str:
     return "float32" if "float32" in op.dtypes else op.dtypes[0]
 
 
-def _short(dtype: str) -> str:
-    found = ty.from_name(dtype)
-    assert found is not None
-    return found.name
-
-
 def _shape(dims: tuple[int, ...], dtype: str) -> Shape:
-    found = ty.from_name(dtype)
-    assert found is not None
-    return Shape(tuple(dims), found)
+    return Shape(tuple(dims), element_type(dtype))
 
 
 def _cut_shape(x: Shape, part: tuple[slice, ...] | None) -> Shape:
@@ -172,8 +164,8 @@ def _wide(op: Operator, name: str, x: Any) -> np.ndarray:
     return array if array.dtype in FLOATS else decode(array)
 
 
-def _sample_words(shapes: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
+def _sample_note(shapes: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
     if not part:
         return None
-    words = [f"{n} {'x'.join(map(str, x.shape))}" for n, x in shapes.items() if n in part]
-    return f"values of a block only ({listed(words)}), time of the whole case"
+    parts = [f"{n} {'x'.join(map(str, x.shape))}" for n, x in shapes.items() if n in part]
+    return f"values of a block only ({listed(parts)}), time of the whole case"

@@ -9,7 +9,8 @@ from ...simulator.device import CUBE_MATH_TYPES
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import as_array
 from ..operator.messages import listed, near
-from ..operator.operator import Arrays, Operator
+from ..operator.operator import Operator
+from ..operator.tensors import Arrays, Knobs, Options
 from ..running.run_op import without_cube
 from .bench import KEEP
 from .data import Data
@@ -24,7 +25,7 @@ def sample_edge(sample: int | None) -> int | None:
 
 
 def rows_wanted(
-    op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str], tiling: Mapping[str, Any]
+    op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str], tiling: Knobs
 ) -> list[tuple[str, str]]:
     """(mode, data type) pairs, float32 first: it is what the others are compared with."""
     names = _names("cube_math_type", modes, CUBE_MATH_TYPES if has_modes(op, tiling) else (KEEP,))
@@ -58,12 +59,12 @@ def _mode(name: str) -> str:
     return name.upper()
 
 
-def has_modes(op: Operator, tiling: Mapping[str, Any]) -> bool:
+def has_modes(op: Operator, tiling: Knobs) -> bool:
     """Whether a cubeMathType means anything with these knobs."""
     return op.resolve is not None or op.used_cube(tiling) is not None
 
 
-def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Mapping[str, Any]) -> tuple[str, ...]:
+def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Knobs) -> tuple[str, ...]:
     """Words about modes that were asked for where they mean nothing."""
     asked = [m for m in _names("cube_math_type", modes, CUBE_MATH_TYPES) if m != KEEP]
     if has_modes(op, tiling) or modes == "all" or not asked:
@@ -71,7 +72,7 @@ def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Mapping[str, An
     return (without_cube(op, asked),)
 
 
-def with_options(data: Data, options: Mapping[str, Any] | None) -> Data:
+def with_options(data: Data, options: Options | None) -> Data:
     return Data(data.exact, data.shapes, {**data.options, **(options or {})}, data.sample, data.origin)
 
 

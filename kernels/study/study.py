@@ -12,17 +12,24 @@ row with the vendor's status and the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...simulator.device import current_device
 from ...simulator.errors import UsageError
 from ...simulator.products import Product, load_product
-from ..operator.operator import Case, Operator, Sizes
+from ..operator.messages import near
+from ..operator.operator import Case, Operator
 from ..operator.registry import get_operator
+from ..operator.tensors import Knobs, Sizes
 from .bench import Bench, Study
-from .data import drawn, given
+from .data import Data, drawn, given, with_size
 from .rows import idle_modes, read_reference, rows_wanted, sample_edge, with_options
+
+SWEEPS = ("k", "scale", "distribution")
+LENGTHS = (64, 256, 1024, 4096)
+EXPONENTS = (-24, -16, -8, 0, 4, 8, 12, 16, 20)
+SWEEP_EDGE = 256  # rows and columns of the block whose values a sweep computes
 
 
 def precision_study(
@@ -43,7 +50,7 @@ def precision_study(
 ) -> Study:
     """Run an operator in every mode and data type (and mixture of types, where asked for).
 
-    case: a name or sizes by name; `sizes` is another word for the latter. inputs: arrays by name instead. modes, dtypes:
+    case: a name or sizes by name; `sizes` is another name for the latter. inputs: arrays by name instead. modes, dtypes:
     "all", or names; a data type may be a mixture in the order of the inputs, "float32+float16", and "mixed" is all
     mixtures of an operator of the Cube. sample: rows and columns of the block whose values are computed; None is all, or
     what takes about a second for each row. reference: outputs by name of another implementation on the same inputs (a GPU,
@@ -54,9 +61,7 @@ def precision_study(
     if (inputs is not None) + (case is not None) + (sizes is not None) > 1:
         raise UsageError(f"{op.name}: case, sizes and inputs each say what to study; give one of them")
     knobs = tiling or {}
-    bench = Bench(
-        op, load_product(product or current_device().product), knobs, time, idle_modes(op, modes, knobs)
-    )
+    bench = _bench(op, product, modes, knobs, time)
     bench.reference = read_reference(op, reference)
     plan = rows_wanted(op, modes, dtypes, knobs)
     if inputs is not None:
@@ -64,3 +69,85 @@ def precision_study(
     problem = op.case(chosen)
     data = drawn(op, problem, seed, distribution, sample_edge(sample))
     return bench.study(with_options(data, options), plan, problem.name)
+
+
+def precision_sweep(
+    name: str | Operator,
+    parameter: str,
+    case: str | Case | Sizes | None = None,
+    product: str | Product | None = None,
+    modes: str | Iterable[str] = "all",
+    dtypes: str | Iterable[str] = "all",
+    inputs: Mapping[str, Any] | None = None,
+    distribution: str = "normal",
+    seed: int = 0,
+    sample: int | None = None,
+    time: bool = True,
+    values: Iterable[Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    tiling: Mapping[str, Any] | None = None,
+) -> list[Study]:
+    """A study for each point of a sweep, over the same rows.
+
+    parameter: "k" (length of the sums, `values` by default LENGTHS), "scale" (one input times powers of two, exponents
+    EXPONENTS) or "distribution". inputs: only for "scale". Other arguments as in `precision_study`.
+    """
+    op = get_operator(name)
+    _check_sweep(op, parameter, inputs, case)
+    knobs = tiling or {}
+    bench = _bench(op, product, modes, knobs, time)
+    plan, edge = (
+        rows_wanted(op, modes, dtypes, knobs),
+        sample_edge(SWEEP_EDGE if sample is None and op.cut else sample),
+    )
+    if inputs is not None:
+        base = given(op, inputs, options or {}, edge)
+        return [bench.study(base.scaled(op, _power(e)), plan, None, f"2^{e}") for e in values or EXPONENTS]
+    problem, found = op.case(case), []
+    for value in values or _points(parameter):
+        data, label = _point(op, problem, parameter, value, seed, distribution, edge)
+        found.append(bench.study(with_options(data, options), plan, problem.name, label))
+    return found
+
+
+def _check_sweep(op: Operator, parameter: str, inputs: Mapping[str, Any] | None, case: Any) -> None:
+    if parameter not in SWEEPS:
+        raise UsageError(f"unknown sweep {parameter!r}{near(parameter, SWEEPS)}")
+    if parameter == "k" and op.accumulates is None:
+        raise UsageError(f"{op.name} sums nothing: there is no k to sweep; sweep scale or distribution")
+    if inputs is not None and case is not None:
+        raise UsageError(f"{op.name}: give a case or inputs, not both")
+    if inputs is not None and parameter != "scale":
+        raise UsageError(
+            f"a sweep over {parameter} draws its own data; with inputs sweep scale, or leave them out"
+        )
+
+
+def _power(exponent: Any) -> float:
+    if isinstance(exponent, bool) or not isinstance(exponent, int) or not -126 <= exponent <= 127:
+        raise UsageError(f"a sweep over scale takes exponents of two from -126 to 127, got {exponent!r}")
+    return float(2.0**exponent)
+
+
+def _points(parameter: str) -> Sequence[Any]:
+    from ..operator.draw import DISTRIBUTIONS
+
+    return {"k": LENGTHS, "scale": EXPONENTS, "distribution": DISTRIBUTIONS}[parameter]
+
+
+def _point(
+    op: Operator, case: Case, parameter: str, value: Any, seed: int, distribution: str, edge: int | None
+) -> tuple[Data, Any]:
+    if parameter == "k":
+        assert op.accumulates is not None
+        return drawn(op, with_size(op, case, op.accumulates, value), seed, distribution, edge), value
+    if parameter == "distribution":
+        return drawn(op, case, seed, value, edge), value
+    return drawn(op, case, seed, distribution, edge).scaled(op, _power(value)), f"2^{value}"
+
+
+def _bench(
+    op: Operator, product: str | Product | None, modes: str | Iterable[str], knobs: Knobs, time: bool
+) -> Bench:
+    machine = load_product(product or current_device().product)
+    return Bench(op, machine, knobs, time, idle_modes(op, modes, knobs))

@@ -31,18 +31,9 @@ def not_later(key, query):
 
 @sim.jit
 def attention_kernel(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    out_ptr,
-    lse_ptr,
-    length,
-    scale,
-    CAUSAL: tl.constexpr,
-    D: tl.constexpr,
-    BM: tl.constexpr,
-    BN: tl.constexpr,
-):
+    q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, length, scale,
+    CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
     """Block tl.program_id(0) of the queries of head tl.program_id(1); q, k, v: (heads, length, D)."""
     head = tl.program_id(1) * length
     query = tl.program_id(0) * BM + tl.arange(0, BM)

@@ -42,21 +42,9 @@ def probability(q, k, lse, query, key, length, scale, CAUSAL: tl.constexpr):
 
 @sim.jit
 def keys_kernel(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    dout_ptr,
-    lse_ptr,
-    delta_ptr,
-    dk_ptr,
-    dv_ptr,
-    length,
-    scale,
-    CAUSAL: tl.constexpr,
-    D: tl.constexpr,
-    BM: tl.constexpr,
-    BN: tl.constexpr,
-):
+    q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, length, scale,
+    CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
     """dk and dv of a block of keys: a walk over the queries, from the block's own place on if causal."""
     head = tl.program_id(1) * length
     key = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -84,20 +72,9 @@ def keys_kernel(
 
 @sim.jit
 def queries_kernel(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    dout_ptr,
-    lse_ptr,
-    delta_ptr,
-    dq_ptr,
-    length,
-    scale,
-    CAUSAL: tl.constexpr,
-    D: tl.constexpr,
-    BM: tl.constexpr,
-    BN: tl.constexpr,
-):
+    q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, dq_ptr, length, scale,
+    CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
     """dq of a block of queries: a walk over the keys, up to the block's own place if causal."""
     head = tl.program_id(1) * length
     query = tl.program_id(0) * BM + tl.arange(0, BM)

@@ -38,14 +38,9 @@ def tile_product(a_ptr, b_ptr, c_ptr, tile, M, N, K, BM: tl.constexpr, BN: tl.co
 
 @sim.jit
 def grouped_kernel(
-    addresses,
-    sizes,
-    products,
-    DTYPE: tl.constexpr,
-    BM: tl.constexpr,
-    BN: tl.constexpr,
-    BK: tl.constexpr,
-):
+    addresses, sizes, products,
+    DTYPE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
     """addresses: (products, 3) of a, b, c; sizes: (products, 3) of M, N, K."""
     tile = tl.program_id(0)
     done = 0

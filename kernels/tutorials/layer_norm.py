@@ -79,19 +79,9 @@ def partial_kernel(
 
 @sim.jit
 def lock_kernel(
-    x_ptr,
-    dy_ptr,
-    w_ptr,
-    mean_ptr,
-    rstd_ptr,
-    dx_ptr,
-    dw_ptr,
-    db_ptr,
-    lock_ptr,
-    columns,
-    GROUPS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    x_ptr, dy_ptr, w_ptr, mean_ptr, rstd_ptr, dx_ptr, dw_ptr, db_ptr, lock_ptr, columns,
+    GROUPS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Row `pid`; adds to row pid % GROUPS of dw and db (GROUPS, columns), which start as zeros."""
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)

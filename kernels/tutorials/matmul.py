@@ -35,18 +35,9 @@ def tile_of(pid, down, across, GROUP: tl.constexpr):
 
 @sim.jit
 def matmul_kernel(
-    a_ptr,
-    b_ptr,
-    c_ptr,
-    M,
-    N,
-    K,
-    BM: tl.constexpr,
-    BN: tl.constexpr,
-    BK: tl.constexpr,
-    GROUP: tl.constexpr,
-    ACTIVATION: tl.constexpr,
-):
+    a_ptr, b_ptr, c_ptr, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, ACTIVATION: tl.constexpr,
+):  # fmt: skip
     down, across = tile_of(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN), GROUP)
     row, column = down * BM + tl.arange(0, BM), across * BN + tl.arange(0, BN)
     deep = tl.arange(0, BK)

@@ -12,11 +12,10 @@ A module of this package gives the prediction of an op:
 and is named in `registry.TOPICS`. `validate()` runs the rows; `ascendtile validate` shows what comes out.
 """
 
-from .ranking import CASES, RankingCase
 from .registry import Prediction, predict, predicts
 from .statistics import Summary, summarise
 from .table import Row, read_table, read_tables
-from .validating import Group, Result, Validation, validate
+from .validating import CASES, Group, RankingCase, Result, Validation, validate
 
 __all__ = [
     "CASES",

@@ -15,7 +15,7 @@ from ..convolution.op import convolution_backward
 from .registry import Prediction, predicts
 from .settings import BYTES, NAMES, Settings, dtypes_of, roofline_us
 from .table import Row
-from .trying import words
+from .trying import note_of
 
 CUBE_KERNELS = ("image_windows", "image_tiles", "weight_tiles")
 TRIED: dict[str, tuple[dict[str, Any], ...]] = {
@@ -75,7 +75,7 @@ def _best(row: Row, s: Sizes, what: str) -> Prediction:
     moved = s.n * (s.c_in * s.size**2 + s.c_out * s.out**2) + s.c_in * s.c_out * s.taps**2
     operand = "hf32" if Settings(row).text("hf32") else dtypes_of(row)[0][0]
     roofline = roofline_us(row, moved * BYTES[dtypes_of(row)[0][0]], multiplications, operand)
-    return Prediction(time, roofline, words(len(found), knobs))
+    return Prediction(time, roofline, note_of(len(found), knobs))
 
 
 def _time(row: Row, s: Sizes, what: str, knobs: dict[str, Any]) -> float:

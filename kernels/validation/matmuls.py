@@ -10,18 +10,9 @@ from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.record.run import Run
 from .registry import Prediction, predicts
-from .settings import (
-    BYTES,
-    Settings,
-    dtypes_of,
-    measured_time,
-    overhead_us,
-    roofline_us,
-    shape_of,
-    tensor,
-)
+from .settings import BYTES, Settings, dtypes_of, measured_time, overhead_us, roofline_us, shape_of, tensor
 from .table import Row
-from .trying import fastest, words
+from .trying import fastest, note_of
 
 
 @sim.jit
@@ -178,7 +169,7 @@ def _best(row: Row, s: Settings, sizes: tuple[int, int, int]) -> tuple[Run, str]
         return _run(row, s, sizes, (m, n, k * 2 // max(2, BYTES[dtypes_of(row)[0][0]])))
 
     run, tile, count = fastest(row, usual, work)
-    return run, words(count, f"{'x'.join(map(str, tile))} in L1 (depth for 2 bytes)")
+    return run, note_of(count, f"{'x'.join(map(str, tile))} in L1 (depth for 2 bytes)")
 
 
 @predicts("grouped_matmul")
@@ -194,5 +185,5 @@ def _grouped(row: Row) -> Prediction:
 
     run, tile, count = fastest(row, USUAL, work)
     moved = BYTES[kind] * (m * k + groups * k * n + m * n)
-    note = f"{words(count, 'x'.join(map(str, tile)))} in L1; groups taken to be equal"
+    note = f"{note_of(count, 'x'.join(map(str, tile)))} in L1; groups taken to be equal"
     return Prediction(measured_time(row, run), _bound(row, s, moved, float(m) * n * k, kind), note)

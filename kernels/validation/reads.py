@@ -45,11 +45,11 @@ def read_to_l1(x_ptr, y_ptr, out_ptr, N, rows, left, width, times, TM: tl.conste
 
 
 @sim.jit
-def all_read_to_ub(x_ptr, M, N, turned, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr):
-    """Every core reads the whole matrix; `turned` 1: each starts at the block of rows after its neighbour's. HOW: ".cv"
+def all_read_to_ub(x_ptr, M, N, shifted, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr):
+    """Every core reads the whole matrix; `shifted` 1: each starts at the block of rows after its neighbour's. HOW: ".cv"
     for reads past L2.
     """
-    start = tl.program_id(0) * TM * turned
+    start = tl.program_id(0) * TM * shifted
     for i in range(0, M, TM):
         for j in range(0, N, TN):
             row, column = (start + i) % M + tl.arange(0, TM), j + tl.arange(0, TN)
@@ -58,9 +58,9 @@ def all_read_to_ub(x_ptr, M, N, turned, HOW: tl.constexpr, TM: tl.constexpr, TN:
 
 @sim.jit
 def all_read_to_l1(
-    x_ptr, y_ptr, out_ptr, M, N, turned, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr
+    x_ptr, y_ptr, out_ptr, M, N, shifted, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr
 ):
-    start = tl.program_id(0) * TM * turned
+    start = tl.program_id(0) * TM * shifted
     small = tl.load(y_ptr + tl.arange(0, TN)[:, None] * 16 + tl.arange(0, 16)[None, :])
     total = tl.zeros((TM, 16), tl.float32)
     for i in range(0, M, TM):

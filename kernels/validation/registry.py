@@ -13,13 +13,12 @@ from .table import Row
 
 TOPICS: tuple[str, ...] = (
     "convolutions",
-    "cube_instructions",
+    "instructions",
     "matmuls",
     "reads",
     "row_kernels",
     "streams",
     "transfers",
-    "vector_instructions",
 )
 
 
@@ -60,7 +59,7 @@ def predictors() -> dict[str, Predictor]:
 
 
 def predict(row: Row) -> Prediction:
-    """The prediction of one row. Raises UsageError if nothing predicts its op, or the row's words make no sense to it."""
+    """The prediction of one row. Raises UsageError if nothing predicts its op, or the row makes no sense to it."""
     known = predictors()
     if row.op not in known:
         raise UsageError(

@@ -13,7 +13,7 @@ from ..norm.rms.op import rms_norm_grad
 from .registry import Prediction, predicts
 from .settings import BYTES, NAMES, Settings, dtypes_of, measured_time, roofline_us, shape_of, tensor
 from .table import Row
-from .trying import fastest, halves, words
+from .trying import fastest, halves, note_of
 
 
 @sim.jit
@@ -97,11 +97,12 @@ def _rms_norm(row: Row) -> Prediction:
     m, n = shape_of(row)
     kind, cores = dtypes_of(row)[0][0], Settings(row).number("cores")
     tensors = (tensor(kind, m * n), tensor(kind, n), tensor(kind, m * n), tensor("fp32", m))
-
-    def work(rows: int) -> Run:
-        return rms_norm.time((cores,), *tensors, m, N=n, ROWS=rows)  # type: ignore[no-any-return]
-
-    return _told(row, 2 * m * n * BYTES[kind], min(_share(row, m), _tile(row, n, 24)[0]), work)
+    return _told(
+        row,
+        2 * m * n * BYTES[kind],
+        min(_share(row, m), _tile(row, n, 24)[0]),
+        lambda rows: rms_norm.time((cores,), *tensors, m, N=n, ROWS=rows),
+    )
 
 
 @predicts("swiglu")
@@ -111,11 +112,12 @@ def _swiglu(row: Row) -> Prediction:
     kind, cores, n = dtypes_of(row)[0][0], Settings(row).number("cores"), two_n // 2
     most, wide = _tile(row, n, 40)
     tensors = tensor(kind, m * two_n), tensor(kind, m * n)
-
-    def work(rows: int) -> Run:
-        return swiglu.time((cores,), *tensors, m, N=n, ROWS=rows, WIDE=wide)  # type: ignore[no-any-return]
-
-    return _told(row, 3 * m * n * BYTES[kind], min(_share(row, m), most), work)
+    return _told(
+        row,
+        3 * m * n * BYTES[kind],
+        min(_share(row, m), most),
+        lambda rows: swiglu.time((cores,), *tensors, m, N=n, ROWS=rows, WIDE=wide),
+    )
 
 
 @predicts("slice")
@@ -124,11 +126,12 @@ def _slice(row: Row) -> Prediction:
     m, n, wide = shape_of(row)
     kind, cores = dtypes_of(row)[0][0], Settings(row).number("cores")
     tensors = tensor(kind, m * wide), tensor(kind, m * n)
-
-    def work(rows: int) -> Run:
-        return cut_out.time((cores,), *tensors, m, wide, N=n, ROWS=rows)  # type: ignore[no-any-return]
-
-    return _told(row, 2 * m * n * BYTES[kind], _filling(row, m, n * BYTES[kind]), work)
+    return _told(
+        row,
+        2 * m * n * BYTES[kind],
+        _filling(row, m, n * BYTES[kind]),
+        lambda rows: cut_out.time((cores,), *tensors, m, wide, N=n, ROWS=rows),
+    )
 
 
 @predicts("concat")
@@ -139,11 +142,12 @@ def _concat(row: Row) -> Prediction:
     width = sum(widths) * BYTES[kind]
     sizes = dict(zip(("NX", "NY", "NZ"), (*widths, 0), strict=False))
     tensors = [tensor(kind, m * max(1, n)) for n in (*sizes.values(), sum(widths))]
-
-    def work(rows: int) -> Run:
-        return put_beside.time((cores,), *tensors, m, **sizes, ROWS=rows)  # type: ignore[no-any-return]
-
-    return _told(row, 2 * m * width, _filling(row, m, width), work)
+    return _told(
+        row,
+        2 * m * width,
+        _filling(row, m, width),
+        lambda rows: put_beside.time((cores,), *tensors, m, **sizes, ROWS=rows),
+    )
 
 
 def _share(row: Row, m: int) -> int:
@@ -162,7 +166,7 @@ def _told(row: Row, moved: int, most: int, work: Callable[[int], Run]) -> Predic
     return Prediction(
         measured_time(row, run),
         roofline_us(row, moved),
-        words(count, f"tiles of {rows} row{'s' * (rows > 1)}"),
+        note_of(count, f"tiles of {rows} row{'s' * (rows > 1)}"),
     )
 
 

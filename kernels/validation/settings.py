@@ -1,4 +1,4 @@
-"""Words of a row as settings, and the bounds that need no simulation."""
+"""A row's tiling as settings, and the bounds that need no simulation."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
 
 
 class Settings:
-    """`key=value` words of a row's tiling, such as "cores=48 block=16384 buffers=2"."""
+    """`key=value` entries of a row's tiling, such as "cores=48 block=16384 buffers=2"."""
 
     def __init__(self, row: Row) -> None:
         self.row = row
-        self.words: dict[str, str] = {}
-        for word in row.tiling.split():
-            key, equals, value = word.partition("=")
-            if not equals or not value or key in self.words:
-                raise UsageError(f"{row.id}: tiling {word!r} is not one key=value; give each key once")
-            self.words[key] = value
+        self.given: dict[str, str] = {}
+        for entry in row.tiling.split():
+            key, equals, value = entry.partition("=")
+            if not equals or not value or key in self.given:
+                raise UsageError(f"{row.id}: tiling {entry!r} is not one key=value; give each key once")
+            self.given[key] = value
 
     def text(self, key: str, default: str = "") -> str:
-        """The word of a key."""
-        return self.words.get(key, default)
+        """The text of a key."""
+        return self.given.get(key, default)
 
     def number(self, key: str, default: int | None = None) -> int:
         """The whole number of a key; without a default the row must have it."""
-        found = self.words.get(key)
+        found = self.given.get(key)
         if found is None and default is not None:
             return default
         if found is None or not found.isdecimal():
@@ -42,19 +42,19 @@ class Settings:
 
     def numbers(self, key: str, count: int) -> tuple[int, ...]:
         """Numbers joined by x, such as 128x256x64."""
-        parts = self.words.get(key, "").split("x")
+        parts = self.given.get(key, "").split("x")
         if len(parts) != count or not all(p.isdecimal() for p in parts):
             raise UsageError(
-                f"{self.row.id}: tiling needs {key}= with {count} numbers joined by x, got {self.words.get(key)!r}"
+                f"{self.row.id}: tiling needs {key}= with {count} numbers joined by x, got {self.given.get(key)!r}"
             )
         return tuple(int(p) for p in parts)
 
     def _warm(self) -> bool | tuple[str, ...]:
         """l2=cold, past, warm (everything is there at the start) or first (the first input is)."""
-        word = self.text("l2", "cold")
-        if word not in ("cold", "past", "warm", "first"):
-            raise UsageError(f"{self.row.id}: l2={word} is not one of cold, past, warm, first")
-        return ("x_ptr",) if word == "first" else word == "warm"
+        entry = self.text("l2", "cold")
+        if entry not in ("cold", "past", "warm", "first"):
+            raise UsageError(f"{self.row.id}: l2={entry} is not one of cold, past, warm, first")
+        return ("x_ptr",) if entry == "first" else entry == "warm"
 
     def device_options(self) -> dict[str, Any]:
         """What `device` is told: product, copies of buffers, whether the operands are in L2 at the start."""
@@ -69,7 +69,7 @@ class Settings:
             "unit_flag": self.text("unitflag", "off") == "on",
             "banks_apart": self.text("banks") == "apart",
         }
-        if "l0" in self.words:
+        if "l0" in self.given:
             options["l0_tile"] = self.numbers("l0", 3)
         return options
 

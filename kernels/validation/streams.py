@@ -25,7 +25,7 @@ from .settings import (
     volume,
 )
 from .table import Row
-from .trying import fastest, halves, words
+from .trying import fastest, halves, note_of
 
 
 @sim.jit
@@ -168,10 +168,8 @@ TWO = {
     "relu_grad": "relu_grad",
     "foreach_add": "add_to",
 }
-STEPS = {
-    "adamw": (adamw, 4, 28),
-    "momentum": (momentum, 3, 20),
-}  # kernel, tensors, bytes moved for each element
+# Kernel, tensors, bytes moved for each element.
+STEPS = {"adamw": (adamw, 4, 28), "momentum": (momentum, 3, 20)}
 
 
 def _tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run, str]:
@@ -182,7 +180,7 @@ def _tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run
     given, room = s.number("block", 0), load_product(row.product).ub_bytes
     full = min(16384, room // (bytes_of_one * s.number("buffers", 2) * 2))
     run, block, count = fastest(row, [given] if given else halves(full, 256), work)
-    return run, "" if given else words(count, f"blocks of {block}")
+    return run, "" if given else note_of(count, f"blocks of {block}")
 
 
 @predicts(*ONE)
@@ -191,11 +189,10 @@ def _one(row: Row) -> Prediction:
     (source, *_), (target, *_) = dtypes_of(row)
     cores, moved = s.number("cores"), (0 if row.op == "memset" else BYTES[source]) + BYTES[target]
 
-    def work(block: int) -> Run:
-        tensors, how = (tensor(source, n), tensor(target, n)), {"OP": ONE[row.op], "PAST": False}
-        return one_in.time((cores,), *tensors, n, -(-n // cores), **how, BLOCK=block)  # type: ignore[no-any-return]
-
-    run, note = _tried(row, moved, work)
+    tensors, how = (tensor(source, n), tensor(target, n)), {"OP": ONE[row.op], "PAST": False}
+    run, note = _tried(
+        row, moved, lambda block: one_in.time((cores,), *tensors, n, -(-n // cores), **how, BLOCK=block)
+    )
     return Prediction(measured_time(row, run), roofline_us(row, n * moved), note)
 
 
@@ -246,11 +243,9 @@ def _whole(row: Row) -> Prediction:
     """A number from all elements: one partial sum for each core; adding those up is left out."""
     n, cores = volume(shape_of(row)), Settings(row).number("cores")
     x, out, squares = tensor("fp32", n), tensor("fp32", cores), row.op == "reduce_lpnorm"
-
-    def work(block: int) -> Run:
-        return summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=block)  # type: ignore[no-any-return]
-
-    run, note = _tried(row, 8, work)
+    run, note = _tried(
+        row, 8, lambda block: summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=block)
+    )
     left_out = "adding up the parts of the cores is left out" if cores > 1 else ""
     told = "; ".join(x for x in (note, left_out) if x)
     return Prediction(measured_time(row, run), roofline_us(row, n * 4), told)
@@ -280,9 +275,7 @@ def _step(row: Row) -> Prediction:
     n, cores = volume(shape_of(row)), Settings(row).number("cores")
     kernel, count, moved = STEPS[row.op]
     tensors = [tensor("fp32", n) for _ in range(count)]
-
-    def work(block: int) -> Run:
-        return kernel.time((cores,), *tensors, n, -(-n // cores), BLOCK=block)  # type: ignore[no-any-return]
-
-    run, note = _tried(row, moved + 8, work)
+    run, note = _tried(
+        row, moved + 8, lambda block: kernel.time((cores,), *tensors, n, -(-n // cores), BLOCK=block)
+    )
     return Prediction(measured_time(row, run), roofline_us(row, n * moved), note)

@@ -67,7 +67,7 @@ def _to_l1(row: Row) -> Prediction:
 
 
 def _with_channel(wiring: Wiring, row: Row, path: str) -> tuple[Wiring, int]:
-    """The same machine with a channel for a way that kernels do not take, drawing on L2."""
+    """The same machine with a channel for a path that kernels do not take, drawing on L2."""
     rate = product(row.product).number(f"path.{path}.bytes_per_cycle")
     machine = wiring.machine
     more = Channel(name=path, port_bytes_per_cycle=rate, resources=(L2,))

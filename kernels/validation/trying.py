@@ -38,6 +38,6 @@ def halves(most: int, step: int = 1) -> list[int]:
     return sorted({max(step, most // part // step * step) for part in (1, 2, 4)})
 
 
-def words(count: int, what: str) -> str:
+def note_of(count: int, what: str) -> str:
     """How the note of a row says it."""
     return f"no tiling published: best of {count}, {what}"

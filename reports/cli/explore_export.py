@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from ascendtile.tiling.results.exploration import Exploration, Found
-from ascendtile.tiling.shapes import Shapes
+from ...tiling.results.exploration import Exploration, Found
+from ...tiling.shapes import Shapes
 
 FIGURES = ("time_us", "bound", "bound_us", "ub_peak_bytes", "error")
 
@@ -21,10 +21,10 @@ def as_csv(e: Exploration) -> str:
 
 def as_python(e: Exploration) -> str:
     """The best tiling as a dict to paste into a program; knobs that are left to the operator are left out."""
-    words = f"# best tiling of {e.op} {e.case or ''} on {e.product}".rstrip()
+    head = f"# best tiling of {e.op} {e.case or ''} on {e.product}".rstrip()
     best = {} if e.best is None else {n: x for n, x in e.best.point.items() if x is not None}
     time = "none was found" if e.best is None else f"{e.best.time_us:.4g} us"
-    return f"{words}: {time}, {'proved' if e.optimal else 'not proved'}\nTILING = {best!r}\n"
+    return f"{head}: {time}, {'proved' if e.optimal else 'not proved'}\nTILING = {best!r}\n"
 
 
 def shapes_csv(s: Shapes) -> str:

@@ -27,7 +27,7 @@ def read_space(given: dict[str, str]) -> dict[str, Any]:
 
 
 def _values(name: str, part: str) -> tuple[Any, ...]:
-    from ascendtile.tiling import integers, powers_of_two
+    from ...tiling import integers, powers_of_two
 
     if ".." not in part:
         return (int(part),) if part.lstrip("-").isdecimal() else (part,)

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.console import make_console, note
+from ..facts.texts import clean
+from ..terminal.console import make_console, note
 
 Report = Callable[[int, int, float], None]
 FIRST_LINE = 10.0
@@ -41,8 +41,8 @@ def exploring(title: str, objective: str) -> Iterator[Report]:
         task = bar.add_task(clean(title, 40), total=None)
 
         def report(done: int, left: int, best: float) -> None:
-            words = state(done, left, best, time.monotonic() - begin, objective)
-            bar.update(task, completed=done, total=done + max(left, 0), description=words)
+            text = state(done, left, best, time.monotonic() - begin, objective)
+            bar.update(task, completed=done, total=done + max(left, 0), description=text)
             bar.refresh()
 
         yield report

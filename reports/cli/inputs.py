@@ -8,32 +8,23 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.archive import DAMAGE, check_end
-from ascendtile.simulator.record.files import naming, regular_size
-from ascendtile.simulator.record.npy import MAGIC, read_array
+from ...simulator.errors import UsageError
+from ...simulator.record.archive import DAMAGE, check_end
+from ...simulator.record.files import naming, regular_size
+from ...simulator.record.npy import MAGIC, read_array
 
 if TYPE_CHECKING:
     from typing import IO
 
-    from ascendtile.kernels.operator.operator import Operator
+    from ...kernels.operator.operator import Operator
 
 MAX_INPUT_BYTES = 4 * 2**30
 MAX_INPUTS = 64
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
-def read_inputs(path: str, op: Operator) -> dict[str, np.ndarray]:
-    """The inputs of `op` by name: from an .npz with those names, or from an .npy if it needs only one."""
-    return _guarded(path, op)
-
-
-def read_arrays(path: str) -> dict[str, np.ndarray]:
-    """All arrays of an .npz by name."""
-    return _guarded(path, None)
-
-
-def _guarded(path: str, op: Operator | None) -> dict[str, np.ndarray]:
+def read_inputs(path: str, op: Operator | None = None) -> dict[str, np.ndarray]:
+    """All arrays of an .npz by name; the one of an .npy as the input of `op`, if that needs only one."""
     with naming(path, "read"):
         try:
             return _read(path, op)

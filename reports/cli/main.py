@@ -106,7 +106,7 @@ def explain(error: BaseException) -> tuple[int, str | None]:
         sys.stderr.write(f"{error.format_message()}\n")
         return USAGE, None
     if isinstance(error, click.ClickException):
-        return USAGE, _click_words(error)
+        return USAGE, _click_message(error)
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED, "interrupted"
     if isinstance(error, BrokenPipeError):  # the reader has seen enough, as `head` has
@@ -115,7 +115,7 @@ def explain(error: BaseException) -> tuple[int, str | None]:
 
 
 def _explain_fault(error: BaseException) -> tuple[int, str]:
-    from ascendtile.simulator.errors import AscendtileError, RefusedError, UsageError
+    from ...simulator.errors import AscendtileError, RefusedError, UsageError
 
     if isinstance(error, RefusedError) and str(error.status) not in str(error):
         return USAGE, f"{error} [status {error.status}]"
@@ -129,14 +129,14 @@ def _explain_fault(error: BaseException) -> tuple[int, str]:
     return FAILED, f"{what[:300]} (a fault of ascendtile; {DEBUG}=1 shows where, please report it)"
 
 
-def _click_words(error: click.ClickException) -> str:
+def _click_message(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     hint = f"; see `{context.command_path} --help`" if context is not None else ""
     return f"{error.format_message().removesuffix('.')}{hint}"
 
 
 def _complain(message: str) -> None:
-    from ascendtile.reports.facts.words import clean
+    from ..facts.texts import clean
 
     lines = [clean(line) for line in message.splitlines()] or [""]
     try:

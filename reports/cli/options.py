@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from ascendtile.kernels.operator.operator import Operator
+    from ...kernels.operator.operator import Operator
+
 
 Decorator = Callable[[Any], Any]
 
@@ -58,33 +60,81 @@ def read_assignments(ctx: click.Context, option: click.Parameter, given: tuple[s
     return out
 
 
-def json_option() -> Decorator:
-    """`--json`."""
-    text = "Print one JSON object on standard output; everything else goes to standard error."
-    return click.option("--json", "as_json", is_flag=True, help=text)
+def assignments(*names: str, help: str, **attributes: Any) -> Decorator:
+    """An option of `name=value`."""
+    return click.option(*names, cls=AssignmentOption, help=help, **attributes)
 
 
-def product_option() -> Decorator:
-    """`--product`."""
-    text = "A product of `ascendtile products`, or a path to a TOML file; without, ascend910b3."
-    return click.option("--product", metavar="P", help=text)
+def seed_option(help: str) -> Decorator:
+    """`--seed`."""
+    return click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help=help)
 
 
-def set_option() -> Decorator:
-    """`--set`, for a changed product."""
-    text = "Change a figure of the product: --set buffers.ub=256KiB. May repeat."
-    return click.option("--set", "overrides", cls=AssignmentOption, help=text)
+def chosen_option(name: str, metavar: str, default: str, help: str) -> Decorator:
+    """An option whose usual value is shown."""
+    return click.option(name, metavar=metavar, default=default, show_default=True, help=help)
 
 
-def numerics_option() -> Decorator:
-    """`--numerics`, for choices that nobody published or a device can switch."""
-    text = "Choices of the units: --numerics cube_block_k=1 overflow_mode=saturate; a wrong one lists all."
-    return click.option("--numerics", cls=AssignmentOption, help=text)
+ONE_OBJECT = "Print one JSON object on standard output; everything else goes to standard error."
+json_option = click.option("--json", "as_json", is_flag=True, help=ONE_OBJECT)
+A_PRODUCT = "A product of `ascendtile products`, or a path to a TOML file; without, ascend910b3."
+product_option = click.option("--product", metavar="P", help=A_PRODUCT)
+A_FIGURE = "Change a figure of the product: --set buffers.ub=256KiB. May repeat."
+set_option = assignments("--set", "overrides", help=A_FIGURE)
+numerics_option = assignments(
+    "--numerics",
+    help="Choices of the units: --numerics cube_block_k=1 overflow_mode=saturate; a wrong one lists all.",
+)
+input_option = click.option(
+    "--input", "input_file", metavar="FILE.npz", help="Inputs by name instead of a case (.npy for one)."
+)
+
+
+def at_most_one(given: Mapping[str, Any], rule: str, ctx: click.Context | None = None) -> list[str]:
+    """The flags that have a value; wrong usage if several do. rule: what is said of them, "are tables of their own"."""
+    flags = [flag for flag, value in given.items() if value]
+    if len(flags) > 1:
+        raise click.UsageError(f"{' and '.join(flags)} {rule}; give one of them", ctx)
+    return flags
+
+
+def check_inputs(ctx: click.Context, asked: Any, verb: str) -> None:
+    """One source of inputs, and no choice of random ones beside a file."""
+    sources = {"--case": asked.case, "--size": asked.size, "--input": asked.input_file}
+    at_most_one(sources, f"each say what to {verb}", ctx)
+    for name in ("seed", "distribution"):
+        if asked.input_file and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name} is for random inputs, --input brings its own; give one of them", ctx
+            )
+
+
+def check_timed(ctx: click.Context, asked: Any) -> None:
+    """Something is left to do, and --explain has times to look at."""
+    if asked.no_values and asked.no_time:
+        raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
+    if asked.explain and asked.no_time:
+        raise click.UsageError("--explain times launches again, which --no-time leaves out", ctx)
+
+
+def read_sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:
+    """rows=64 is a number, shape=8x3x5 is dimensions."""
+    return {name: _size(name, text) for name, text in given.items()}
+
+
+def _size(name: str, text: str) -> int | tuple[int, ...]:
+    parts = text.replace(",", "x").split("x")
+    if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
+        raise click.BadParameter(
+            f"{name} must be a number such as 64, or dimensions such as 8x3x5, got {text!r}"
+        )
+    numbers = tuple(int(part) for part in parts)
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def find_operator(name: str) -> Operator:
     """The operator of that name, also as aclnn spells it: RmsNormGrad, aclnnRmsNormGrad. `UsageError` if none."""
-    from ascendtile.kernels import get_operator, operators
+    from ...kernels import get_operator, operators
 
     wanted = _plain(name)
     return get_operator(next((op for op in operators() if _plain(op) == wanted), name))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from ascendtile.simulator import progress as at_work
+from ...simulator import progress as at_work
 
 Progress = Callable[[int, int], None]
 
@@ -34,8 +34,8 @@ def shown(text: str) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    from ascendtile.reports.facts.words import clean
-    from ascendtile.reports.terminal.console import make_console
+    from ..facts.texts import clean
+    from ..terminal.console import make_console
 
     columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), BarColumn(24))
     with Bar(*columns, TimeElapsedColumn(), console=make_console(sys.stderr), transient=True) as bar:
@@ -43,9 +43,9 @@ def shown(text: str) -> Iterator[Progress | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def words(work: at_work.Work, candidate: tuple[int, int] | None, seconds: float) -> str:
+def state_line(work: at_work.Work, candidate: tuple[int, int] | None, seconds: float) -> str:
     """One line: how long the script has run, which launch it is at, and how far that has come."""
-    from ascendtile.reports.facts.words import clean
+    from ..facts.texts import clean
 
     parts = [f"{seconds:.0f} s", f"launch {work.number:,} {clean(work.kernel, 32)}"]
     if candidate:
@@ -76,7 +76,7 @@ class Reporter:
         work, candidate = at_work.now()
         if work is None or now < self.next:
             return
-        text = words(work, candidate, now - self.begun)
+        text = state_line(work, candidate, now - self.begun)
         with self.lock:
             if self.terminal and at_work.now()[0] is work:
                 width = shutil.get_terminal_size().columns

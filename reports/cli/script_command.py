@@ -6,43 +6,26 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascendtile.reports.cli.options import (
+from .options import (
     AssignmentCommand,
     AssignmentOption,
+    check_timed,
+    chosen_option,
     json_option,
     product_option,
     set_option,
 )
 
 if TYPE_CHECKING:
-    from ascendtile.simulator.triton_shim.scripts.collecting import Collector
-    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
+    from ...simulator.triton_shim.scripts.collecting import Collector
+    from ...simulator.triton_shim.scripts.script import ScriptOutcome
 
 TIMELINE = 20_000  # instructions kept where a record is to be saved
-
-
-@dataclass(frozen=True)
-class ScriptRequest:
-    """What was asked for on the command line."""
-
-    script: str
-    arguments: tuple[str, ...]
-    module: bool
-    product: str | None
-    overrides: dict[str, str]
-    cube_math_type: str
-    no_values: bool
-    no_time: bool
-    save: str | None
-    out: str | None
-    cuda: bool
-    explain: bool
-    as_json: bool
 
 
 @click.command(
@@ -52,15 +35,9 @@ class ScriptRequest:
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.option("-m", "module", is_flag=True, help="SCRIPT is the name of a module.")
-@product_option()
-@set_option()
-@click.option(
-    "--cube-math-type",
-    metavar="M",
-    default="KEEP_DTYPE",
-    show_default=True,
-    help="Precision mode of the Cube.",
-)
+@product_option
+@set_option
+@chosen_option("--cube-math-type", "M", "KEEP_DTYPE", "Precision mode of the Cube.")
 @click.option("--no-values", is_flag=True, help="Time only: kernels write nothing.")
 @click.option("--no-time", is_flag=True, help="Values only.")
 @click.option("--save", metavar="F", help="Keep the launch that took longest as a record.")
@@ -71,75 +48,63 @@ class ScriptRequest:
     help="Time each launch again with the ends of the published figures, one limit lifted and one knob changed at a time.",
 )
 @click.option("--cuda", is_flag=True, help='The torch device "cuda" means the simulated device, too.')
-@json_option()
+@json_option
 @click.pass_context
-def script_command(ctx: click.Context, /, **asked: Any) -> None:
+def script_command(ctx: click.Context, /, **options: Any) -> None:
     """Run a Triton script as it is and show what its launches took."""
-    request = ScriptRequest(**asked)
-    if request.no_values and request.no_time:
-        raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
-    if request.explain and request.no_time:
-        raise click.UsageError("--explain times launches again, which --no-time leaves out", ctx)
-    _check_targets(request)
-    from ascendtile.simulator.triton_shim.scripts.collecting import Collector
+    asked = SimpleNamespace(**options)
+    check_timed(ctx, asked)
+    _check_targets(asked)
+    from ...simulator.triton_shim.scripts.collecting import Collector
 
     found, process = Collector(), os.getpid()
     try:
-        outcome = _run(request, found)
+        outcome = _run(asked, found)
     except BaseException as e:
-        if os.getpid() == process and (found.count or request.as_json):  # what was found out until then
-            _show(request, found, _failure(e))
+        if os.getpid() == process and (found.count or asked.as_json):  # what was found out until then
+            _show(asked, found, _failure(e))
         raise
     if os.getpid() == process:  # a process that the script forked leaves the report to the first one
-        _show(request, found, outcome)
+        _show(asked, found, outcome)
     sys.exit(outcome.status)
 
 
 def _failure(error: BaseException) -> ScriptOutcome:
-    """Exit status and words, as the command line will end with them."""
-    from ascendtile.reports.cli.main import explain
-    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
+    """Exit status and message, as the command line will end with them."""
+    from ...simulator.triton_shim.scripts.script import ScriptOutcome
+    from .main import explain
 
-    status, words = explain(error)
-    return ScriptOutcome(status, words)
+    status, message = explain(error)
+    return ScriptOutcome(status, message)
 
 
-def _check_targets(request: ScriptRequest) -> None:
+def _check_targets(asked: SimpleNamespace) -> None:
     """Refuse what could not be written before anything is computed."""
-    if request.save:
-        from ascendtile.simulator.record.files import check_target
+    if asked.save:
+        from ...simulator.record.files import check_target
 
-        check_target(request.save)
-    if request.out:
-        from ascendtile.reports.cli.commands.demo import make_folder
+        check_target(asked.save)
+    if asked.out:
+        from .commands.demo import make_folder
 
-        make_folder(request.out)
+        make_folder(asked.out)
 
 
-def _run(request: ScriptRequest, found: Collector) -> ScriptOutcome:
-    from ascendtile.reports.cli.progress import of_launches
-    from ascendtile.simulator.device import device_everywhere
-    from ascendtile.simulator.triton_shim.scripts.child_processes import with_children
-    from ascendtile.simulator.triton_shim.scripts.script import Script, run_script
+def _run(asked: SimpleNamespace, found: Collector) -> ScriptOutcome:
+    from ...simulator.device import device_everywhere
+    from ...simulator.record.picking import picked
+    from ...simulator.triton_shim.scripts.child_processes import with_children
+    from ...simulator.triton_shim.scripts.script import Script, run_script
+    from .progress import of_launches
 
-    devices = ("npu", "cuda") if request.cuda else ("npu",)
-    options: dict[str, Any] = {
-        "product": request.product,
-        "overrides": request.overrides,
-        "cube_math_type": request.cube_math_type,
-        "values": not request.no_values,
-        "time": not request.no_time,
-        "timeline": TIMELINE if request.save or request.out else 0,
-        "explain": request.explain,
-    }
-    script = Script(request.script, request.arguments, request.module)
-    away = _no_output() if request.as_json else contextlib.nullcontext()
-    with (
-        device_everywhere(**options),
-        away,
-        of_launches(),
-        with_children(found, options, devices) as gatherer,
-    ):
+    devices = ("npu", "cuda") if asked.cuda else ("npu",)
+    options = picked(asked, "product overrides cube_math_type explain")
+    options |= {"values": not asked.no_values, "time": not asked.no_time}
+    options["timeline"] = TIMELINE if asked.save or asked.out else 0
+    script = Script(asked.script, asked.arguments, asked.module)
+    away = _no_output() if asked.as_json else contextlib.nullcontext()
+    children = with_children(found, options, devices)
+    with device_everywhere(**options), away, of_launches(), children as gatherer:
         return run_script(script, gatherer.tell, devices)
 
 
@@ -161,34 +126,34 @@ def _no_output() -> Iterator[None]:
             os.close(kept)
 
 
-def _show(request: ScriptRequest, found: Collector, outcome: ScriptOutcome) -> None:
-    from ascendtile.reports.terminal.console import show, show_json
-    from ascendtile.reports.terminal.script_view import script_json, script_page
+def _show(asked: SimpleNamespace, found: Collector, outcome: ScriptOutcome) -> None:
+    from ..terminal.console import show, show_json
+    from ..terminal.script_view import script_json, script_page
 
     sys.stdout.flush()
     dearest = found.dearest
-    if dearest is not None and request.save:
-        dearest.save(request.save)
-    if request.out:
+    if dearest is not None and asked.save:
+        dearest.save(asked.save)
+    if asked.out:
         for number, group in enumerate(found.by_time, 1):
-            group.dearest.save(os.path.join(request.out, f"{number:03}-{group.kernel}.run"))
-    if request.as_json:
-        show_json(script_json(request.script, outcome, found, request.save))
+            group.dearest.save(os.path.join(asked.out, f"{number:03}-{group.kernel}.run"))
+    if asked.as_json:
+        show_json(script_json(asked.script, outcome, found, asked.save))
         return
-    show(script_page(request.script, found))
+    show(script_page(asked.script, found))
     if dearest is not None and dearest.launches:
         from rich.text import Text
 
-        from ascendtile.reports.terminal.page import run_report
+        from ..terminal.page import run_report
 
         show(Text("\nthe launch that took longest\n"))
-        show(run_report(dearest, request.save))
+        show(run_report(dearest, asked.save))
 
 
 # ---- which of the two ----
 
 
-def first_word(args: list[str], commands: Iterable[click.Command]) -> str | None:
+def first_argument(args: list[str], commands: Iterable[click.Command]) -> str | None:
     """The first argument that is neither an option nor an option's value; None if there is none."""
     options = [p for c in commands for p in c.params if isinstance(p, click.Option)]
     valued = {f for p in options if not p.is_flag for f in p.opts}
@@ -206,22 +171,22 @@ def first_word(args: list[str], commands: Iterable[click.Command]) -> str | None
     return None
 
 
-def is_script(word: str | None) -> bool:
-    """Whether the first word names a script: `-m`, a name that ends in .py, or a file or a folder that is no operator."""
-    if word is None:
+def is_script(argument: str | None) -> bool:
+    """Whether the argument names a script: `-m`, a name that ends in .py, or a file, or a folder that is no operator."""
+    if argument is None:
         return False
-    if os.path.isdir(word):
-        return os.sep in word or word == os.curdir or _runs_as_folder(word)
-    return word == "-m" or word.endswith(".py") or (os.path.isfile(word) and os.sep in word)
+    if os.path.isdir(argument):
+        return os.sep in argument or argument == os.curdir or _runs_as_folder(argument)
+    return argument == "-m" or argument.endswith(".py") or (os.path.isfile(argument) and os.sep in argument)
 
 
-def _runs_as_folder(word: str) -> bool:
+def _runs_as_folder(argument: str) -> bool:
     """Whether a folder of the current one is meant: an operator of the same name comes first."""
-    from ascendtile.reports.cli.options import find_operator
-    from ascendtile.simulator.errors import UsageError
+    from ...simulator.errors import UsageError
+    from .options import find_operator
 
     try:
-        find_operator(word)
+        find_operator(argument)
     except UsageError:
         return True
     return False

@@ -1,4 +1,4 @@
-"""Two things side by side: two runs (`runs`), or a run and what a profiler measured (`profile`).
+"""Two things side by side: two runs, or a run and what a profiler measured (`profile`).
 
     from ascendtile.reports.comparing import compare_runs
     d = compare_runs(before, after)  # print(d), d.html("d.html"), d.csv("d.csv"); a notebook shows it
@@ -6,9 +6,11 @@
 `profile_view` shows a profile in the terminal and as plain data, `table` is two runs as CSV.
 """
 
-from ascendtile.reports.comparing.runs import compare_runs
+from ..facts.differences import RunDifference
 
 __all__ = ["compare_runs"]
+
+compare_runs = RunDifference.of
 
 
 def __dir__() -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.vendor.reading import Measured
-from ascendtile.reports.vendor.units import Unit, units
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Launch, Run
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Launch, Run
+from ..facts.texts import clean
+from ..vendor.reading import Measured
+from ..vendor.units import Unit, units
 
 MOST_NAMED = 8  # launches in a message
 

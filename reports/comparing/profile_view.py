@@ -7,11 +7,11 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.sections import add_row, fact, make_table, title_line
-from ascendtile.simulator.precision.metrics import json_value
-
+from ...simulator.precision.metrics import json_value
+from ...simulator.record.picking import picked
+from ..facts import facts, texts
+from ..facts.texts import clean
+from ..terminal.sections import add_row, fact, make_table, title_line
 from .profile import ProfileComparison
 
 
@@ -19,8 +19,8 @@ def profile_page(c: ProfileComparison) -> RenderableType:
     """Measured beside predicted, pipe by pipe."""
     table = make_table(("", 30), (">measured", 12), (">predicted", 12), (">error", 10))
     for row in c.rows:
-        shown = words.micros if row.unit == "us" else words.percent
-        error = "-" if row.error is None else words.signed_percent(row.error)
+        shown = texts.micros if row.unit == "us" else texts.percent
+        error = "-" if row.error is None else texts.signed_percent(row.error)
         add_row(table, row.name, shown(row.measured), shown(row.predicted), error)
     missing = f"the run has no such pipe: {', '.join(c.missing)}"
     return Group(
@@ -39,10 +39,7 @@ def profile_page(c: ProfileComparison) -> RenderableType:
 
 def profile_json(c: ProfileComparison) -> dict[str, Any]:
     """{"op", "product", "kernel", "rows": [{"name", "unit", "measured", "predicted", "error"}], "missing": [...]}"""
-    rows = [
-        {"name": r.name, "unit": r.unit, "measured": r.measured, "predicted": r.predicted, "error": r.error}
-        for r in c.rows
-    ]
+    rows = [picked(r, "name unit measured predicted error") for r in c.rows]
     about = {"op": c.run.op or c.run.name, "product": facts.product_name(c.run), "kernel": c.launch.kernel}
     plain: dict[str, Any] = json_value({**about, "rows": rows, "missing": list(c.missing)})
     return plain

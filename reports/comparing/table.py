@@ -10,16 +10,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.facts.differences import FigurePair, RunDifference
-from ascendtile.reports.vendor.writing import table_text
-from ascendtile.simulator.record.files import write_whole
+from ...simulator.record.files import write_whole
+from ..facts.differences import FigurePair, RunDifference
+from ..vendor.writing import table_text
 
 LONGEST = 160  # of a name
 NOT_THERE = ""  # a figure that one of the runs does not have
 
 
 def difference_table(d: RunDifference) -> str:
-    """Every figure of the difference on a row of its own; choices that differ have words in `a` and `b`."""
+    """Every figure of the difference on a row of its own; choices that differ have texts in `a` and `b`."""
     groups: tuple[tuple[str, str, tuple[FigurePair, ...]], ...] = (
         ("time", "us", (FigurePair("whole run", d.time.first, d.time.second),)),
         ("line", "us", d.every_line),
@@ -30,11 +30,8 @@ def difference_table(d: RunDifference) -> str:
         ("moved", "bytes", d.traffic),
         ("error", "", d.errors),
     )
-    rows = [
-        _row(group, p.name, unit, p.first, p.second, None if p.first is p.second is None else p.change)
-        for group, unit, pairs in groups
-        for p in pairs
-    ]
+    each = ((g, p, u, None if p.first is p.second is None else p.change) for g, u, ps in groups for p in ps)
+    rows = [_row(group, p.name, unit, p.first, p.second, change) for group, p, unit, change in each]
     rows += [_row("choice", n, "", _choice(a), _choice(b), None) for n, a, b in d.settings]
     return table_text(rows)
 
@@ -45,8 +42,8 @@ def _row(group: str, name: str, unit: str, a: Any, b: Any, change: Any) -> dict[
     return {"group": group, "name": name[:LONGEST], "unit": unit, **shown}
 
 
-def _choice(word: str) -> str:
-    return NOT_THERE if word == "-" else word[:LONGEST]
+def _choice(text: str) -> str:
+    return NOT_THERE if text == "-" else text[:LONGEST]
 
 
 def write_table(d: RunDifference, path: str | Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Self
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import SHARED, Launch, Run, add_up
+from ...simulator.errors import UsageError
+from ...simulator.record.lazy_views import ShownRecord, write
+from ...simulator.record.picking import picked
+from ...simulator.record.run import SHARED, Launch, Run, add_up
+from . import facts, texts
 
 BITS = "effective bits"  # of which more is better
 LEAST_US = 1e-9  # shorter waits are rounding
@@ -30,13 +32,15 @@ class FigurePair:
 
 
 @dataclass(frozen=True)
-class RunDifference:
-    """All in us but `buffers` and `traffic`, which are in bytes, and `errors`.
+class RunDifference(ShownRecord):
+    """The difference of two runs: `print(d)`, `d.html(path)`, `d.csv(path)`; a notebook shows it.
+
+    All in us but `buffers` and `traffic`, which are in bytes, and `errors`.
 
     time: the whole run; of None where a run has values only. lines: each source line's part of the time, what moved most
     first; with `other` they add up to `time`. busy: pipe by pipe. waits: "AIV.V waits for data". bounds: lower bounds.
     traffic: bytes from HBM, L2. errors: the largest in ulp, and the effective bits, of each output. settings: choices that
-    differ, as words (name, first, second).
+    differ, as texts (name, first, second).
     """
 
     first: Run
@@ -51,6 +55,10 @@ class RunDifference:
     traffic: tuple[FigurePair, ...]
     errors: tuple[FigurePair, ...]
     settings: tuple[tuple[str, str, str], ...]
+
+    def csv(self, path: str | Path) -> None:
+        """Write every figure of both runs to `path` as one table."""
+        write("csv", self, path)
 
     @property
     def every_line(self) -> tuple[FigurePair, ...]:
@@ -68,9 +76,8 @@ class RunDifference:
         timed = facts.timed(first) and facts.timed(second)
         if not timed and not (first.errors and second.errors):
             values = first if not facts.timed(first) else second
-            raise UsageError(
-                f"{words.clean(values.name, 60)} was run for values only, it has no times to compare"
-            )
+            name = texts.clean(values.name, 60)
+            raise UsageError(f"{name} was run for values only, it has no times to compare")
         lines = _lines(first, second)
         sums = sum(p.first or 0.0 for p in lines), sum(p.second or 0.0 for p in lines)
         whole = [run.time_us if facts.timed(run) else None for run in (first, second)]
@@ -80,9 +87,7 @@ class RunDifference:
             second,
             FigurePair("time", whole[0], whole[1]),
             lines,
-            FigurePair(
-                OTHER, *(None if us is None else us - spent for us, spent in zip(whole, sums, strict=True))
-            ),
+            FigurePair(OTHER, *(None if us is None else us - x for us, x in zip(whole, sums, strict=True))),
             _pairs(_busy(first), _busy(second)),
             _pairs(_waits(first), _waits(second), by_change=True),
             _pairs(first.bounds, second.bounds),
@@ -130,7 +135,7 @@ def _waits(run: Run) -> dict[str, float]:
 
 
 def _why(pipe: str, reason: str) -> str:
-    what = words.STALLS.get(reason, reason)
+    what = texts.STALLS.get(reason, reason)
     return f"{pipe} busy longer: {what}" if reason == SHARED else f"{pipe} waits for {what}"
 
 
@@ -149,12 +154,7 @@ def _settings(first: Run, second: Run) -> tuple[tuple[str, str, str], ...]:
 
 
 def _said(run: Run) -> dict[str, str]:
-    base = {
-        "product": run.product.get("name"),
-        "dtype": run.dtype,
-        "case": run.case,
-        "cube": run.cube_math_type,
-    }
+    base = {"product": run.product.get("name"), **picked(run, "dtype case"), "cube": run.cube_math_type}
     figures = {f"figure {n}": x for n, x in facts.overrides(run).items()}
     options = {f"option {n}": x for n, x in run.options.items()}
     tiling = {f"tiling {n}": x for n, x in run.tiling.items()}

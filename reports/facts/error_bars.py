@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ascendtile.reports.facts.scales import power
-from ascendtile.simulator.precision.metrics import ErrorReport, histogram_labels
+from ...simulator.precision.metrics import ErrorReport, histogram_labels
+from .scales import power
 
 
 def named(label: str) -> str:

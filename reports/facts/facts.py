@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ascendtile.reports.facts import words
-from ascendtile.simulator.record.run import LineCost, Pipe, Run
+from ...simulator.record.run import LineCost, Pipe, Run
+from . import texts
 
 SMALLEST_SHARE = 0.005  # of the cycles; waits below it are not named
 
@@ -31,6 +31,12 @@ def binding(run: Run) -> Bound | None:
         return None
     name, time_us = run.bound
     return Bound(name, time_us, share(time_us, run.time_us))
+
+
+def allowed(bound: Bound) -> str:
+    """HBM bandwidth allows 28.8 us"""
+    name = texts.meaning(bound.name)
+    return f"{name[:1].upper()}{name[1:]} allows {texts.micros(bound.time_us)} us"
 
 
 def share(part: float, whole: float) -> float:
@@ -61,20 +67,24 @@ def main_stall(pipe: Pipe) -> tuple[str, float] | None:
     return reason, stalls[reason]
 
 
-def main_stall_words(pipe: Pipe, cycles: float) -> str:
+def main_stall_text(pipe: Pipe, cycles: float) -> str:
     """data (31 %), of the run's `cycles`; empty if the pipe hardly ever waits"""
     found = main_stall(pipe)
     part = share(found[1], cycles) if found else 0.0
     if found is None or part < SMALLEST_SHARE:
         return ""
-    return f"{words.clean(words.STALLS.get(found[0], found[0]), 40)} ({words.percent(part)})"
+    return f"{texts.clean(texts.STALLS.get(found[0], found[0]), 40)} ({texts.percent(part)})"
+
+
+def figures(run: Run) -> dict[str, dict[str, Any]]:
+    """The figures of the product that the record holds, which may be anybody's."""
+    found = run.product.get("figures")
+    return {k: f for k, f in found.items() if isinstance(f, dict)} if isinstance(found, dict) else {}
 
 
 def product_figure(run: Run, key: str) -> Any:
-    """A figure of the product that the record holds, None if it has none of that name."""
-    figures = run.product.get("figures")
-    found = figures.get(key) if isinstance(figures, dict) else None
-    return found.get("value") if isinstance(found, dict) else None
+    """The value of a figure of the product, None if the record has none of that name."""
+    return figures(run).get(key, {}).get("value")
 
 
 def product_name(run: Run) -> str:
@@ -84,6 +94,4 @@ def product_name(run: Run) -> str:
 
 def overrides(run: Run) -> dict[str, Any]:
     """The figures that were changed for this run: key -> value."""
-    figures = run.product.get("figures")
-    found = figures.items() if isinstance(figures, dict) else ()
-    return {k: f.get("value") for k, f in found if isinstance(f, dict) and f.get("overridden")}
+    return {k: f.get("value") for k, f in figures(run).items() if f.get("overridden")}

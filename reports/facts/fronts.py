@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ascendtile.tiling.results.exploration import Exploration, Found
+from ...tiling.results.exploration import Exploration, Found
 
 ONLY_TIME = "Here only time differs, so the front is the fastest tiling"
 

@@ -3,7 +3,7 @@
     {"op": "RmsNormGrad", "product": "ascend910b3", "dtype": "float16", "time_us": 38.9, "cycles": 65538,
      "bound": {"name": "HBM", "time_us": 28.8, "fraction": 0.74}, ...}
 
-JSON has no NaN and no infinity: such figures are the words "NaN", "Infinity", "-Infinity".
+JSON has no NaN and no infinity: such figures are the texts "NaN", "Infinity", "-Infinity".
 """
 
 from __future__ import annotations
@@ -13,24 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.facts import facts
-from ascendtile.simulator.precision.metrics import json_value
-from ascendtile.simulator.record.run import SHARED, Buffer, Launch, LineCost, Run
+from ...simulator.precision.metrics import json_value
+from ...simulator.record.picking import picked
+from ...simulator.record.run import SHARED, Buffer, Launch, LineCost, Run
+from . import facts
 
 
 def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()) -> dict[str, Any]:
     """The run as plain data. record: the file that holds it, if it is saved. warnings: more than the run's own."""
-    timed = facts.timed(run)
+    timed, bound = facts.timed(run), facts.binding(run)
     data = {
         "op": run.op or run.name,
         "product": facts.product_name(run),
         "overrides": facts.overrides(run),
-        "case": run.case,
-        "dtype": run.dtype,
-        "cube_math_type": run.cube_math_type,
-        "tiling": dict(run.tiling),
-        "inputs": dict(run.inputs),
-        "options": dict(run.options),
+        **picked(run, "case dtype cube_math_type tiling inputs options"),
         "time_us": run.time_us if timed else None,
         "cycles": run.cycles if timed else None,
         "interval_us": run.interval_us,
@@ -38,16 +34,10 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
         "lifted_us": run.lifted,
         "changes_us": run.changes,
         "launches": [_launch(x) for x in run.launches],
-        "bound": _bound(run),
+        "bound": None if bound is None else asdict(bound),
         "bounds": run.bounds,
         "pipes": {
-            n: {
-                "busy_cycles": p.busy_cycles,
-                "share": p.share,
-                "stalls": p.stalls,
-                "waits": p.waits,
-                "of_busy": {SHARED: p.shared_cycles},
-            }
+            n: {**picked(p, "busy_cycles share stalls waits"), "of_busy": {SHARED: p.shared_cycles}}
             for n, p in run.pipes.items()
         },
         "buffers": {n: _buffer(b) for n, b in run.buffers.items()},
@@ -62,47 +52,23 @@ def run_json(run: Run, record: str | None = None, warnings: tuple[str, ...] = ()
 
 
 def _launch(x: Launch) -> dict[str, Any]:
-    return {
-        "kernel": x.kernel,
-        "grid": list(x.grid),
-        "time_us": x.time_us,
-        "cycles": x.cycles,
-        "overhead_us": x.overhead_us,
-        "cores_used": x.cores_used,
-        "cores": x.cores,
-        "programs": x.programs,
-        "instructions": x.instructions,
-        "bounds": x.bounds,
-        "resources_bytes": x.resources,
-        "constants": x.constants,
-        "low_us": x.low_us,
-        "high_us": x.high_us,
-        "grades_us": x.grades,
-        "lifted_us": x.lifted,
-    }
-
-
-def _bound(run: Run) -> dict[str, Any] | None:
-    bound = facts.binding(run)
-    return None if bound is None else asdict(bound)
+    first = "kernel grid time_us cycles overhead_us cores_used cores programs instructions bounds"
+    moved = {"resources_bytes": x.resources, **picked(x, "constants low_us high_us")}
+    return {**picked(x, first), **moved, "grades_us": x.grades, "lifted_us": x.lifted}
 
 
 def _buffer(b: Buffer) -> dict[str, Any]:
-    peak = [
-        {"name": v.name, "file": v.file, "line": v.line, "shape": list(v.shape), "dtype": v.dtype}
-        | {"bytes": v.bytes, "copies": v.copies}
-        for v in b.peak
-    ]
+    peak = [picked(v, "name file line shape dtype bytes copies") for v in b.peak]
     sizes = {"peak_bytes": b.peak_bytes, "placed_bytes": max(b.peak_bytes, b.placed_bytes)}
     return sizes | {"capacity_bytes": b.capacity_bytes, "peak": peak}
 
 
 def _line(x: LineCost) -> dict[str, Any]:
-    return {"file": x.file, "line": x.line, "source": x.source, "cycles": x.cycles, "busy_cycles": x.busy}
+    return {**picked(x, "file line source cycles"), "busy_cycles": x.busy}
 
 
 def _plain(x: Any) -> Any:
-    """Records of a run that was just made may hold numpy numbers, tuples and types: JSON has a word for each."""
+    """Records of a run that was just made may hold numpy numbers, tuples and types: JSON has a form for each."""
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, dict):

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.timelines import told_until
-from ascendtile.simulator.record.run import Buffer, Launch, LiveValue
+from ...simulator.record.run import Buffer, Launch, LiveValue
+from . import texts
+from .timelines import told_until
 
 MOST_POINTS = 4000  # what a page can show
 
@@ -21,31 +21,31 @@ def over_time(launch: Launch, buffer: Buffer) -> tuple[list[tuple[float, int]], 
     the program, with what is set aside there.
     """
     if buffer.held:
-        points = [(0.0, 0), *held(buffer)]
-        return points, f"cycle of core {told_core(launch)}{_cut_words(launch, points[-1][0])}"
+        points = [(0.0, 0), *occupancy(buffer)]
+        return points, f"cycle of core {told_core(launch)}{_cut_text(launch, points[-1][0])}"
     stairs = [(float(k), size) for k, (_, size) in enumerate(buffer.steps)]
     return _merged(stairs), "step of the program"
 
 
-def _cut_words(launch: Launch, last: float) -> str:
+def _cut_text(launch: Launch, last: float) -> str:
     """Where the stairs end before the launch does."""
     whole = launch.timeline is None or told_until(launch.timeline) is None
     if whole or last >= 0.99 * launch.cycles:
         return ""
-    return f", told for the first {words.count(last)} of {words.count(launch.cycles)}"
+    return f", told for the first {texts.count(last)} of {texts.count(launch.cycles)}"
 
 
-def held(buffer: Buffer) -> list[tuple[float, int]]:
+def occupancy(buffer: Buffer) -> list[tuple[float, int]]:
     """`buffer.held` in the order of time: a record may be anybody's."""
     return sorted((c, max(0, size)) for c, size in buffer.held if 0 <= c < math.inf)[:MOST_POINTS]
 
 
-def peak_words(buffer: Buffer) -> str:
+def peak_text(buffer: Buffer) -> str:
     """What has to fit, and what is taken where there is more room than that."""
-    peak = f"{words.kib(buffer.peak_bytes)} of {words.kib(buffer.capacity_bytes)} KiB at the peak"
+    peak = f"{texts.kib(buffer.peak_bytes)} of {texts.kib(buffer.capacity_bytes)} KiB at the peak"
     if buffer.placed_bytes <= buffer.peak_bytes:
         return peak
-    return f"{peak}, spread over {words.kib(buffer.placed_bytes)} as there is room"
+    return f"{peak}, spread over {texts.kib(buffer.placed_bytes)} as there is room"
 
 
 def alive_at_peak(buffer: Buffer) -> list[tuple[int, LiveValue]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import naming, read_whole, regular_size
+from ...simulator.errors import UsageError
+from ...simulator.record.files import naming, read_whole, regular_size
 
 STORE = b"SQLite format 3\x00"
 MAX_JSON = 256 * 2**20
@@ -18,14 +18,14 @@ WAY_OUT = (
 
 def read_record(path: str) -> Any:
     """A Run, a tuple of Explorations, or the JSON of a study. `UsageError` says what is wrong with any other file."""
-    from ascendtile.simulator.record.loading import load_run
+    from ...simulator.record.loading import load_run
 
     with naming(path, "read"):
         regular_size(path, "a record")
         with open(path, "rb") as file:
             head = file.read(64)
     if head.startswith(STORE):
-        from ascendtile.tiling.results.reading import stored_explorations
+        from ...tiling.results.reading import stored_explorations
 
         return stored_explorations(path)
     if head.lstrip()[:1] == b"{":
@@ -36,7 +36,7 @@ def read_record(path: str) -> Any:
 
 
 def _of_json(path: str) -> Any:
-    from ascendtile.tiling.results.reading import explorations_of_json
+    from ...tiling.results.reading import explorations_of_json
 
     raw = read_whole(path, MAX_JSON, "JSON of ascendtile")
     with naming(path, "read"):
@@ -52,5 +52,5 @@ def _of_json(path: str) -> Any:
         raise UsageError(f"is JSON of something else; {WAY_OUT}")
 
 
-def _no_literal(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
+def _no_literal(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")

@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ascendtile.reports.facts import facts
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.precision.numeric_switches import SWITCHES
-from ascendtile.simulator.record.run import Run
+from ...simulator.errors import UsageError
+from ...simulator.precision.numeric_switches import SWITCHES
+from ...simulator.record.run import Run
+from . import facts
+from .texts import clean
 
 CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product
 USUAL = {"cube_math_type": "KEEP_DTYPE", "seed": 0, "distribution": "normal"}
@@ -36,14 +36,14 @@ def repeat_command(run: Run) -> str | None:
         "--no-values": not _valued(run),
         "--no-time": not facts.timed(run) and run.time_seconds is None,
     }
-    words = ["ascendtile", "run", run.op, *_inputs(run)]
+    arguments = ["ascendtile", "run", run.op, *_inputs(run)]
     for flag, value in found.items():
-        words += flag_words(flag, value)
-    return " ".join(shlex.quote(clean(str(w))) for w in words)
+        arguments += flag_arguments(flag, value)
+    return " ".join(shlex.quote(clean(str(w))) for w in arguments)
 
 
-def flag_words(flag: str, value: Any) -> list[str]:
-    """Words of an option on the command line, NAME=VALUE for each of a mapping; none where there is nothing to say."""
+def flag_arguments(flag: str, value: Any) -> list[str]:
+    """Arguments of an option on the command line, NAME=VALUE for each of a mapping; none where there is nothing to say."""
     if value in (None, "", False) or value == {}:
         return []
     if isinstance(value, Mapping):
@@ -76,7 +76,7 @@ def _numerics(run: Run) -> dict[str, str]:
 
 def _options(run: Run) -> dict[str, Any]:
     """Arguments of the operator that differ from those of the case; None is what the operator chooses."""
-    from ascendtile.kernels import get_operator
+    from ...kernels import get_operator
 
     try:
         op = get_operator(run.op or "")

@@ -1,13 +1,13 @@
-"""A launch as points of a roofline: for each unit, where it stands under its peak and under each way of memory."""
+"""A launch as points of a roofline: for each unit, where it stands under its peak and under each path to memory."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from ascendtile.simulator.record.run import Launch, Roof
+from ...simulator.record.run import Launch, Roof
 
-# Unit -> the ways of memory that feed it, from the farthest; HBM and L2 are shared.
+# Unit -> the paths to memory that feed it, from the farthest; HBM and L2 are shared.
 LEVELS = {
     "Cube": ("HBM", "L2", "GM to L1", "L1 to L0A", "L1 to L0B", "L0C to GM"),
     "Vector": ("HBM", "L2", "GM to UB", "UB to GM"),
@@ -16,7 +16,7 @@ LEVELS = {
 
 @dataclass(frozen=True)
 class Level:
-    """One way of memory. intensity: operations for each byte that passed. gb_per_s: its most; used: part of that, 0 to 1."""
+    """One path to memory. intensity: operations for each byte. gb_per_s: its most; used: part of that, 0 to 1."""
 
     name: str
     bytes: float
@@ -53,8 +53,8 @@ def _unit(launch: Launch, name: str) -> UnitRoofline | None:
     ns = launch.time_us * 1e3
     if not _sane(operations) or not _sane(ns):
         return None
-    ways = ((n, launch.roofs[n]) for n in LEVELS[name] if n in launch.roofs)
-    levels = tuple(_level(n, r, operations, ns) for n, r in ways if _sane(r.amount) and _sane(r.per_us))
+    paths = ((n, launch.roofs[n]) for n in LEVELS[name] if n in launch.roofs)
+    levels = tuple(_level(n, r, operations, ns) for n, r in paths if _sane(r.amount) and _sane(r.per_us))
     peaks = {t: r.per_us / 1e3 for t, r in mine.items() if _sane(r.per_us)}
     return UnitRoofline(name, operations, operations / ns, peaks, levels)
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ascendtile.kernels.study.bench import Row, Study
-from ascendtile.simulator.precision.metrics import json_value
+from ...kernels.study.bench import ModeRow, Study
+from ...simulator.precision.metrics import json_value
+from ...simulator.record.picking import picked
 
 
 def study_json(study: Study) -> dict[str, Any]:
-    """One study; figures that are not finite are words."""
-    return {
-        "op": study.op,
-        "product": study.product,
-        "case": study.case,
-        "data": dict(study.data),
-        "sample": study.sample,
-        "numerics": dict(study.numerics),
-        "notes": list(study.notes),
-        "rows": [_row_json(row) for row in study.rows],
-    }
+    """One study; figures that are not finite are texts."""
+    head = {**picked(study, "op product case data sample"), "numerics": dict(study.numerics)}
+    rows = [_row_json(row) for row in study.rows]
+    return {**head, "data": dict(study.data), "notes": list(study.notes), "rows": rows}
 
 
 def sweep_json(parameter: str, studies: Sequence[Study]) -> dict[str, Any]:
@@ -31,21 +25,10 @@ def sweep_json(parameter: str, studies: Sequence[Study]) -> dict[str, Any]:
     return {**head, "sweep": {"parameter": parameter, "points": points}}
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: ModeRow) -> dict[str, Any]:
     errors = {n: {g: e.to_dict() for g, e in by.items()} for n, by in row.errors.items()}
     verdicts = {n: {g: [v.to_dict() for v in vs] for g, vs in by.items()} for n, by in row.verdicts.items()}
-    plain: dict[str, Any] = json_value(
-        {
-            "cube_math_type": row.cube_math_type,
-            "dtype": row.dtype,
-            "compute_dtype": row.compute_dtype,
-            "output_dtypes": dict(row.output_dtypes),
-            "status": row.status,
-            "time_us": row.time_us,
-            "speedup": row.speedup,
-            "errors": errors,
-            "verdicts": verdicts,
-            "reason": row.reason,
-        }
-    )
+    types = "cube_math_type dtype compute_dtype output_dtypes status time_us speedup"
+    row_json = {**picked(row, types), "errors": errors, "verdicts": verdicts, "reason": row.reason}
+    plain: dict[str, Any] = json_value(row_json)
     return plain

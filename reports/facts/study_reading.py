@@ -1,92 +1,104 @@
-"""The JSON of `ascendtile precision --json` as the studies that it came from. It may be anybody's file."""
+"""Precision studies for pages and pictures: from Python, or from the JSON of `ascendtile precision`, anybody's perhaps."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, NoReturn
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
-from ascendtile.kernels.study.bench import GOLDENS, Row, Study
-from ascendtile.reports.facts.study_data import StudyData, read_study
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.precision.acceptance import Verdict
-from ascendtile.simulator.precision.formats import get_format
-from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.record.codec import Decoder
+from ...kernels.study.bench import GOLDENS, ModeRow, Study
+from ...simulator.errors import UsageError
+from ...simulator.precision.formats import get_format
+from ...simulator.record.codec import decode_plain
+from .texts import clean
+
+MOST_ROWS = 2000
+MOST_POINTS = 200
 
 
 @dataclass(frozen=True)
-class _Row:
-    """The fields of `study_bench.Row` with types that say what is inside."""
+class StudySweep:
+    """A study for each point of a sweep over `parameter`; one study where that is None."""
 
-    cube_math_type: str
-    dtype: str
-    compute_dtype: str | None
-    output_dtypes: dict[str, str]
-    status: int
-    time_us: float | None
-    speedup: float | None
-    errors: dict[str, dict[str, ErrorReport]]
-    verdicts: dict[str, dict[str, tuple[Verdict, ...]]]
-    reason: str
+    parameter: str | None
+    points: tuple[Study, ...]
 
+    @property
+    def first(self) -> Study:
+        """What says of which operator, product and data all of them are."""
+        return self.points[0]
 
-def studies_of_json(given: Mapping[str, Any]) -> tuple[str | None, tuple[Study, ...]]:
-    """(what a sweep goes over, a study for each of its points), or (None, the one study).
+    @property
+    def case(self) -> str | None:
+        """The case of a single study."""
+        return self.first.case if self.parameter is None else None
 
-    Raises `UsageError` that names what does not fit.
-    """
-    head = read_study(given)
-    decode = Decoder({}, _no_arrays).decode
-    numerics = _texts(decode(given.get("numerics") or {}, dict[str, str], "numerics"))
-    data = decode(given.get("data") or {}, dict[str, Any], "data")
-    if data:
-        data = {n: clean(str(data.get(n, "unknown")), 40) for n in ("distribution", "seed")}
-    points = [given] if head.parameter is None else given["sweep"]["points"]
-    found = tuple(_study(head, p, data, numerics, f"points.{k}") for k, p in enumerate(points))
-    return (None if head.parameter is None else clean(head.parameter, 12)), found
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the outputs with errors."""
+        return list(dict.fromkeys(n for p in self.points for r in p.rows for n in r.errors))
 
 
-def _study(head: StudyData, point: Mapping[str, Any], data: Any, numerics: Any, where: str) -> Study:
-    case = Decoder({}, _no_arrays).decode(point.get("case", head.case), str | None, f"{where}.case")
+def read_study(given: Study | Mapping[str, Any]) -> StudySweep:
+    """A Study, or the JSON of one or of a sweep. Raises `UsageError` that names what does not fit."""
+    if isinstance(given, Study):
+        return StudySweep(None, (given,))
+    sweep = given.get("sweep")
+    parameter = (
+        None if sweep is None else decode_plain(_of(sweep, "sweep").get("parameter"), str, "sweep.parameter")
+    )
+    points = [{"rows": given.get("rows")}] if sweep is None else sweep.get("points")
+    if not isinstance(points, list) or not 1 <= len(points) <= MOST_POINTS:
+        raise UsageError("is no precision study: it has no rows, and no points of a sweep")
+    names = {"op": str, "product": str, "case": str | None, "sample": str | None}
+    head = {n: decode_plain(given.get(n), kind, n) for n, kind in names.items()}
+    data = decode_plain(given.get("data") or {}, dict[str, Any], "data")
+    numerics = decode_plain(given.get("numerics") or {}, dict[str, str], "numerics")
+    whole = Study(
+        **head,
+        rows=(),
+        data={n: clean(str(data.get(n, "unknown")), 40) for n in ("seed", "distribution")} if data else {},
+        notes=decode_plain(given.get("notes", []), tuple[str, ...], "notes"),
+        numerics={clean(n, 60): clean(x, 200) for n, x in numerics.items()},
+    )
+    found = tuple(_point(whole, p, f"points.{k}") for k, p in enumerate(points))
+    return StudySweep(None if parameter is None else clean(parameter, 12), found)
+
+
+def _point(whole: Study, given: Any, where: str) -> Study:
+    point = _of(given, where)
+    rows, value = point.get("rows"), point.get("value")
+    if not isinstance(rows, list) or len(rows) > MOST_ROWS:
+        raise UsageError(f"is no precision study: {where} has no list of at most {MOST_ROWS} rows")
     known: dict[str, Any] = {}
-    value = point.get("value")
-    return Study(
-        op=clean(head.op, 38),
-        product=clean(head.product, 30),
-        case=case,
-        rows=tuple(_row(r, f"{where}.rows.{k}", known) for k, r in enumerate(point["rows"])),
-        data=data,
-        sample=head.sample,
+    return replace(
+        whole,
+        case=decode_plain(point.get("case", whole.case), str | None, f"{where}.case"),
+        rows=tuple(_row(r, f"{where}.rows.{k}", known) for k, r in enumerate(rows)),
         value=None if value is None else clean(str(value), 12),
-        notes=head.notes,
-        numerics=numerics,
     )
 
 
-def _row(given: Mapping[str, Any], where: str, known: dict[str, Any]) -> Row:
+def _row(given: Any, where: str, known: dict[str, Any]) -> ModeRow:
     """known: computations so far; modes that compute the same have one `errors`, as in the study itself."""
-    kept = {f.name: given[f.name] for f in fields(_Row) if f.name in given}
-    row: _Row = Decoder({}, _no_arrays).decode(kept, _Row, where)
+    lacking = [f.name for f in fields(ModeRow) if f.name not in _of(given, where)]
+    if lacking:
+        raise UsageError(f"{where} lacks field {lacking[0]!r}")
+    kept = {f.name: given[f.name] for f in fields(ModeRow)}
+    row: ModeRow = decode_plain(kept, ModeRow, where)
     _check(row, where)
     key = json.dumps([row.dtype, row.compute_dtype, given["errors"]], sort_keys=True)
-    return Row(
+    return replace(
+        row,
         cube_math_type=clean(row.cube_math_type, 40),
-        dtype=row.dtype,
         compute_dtype=None if row.compute_dtype is None else clean(row.compute_dtype, 8),
         output_dtypes={n: clean(x, 8) for n, x in row.output_dtypes.items()},
-        status=row.status,
-        time_us=row.time_us,
-        speedup=row.speedup,
         errors=known.setdefault(key, row.errors),
-        verdicts=row.verdicts,
-        reason=row.reason,
     )
 
 
-def _check(row: _Row, where: str) -> None:
+def _check(row: ModeRow, where: str) -> None:
     """Each output has all that a page says of one."""
     for kind in row.dtype.split("+"):
         try:
@@ -103,9 +115,7 @@ def _check(row: _Row, where: str) -> None:
             )
 
 
-def _texts(given: Mapping[str, str]) -> dict[str, str]:
-    return {clean(n, 60): clean(x, 200) for n, x in given.items()}
-
-
-def _no_arrays(name: str) -> NoReturn:
-    raise UsageError("names an array, which studies do not have")
+def _of(given: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        raise UsageError(f"is no precision study: {where} is no JSON object")
+    return given

@@ -6,24 +6,25 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.scales import power
-from ascendtile.reports.facts.study_data import StudyData, StudyRow
-from ascendtile.simulator.precision.metrics import ErrorReport
+from ...kernels.study.bench import ModeRow
+from ...simulator.precision.metrics import ErrorReport
+from . import texts
+from .scales import power
+from .study_reading import StudySweep
 
 
-def distinct(rows: Iterable[StudyRow], name: str) -> list[StudyRow]:
+def distinct(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:
     """One row for each computation: modes that compute the same have the same errors."""
-    found: dict[Any, StudyRow] = {}
+    found: dict[Any, ModeRow] = {}
     for r in rows:
         if name in r.errors:
             found.setdefault((r.dtype, r.compute_dtype, repr(r.errors[name])), r)
     return list(found.values())
 
 
-def with_modes(rows: Iterable[StudyRow], name: str) -> list[tuple[StudyRow, list[str]]]:
+def with_modes(rows: Iterable[ModeRow], name: str) -> list[tuple[ModeRow, list[str]]]:
     """One row for each computation and time, with all modes that it stands for."""
-    found: dict[Any, tuple[StudyRow, list[str]]] = {}
+    found: dict[Any, tuple[ModeRow, list[str]]] = {}
     for r in rows:
         if name in r.errors:
             key = (r.dtype, r.compute_dtype, r.time_us, repr(r.errors[name]))
@@ -31,19 +32,24 @@ def with_modes(rows: Iterable[StudyRow], name: str) -> list[tuple[StudyRow, list
     return list(found.values())
 
 
-def labelled(rows: Iterable[StudyRow], name: str) -> dict[str, StudyRow]:
+def labelled(rows: Iterable[ModeRow], name: str) -> dict[str, ModeRow]:
     """A short name for each computation: "float16 as fp16"; where two have the same types the mode tells the later one."""
-    out: dict[str, StudyRow] = {}
+    out: dict[str, ModeRow] = {}
     for r in distinct(rows, name):
-        types = words.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
-        out.setdefault(types if types not in out else f"{types}, {words.clean(r.cube_math_type, 30)}", r)
+        types = texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}", 60)
+        out.setdefault(types if types not in out else f"{types}, {texts.clean(r.cube_math_type, 30)}", r)
     return out
 
 
-def colours(study: StudyData, name: str) -> dict[str, int]:
+def colours(study: StudySweep, name: str) -> dict[str, int]:
     """Computation -> number of its colour, the same in every chart and picture of the output."""
     every = {label for p in study.points for label in labelled(p.rows, name)}
     return {label: k for k, label in enumerate(sorted(every, reverse=True))}
+
+
+def row_name(r: ModeRow) -> str:
+    """float32 as hf32, USE_HF32"""
+    return texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}, {r.cube_math_type}", 80)
 
 
 def lost_percent(e: ErrorReport) -> float:
@@ -56,4 +62,13 @@ def sweep_label(value: str | None) -> str:
     base, caret, exponent = str(value).partition("^")
     if caret and base == "2" and exponent.removeprefix("-").isdecimal() and len(exponent) < 6:
         return power(int(exponent))
-    return words.clean(str(value), 12)
+    return texts.clean(str(value), 12)
+
+
+def refusals(rows: Iterable[Row]) -> list[tuple[str, str, int, str]]:
+    """(data type, modes, status, why) of refusals and warnings, the modes of one reason together."""
+    groups: dict[tuple[str, int, str], list[str]] = {}
+    for r in rows:
+        if r.reason:
+            groups.setdefault((r.dtype, r.status, r.reason), []).append(r.cube_math_type)
+    return [(dtype, ", ".join(modes), status, why) for (dtype, status, why), modes in groups.items()]

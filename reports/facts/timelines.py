@@ -3,7 +3,7 @@
 Beyond `Timeline.until` some instructions are missing, and no view shows that part.
 
 part = told_part(launch.timeline)
-print(told_words(launch))  # "the first 14,386 of 68,432 cycles, 21 %, ..." or ""
+print(told_text(launch))  # "the first 14,386 of 68,432 cycles, 21 %, ..." or ""
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Launch, Timeline
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Launch, Timeline
+from . import facts, texts
 
 NOTHING = "there is no cycle of which every instruction is kept (device option timeline)"
 TICKS = 2**30  # at most, from the first cycle to the last
@@ -50,7 +50,7 @@ def renumbered(waited: np.ndarray, kept: np.ndarray, count: int) -> np.ndarray:
     return np.where(waited >= 0, place[np.maximum(waited, 0)], -1).astype(np.int32)
 
 
-def told_words(launch: Launch) -> str:
+def told_text(launch: Launch) -> str:
     """How much of the launch a timeline of it shows; empty where that is all of it."""
     t = launch.timeline
     if t is None or t.complete:
@@ -59,9 +59,9 @@ def told_words(launch: Launch) -> str:
     if until is None:
         return "The timeline is cut, and the record does not say where: instructions may be missing at any cycle."
     shown = int(np.count_nonzero(t.start < until))
-    part = words.percent(facts.share(until, launch.cycles))
+    part = texts.percent(facts.share(until, launch.cycles))
     return (
-        f"Shown are the first {words.count(until)} of {words.count(launch.cycles)} cycles ({part}), {shown:,} records of "
+        f"Shown are the first {texts.count(until)} of {texts.count(launch.cycles)} cycles ({part}), {shown:,} records of "
         f"instructions: the run was told to keep {len(t.start):,}, and from there on some are missing."
     )
 

@@ -18,7 +18,6 @@ from rich.console import Console
 
 from ascendtile.kernels import precision_study, run_op
 from ascendtile.reports import pictures
-from ascendtile.reports.facts.study_json import study_json
 from ascendtile.reports.html import write_page
 from ascendtile.reports.terminal.page import run_report
 from ascendtile.simulator.record.run import Run
@@ -71,7 +70,7 @@ def report(run: Run, folder: Path) -> Path | None:
 def drawn(run: Run, folder: Path) -> Iterator[Path]:
     """Pictures by matplotlib."""
     matmul = run_op("matmul", case="1024", dtype="float16", values=False).run
-    study = study_json(precision_study("matmul", sizes={"m": 256, "n": 256, "k": 512}))
+    study = precision_study("matmul", sizes={"m": 256, "n": 256, "k": 512})
     made = {
         "roofline": pictures.roofline(matmul),
         "errors": pictures.error_histogram(run),

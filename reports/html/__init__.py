@@ -1,6 +1,6 @@
 """Reports as one HTML file each: they open offline, ask nobody for anything, and read only what records hold."""
 
-from ascendtile.reports.html.kinds import page_of, write_page
+from .pages import page_of, write_page
 
 __all__ = ["page_of", "write_page"]
 

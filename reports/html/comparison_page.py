@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.differences import BITS, LEAST_US, FigurePair, RunDifference
-from ascendtile.reports.html import run_words
-from ascendtile.reports.html.run_page import dearest, each, timeline
-from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.record.run import Launch, Run
+from ...simulator.record.run import Launch, Run
+from ..facts import facts, texts
+from ..facts.differences import BITS, LEAST_US, FigurePair, RunDifference
+from . import run_summary
+from .run_page import dearest, each, timeline
+from .writing import Page, Section, render
 
 MOST_LINES = 60
 MOST_TICKS = 2.0**50  # records may hold any times
@@ -32,19 +32,19 @@ def comparison_page(a: Run, b: Run) -> Page:
     peaks = [_clean(p) for p in d.buffers]
     sections = [
         Section("what", "What differs", render("differs.html", rows=_choices(d))),
-        Section("lines", "Time by source line", _table("us", _lines(d), words.micros)),
-        Section("pipes", "Pipes and waits", _table("us", _pipes(d), words.micros)),
-        Section("bounds", "Lower bounds", _table("us", _meant(d.bounds), words.micros)),
-        Section("buffers", "Buffers at their peak", _table("KiB", peaks, words.kib)),
+        Section("lines", "Time by source line", _table("us", _lines(d), texts.micros)),
+        Section("pipes", "Pipes and waits", _table("us", _pipes(d), texts.micros)),
+        Section("bounds", "Lower bounds", _table("us", _meant(d.bounds), texts.micros)),
+        Section("buffers", "Buffers at their peak", _table("KiB", peaks, texts.kib)),
         Section("moved", "Bytes moved", _table("MiB", map(_clean, d.traffic), _mib)),
-        Section("errors", "Errors", _table("", map(_clean, d.errors), words.figure)),
+        Section("errors", "Errors", _table("", map(_clean, d.errors), texts.figure)),
         Section("timeline-a", "Timeline of A", each(dearest(a), drawn, named=True), ONE_SCALE),
         Section("timeline-b", "Timeline of B", each(dearest(b), drawn, named=True), ONE_SCALE),
     ]
     share_scale(data)
     return Page(
-        title=_title(run_words.title(a), run_words.title(b)),
-        subtitle=f"A on {words.clean(facts.product_name(a), 40)}, B on {words.clean(facts.product_name(b), 40)}",
+        title=_title(run_summary.title(a), run_summary.title(b)),
+        subtitle=f"A on {texts.clean(facts.product_name(a), 40)}, B on {texts.clean(facts.product_name(b), 40)}",
         summary=_sentences(d),
         facts=_facts(d),
         sections=[s for s in sections if s.body.strip()],
@@ -58,7 +58,7 @@ def _title(a: str, b: str) -> str:
 
 
 def _mib(size: float) -> str:
-    return words.figure(size / 1024**2)
+    return texts.figure(size / 1024**2)
 
 
 def share_scale(data: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ def _facts(d: RunDifference) -> list[tuple[str, str, str]]:
         return []
     ratio = facts.share(d.time.first, d.time.second)
     each_ = [
-        (f"time of {n}", f"{words.micros(r.time_us)} us", words.meaning(r.bound[0]) if r.bounds else "")
+        (f"time of {n}", f"{texts.micros(r.time_us)} us", texts.meaning(r.bound[0]) if r.bounds else "")
         for n, r in (("A", d.first), ("B", d.second))
     ]
     return [*each_, ("B is", f"{ratio:.3g} x", "as fast as A")]
@@ -90,7 +90,7 @@ def _sentences(d: RunDifference) -> list[str]:
     for what, pairs in (("line", d.lines), ("pipe", d.busy), ("wait", d.waits)):
         top = max(pairs, key=lambda p: abs(p.change), default=None)
         if top is not None and abs(top.change) > LEAST_US:
-            name = words.clean(top.name, 160)
+            name = texts.clean(top.name, 160)
             out.append(f"The {what} that changed most is {name}: {_more(top.change)}.")
     if abs(d.other.change) > max((abs(p.change) for p in d.lines), default=0.0):
         out.append(f"Most of it belongs to no line: {d.other.name}: {_more(d.other.change)}.")
@@ -98,12 +98,12 @@ def _sentences(d: RunDifference) -> list[str]:
 
 
 def _more(us: float) -> str:
-    return f"{words.micros(abs(us))} us {'more' if us > 0 else 'less'}"
+    return f"{texts.micros(abs(us))} us {'more' if us > 0 else 'less'}"
 
 
 def _choices(d: RunDifference) -> list[tuple[str, str, str]]:
     """Everything that was chosen otherwise."""
-    return [(words.clean(n, 60), words.clean(a, 120), words.clean(b, 120)) for n, a, b in d.settings]
+    return [(texts.clean(n, 60), texts.clean(a, 120), texts.clean(b, 120)) for n, a, b in d.settings]
 
 
 def _pipes(d: RunDifference) -> list[FigurePair]:
@@ -115,11 +115,11 @@ def _lines(d: RunDifference) -> list[FigurePair]:
 
 
 def _clean(p: FigurePair) -> FigurePair:
-    return FigurePair(words.clean(p.name, 160), p.first, p.second)
+    return FigurePair(texts.clean(p.name, 160), p.first, p.second)
 
 
 def _meant(pairs: Iterable[FigurePair]) -> list[FigurePair]:
-    return [FigurePair(words.meaning(p.name), p.first, p.second) for p in pairs]
+    return [FigurePair(texts.meaning(p.name), p.first, p.second) for p in pairs]
 
 
 def _table(unit: str, pairs: Iterable[FigurePair], show: Shown) -> Markup:
@@ -129,11 +129,5 @@ def _table(unit: str, pairs: Iterable[FigurePair], show: Shown) -> Markup:
     if not rows:
         return Markup("")
     signs = [-1 if p.name.endswith(BITS) else 1 for p in rows]  # of what is worse
-    return render(
-        "pairs.html",
-        unit=unit,
-        rows=list(zip(rows, signs, strict=True)),
-        show=show,
-        most=most,
-        tiny=most * 1e-6,
-    )
+    signed = list(zip(rows, signs, strict=True))
+    return render("pairs.html", unit=unit, rows=signed, show=show, most=most, tiny=most * 1e-6)

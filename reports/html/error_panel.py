@@ -6,14 +6,14 @@ import math
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.error_bars import named, populated
-from ascendtile.reports.facts.scales import power, spread
-from ascendtile.reports.html.svg import ChartFrame, el, line, mark
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.precision.places import ErrorPlaces
-from ascendtile.simulator.record.run import Run
+from ...simulator.precision.metrics import ErrorReport
+from ...simulator.precision.places import ErrorPlaces
+from ...simulator.record.run import Run
+from ..facts import texts
+from ..facts.error_bars import named, populated
+from ..facts.scales import power, spread
+from .svg import ChartFrame, el, line, mark
+from .writing import render
 
 MOST_OUTPUTS = 12
 
@@ -22,10 +22,8 @@ def error_panel(run: Run) -> Markup:
     """Empty if the run has no errors."""
     if not run.errors:
         return Markup("")
-    shown = [
-        (n, e, histogram(n, e), against_magnitude(n, e.places))
-        for n, e in list(run.errors.items())[:MOST_OUTPUTS]
-    ]
+    first = list(run.errors.items())[:MOST_OUTPUTS]
+    shown = [(n, e, histogram(n, e), against_magnitude(n, e.places)) for n, e in first]
     return render("errors.html", outputs=shown, every=run.errors)
 
 
@@ -40,18 +38,15 @@ def histogram(name: str, e: ErrorReport) -> Markup:
     parts = [frame.axes(x, y, "error, ulp", "elements", [])]
     every = max(1, math.ceil(len(bars) / 14))
     for k, (label, n) in enumerate(bars):
-        tip = (
-            f"{named(label)} ulp and more, below the double: {n:,} elements"
-            if ".." in label
-            else f"{named(label)} ulp: {n:,} elements"
-        )
+        upper = " and more, below the double" if ".." in label else ""
+        tip = f"{named(label)} ulp{upper}: {n:,} elements"
         if n > 0:
             box = {"x": x(k + 0.08), "y": y(n), "width": x(k + 0.92) - x(k + 0.08), "height": y(0.5) - y(n)}
             parts.append(el("rect", class_="f2" if label == "0" else "f0", data_tip=tip, **box))
         if k % every == 0:
             where = f"translate({x(k + 0.5):.1f} {frame.height - frame.bottom + 12}) rotate(-35)"
             parts.append(el("text", named(label), class_="tick", transform=where, text_anchor="end"))
-    return frame.svg(f"Histogram of the errors of {words.clean(name, 40)} in ulp", *parts)
+    return frame.svg(f"Histogram of the errors of {texts.clean(name, 40)} in ulp", *parts)
 
 
 def against_magnitude(name: str, places: ErrorPlaces | None) -> Markup:
@@ -67,10 +62,10 @@ def against_magnitude(name: str, places: ErrorPlaces | None) -> Markup:
     every = max(1, math.ceil((high - low + 2) / 9))
     ticks = [(float(k), power(k)) for k in range(low, high + 2) if (k - low) % every == 0]
     parts = [frame.axes(x, y, "magnitude of the float64 result", "error, ulp", ticks)]
-    for k, (word, value) in enumerate((("largest", "max_ulp"), ("mean", "mean_ulp"))):
+    for k, (label, value) in enumerate((("largest", "max_ulp"), ("mean", "mean_ulp"))):
         points = [(o, getattr(o, value)) for o in octaves if getattr(o, value) > 0]
         parts.append(line([(x(o.exponent + 0.5), y(v)) for o, v in points], class_=f"s{3 - 3 * k} thick"))
         for o, v in points:
-            tip = f"{power(o.exponent)}: {word} {v:.3g} ulp of {o.count:,} elements"
+            tip = f"{power(o.exponent)}: {label} {v:.3g} ulp of {o.count:,} elements"
             parts.append(mark(k, x(o.exponent + 0.5), y(v), 3.2, class_=f"f{3 - 3 * k}", data_tip=tip))
-    return frame.svg(f"Error of {words.clean(name, 40)} against the magnitude of the result", *parts)
+    return frame.svg(f"Error of {texts.clean(name, 40)} against the magnitude of the result", *parts)

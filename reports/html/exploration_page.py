@@ -8,13 +8,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.fronts import ONLY_TIME, only_time, other_axis
-from ascendtile.reports.facts.scales import spread
-from ascendtile.reports.html.svg import ChartFrame, el, line, mark
-from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling.results.exploration import Exploration, Found
+from ...simulator.errors import UsageError
+from ...tiling.results.exploration import Exploration, Found
+from ..facts import texts
+from ..facts.fronts import ONLY_TIME, only_time, other_axis
+from ..facts.scales import spread
+from .svg import ChartFrame, el, line, spot
+from .writing import Page, Section, render
 
 MOST_SHOWN = 12  # explorations of a store
 MOST_POINTS = 20_000  # that a heat map looks at, the best ones
@@ -39,7 +39,7 @@ def exploration_page(every: Sequence[Exploration]) -> Page:
     more = [f"{hidden} more explorations of this store are not shown."] if hidden > 0 else []
     return Page(
         title=", ".join(f"{title(e)}" for e in every[:3]) + (" ..." if len(every) > 3 else ""),
-        subtitle=f"Exploration of tilings on {words.clean(first.product, 60)}",
+        subtitle=f"Exploration of tilings on {texts.clean(first.product, 60)}",
         summary=[s for e in every[:3] for s in sentences(e)] + more,
         facts=key_figures(first),
         sections=sections,
@@ -50,21 +50,17 @@ def exploration_page(every: Sequence[Exploration]) -> Page:
 
 def title(e: Exploration) -> str:
     """Operator and case."""
-    return " ".join(words.clean(x, 60) for x in (e.op, e.case) if x)
+    return " ".join(texts.clean(x, 60) for x in (e.op, e.case) if x)
 
 
 def key_figures(e: Exploration) -> list[tuple[str, str, str]]:
     """The best time, and how much was looked at."""
     best = e.best
-    out = (
-        []
-        if best is None
-        else [("best", f"{words.micros(best.time_us)} us", "proved" if e.optimal else "not proved")]
-    )
-    out += [("points of the space", words.count(e.size), f"{words.count(e.legal)} legal")]
+    proof = "proved" if e.optimal else "not proved"
     return [
-        *out,
-        ("evaluated", words.count(e.evaluated), ", ".join(_beside(e))),
+        *([] if best is None else [("best", f"{texts.micros(best.time_us)} us", proof)]),
+        ("points of the space", texts.count(e.size), f"{texts.count(e.legal)} legal"),
+        ("evaluated", texts.count(e.evaluated), ", ".join(_beside(e))),
         ("Pareto front", str(len(e.pareto)), "point" if len(e.pareto) == 1 else "points"),
     ]
 
@@ -72,44 +68,35 @@ def key_figures(e: Exploration) -> list[tuple[str, str, str]]:
 def _beside(e: Exploration) -> list[str]:
     """What stands beside the number of evaluated tilings."""
     failed = sum(e.failed.values())
-    out = [f"{words.count(e.bounded)} bounds"] + ([f"{words.count(failed)} failed"] if failed else [])
-    return out if e.whole else [*out, f"the best {words.count(len(e.found))} in this file"]
+    out = [f"{texts.count(e.bounded)} bounds"] + ([f"{texts.count(failed)} failed"] if failed else [])
+    return out if e.whole else [*out, f"the best {texts.count(len(e.found))} in this file"]
 
 
 def sentences(e: Exploration) -> list[str]:
     """What was found, and how sure it is."""
     best = e.best
     if best is None:
-        return [f"{title(e)}: no tiling could be evaluated. {words.clean(e.proof, 300)}"]
-    by = f"; its bound is {words.meaning(best.evaluation.bound)}" if best.evaluation.bound else ""
+        return [f"{title(e)}: no tiling could be evaluated. {texts.clean(e.proof, 300)}"]
+    by = f"; its bound is {texts.meaning(best.evaluation.bound)}" if best.evaluation.bound else ""
     return [
-        f"{title(e)}: the best tiling takes {words.micros(best.time_us)} us with {tiling_words(best)}{by}.",
-        f"{words.clean(e.proof, 300)}.",
-        *([] if e.whole else [NOT_WHOLE.format(words.count(len(e.found)), words.count(e.evaluated))]),
+        f"{title(e)}: the best tiling takes {texts.micros(best.time_us)} us with {tiling_text(best)}{by}.",
+        f"{texts.clean(e.proof, 300)}.",
+        *([] if e.whole else [NOT_WHOLE.format(texts.count(len(e.found)), texts.count(e.evaluated))]),
     ]
 
 
-def tiling_words(x: Found) -> str:
+def tiling_text(x: Found) -> str:
     """block_m=128 block_n=256 ..."""
-    return words.clean(" ".join(f"{n}={v}" for n, v in x.point.items()), 400)
+    return texts.clean(" ".join(f"{n}={v}" for n, v in x.point.items()), 400)
 
 
 def _sections(e: Exploration, k: int, several: bool, data: dict[str, Any]) -> list[Section]:
     prefix, head = (f"e{k}-", f"{title(e)}: ") if several else ("", "")
     data[f"explore{k}"] = heat_data(e)
+    axes = list(data[f"explore{k}"]["axes"])
     made = [
-        (
-            "heat",
-            "Heat map",
-            heat(e, f"explore{k}", list(data[f"explore{k}"]["axes"])),
-            _heat_lead(e),
-        ),
-        (
-            "front",
-            "Pareto front",
-            front(e),
-            " ".join(_front_lead(e)),
-        ),
+        ("heat", "Heat map", heat(e, f"explore{k}", axes), _heat_lead(e)),
+        ("front", "Pareto front", front(e), " ".join(_front_lead(e))),
         ("knobs", "Which knobs matter", knobs(e), ""),
         ("tilings", "Tilings", tilings(e, k), ""),
         ("space", "The space", render("space.html", e=e), ""),
@@ -135,15 +122,14 @@ def _without_result(e: Exploration) -> list[str]:
     if e.evaluated + failed < e.legal:
         bound = "as their bound was above the best" if e.optimal else "the sweep did without them"
         out.append(f"they were not evaluated, {bound}")
-    return out + ([f"they are among the {words.count(failed)} that were tried and failed"] if failed else [])
+    return out + ([f"they are among the {texts.count(failed)} that were tried and failed"] if failed else [])
 
 
 def _front_lead(e: Exploration) -> list[str]:
     """What the picture shows; where time is the only figure that differs, that the front is the fastest alone."""
     out = ["Each point is a tiling; those of the front are beaten by none in everything."]
-    out += (
-        [] if e.whole else ["Points that are not in this file are not shown; none of them is on the front."]
-    )
+    if not e.whole:
+        out.append("Points that are not in this file are not shown; none of them is on the front.")
     if not only_time(e):
         return out
     bound = " The height is the lower bound, which is no aim of its own." if other_axis(e) else ""
@@ -153,17 +139,12 @@ def _front_lead(e: Exploration) -> list[str]:
 def heat_data(e: Exploration) -> dict[str, Any]:
     """Axes with their values, the most important first, and points as places on them with their figures."""
     order = [*e.sensitivity(), *(n for n in e.axes if n not in e.sensitivity())]
-    axes = {words.clean(n, 60): e.axes[n] for n in order[:MOST_AXES] if len(e.axes[n]) > 1}
     names = [n for n in order[:MOST_AXES] if len(e.axes[n]) > 1]
     places = {n: {repr(v): k for k, v in enumerate(e.axes[n])} for n in names}
-    points = [
-        [*(places[n].get(repr(x.point.get(n)), -1) for n in names), *_figures(x)]
-        for x in e.ranked[:MOST_POINTS]
-    ]
-    return {
-        "axes": {n: [words.clean(str(v), 40) for v in values] for n, values in axes.items()},
-        "points": points,
-    }
+    shown = e.ranked[:MOST_POINTS]
+    points = [[*(places[n].get(repr(x.point.get(n)), -1) for n in names), *_figures(x)] for x in shown]
+    axes = {texts.clean(n, 60): [texts.clean(str(v), 40) for v in e.axes[n]] for n in names}
+    return {"axes": axes, "points": points}
 
 
 def _figures(x: Found) -> list[float | None]:
@@ -192,51 +173,28 @@ def _scatter(e: Exploration, y_title: str, value: Any, log: bool) -> Markup:
     if not points:
         return Markup("")
     frame = ChartFrame(width=620, height=360)
-    x, y = (
-        frame.x(*spread([p.time_us for p in points], log=True), log=True),
-        frame.y(*spread([value(p) for p in points], log), log),
-    )
+    x = frame.x(*spread([p.time_us for p in points], log=True), log=True)
+    y = frame.y(*spread([value(p) for p in points], log), log)
     parts = [frame.axes(x, y, "us", y_title)]
     best = sorted((p for p in points if id(p) in chosen), key=lambda p: p.time_us)
-    parts += [
-        el("circle", class_="f7 pale", cx=x(p.time_us), cy=y(value(p)), r=3.5, data_tip=_tip(p))
-        for p in points
-        if id(p) not in chosen
-    ]
+    places = ((x(p.time_us), y(value(p)), _tip(p)) for p in points if id(p) not in chosen)
+    parts += [el("circle", class_="f7 pale", cx=a, cy=b, r=3.5, data_tip=tip) for a, b, tip in places]
     parts.append(line([(x(p.time_us), y(value(p))) for p in best], class_="s0 thick pale"))
-    for p in best:
-        tip = _tip(p)
-        parts.append(
-            mark(
-                0,
-                x(p.time_us),
-                y(value(p)),
-                5.5,
-                class_="f3 front",
-                data_tip=tip,
-                tabindex=0,
-                role="img",
-                aria_label=tip,
-            )
-        )
+    parts += [spot(0, x(p.time_us), y(value(p)), 5.5, _tip(p), "f3 front") for p in best]
     return frame.svg(f"Tilings by time and {y_title}, with the Pareto front", *parts)
 
 
 def _tip(p: Found) -> str:
     e = p.evaluation
-    ub = f", UB {words.kib(e.ub_peak_bytes)} KiB" if e.ub_peak_bytes is not None else ""
-    error = f", error {words.small(e.error)}" if e.error is not None else ""
-    return f"{words.micros(p.time_us)} us{ub}{error}\n{tiling_words(p)}"
+    ub = f", UB {texts.kib(e.ub_peak_bytes)} KiB" if e.ub_peak_bytes is not None else ""
+    error = f", error {texts.small(e.error)}" if e.error is not None else ""
+    return f"{texts.micros(p.time_us)} us{ub}{error}\n{tiling_text(p)}"
 
 
 def knobs(e: Exploration) -> Markup:
     """What the worst value of each costs at least."""
-    found = [(words.clean(n, 60), x) for n, x in e.sensitivity().items() if math.isfinite(x)]
-    return (
-        render("knobs.html", knobs=found, most=max((x for _, x in found), default=0.0))
-        if found
-        else Markup("")
-    )
+    found = [(texts.clean(n, 60), x) for n, x in e.sensitivity().items() if math.isfinite(x)]
+    return render("knobs.html", knobs=found, most=max(x for _, x in found)) if found else Markup("")
 
 
 def tilings(e: Exploration, k: int) -> Markup:

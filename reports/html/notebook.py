@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.html.kinds import page_of
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.errors import UsageError
+from ...simulator.errors import UsageError
+from .pages import page_of
+from .writing import render
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,9 +26,9 @@ def excerpt(shown: Any) -> str:
 
 def _picture(shown: Any) -> Markup:
     """The first picture that the record has the figures for, as data of the page itself."""
-    from ascendtile.reports.pictures.style import drawn
+    from ..pictures.style import drawn
 
-    for words, draw, record in _candidates(shown):
+    for title, draw, record in _candidates(shown):
         try:
             figure: Figure = draw(record)
         except UsageError:
@@ -37,17 +37,16 @@ def _picture(shown: Any) -> Markup:
         width = min(WIDTH, round(PIXELS * figure.get_size_inches()[0]))
         return Markup(
             '<img alt="{}" style="max-width:100%;width:{}px" src="data:image/png;base64,{}">'
-        ).format(words, width, data)
+        ).format(title, width, data)
     return Markup("")
 
 
 def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
-    """(what it shows in words, the function that draws it, what it is drawn from), what is shown first first."""
-    from ascendtile.reports import pictures
-    from ascendtile.reports.facts.differences import RunDifference
-    from ascendtile.reports.facts.study_json import study_json
-    from ascendtile.simulator.record.run import Run
-    from ascendtile.tiling.results.exploration import Exploration
+    """(a title, the function that draws it, what it is drawn from), the preferred one first."""
+    from ...simulator.record.run import Run
+    from ...tiling.results.exploration import Exploration
+    from .. import pictures
+    from ..facts.differences import RunDifference
 
     if isinstance(shown, Run):
         return [
@@ -61,4 +60,4 @@ def _candidates(shown: Any) -> list[tuple[str, Any, Any]]:
             ("Best time by two knobs", pictures.heat_map, shown),
             ("Time and error of the front", pictures.pareto, shown),
         ]
-    return [("Effective bits and time of each mode", pictures.precision_bars, study_json(shown))]
+    return [("Effective bits and time of each mode", pictures.precision_bars, shown)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts.occupancy import alive_at_peak, over_time, peak_words
-from ascendtile.reports.html.svg import ChartFrame, el, steps
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import Buffer, Launch
+from ...simulator.record.run import Buffer, Launch
+from ..facts.occupancy import alive_at_peak, over_time, peak_text
+from .svg import ChartFrame, el, steps
+from .writing import render
 
 KIB = 1024
 
@@ -29,7 +29,7 @@ def chart(launch: Launch, name: str, b: Buffer) -> Markup:
     y = frame.y(0.0, max(b.capacity_bytes, b.peak_bytes) / KIB * 1.08)
     path = steps([(x(c), y(size / KIB)) for c, size in points], y(0.0))
     limit = y(b.capacity_bytes / KIB)
-    label = f"{name}: {peak_words(b)}"
+    label = f"{name}: {peak_text(b)}"
     return frame.svg(
         label,
         frame.axes(x, y, axis, "KiB in use"),

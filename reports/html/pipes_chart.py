@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import Pipe, Run
+from ...simulator.record.run import Pipe, Run
+from ..facts import facts, texts
+from .writing import render
 
 # In the order in which a bar shows them; bandwidth is a part of busy.
-PARTS = ("busy", "bandwidth", "data", "buffer", "flag", "issue", "dispatch", "tail", "idle")
 MEANINGS = {
     "busy": "busy",
     "bandwidth": "busy longer: shared bandwidth",
@@ -24,12 +23,7 @@ MEANINGS = {
     "tail": "nothing more to do in its program",
     "idle": "its core is done",
 }
-COLOURS = {
-    n: k
-    for k, n in enumerate(
-        ("busy", "bandwidth", "data", "buffer", "flag", "issue", "dispatch", "tail", "idle")
-    )
-}
+PARTS = tuple(MEANINGS)
 
 
 @dataclass(frozen=True)
@@ -46,12 +40,12 @@ def pipe_table(run: Run) -> Markup:
     """A row for each pipe, the busiest first; those that were never used are named."""
     used = {n: p for n, p in run.pipes.items() if p.busy_cycles > 0}
     rows = [
-        (n, p, parts_of(p, run.cycles), facts.main_stall_words(p, run.cycles))
+        (n, p, parts_of(p, run.cycles), facts.main_stall_text(p, run.cycles))
         for n, p in sorted(used.items(), key=lambda i: -i[1].busy_cycles)
     ]
     present = [n for n in PARTS if any(x.name == n for *_, parts, _ in rows for x in parts)]
     idle = [n for n in run.pipes if n not in used]
-    legend = [(MEANINGS[n], COLOURS[n]) for n in present]
+    legend = [(MEANINGS[n], PARTS.index(n)) for n in present]
     lost = [(name, n, cycles, facts.share(cycles, run.cycles)) for name, n, cycles in conflicts(run)]
     return render(
         "pipes.html", rows=rows, legend=legend, idle=idle, meanings=MEANINGS, parts=PARTS[1:], lost=lost
@@ -73,20 +67,18 @@ def parts_of(pipe: Pipe, cycles: float) -> list[BarPart]:
     """Pieces of a pipe's time; what takes less than a thousandth is left out."""
     shared = max(0.0, min(pipe.stalls.get("bandwidth", 0.0), pipe.busy_cycles))
     found = {"busy": pipe.busy_cycles - shared, **pipe.stalls, "bandwidth": shared}
-    named = ((n, found.get(n, 0.0)) for n in PARTS)
-    return [
-        BarPart(n, c, s, COLOURS[n]) for n, c in named if 0.001 <= (s := facts.share(c, cycles)) < math.inf
-    ]
+    named = ((k, n, found.get(n, 0.0)) for k, n in enumerate(PARTS))
+    return [BarPart(n, c, s, k) for k, n, c in named if 0.001 <= (s := facts.share(c, cycles)) < math.inf]
 
 
 def bounds_ladder(run: Run) -> Markup:
     """Lower bounds beside the time, and what was found by lifting a limit or turning a knob."""
     total = run.time_us
     rungs = [
-        (words.meaning(n), us, facts.share(us, total)) for n, us in run.bounds.items() if math.isfinite(us)
+        (texts.meaning(n), us, facts.share(us, total)) for n, us in run.bounds.items() if math.isfinite(us)
     ]
-    lifted = [(words.meaning(n), us, 1 - facts.share(us, total)) for n, us in run.lifted.items()]
-    changes = [(words.clean(n, 60), us, facts.share(us, total) - 1) for n, us in run.changes.items()]
+    lifted = [(texts.meaning(n), us, 1 - facts.share(us, total)) for n, us in run.lifted.items()]
+    changes = [(texts.clean(n, 60), us, facts.share(us, total) - 1) for n, us in run.changes.items()]
     rungs.sort(key=lambda x: -x[1])
     return render(
         "bounds.html", rungs=rungs, total=total, interval=run.interval_us, lifted=lifted, changes=changes

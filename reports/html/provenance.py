@@ -6,10 +6,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.repeat_command import repeat_command
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import ASSUMED_FIGURES, Run
+from ...simulator.record.run import ASSUMED_FIGURES, Run
+from ..facts import facts, texts
+from ..facts.repeat_command import repeat_command
+from .writing import render
 
 COLOURS = {"A": 2, "B": 0, "C": 1, "D": 3}
 MOST_FIGURES = 200
@@ -18,7 +18,7 @@ MOST_FIGURES = 200
 def provenance(run: Run) -> Markup:
     """Share of the time by grade, and the assumed figures that it used with their values."""
     shares = [
-        (g, words.GRADES.get(g, g), us, facts.share(us, run.time_us), COLOURS.get(g, 6))
+        (g, texts.GRADES.get(g, g), us, facts.share(us, run.time_us), COLOURS.get(g, 6))
         for g, us in sorted(run.grades.items())
     ]
     return render("provenance.html", shares=shares, figures=assumed(run), changed=facts.overrides(run))
@@ -26,20 +26,11 @@ def provenance(run: Run) -> Markup:
 
 def assumed(run: Run) -> list[dict[str, Any]]:
     """The figures with grade D that the notes name: key, value, unit, where it comes from."""
-    keys = [
-        k
-        for note in run.notes
-        if note.startswith(ASSUMED_FIGURES)
-        for k in note.removeprefix(ASSUMED_FIGURES).split(", ")
-    ]
-    table = run.product.get("figures")
-    found = table if isinstance(table, dict) else {}
-    rows = []
-    for key in keys[:MOST_FIGURES]:
-        one = found.get(key)
-        figure = one if isinstance(one, dict) else {}
-        rows.append({"key": key, **{n: str(figure.get(n, "")) for n in ("value", "unit", "source")}})
-    return rows
+    notes = (n.removeprefix(ASSUMED_FIGURES) for n in run.notes if n.startswith(ASSUMED_FIGURES))
+    keys = [k for note in notes for k in note.split(", ")]
+    found = facts.figures(run)
+    fields = ("value", "unit", "source")
+    return [{"key": k, **{n: str(found.get(k, {}).get(n, "")) for n in fields}} for k in keys[:MOST_FIGURES]]
 
 
 def repeating(run: Run) -> Markup:

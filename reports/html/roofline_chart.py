@@ -1,15 +1,15 @@
-"""Rooflines of one launch as pictures with a table: one for each unit, a point for each way of memory."""
+"""Rooflines of one launch as pictures with a table: one for each unit, a point for each path to memory."""
 
 from __future__ import annotations
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.rooflines import UnitRoofline, units
-from ascendtile.reports.facts.scales import Scale, spread
-from ascendtile.reports.html.svg import ChartFrame, el, line, mark
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import Launch
+from ...simulator.record.run import Launch
+from ..facts import texts
+from ..facts.rooflines import UnitRoofline, units
+from ..facts.scales import Scale, spread
+from .svg import ChartFrame, el, line, spot
+from .writing import render
 
 GIGA = 1e9  # figures are in G operations per s, the axis writes 3T
 
@@ -30,29 +30,16 @@ def chart(u: UnitRoofline) -> Markup:
     y = frame.y(*spread([*lows, u.gops / 3, top * 1.15], log=True, room=0.02), log=True)
     parts = [frame.axes(x, y, "operations per byte", "operations per s", y_unit=GIGA)]
     parts += [_peak(x, y, kind, peak) for kind, peak in u.peaks.items()]
-    for k, v in enumerate(u.levels):
-        parts.append(_slope(x, y, v.gb_per_s, top, k))
+    parts += [_slope(x, y, v.gb_per_s, top, k) for k, v in enumerate(u.levels)]
     parts.append(
         el("line", class_="here", x1=frame.left, x2=frame.width - frame.right, y1=y(u.gops), y2=y(u.gops))
     )
     for k, v in enumerate(u.levels):
         tip = (
-            f"{v.name}: {v.intensity:.3g} operations per byte, {words.percent(v.used)} of its bandwidth used"
+            f"{v.name}: {v.intensity:.3g} operations per byte, {texts.percent(v.used)} of its bandwidth used"
         )
-        parts.append(
-            mark(
-                k,
-                x(v.intensity),
-                y(u.gops),
-                6,
-                class_=f"f{k}",
-                data_tip=tip,
-                tabindex=0,
-                role="img",
-                aria_label=tip,
-            )
-        )
-    label = f"Roofline of the {u.name} unit: {u.gops:.4g} G operations per s, {words.percent(u.reached)} of the peak"
+        parts.append(spot(k, x(v.intensity), y(u.gops), 6, tip, f"f{k}"))
+    label = f"Roofline of the {u.name} unit: {u.gops:.4g} G operations per s, {texts.percent(u.reached)} of the peak"
     return frame.svg(label, *parts)
 
 

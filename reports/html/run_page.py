@@ -8,18 +8,18 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.timelines import NOTHING, told_part, told_words
-from ascendtile.reports.html import run_words
-from ascendtile.reports.html.error_panel import error_panel
-from ascendtile.reports.html.occupancy_chart import buffers
-from ascendtile.reports.html.pipes_chart import bounds_ladder, pipe_table
-from ascendtile.reports.html.provenance import provenance, repeating
-from ascendtile.reports.html.roofline_chart import rooflines
-from ascendtile.reports.html.source_lines import source_tables
-from ascendtile.reports.html.timeline_data import timeline_data
-from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.record.run import Launch, Run
+from ...simulator.record.run import Launch, Run
+from ..facts import texts
+from ..facts.timelines import NOTHING, told_part, told_text
+from . import run_summary
+from .error_panel import error_panel
+from .occupancy_chart import buffers
+from .pipes_chart import bounds_ladder, pipe_table
+from .provenance import provenance, repeating
+from .roofline_chart import rooflines
+from .source_lines import source_tables
+from .timeline_data import timeline_data
+from .writing import Page, Section, render
 
 MOST_LAUNCHES = 6  # that have pictures of their own, the dearest first
 
@@ -48,10 +48,10 @@ def run_page(run: Run) -> Page:
         Section("repeat", "Repeat this run", repeating(run)),
     ]
     return Page(
-        title=run_words.title(run),
-        subtitle=run_words.device(run),
-        summary=run_words.sentences(run),
-        facts=run_words.key_figures(run),
+        title=run_summary.title(run),
+        subtitle=run_summary.device(run),
+        summary=run_summary.sentences(run),
+        facts=run_summary.key_figures(run),
         sections=[s for s in (*timed, *rest) if s.body.strip()],
         data=data,
         scripts=("timeline.js",) if data else (),
@@ -73,15 +73,9 @@ def each(launches: list[Launch], view: Callable[[Launch], Markup], named: bool =
     shown = [(x, body) for x in launches if (body := view(x)).strip()]
     parts = []
     for k, (x, body) in enumerate(shown):
-        name = f"{words.clean(x.kernel, 60)}, {words.micros(x.time_us)} us"
-        one = len(launches) == 1
-        wrap = (
-            "{body}"
-            if one and not named
-            else "<h3>{name}</h3>{body}"
-            if k == 0
-            else "<details><summary>{name}</summary>{body}</details>"
-        )
+        name = f"{texts.clean(x.kernel, 60)}, {texts.micros(x.time_us)} us"
+        first = "{body}" if len(launches) == 1 and not named else "<h3>{name}</h3>{body}"
+        wrap = "<details><summary>{name}</summary>{body}</details>" if k else first
         parts.append(Markup(wrap).format(name=name, body=body))
     return Markup("").join(parts)
 
@@ -97,11 +91,8 @@ def timeline(launch: Launch, data: dict[str, Any]) -> Markup:
     data[name] = {**timeline_data(launch), "us_per_cycle": _finite(launch.us_per_cycle)}
     cores = list(dict.fromkeys(x["core"] for x in data[name]["lanes"]))
     shown = sum(x["count"] for x in data[name]["lanes"])
-    told = {
-        "shown": shown,
-        "cut": told_words(launch),
-        "records": words.RECORDS[:1].upper() + words.RECORDS[1:],
-    }
+    records = texts.RECORDS[:1].upper() + texts.RECORDS[1:]
+    told = {"shown": shown, "cut": told_text(launch), "records": records}
     return render("timeline.html", name=name, launch=launch, cores=cores, **told)
 
 
@@ -111,7 +102,7 @@ def _finite(x: float) -> float:
 
 def warnings(run: Run) -> Markup:
     """What to look at, as a list."""
-    items = Markup("").join(Markup("<li>{}</li>").format(words.clean(w, 1200)) for w in run.warnings[:40])
+    items = Markup("").join(Markup("<li>{}</li>").format(texts.clean(w, 1200)) for w in run.warnings[:40])
     more = len(run.warnings) - 40
     tail = Markup("<li>and {} more</li>").format(more) if more > 0 else Markup("")
     return Markup('<ul class="plain warnings">{}{}</ul>').format(items, tail) if items else Markup("")

@@ -10,9 +10,9 @@ from markupsafe import Markup, escape
 from pygments.lexers import PythonLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.html.writing import render
-from ascendtile.simulator.record.run import SHARED, Launch, LineCost, SourceText
+from ...simulator.record.run import SHARED, Launch, LineCost, SourceText
+from ..facts import facts, texts
+from .writing import render
 
 CLASSES = (
     (Keyword, "tk"), (Operator.Word, "tk"), (Comment, "tc"), (String, "ts"), (Number, "tn"), (Name.Function, "tf"),
@@ -39,13 +39,10 @@ def source_tables(launch: Launch) -> Markup:
     functions = []
     for text in launch.sources:
         lines = list(_lines(text, costs, launch.cycles, most))
-        functions.append((PurePath(words.clean(text.file)).name, text.first_line, lines))
-    held = {
-        (t.file, n)
-        for t in launch.sources
-        for n in range(t.first_line, t.first_line + t.text.count("\n") + 1)
-    }
-    rest = [x for x in launch.lines if (x.file, x.line) not in held and x.cycles > 0]
+        functions.append((PurePath(texts.clean(text.file)).name, text.first_line, lines))
+    ends = [(t, t.first_line + t.text.count("\n") + 1) for t in launch.sources]
+    shown = {(t.file, n) for t, end in ends for n in range(t.first_line, end)}
+    rest = [x for x in launch.lines if (x.file, x.line) not in shown and x.cycles > 0]
     return render(
         "source.html", functions=functions, rest=rest, cycles=launch.cycles, other=launch.other_cycles
     )
@@ -65,19 +62,19 @@ def _lines(
 
 
 def _tip(cost: LineCost) -> str:
-    """What the line keeps busy and what it waits for, in words."""
-    busy = ", ".join(f"{words.clean(n, 20)} {words.count(c)}" for n, c in cost.busy.items())
+    """What the line keeps busy and what it waits for."""
+    busy = ", ".join(f"{texts.clean(n, 20)} {texts.count(c)}" for n, c in cost.busy.items())
     waits = [
-        f"{words.clean(pipe, 20)} {'busy longer' if r == SHARED else 'waits'} {words.count(c)} for {words.STALLS.get(r, r)}"
+        f"{texts.clean(pipe, 20)} {'busy longer' if r == SHARED else 'waits'} {texts.count(c)} for {texts.STALLS.get(r, r)}"
         for pipe, by in cost.stalls.items()
         for r, c in by.items()
         if c >= 1
     ]
-    return "\n".join([f"{words.count(cost.cycles)} cycles", *([f"busy: {busy}"] if busy else []), *waits[:6]])
+    return "\n".join([f"{texts.count(cost.cycles)} cycles", *([f"busy: {busy}"] if busy else []), *waits[:6]])
 
 
 def highlighted(text: str) -> list[Markup]:
-    """Lines of Python with spans around words; the text of each stays what it is."""
+    """Lines of Python with spans around what is highlighted; the text of each stays what it is."""
     lines: list[list[Markup]] = [[]]
     for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
         for k, part in enumerate(value.split("\n")):
@@ -90,6 +87,5 @@ def highlighted(text: str) -> list[Markup]:
 def _span(kind: _TokenType, text: str) -> Markup:
     name = next((c for t, c in CLASSES if kind in t), None)
     shown = "".join(c if c.isprintable() else " " for c in text)
-    return (
-        Markup('<span class="{}">{}</span>').format(name, shown) if name and shown.strip() else escape(shown)
-    )
+    marked = name and shown.strip()
+    return Markup('<span class="{}">{}</span>').format(name, shown) if marked else escape(shown)

@@ -8,20 +8,23 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.scales import spread
-from ascendtile.reports.facts.study_data import EXACT, ROUNDED, StudyData, StudyRow, read_study
-from ascendtile.reports.facts.study_rows import (
+from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
+from ...simulator.precision.metrics import ErrorReport
+from ..facts import texts
+from ..facts.scales import spread
+from ..facts.study_reading import StudySweep, read_study
+from ..facts.study_rows import (
     colours,
     distinct,
     labelled,
     lost_percent,
+    refusals,
+    row_name,
     sweep_label,
     with_modes,
 )
-from ascendtile.reports.html.svg import ChartFrame, el, line, mark
-from ascendtile.reports.html.writing import Page, Section, render
-from ascendtile.simulator.precision.metrics import ErrorReport
+from .svg import ChartFrame, el, line, mark, spot
+from .writing import Page, Section, render
 
 LEAD = (
     "Exact: against float64 of the numbers before rounding, what the mode loses. Rounded: against float64 of the "
@@ -34,68 +37,57 @@ TITLES = {
 }
 
 
-def study_page(given: Mapping[str, Any]) -> Page:
-    """`given`: the JSON of `ascendtile precision --json`."""
+def study_page(given: Study | Mapping[str, Any]) -> Page:
+    """`given`: a study, or the JSON of `ascendtile precision --json`."""
     study = read_study(given)
     sections = []
     for name in study.outputs[:8]:
         sections += _of_sweep(study, name) if study.parameter else _of_study(study, name)
-    sections.append(
-        Section(
-            "choices",
-            "Refusals, notes, choices",
-            render("study_notes.html", study=study, refused=_refused(study)),
-        )
-    )
-    sample = f"; sample: {words.clean(study.sample, 200)}" if study.sample else ""
+    notes = render("study_notes.html", study=study.first, refused=refusals(study.first.rows))
+    sections.append(Section("choices", "Refusals, notes, choices", notes))
+    sample = f"; sample: {texts.clean(study.first.sample, 200)}" if study.first.sample else ""
     return Page(
-        title=", ".join(words.clean(x, 80) for x in (f"{study.op}: precision", study.case) if x),
-        subtitle=f"{words.clean(study.product, 60)}; data: {_data(study)}{sample}",
+        title=", ".join(texts.clean(x, 80) for x in (f"{study.first.op}: precision", study.case) if x),
+        subtitle=f"{texts.clean(study.first.product, 60)}; data: {_data(study)}{sample}",
         summary=_sentences(study),
         facts=_facts(study),
         sections=[s for s in sections if s.body.strip()],
     )
 
 
-def _data(study: StudyData) -> str:
-    given = study.data if isinstance(study.data, dict) and study.data else {}
-    return words.clean(", ".join(f"{k} {v}" for k, v in given.items()), 200) or "given by the user"
+def _data(study: StudySweep) -> str:
+    return texts.clean(", ".join(f"{k} {v}" for k, v in study.first.data.items()), 200) or "given by the user"
 
 
-def _facts(study: StudyData) -> list[tuple[str, str, str]]:
+def _facts(study: StudySweep) -> list[tuple[str, str, str]]:
     rows = [r for p in study.points for r in p.rows]
     timed = [r.time_us for r in rows if r.time_us is not None and math.isfinite(r.time_us)]
-    out = [("modes and types", str(sum(1 for r in study.points[0].rows if r.errors)), "")]
+    out = [("modes and types", str(sum(1 for r in study.first.rows if r.errors)), "")]
     if study.parameter:
-        out.append(("points of the sweep", str(len(study.points)), words.clean(study.parameter, 30)))
-    return out + ([("fastest", f"{words.micros(min(timed))} us", "")] if timed else [])
+        out.append(("points of the sweep", str(len(study.points)), texts.clean(study.parameter, 30)))
+    return out + ([("fastest", f"{texts.micros(min(timed))} us", "")] if timed else [])
 
 
-def _sentences(study: StudyData) -> list[str]:
+def _sentences(study: StudySweep) -> list[str]:
     """The fastest row and the most exact one."""
     out = []
     for name in study.outputs[:3]:
-        rows = [
-            r
-            for r in distinct(study.points[0].rows, name)
-            if r.time_us is not None and _bits(r, name, EXACT) is not None
-        ]
+        rows = [r for r in distinct(study.first.rows, name) if r.time_us is not None]
+        rows = [r for r in rows if _bits(r, name, EXACT) is not None]
         if not rows or study.parameter:
             continue
-        fast, exact = (
-            min(rows, key=lambda r: r.time_us or 0),
-            max(rows, key=lambda r: _bits(r, name, EXACT) or 0),
-        )
+        fast = min(rows, key=lambda r: r.time_us or 0)
+        exact = max(rows, key=lambda r: _bits(r, name, EXACT) or 0)
         each = (
-            f"{words.clean(r.name, 80)} ({words.micros(r.time_us or 0)} us, {_bits(r, name, EXACT):.3g} bits)"
+            f"{row_name(r)} ({texts.micros(r.time_us or 0)} us, {_bits(r, name, EXACT):.3g} bits)"
             for r in (fast, exact)
         )
-        out.append("{}: fastest is {}, most exact {}.".format(words.clean(name, 40), *each))
-    count = f"{len(study.points)} points, {len(study.points[0].rows)} modes and data types each"
+        out.append("{}: fastest is {}, most exact {}.".format(texts.clean(name, 40), *each))
+    count = f"{len(study.points)} points, {len(study.first.rows)} modes and data types each"
     return out or [f"{count}; those that compute the same in the same time are one row of the table."]
 
 
-def _bits(r: StudyRow, name: str, golden: str) -> float | None:
+def _bits(r: ModeRow, name: str, golden: str) -> float | None:
     e = r.errors.get(name, {}).get(golden)
     return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else None
 
@@ -103,30 +95,19 @@ def _bits(r: StudyRow, name: str, golden: str) -> float | None:
 # ---- a study of one point ----
 
 
-def _of_study(study: StudyData, name: str) -> list[Section]:
-    rows = study.points[0].rows
-    table = render(
-        "study_table.html",
-        rows=[r for r in rows if name in r.errors],
-        output=name,
-        goldens=(EXACT, ROUNDED),
-        rules=_rules(rows, name),
-    )
-    return [
-        Section(
-            f"modes-{study.outputs.index(name)}",
-            f"{words.clean(name, 40)}: error by mode, with time",
-            _modes(rows, name) + table,
-            LEAD,
-        )
-    ]
+def _of_study(study: StudySweep, name: str) -> list[Section]:
+    rows = study.first.rows
+    shown, rules = [r for r in rows if name in r.errors], _rules(rows, name)
+    table = render("study_table.html", rows=shown, output=name, goldens=GOLDENS, rules=rules)
+    title = f"{texts.clean(name, 40)}: error by mode, with time"
+    return [Section(f"modes-{study.outputs.index(name)}", title, _modes(rows, name) + table, LEAD)]
 
 
-def _rules(rows: Iterable[StudyRow], name: str) -> list[str]:
-    return list(dict.fromkeys(rule for r in rows for rule, *_ in r.passed(name, ROUNDED)))
+def _rules(rows: Iterable[ModeRow], name: str) -> list[str]:
+    return list(dict.fromkeys(v.rule for r in rows if name in r.verdicts for v in r.verdicts[name][ROUNDED]))
 
 
-def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
+def _modes(rows: Iterable[ModeRow], name: str) -> Markup:
     """Time against effective bits; right and up is slow and exact."""
     every = labelled(rows, name)
     points = [
@@ -145,65 +126,34 @@ def _modes(rows: Iterable[StudyRow], name: str) -> Markup:
         at = x(r.time_us or 0)
         if exact is not None and rounded is not None:
             parts.append(el("line", class_=f"s{k % 7} pale thick", x1=at, x2=at, y1=y(exact), y2=y(rounded)))
-        for shape, bits, word in ((0, exact, "exact"), (1, rounded, "rounded")):
+        for shape, bits, against in ((0, exact, "exact"), (1, rounded, "rounded")):
             if bits is not None:
-                tip = (
-                    f"{words.clean(r.name, 80)}: {words.micros(r.time_us or 0)} us, {bits:.4g} bits ({word})"
-                )
-                parts.append(
-                    mark(
-                        shape,
-                        at,
-                        y(bits),
-                        5.5,
-                        class_=f"f{k % 7}",
-                        data_tip=tip,
-                        tabindex=0,
-                        role="img",
-                        aria_label=tip,
-                    )
-                )
+                tip = f"{row_name(r)}: {texts.micros(r.time_us or 0)} us, {bits:.4g} bits ({against})"
+                parts.append(spot(shape, at, y(bits), 5.5, tip, f"f{k % 7}"))
     names = [(next(n for n, x in every.items() if x is r), k % 7) for k, (r, *_) in enumerate(points)]
-    return render(
-        "legend.html",
-        chart=frame.svg(f"Effective bits of {words.clean(name, 40)} against time", *parts),
-        names=names,
-        note="Circles: exact. Squares: rounded.",
-    )
+    chart = frame.svg(f"Effective bits of {texts.clean(name, 40)} against time", *parts)
+    return render("legend.html", chart=chart, names=names, note="Circles: exact. Squares: rounded.")
 
 
 # ---- a sweep ----
 
 
-def _of_sweep(study: StudyData, name: str) -> list[Section]:
+def _of_sweep(study: StudySweep, name: str) -> list[Section]:
     k, parameter = study.outputs.index(name), study.parameter or ""
-    title = f"{words.clean(name, 40)}: {TITLES.get(parameter, words.clean(parameter, 30))}"
+    title = f"{texts.clean(name, 40)}: {TITLES.get(parameter, texts.clean(parameter, 30))}"
     charts = [
-        _lines(study, name, "effective bits", _bits_of, "Effective bits, exact"),
+        _lines(study, name, "effective bits", lambda e: e.effective_bits, "Effective bits, exact"),
         _lines(study, name, "elements, %", lost_percent, "Elements without a finite result"),
-        _lines(study, name, "largest error, ulp", _ulp, "Largest error", True),
+        _lines(study, name, "largest error, ulp", lambda e: e.max_ulp, "Largest error", True),
     ]
     body = Markup('<div class="charts">{}</div>').format(Markup("").join(charts))
-    table = render(
-        "sweep_table.html",
-        study=study,
-        output=name,
-        points=[(p.value, with_modes(p.rows, name)) for p in study.points],
-        golden=EXACT,
-    )
+    points = [(p.value, with_modes(p.rows, name)) for p in study.points]
+    table = render("sweep_table.html", study=study, output=name, points=points, golden=EXACT)
     return [Section(f"sweep-{k}", title, body + table, LEAD)]
 
 
-def _bits_of(e: ErrorReport) -> float:
-    return e.effective_bits
-
-
-def _ulp(e: ErrorReport) -> float:
-    return e.max_ulp
-
-
 def _lines(
-    study: StudyData,
+    study: StudySweep,
     name: str,
     y_title: str,
     value: Callable[[ErrorReport], float],
@@ -225,32 +175,14 @@ def _lines(
     y = frame.y(low if log else 0.0, high, log)
     every = max(1, math.ceil(len(study.points) / 9))
     ticks = [(float(k), sweep_label(p.value)) for k, p in enumerate(study.points) if k % every == 0]
-    parts = [frame.axes(x, y, words.clean(study.parameter or "", 40), y_title, ticks)]
+    parts = [frame.axes(x, y, texts.clean(study.parameter or "", 40), y_title, ticks)]
     numbers = colours(study, name)
     for key, points in sorted(series.items(), reverse=True):
         j = numbers[key]
         parts.append(line([(x(k), y(v)) for k, v in points], class_=f"s{j % 7} thick"))
-        parts += [
-            mark(
-                j,
-                x(k),
-                y(v),
-                4,
-                class_=f"f{j % 7}",
-                data_tip=f"{key}, {study.points[k].value}: {v:.4g}",
-            )
-            for k, v in points
-        ]
+        for k, v in points:
+            tip = f"{key}, {study.points[k].value}: {v:.4g}"
+            parts.append(mark(j, x(k), y(v), 4, class_=f"f{j % 7}", data_tip=tip))
     names = [(key, numbers[key] % 7) for key in sorted(series, reverse=True)]
-    return render(
-        "legend.html", chart=frame.svg(f"{label} of {words.clean(name, 40)}", *parts), names=names, note=label
-    )
-
-
-def _refused(study: StudyData) -> list[tuple[str, str, int, str]]:
-    """(data type, modes, status, why), the modes of one reason together."""
-    groups: dict[tuple[str, int, str], list[str]] = {}
-    for r in study.points[0].rows:
-        if r.reason:
-            groups.setdefault((r.dtype, r.status, r.reason), []).append(r.cube_math_type)
-    return [(dtype, ", ".join(modes), status, why) for (dtype, status, why), modes in groups.items()]
+    chart = frame.svg(f"{label} of {texts.clean(name, 40)}", *parts)
+    return render("legend.html", chart=chart, names=names, note=label)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from ascendtile.reports.facts.scales import Scale, short
+from ..facts.scales import Scale, short
 
 FAR = 1e6  # no coordinate is beyond: figures of a record may be anything
 
@@ -16,12 +16,12 @@ FAR = 1e6  # no coordinate is beyond: figures of a record may be anything
 def el(name: str, *children: object, **attributes: object) -> Markup:
     """<name attributes>children</name>. `class_` is class, `_` in names is `-`; None leaves an attribute out."""
     given = ((k.rstrip("_").replace("_", "-"), v) for k, v in attributes.items() if v is not None)
-    head = Markup("").join(Markup(' {}="{}"').format(Markup(k), _word(v)) for k, v in given)
+    head = Markup("").join(Markup(' {}="{}"').format(Markup(k), _attribute(v)) for k, v in given)
     inner = Markup("").join(escape(c) for c in children)
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), head, inner)
 
 
-def _word(value: object) -> str:
+def _attribute(value: object) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
@@ -66,14 +66,14 @@ class ChartFrame:
             parts.append(
                 el("text", short(v * y_unit), class_="tick", x=self.left - 8, y=y(v) + 4, text_anchor="end")
             )
-        for at, word in x_ticks if x_ticks is not None else [(v, short(v)) for v in x.ticks(8)]:
+        for at, text in x_ticks if x_ticks is not None else [(v, short(v)) for v in x.ticks(8)]:
             parts.append(el("line", class_="grid", x1=x(at), x2=x(at), y1=self.top, y2=bottom))
-            parts.append(el("text", word, class_="tick", x=x(at), y=bottom + 17, text_anchor="middle"))
+            parts.append(el("text", text, class_="tick", x=x(at), y=bottom + 17, text_anchor="middle"))
         parts.append(el("line", class_="axis", x1=self.left, x2=right, y1=bottom, y2=bottom))
         middle = (self.left + right) / 2
         parts.append(el("text", x_title, class_="title", x=middle, y=self.height - 6, text_anchor="middle"))
-        turn = f"translate(14 {number((self.top + bottom) / 2)}) rotate(-90)"
-        parts.append(el("text", y_title, class_="title", transform=turn, text_anchor="middle"))
+        upright = f"translate(14 {number((self.top + bottom) / 2)}) rotate(-90)"
+        parts.append(el("text", y_title, class_="title", transform=upright, text_anchor="middle"))
         return Markup("").join(parts)
 
     def svg(self, label: str, *parts: object) -> Markup:
@@ -114,3 +114,8 @@ def mark(kind: int, x: float, y: float, size: float = 5.0, **attributes: object)
     return el(
         "polygon", points=" ".join(f"{number(x + a)},{number(y + b)}" for a, b in corners), **attributes
     )
+
+
+def spot(kind: int, x: float, y: float, size: float, tip: str, class_: str) -> Markup:
+    """A mark that the keyboard reaches and that says what it is."""
+    return mark(kind, x, y, size, class_=class_, data_tip=tip, tabindex=0, role="img", aria_label=tip)

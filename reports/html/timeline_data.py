@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ascendtile.reports.facts.timelines import Lanes, renumbered, sort_lanes, told_part
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.record.run import Launch, Timeline
+from ...simulator.record.picking import picked
+from ...simulator.record.run import Launch, Timeline
+from ..facts.texts import clean
+from ..facts.timelines import Lanes, renumbered, sort_lanes, told_part
 
 EXACT = 40_000  # instructions that a browser draws one by one without help
 BUCKETS = (256, 1024, 4096)
@@ -67,34 +68,28 @@ def _lane(t: Timeline, lanes: Lanes, k: int) -> dict[str, Any]:
 
 def _columns(t: Timeline, lanes: Lanes, line: np.ndarray) -> dict[str, Any]:
     order = lanes.order
-    found = {
+    return {
         "start": packed(lanes.start.astype(np.uint32), delta=True),
         "length": packed((lanes.end - lanes.start).astype(np.uint32)),
         "line": packed(line),
         "program": packed(np.clip(t.program[order], 0, 2**32 - 1).astype(np.uint32), delta=True),
+        **_gaps(t, order, lanes.cycles_per_tick),
     }
-    found.update(_gaps(t, order, lanes.cycles_per_tick))
-    return found
 
 
 def _gaps(t: Timeline, order: np.ndarray, cycles_per_tick: float) -> dict[str, Any]:
     """What instructions waited for; nothing where an earlier version wrote the record."""
-    if (
-        t.gap is None
-        or t.bandwidth is None
-        or t.bytes is None
-        or t.waited is None
-        or t.reason is None
-        or t.name is None
-    ):
+    columns = picked(t, "gap bandwidth bytes waited reason name")
+    if any(x is None for x in columns.values()):
         return {}
+    gap, bandwidth, moved, waited, reason, name = (x[order] for x in columns.values())
     return {
-        "gap": packed(_whole(t.gap[order], cycles_per_tick)),
-        "bandwidth": packed(_whole(t.bandwidth[order], cycles_per_tick)),
-        "bytes": packed(_whole(t.bytes[order], 1.0)),
-        "waited": packed(renumbered(t.waited[order], order, len(order))),
-        "reason": packed(np.where(t.reason[order] < 0, 255, t.reason[order]).astype(np.uint8)),
-        "name": packed(t.name[order].astype(np.uint16)),
+        "gap": packed(_whole(gap, cycles_per_tick)),
+        "bandwidth": packed(_whole(bandwidth, cycles_per_tick)),
+        "bytes": packed(_whole(moved, 1.0)),
+        "waited": packed(renumbered(waited, order, len(order))),
+        "reason": packed(np.where(reason < 0, 255, reason).astype(np.uint8)),
+        "name": packed(name.astype(np.uint16)),
     }
 
 
@@ -151,12 +146,7 @@ def packed(values: np.ndarray, delta: bool = False) -> dict[str, Any]:
     kind = values.dtype
     if delta:
         values = np.diff(values, prepend=values.dtype.type(0))  # wraps around, and back when it is added up
-    planes = (
-        np.ascontiguousarray(values.astype(kind.newbyteorder("<")))
-        .view(np.uint8)
-        .reshape(-1, kind.itemsize)
-        .T
-    )
-    data = zlib.compress(np.ascontiguousarray(planes).tobytes(), 4)
+    small = np.ascontiguousarray(values.astype(kind.newbyteorder("<"))).view(np.uint8)
+    data = zlib.compress(small.reshape(-1, kind.itemsize).T.tobytes(), 4)
     name = f"{'i' if kind.kind == 'i' else 'u'}{8 * kind.itemsize}"
     return {"kind": name, "delta": delta, "data": base64.b64encode(data).decode("ascii")}

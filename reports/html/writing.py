@@ -47,21 +47,16 @@ def environment() -> Environment:
     """Templates of `reports/web`: everything is escaped, and a name that is missing is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    from ascendtile.reports.facts import words
+    from ..facts import texts
 
     def text(name: str) -> str:
         return (WEB / name).read_text("utf-8")
 
-    made = Environment(
-        loader=FunctionLoader(text),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.loader = FunctionLoader(text)
     made.filters.update(
-        clean=words.clean, count=words.count, micros=words.micros, percent=words.percent, kib=words.kib, small=words.small,
-        figure=words.figure, meaning=words.meaning, place=words.place,
+        clean=texts.clean, count=texts.count, micros=texts.micros, percent=texts.percent, kib=texts.kib, small=texts.small,
+        figure=texts.figure, meaning=texts.meaning, place=texts.place,
     )  # fmt: skip
     return made
 

@@ -1,6 +1,6 @@
 """Pictures of runs, explorations and precision studies: functions that return matplotlib Figures, in one style.
 
-    from ascendtile.reports.pictures import roofline, save
+    from . import roofline, save
     save(roofline(run), "roofline.svg")
 
 `PICTURES` has them by name and kind of record, `PAIRS` those of two runs; `ascendtile report FILE --picture NAME -o
@@ -10,21 +10,19 @@ FILE.svg` draws one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ascendtile.reports.pictures.differences import difference
-from ascendtile.reports.pictures.errors import error_histogram, error_magnitude
-from ascendtile.reports.pictures.explorations import heat_map, pareto
-from ascendtile.reports.pictures.occupancy import occupancy
-from ascendtile.reports.pictures.precision import precision_bars, precision_sweep
-from ascendtile.reports.pictures.rooflines import roofline
-from ascendtile.reports.pictures.style import save
-from ascendtile.reports.pictures.timelines import timeline
+from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ascendtile.simulator.record.run import Run
+from ...simulator.record.run import Run
+from .differences import difference
+from .errors import error_histogram, error_magnitude
+from .explorations import heat_map, pareto
+from .occupancy import occupancy
+from .precision import precision_bars, precision_sweep
+from .rooflines import roofline
+from .style import save
+from .timelines import timeline
 
 PICTURES: dict[str, dict[str, Callable[[Any], Figure]]] = {
     "run": {

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.differences import OTHER, FigurePair, RunDifference
-from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import facts, texts
+from ..facts.differences import OTHER, FigurePair, RunDifference
+from .style import COLOURS, new_figure, styled
 
 MOST = 8  # bars of a panel
 MENTIONED = 0.002  # of the longer run's time: what moved less has no bar
@@ -56,15 +55,9 @@ def _bars(axes: Axes, title: str, pairs: list[FigurePair]) -> None:
     changes = [p.change for p in pairs]
     axes.barh(range(len(pairs)), changes, height=0.66, color=[MORE if x > 0 else LESS for x in changes])
     for k, x in enumerate(changes):
-        axes.annotate(
-            words.signed_micros(x),
-            (x, k),
-            xytext=(4 if x >= 0 else -4, 0),
-            textcoords="offset points",
-            ha="left" if x >= 0 else "right",
-            va="center",
-            fontsize=8.5,
-        )
+        place: Any = {"xytext": (4, 0), "ha": "left"} if x >= 0 else {"xytext": (-4, 0), "ha": "right"}
+        text = texts.signed_micros(x)
+        axes.annotate(text, (x, k), textcoords="offset points", va="center", fontsize=8.5, **place)
     axes.set_yticks(range(len(pairs)), [_label(p.name) for p in pairs], fontsize=8.5)
     axes.axvline(0.0, color="#5b636d", linewidth=0.9)
     axes.set_ylim(len(pairs) - 0.4, -0.6)
@@ -73,12 +66,13 @@ def _bars(axes: Axes, title: str, pairs: list[FigurePair]) -> None:
 
 
 def _label(name: str) -> str:
-    return name if name == OTHER else words.clean(name, 56)
+    return name if name == OTHER else texts.clean(name, 56)
 
 
 def _verdict(d: RunDifference) -> str:
     """A: 40.1 us on ascend910b3; B: 38.0 us, 2.1 us less."""
-    a, b = (words.clean(facts.product_name(r), 30) for r in (d.first, d.second))
+    a, b = (texts.clean(facts.product_name(r), 30) for r in (d.first, d.second))
     more = d.time.change
-    word = "as long as A" if not more else f"{words.micros(abs(more))} us {'more' if more > 0 else 'less'}"
-    return f"A takes {words.micros(d.time.first or 0.0)} us on {a}; B {words.micros(d.time.second or 0.0)} us on {b}, {word}"
+    verdict = f"{texts.micros(abs(more))} us {'more' if more > 0 else 'less'}" if more else "as long as A"
+    first, second = (texts.micros(us or 0.0) for us in (d.time.first, d.time.second))
+    return f"A takes {first} us on {a}; B {second} us on {b}, {verdict}"

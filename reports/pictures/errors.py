@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.error_bars import named, populated
-from ascendtile.reports.facts.scales import power
-from ascendtile.reports.pictures.style import COLOURS, MARKS, new_figure, plain_figures, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import texts
+from ..facts.error_bars import named, populated
+from ..facts.scales import power
+from .style import COLOURS, MARKS, new_figure, plain_figures, styled
 
 MOST = 6  # outputs
 
@@ -29,15 +26,11 @@ def error_histogram(run: Run) -> Figure:
             colours = [COLOURS[2] if label == "0" else COLOURS[0] for label, _ in bars]
             axes.bar(range(len(bars)), [n for _, n in bars], color=colours, width=0.84)
             every = max(1, len(bars) // 12)
-            axes.set_xticks(
-                range(0, len(bars), every),
-                [named(bars[k][0]) for k in range(0, len(bars), every)],
-                rotation=45,
-                ha="right",
-            )
+            labels = [named(label) for label, _ in bars[::every]]
+            axes.set_xticks(range(0, len(bars), every), labels, rotation=45, ha="right")
             axes.set(yscale="log", xlabel="error from, ulp", ylabel="elements")
             plain_figures(axes.yaxis)
-            axes.set_title(words.clean(name, 40))
+            axes.set_title(texts.clean(name, 40))
             axes.grid(axis="x", visible=False)
     return figure
 
@@ -53,16 +46,14 @@ def error_magnitude(run: Run) -> Figure:
         figure, panels = new_figure(5.2 * len(shown), 3.4, len(shown))
         for axes, (name, octaves) in zip(panels, shown, strict=True):
             xs = [o.exponent for o in octaves]
-            for k, (label, values) in enumerate(
-                (("largest", [o.max_ulp for o in octaves]), ("mean", [o.mean_ulp for o in octaves]))
-            ):
+            sizes = {"largest": [o.max_ulp for o in octaves], "mean": [o.mean_ulp for o in octaves]}
+            for k, (label, values) in enumerate(sizes.items()):
                 axes.plot(xs, values, marker=MARKS[k], color=COLOURS[3 - 3 * k], label=label, markersize=4)
             axes.set(yscale="log", xlabel="magnitude of the float64 result", ylabel="error, ulp")
             every = max(1, (xs[-1] - xs[0]) // 8)
-            axes.set_xticks(
-                range(xs[0], xs[-1] + 1, every), [power(k) for k in range(xs[0], xs[-1] + 1, every)]
-            )
+            ticks = range(xs[0], xs[-1] + 1, every)
+            axes.set_xticks(ticks, [power(k) for k in ticks])
             plain_figures(axes.yaxis)
-            axes.set_title(words.clean(name, 40))
+            axes.set_title(texts.clean(name, 40))
             axes.legend()
     return figure

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.fronts import ONLY_TIME, only_time, other_axis
-from ascendtile.reports.pictures.style import COLOURS, beneath, new_figure, plain_figures, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.tiling.results.exploration import Exploration
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ...simulator.errors import UsageError
+from ...tiling.results.exploration import Exploration
+from ..facts import texts
+from ..facts.fronts import ONLY_TIME, only_time, other_axis
+from .style import COLOURS, beneath, new_figure, plain_figures, styled
 
 
 def pareto(e: Exploration) -> Figure:
@@ -31,27 +28,13 @@ def pareto(e: Exploration) -> Figure:
     title, value = axis
     with styled():
         figure, (axes,) = new_figure(6.4, 4.2)
-        axes.plot(
-            [x.time_us for x in ranked],
-            [value(x) for x in ranked],
-            "o",
-            color=COLOURS[7],
-            alpha=0.4,
-            markersize=4,
-            label="evaluated",
-        )
-        axes.plot(
-            [x.time_us for x in front],
-            [value(x) for x in front],
-            "o-",
-            color=COLOURS[3],
-            markersize=6.5,
-            label="Pareto front",
-        )
+        every, best = (([x.time_us for x in found], [value(x) for x in found]) for found in (ranked, front))
+        axes.plot(*every, "o", color=COLOURS[7], alpha=0.4, markersize=4, label="evaluated")
+        axes.plot(*best, "o-", color=COLOURS[3], markersize=6.5, label="Pareto front")
         axes.set(xscale="log", xlabel="us", ylabel=title)
         plain_figures(axes.xaxis)
         remark = f"\n{ONLY_TIME}" if only_time(e) else ""
-        axes.set_title(words.clean(f"{named(e)} on {e.product}", 80) + remark)
+        axes.set_title(texts.clean(f"{named(e)} on {e.product}", 80) + remark)
         beneath(axes, 2)
     return figure
 
@@ -86,15 +69,15 @@ def _drawn(e: Exploration, table: np.ndarray, rows: str, columns: str) -> Figure
     with styled():
         figure, (axes,) = new_figure(1.8 + 0.72 * table.shape[1], 1.5 + 0.46 * table.shape[0])
         axes.imshow(np.log(table), cmap="Blues_r", aspect="auto", vmax=_pale(table))
-        axes.set_xticks(range(table.shape[1]), [words.clean(str(v), 14) for v in e.axes[columns]])
-        axes.set_yticks(range(table.shape[0]), [words.clean(str(v), 14) for v in e.axes[rows]])
+        axes.set_xticks(range(table.shape[1]), [texts.clean(str(v), 14) for v in e.axes[columns]])
+        axes.set_yticks(range(table.shape[0]), [texts.clean(str(v), 14) for v in e.axes[rows]])
         dark = np.nanmin(np.log(table)) + 0.45 * (_pale(table) - np.nanmin(np.log(table)))
         for (i, j), us in np.ndenumerate(table):
             if np.isfinite(us):
                 colour = "white" if np.log(us) < dark else "#1c1f23"
-                axes.text(j, i, words.micros(float(us)), ha="center", va="center", fontsize=8.5, color=colour)
-        axes.set(xlabel=words.clean(columns, 40), ylabel=words.clean(rows, 40))
-        axes.set_title(words.clean(f"{named(e)}: best us", 80))
+                axes.text(j, i, texts.micros(float(us)), ha="center", va="center", fontsize=8.5, color=colour)
+        axes.set(xlabel=texts.clean(columns, 40), ylabel=texts.clean(rows, 40))
+        axes.set_title(texts.clean(f"{named(e)}: best us", 80))
         axes.grid(visible=False)
     return figure
 

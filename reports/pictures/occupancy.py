@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.occupancy import over_time, peak_words
-from ascendtile.reports.pictures.style import COLOURS, new_figure, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import texts
+from ..facts.occupancy import over_time, peak_text
+from .style import COLOURS, new_figure, styled
 
 
 def occupancy(run: Run) -> Figure:
@@ -29,19 +26,10 @@ def occupancy(run: Run) -> Figure:
             axes.fill_between(xs, ys, step="post", color=COLOURS[0], alpha=0.25, linewidth=0)
             axes.step(xs, ys, where="post", color=COLOURS[0], linewidth=1.2)
             axes.axhline(b.capacity_bytes / 1024, color=COLOURS[3], linewidth=1.3, linestyle=(0, (5, 3)))
-            axes.annotate(
-                "capacity",
-                (xs[-1], b.capacity_bytes / 1024),
-                ha="right",
-                va="bottom",
-                fontsize=8.5,
-                color=COLOURS[3],
-            )
-            axes.set(
-                xlabel=axis, ylabel="KiB in use", ylim=(0, max(b.capacity_bytes, b.peak_bytes) / 1024 * 1.14)
-            )
-            axes.set_title(
-                f"{words.clean(launch.kernel, 40)}: {words.clean(name, 20)}, {peak_words(b)}",
-                fontsize="medium",
-            )
+            end = (xs[-1], b.capacity_bytes / 1024)
+            axes.annotate("capacity", end, ha="right", va="bottom", fontsize=8.5, color=COLOURS[3])
+            top = max(b.capacity_bytes, b.peak_bytes) / 1024 * 1.14
+            axes.set(xlabel=axis, ylabel="KiB in use", ylim=(0, top))
+            title = f"{texts.clean(launch.kernel, 40)}: {texts.clean(name, 20)}, {peak_text(b)}"
+            axes.set_title(title, fontsize="medium")
     return figure

@@ -4,61 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.study_data import EXACT, ROUNDED, StudyRow, read_study
-from ascendtile.reports.facts.study_json import study_json
-from ascendtile.reports.facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
-from ascendtile.reports.pictures.style import COLOURS, MARKS, below, new_figure, styled
-from ascendtile.simulator.errors import UsageError
+from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ascendtile.kernels.study.bench import Study
+from ...kernels.study.bench import EXACT, ROUNDED, ModeRow, Study
+from ...simulator.errors import UsageError
+from ..facts import texts
+from ..facts.study_reading import read_study
+from ..facts.study_rows import colours, distinct, labelled, lost_percent, sweep_label
+from .style import COLOURS, MARKS, below, new_figure, styled
 
 
 def precision_bars(given: Study | Mapping[str, Any], output: str | None = None) -> Figure:
     """Effective bits of every computation against both references, beside its time. given: a Study, or the JSON of one."""
-    study = read_study(given if isinstance(given, Mapping) else study_json(given))
+    study = read_study(given)
     name = output or next(iter(study.outputs), None)
-    rows = [] if name is None else distinct(study.points[0].rows, name)
+    rows = [] if name is None else distinct(study.first.rows, name)
     if name is None or not rows:
         raise UsageError("this study has no errors to show")
-    labels = [words.clean(f"{r.dtype} as {r.compute_dtype or '-'}\n{r.cube_math_type}", 80) for r in rows]
+    labels = [texts.clean(f"{r.dtype} as {r.compute_dtype or '-'}\n{r.cube_math_type}", 80) for r in rows]
     with styled():
         figure, (bits, time) = new_figure(9.0, 1.7 + 0.5 * len(rows), columns=2)
-        for k, (golden, word) in enumerate(((EXACT, "exact inputs"), (ROUNDED, "inputs as multiplied"))):
+        for k, (golden, label) in enumerate(((EXACT, "exact inputs"), (ROUNDED, "inputs as multiplied"))):
             at = [j + 0.2 * (2 * k - 1) for j in range(len(rows))]
-            bits.barh(
-                at,
-                [_bits(r, name, golden) for r in rows],
-                height=0.36,
-                color=COLOURS[5 * k],
-                label=word,
-            )
+            found = [_bits(r, name, golden) for r in rows]
+            bits.barh(at, found, height=0.36, color=COLOURS[5 * k], label=label)
         bits.set_yticks(range(len(rows)), [label.replace("  ", "\n") for label in labels])
         bits.set(xlabel="effective bits", ylim=(len(rows) - 0.5, -0.5))
         bits.legend(loc="upper left", bbox_to_anchor=(0.0, -0.12), ncols=2)
-        value = study.points[0].value  # of a sweep the first point is drawn
-        where = "" if value is None else f", {study.parameter} {value}"
-        bits.set_title(words.clean(f"{study.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
+        first = study.first  # of a sweep the first point is drawn
+        where = "" if study.parameter is None else f", {study.parameter} {first.value}"
+        bits.set_title(texts.clean(f"{first.op}{f' {study.case}' if study.case else ''}: {name}{where}", 80))
         _times(time, rows)
     return figure
 
 
-def _times(axes: Any, rows: list[StudyRow]) -> None:
+def _times(axes: Any, rows: list[ModeRow]) -> None:
     times = [r.time_us or 0.0 for r in rows]
     axes.barh(range(len(rows)), times, height=0.6, color=COLOURS[2])
     for k, us in enumerate(times):
         if us:
-            axes.annotate(f" {words.micros(us)}", (us, k), va="center", fontsize=8.5)
+            axes.annotate(f" {texts.micros(us)}", (us, k), va="center", fontsize=8.5)
     axes.set_yticks(range(len(rows)), [])
     axes.set(xlabel="us", ylim=(len(rows) - 0.5, -0.5), xlim=(0, max(times, default=1.0) * 1.15 or 1.0))
 
 
-def _bits(r: StudyRow, name: str, golden: str) -> float:
+def _bits(r: ModeRow, name: str, golden: str) -> float:
     e = r.errors[name].get(golden)
     return e.effective_bits if e is not None and math.isfinite(e.effective_bits) else 0.0
 
@@ -74,23 +66,16 @@ def precision_sweep(given: Mapping[str, Any], output: str | None = None) -> Figu
     with styled():
         figure, panels = new_figure(10.0, 4.2, columns=2)
         numbers = colours(study, name)
-        for axes, title in zip(
-            panels, ("effective bits", "elements without a finite result, %"), strict=True
-        ):
-            series = _series(study.points, name, title[0] == "e" and "bits" in title)
+        titles = ("effective bits", "elements without a finite result, %")
+        for axes, title in zip(panels, titles, strict=True):
+            series = _series(study.points, name, title == titles[0])
             for label, points in sorted(series.items(), reverse=True):
                 k = numbers[label]
-                axes.plot(
-                    [x for x, _ in points],
-                    [y for _, y in points],
-                    marker=MARKS[k % 8],
-                    color=COLOURS[k % 7],
-                    label=label,
-                )
+                axes.plot(*zip(*points, strict=True), marker=MARKS[k % 8], color=COLOURS[k % 7], label=label)
             axes.set_xticks(range(len(study.points)), [sweep_label(p.value) for p in study.points])
-            axes.set(xlabel=words.clean(study.parameter, 40), ylabel=title)
+            axes.set(xlabel=texts.clean(study.parameter, 40), ylabel=title)
         below(figure, panels[0])
-        panels[0].set_title(words.clean(f"{study.op}: {name}", 80))
+        panels[0].set_title(texts.clean(f"{study.first.op}: {name}", 80))
     return figure
 
 

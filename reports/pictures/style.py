@@ -7,15 +7,16 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ascendtile.reports.facts.scales import Scale, short
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import check_target, write_whole
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from ...simulator.errors import UsageError
+from ...simulator.record.files import check_target, write_whole
+from ..facts.scales import Scale, short
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C7A00", "#6B7280")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -47,8 +48,6 @@ SETTINGS: Any = {
 @contextmanager
 def styled() -> Iterator[None]:
     """Figures that are made inside have the style; the caller's own settings are left alone."""
-    import matplotlib as mpl
-
     log, once = logging.getLogger("matplotlib.font_manager"), _Once()
     log.addFilter(once)
     try:
@@ -76,8 +75,6 @@ def new_figure(
     width: float, height: float, columns: int = 1, rows: int = 1, heights: Sequence[float] | None = None
 ) -> tuple[Figure, list[Axes]]:
     """A figure of inches with a grid of axes, the rows of these relative heights; it belongs to no window."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, height_ratios=heights)
     return figure, list(axes.reshape(-1))
@@ -95,8 +92,6 @@ def beneath(axes: Axes, columns: int) -> None:
 
 def plain_figures(axis: Any, unit: float = 1.0) -> None:
     """Figures of a logarithmic axis, times `unit`, as the pages write them, and none between the decades."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
     low, high = sorted(axis.get_view_interval())
     axis.set_major_locator(FixedLocator(Scale(max(low, 1e-300), high, 0.0, 1.0, log=True).ticks()))
     axis.set_major_formatter(FuncFormatter(lambda x, _: short(x * unit)))

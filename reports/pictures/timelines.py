@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.timelines import NOTHING, sort_lanes, told_part, told_until
-from ascendtile.reports.pictures.style import COLOURS, PIPES, new_figure, styled
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Run
+from ..facts import texts
+from ..facts.timelines import NOTHING, sort_lanes, told_part, told_until
+from .style import COLOURS, PIPES, new_figure, styled
 
 MOST = 6000  # instructions of a lane; neighbours are drawn as one beyond
 
@@ -27,7 +23,7 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
     assert launch.timeline is not None
     t = told_part(launch.timeline)
     if not len(t.start):
-        raise UsageError(f"the timeline of {words.clean(launch.kernel, 60)} is too short to draw: {NOTHING}")
+        raise UsageError(f"the timeline of {texts.clean(launch.kernel, 60)} is too short to draw: {NOTHING}")
     lanes = sort_lanes(t)
     chosen = lanes.keys[0][0] if core is None else core
     mine = [k for k, key in enumerate(lanes.keys) if key[0] == chosen]
@@ -37,24 +33,20 @@ def timeline(run: Run, core: int | None = None, first: float = 0.0, last: float 
     with styled():
         figure, (axes,) = new_figure(9.0, 0.62 + 0.42 * len(mine))
         for row, k in enumerate(mine):
-            unit = words.clean(t.pipes[lanes.keys[k][1]], 24)
+            unit = texts.clean(t.pipes[lanes.keys[k][1]], 24)
             span = slice(int(lanes.first[k]), int(lanes.first[k + 1]))
             bars = _joined(lanes.start[span] * lanes.cycles_per_tick, lanes.end[span] * lanes.cycles_per_tick)
-            axes.broken_barh(
-                bars, (row - 0.38, 0.76), color=COLOURS[PIPES.get(unit.rpartition(".")[2], 6)], linewidth=0
-            )
-        names = [words.clean(t.pipes[lanes.keys[k][1]], 24) for k in mine]
+            colour = COLOURS[PIPES.get(unit.rpartition(".")[2], 6)]
+            axes.broken_barh(bars, (row - 0.38, 0.76), color=colour, linewidth=0)
+        names = [texts.clean(t.pipes[lanes.keys[k][1]], 24) for k in mine]
         axes.set_yticks(range(len(mine)), names)
         whole = lanes.span * lanes.cycles_per_tick
         end = whole if last is None else min(last, whole)
         axes.set(xlim=(first, end), ylim=(len(mine) - 0.4, -0.6), xlabel="cycle")
         until = told_until(t)
-        part = (
-            ""
-            if until is None
-            else f", the first {words.count(until)} of {words.count(launch.cycles)} cycles"
-        )
-        axes.set_title(f"{words.clean(launch.kernel, 40)}, core {chosen}{part}")
+        first_ones = f", the first {texts.count(until or 0)} of {texts.count(launch.cycles)} cycles"
+        part = "" if until is None else first_ones
+        axes.set_title(f"{texts.clean(launch.kernel, 40)}, core {chosen}{part}")
         axes.grid(axis="y", visible=False)
     return figure
 

@@ -7,15 +7,14 @@ and 25 % to either side.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ascendtile.kernels.validation import Result, Validation
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import naming
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from ...kernels.validation import Result, Validation
+from ...simulator.errors import UsageError
+from ...simulator.record.files import naming
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#999999")
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
@@ -36,8 +35,6 @@ def save_plot(found: Validation, path: str) -> None:
 
 
 def _figure(results: list[Result]) -> Figure:
-    from matplotlib.figure import Figure
-
     units = list(dict.fromkeys(r.row.unit for r in results))
     style = _styles(results)
     lines = max(len(_parts([r for r in results if r.row.unit == unit])) + 2 for unit in units)

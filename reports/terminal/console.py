@@ -5,9 +5,11 @@ A page is 80 columns wide, on any terminal. Colours and styles are for terminals
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,15 +24,9 @@ def make_console(file: IO[str]) -> Console:
 
     terminal = file.isatty()
     coloured = terminal and not os.environ.get("NO_COLOR")
-    console = Console(
-        file=file,
-        color_system="auto" if coloured else None,
-        force_terminal=None if terminal else False,
-        force_jupyter=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    plain: Any = dict.fromkeys(("force_jupyter", "highlight", "markup", "emoji"), False)
+    colours: Any = "auto" if coloured else None
+    console = Console(file=file, color_system=colours, force_terminal=None if terminal else False, **plain)
     console.width = PAGE_WIDTH
     return console
 
@@ -44,12 +40,33 @@ def show(page: RenderableType) -> None:
         sys.stdout.write(f"{line.rstrip()}\n")
 
 
+class _Ascii(io.StringIO):
+    """What is printed may go anywhere, so bars are # and dots."""
+
+    encoding = "ascii"
+
+
+def as_text(page: RenderableType) -> str:
+    """A page without styles, as `print(record)` shows it; no line ends in spaces."""
+    out = _Ascii()
+    make_console(out).print(page)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
 def show_json(data: dict[str, Any]) -> None:
     """Print one JSON object on standard output."""
     sys.stdout.write(json.dumps(data, indent=2, allow_nan=False))
     sys.stdout.write("\n")
 
 
+def present(as_json: bool, data: Callable[..., Any], page: Callable[..., Any], *shown: Any) -> None:
+    """What is shown as a page or, with --json, as data."""
+    if as_json:
+        show_json(data(*shown))
+    else:
+        show(page(*shown))
+
+
 def note(text: str) -> None:
-    """A word about what is going on, on standard error."""
+    """Tell what is going on, on standard error."""
     sys.stderr.write(f"{text}\n")

@@ -7,10 +7,12 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.differences import FigurePair, RunDifference
-from ascendtile.reports.terminal.sections import Block, add_row, fact, make_table, title_line
-from ascendtile.simulator.precision.metrics import json_value
+from ...simulator.precision.metrics import json_value
+from ...simulator.record.picking import picked
+from ...simulator.record.run import Run
+from ..facts import facts, texts
+from ..facts.differences import FigurePair, RunDifference
+from .sections import Block, add_row, fact, make_table, title_line
 
 MENTIONED = 0.005  # of the longer run's time: what moved less is not shown
 MOST_ROWS = 8
@@ -20,9 +22,8 @@ MOST_SETTINGS = 12
 def difference_page(d: RunDifference) -> RenderableType:
     """Two runs: the whole, what differs in the choices, then lines, pipes, waits, bounds, buffers."""
     longer = max(d.time.first or 0.0, d.time.second or 0.0)
-    faster = (
-        [fact("B is", _verdict(d.time), style="bold")] if None not in (d.time.first, d.time.second) else []
-    )
+    timed = None not in (d.time.first, d.time.second)
+    faster = [fact("B is", _verdict(d.time), style="bold")] if timed else []
     tables = (
         ("time by source line", d.every_line, True),
         ("pipes, busy", d.busy, True),
@@ -32,8 +33,8 @@ def difference_page(d: RunDifference) -> RenderableType:
     blocks = [_table(title, pairs, longer, ranked) for title, pairs, ranked in tables]
     return Group(
         *_titles(d),
-        fact("A", _who(d, first=True)),
-        fact("B", _who(d, first=False)),
+        fact("A", _who(d.first)),
+        fact("B", _who(d.second)),
         *faster,
         *_settings(d),
         *(row for block in blocks for row in block),
@@ -49,13 +50,11 @@ def _titles(d: RunDifference) -> Block:
     return [a] if a == b else [Text("A  ").append_text(a), Text("B  ").append_text(b)]
 
 
-def _who(d: RunDifference, first: bool) -> str:
-    run = d.first if first else d.second
+def _who(run: Run) -> str:
     bound = facts.binding(run)
-    limit = (
-        f"; bound {words.meaning(bound.name)}, {words.percent(bound.fraction)} of it reached" if bound else ""
-    )
-    time = f"{words.micros(run.time_us)} us" if facts.timed(run) else "values only"
+    reached = f"{texts.percent(bound.fraction)} of it reached" if bound else ""
+    limit = f"; bound {texts.meaning(bound.name)}, {reached}" if bound else ""
+    time = f"{texts.micros(run.time_us)} us" if facts.timed(run) else "values only"
     return f"{facts.product_name(run)}  {time}{limit}"
 
 
@@ -64,7 +63,7 @@ def _verdict(time: FigurePair) -> str:
     if first == second or not first:
         return "as fast as A"
     part = abs(second - first) / first
-    return f"{words.percent(part)} {'slower' if second > first else 'faster'} ({words.signed_micros(second - first)} us)"
+    return f"{texts.percent(part)} {'slower' if second > first else 'faster'} ({texts.signed_micros(second - first)} us)"
 
 
 def _settings(d: RunDifference) -> Block:
@@ -84,8 +83,8 @@ def _table(title: str, pairs: tuple[FigurePair, ...], longer: float, ranked: boo
         return []
     table = make_table((title, 47), (">A us", 9), (">B us", 9), (">B - A", 10))
     for p in kept[:MOST_ROWS]:
-        name = words.meaning(p.name) if not ranked else p.name
-        add_row(table, name, _cell(p.first), _cell(p.second), words.signed_micros(p.change))
+        name = texts.meaning(p.name) if not ranked else p.name
+        add_row(table, name, _cell(p.first), _cell(p.second), texts.signed_micros(p.change))
     return [Text(), table, *_more(len(kept) - MOST_ROWS)]
 
 
@@ -108,12 +107,12 @@ def _errors(d: RunDifference) -> Block:
         return []
     table = make_table(("errors against float64", 47), (">A", 9), (">B", 9))
     for p in d.errors:
-        add_row(table, p.name, *("-" if x is None else words.figure(x) for x in (p.first, p.second)))
+        add_row(table, p.name, *("-" if x is None else texts.figure(x) for x in (p.first, p.second)))
     return [Text(), table]
 
 
 def _cell(x: float | None) -> str:
-    return "-" if x is None else words.micros(x)
+    return "-" if x is None else texts.micros(x)
 
 
 def difference_json(d: RunDifference) -> dict[str, Any]:
@@ -129,8 +128,8 @@ def difference_json(d: RunDifference) -> dict[str, Any]:
     }
     plain: dict[str, Any] = json_value(
         {
-            "a": _about(d, first=True),
-            "b": _about(d, first=False),
+            "a": _about(d.first),
+            "b": _about(d.second),
             "time_us": _pair(d.time),
             "settings": [{"name": n, "a": a, "b": b} for n, a, b in d.settings],
             **{n: [{"name": p.name, **_pair(p)} for p in pairs] for n, pairs in groups.items()},
@@ -139,14 +138,8 @@ def difference_json(d: RunDifference) -> dict[str, Any]:
     return plain
 
 
-def _about(d: RunDifference, first: bool) -> dict[str, Any]:
-    run = d.first if first else d.second
-    return {
-        "op": run.op or run.name,
-        "case": run.case,
-        "dtype": run.dtype,
-        "product": facts.product_name(run),
-    }
+def _about(run: Run) -> dict[str, Any]:
+    return {"op": run.op or run.name, **picked(run, "case dtype"), "product": facts.product_name(run)}
 
 
 def _pair(p: FigurePair) -> dict[str, Any]:

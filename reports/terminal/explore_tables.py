@@ -5,27 +5,27 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.explore_view import as_text, folding, tiling_words
-from ascendtile.reports.terminal.sections import fact
-from ascendtile.simulator.record.run import SHARED
-from ascendtile.tiling.difference import Difference, Side
-from ascendtile.tiling.results.exploration import Exploration
-from ascendtile.tiling.shapes import Shapes
-from ascendtile.tiling.what_if import Variants
+from ...simulator.record.run import SHARED
+from ...tiling.difference import Difference, Side
+from ...tiling.results.exploration import Exploration
+from ...tiling.shapes import Shapes
+from ...tiling.what_if import Variants
+from ..facts import texts
+from ..facts.texts import clean
+from .explore_view import explored, tiling_text
+from .sections import fact, folding
 
 
 def shapes_page(s: Shapes) -> RenderableType:
     """The best tiling of every case, and the single one for all."""
     table = folding(("case", 16), (">us", 7), ("proved", 6), (">single loses", 6), ("tiling", 0))
     for name, e in s.explorations.items():
-        loss = f"{words.percent(s.losses[name])}" if name in s.losses else "-"
+        loss = f"{texts.percent(s.losses[name])}" if name in s.losses else "-"
         table.add_row(*map(Text, (clean(name, 60), _best_us(e), _proved(e), loss, _best_tiling(e))))
     if s.single is None:
         single = "no tiling among the best of the cases runs in all of them"
     else:
-        single = f"{tiling_words(s.single)}; loses {words.percent(s.mean_loss or 0.0)} in the mean"
+        single = f"{tiling_text(s.single)}; loses {texts.percent(s.mean_loss or 0.0)} in the mean"
     return Group(
         Text.assemble((clean(s.op, 38), "bold"), f"  {len(s.explorations)} cases"),
         fact("device", clean(s.product, 60)),
@@ -35,11 +35,11 @@ def shapes_page(s: Shapes) -> RenderableType:
 
 
 def _best_us(e: Exploration) -> str:
-    return "-" if e.best is None else words.micros(e.best.time_us)
+    return "-" if e.best is None else texts.micros(e.best.time_us)
 
 
 def _best_tiling(e: Exploration) -> str:
-    return clean(e.proof, 200) if e.best is None else tiling_words(e.best.point)
+    return clean(e.proof, 200) if e.best is None else tiling_text(e.best.point)
 
 
 def _proved(e: Exploration) -> str:
@@ -58,27 +58,21 @@ def variants_page(v: Variants) -> RenderableType:
         if e.best is not None:
             bound = str(e.best.evaluation.bound)
             old = usual.best.point if usual.best is not None and key else {}
-            differs = tiling_words({n: x for n, x in e.best.point.items() if old.get(n) != x}) or "the same"
+            differs = tiling_text({n: x for n, x in e.best.point.items() if old.get(n) != x}) or "the same"
             if usual.best is not None:
                 speed = f"{usual.best.time_us / e.best.time_us:.3g}"
         table.add_row(*map(Text, (changed, _best_us(e), speed, bound, differs)))
+    sets = {key: " ".join(f"{n}={x}" for n, x in zip(v.names, key, strict=True)) for key in v.refused}
+    without = [f"{sets[key]}: {why}" for key, why in v.refused.items()]
     unproved = sum(not e.optimal for e in v.explorations.values())
-    proof = (
-        "every row is the proved best of its space"
-        if not unproved
-        else f"{unproved} rows are not proved best"
-    )
+    proved = "every row is the proved best of its space"
+    proof = f"{unproved} rows are not proved best" if unproved else proved
     return Group(
-        Text.assemble((clean(usual.op, 38), "bold"), f"  {clean(usual.case or '', 30)}"),
-        fact("device", f"{clean(usual.product, 60)}, changed"),
+        *explored(usual, ", changed"),
         table,
         fact("proof", proof),
-        *(fact("without", clean(f"{_set(v, key)}: {why}", 300)) for key, why in v.refused.items()),
+        *(fact("without", clean(why, 300)) for why in without),
     )
-
-
-def _set(v: Variants, key: tuple[object, ...]) -> str:
-    return " ".join(f"{n}={x}" for n, x in zip(v.names, key, strict=True))
 
 
 def difference_page(d: Difference) -> RenderableType:
@@ -93,18 +87,17 @@ def difference_page(d: Difference) -> RenderableType:
             if max(x, y) >= 0.01 * max(a.time_us, b.time_us):
                 rows.append(("  of it: sharing" if reason == SHARED else f"  waits: {reason}", x, y))
     for name, x, y in rows:
-        table.add_row(*map(Text, (name, words.micros(x), words.micros(y), words.signed_micros(y - x))))
+        table.add_row(*map(Text, (name, texts.micros(x), texts.micros(y), texts.signed_micros(y - x))))
     moved = ", ".join(
         f"{n} {a.resources.get(n, 0) / 2**20:.4g} / {b.resources.get(n, 0) / 2**20:.4g}" for n in a.resources
     )
     return Group(
-        Text.assemble((clean(d.op, 38), "bold"), f"  {clean(d.case or '', 30)}"),
-        fact("device", clean(d.product, 60)),
+        *explored(d),
         fact("A", f"{_differing(a, b)}; bound {a.bound}"),
         fact("B", f"{_differing(b, a)}; bound {b.bound}"),
         table,
         fact("moved", f"MiB of A / B: {moved}"),
-        fact("UB", f"KiB of A / B: {words.kib(a.ub_peak_bytes)} / {words.kib(b.ub_peak_bytes)}"),
+        fact("UB", f"KiB of A / B: {texts.kib(a.ub_peak_bytes)} / {texts.kib(b.ub_peak_bytes)}"),
     )
 
 
@@ -122,21 +115,5 @@ def _reasons(s: Side, pipe: str) -> list[str]:
 
 
 def _differing(one: Side, other: Side) -> str:
-    return (
-        tiling_words({n: x for n, x in one.tiling.items() if other.tiling.get(n) != x}) or "the same tiling"
-    )
-
-
-def shapes_text(s: Shapes) -> str:
-    """For `print(shapes)`."""
-    return as_text(shapes_page(s))
-
-
-def variants_text(v: Variants) -> str:
-    """For `print(variants)`."""
-    return as_text(variants_page(v))
-
-
-def difference_text(d: Difference) -> str:
-    """For `print(difference)`."""
-    return as_text(difference_page(d))
+    found = {n: x for n, x in one.tiling.items() if other.tiling.get(n) != x}
+    return tiling_text(found) or "the same tiling"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.facts import words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal.console import PAGE_WIDTH
-from ascendtile.reports.terminal.sections import fact
-from ascendtile.tiling.results.exploration import Exploration, Found
+from ...tiling.results.exploration import Exploration, Found
+from ..facts import texts
+from ..facts.texts import clean
+from .sections import fact, folding
 
 SHOWN = 5
 MOST_REASONS = 8
@@ -23,21 +20,24 @@ MEANT = {"time": "time", "error": "error", "ub": "UB peak"}
 def exploration_page(e: Exploration, top: int = SHOWN) -> RenderableType:
     """The whole page."""
     parts: list[RenderableType] = [
-        Text.assemble((clean(e.op, 38), "bold"), f"  {clean(e.case or '', 30)}"),
-        fact("device", clean(e.product, 60)),
+        *explored(e),
         fact("space", _space(e)),
         *(fact("", f"{n:,} {clean(why, 200)}") for why, n in list(e.refused.items())[:MOST_REASONS]),
         fact("search", _search(e)),
         fact("best", _best(e), style="bold"),
         fact("proof", clean(e.proof, 400)),
     ]
-    if e.failed:
-        parts += [
-            fact("failed", f"{n:,} {clean(why, 300)}") for why, n in list(e.failed.items())[:MOST_REASONS]
-        ]
+    failed = list(e.failed.items())[:MOST_REASONS]
+    parts += [fact("failed", f"{n:,} {clean(why, 300)}") for why, n in failed]
     return Group(
         *parts, *_top(e, top), *_sensitivity(e), *_front(e), *(fact("note", clean(x)) for x in e.notes)
     )
+
+
+def explored(of: Any, changed: str = "") -> list[RenderableType]:
+    """What was explored, on what: the head of a page."""
+    title = Text.assemble((clean(of.op, 38), "bold"), f"  {clean(of.case or '', 30)}")
+    return [title, fact("device", f"{clean(of.product, 60)}{changed}")]
 
 
 def _space(e: Exploration) -> str:
@@ -67,16 +67,16 @@ def only_best(e: Exploration) -> str:
 def _best(e: Exploration) -> str:
     if e.best is None:
         return "none"
-    return f"{measure(e, e.best)}: {tiling_words(e.best.point)}"
+    return f"{measure(e, e.best)}: {tiling_text(e.best.point)}"
 
 
 def measure(e: Exploration, x: Found) -> str:
     """What the objective is about, and the time."""
-    time = f"{words.micros(x.time_us)} us"
+    time = f"{texts.micros(x.time_us)} us"
     if e.objective == "error":
         return f"error {_error(x)}, {time}"
     if e.objective == "ub":
-        return f"{words.kib(float(x.evaluation.ub_peak_bytes or 0))} KiB of UB, {time}"
+        return f"{texts.kib(float(x.evaluation.ub_peak_bytes or 0))} KiB of UB, {time}"
     return time
 
 
@@ -84,7 +84,7 @@ def _error(x: Found) -> str:
     return "-" if x.evaluation.error is None else f"{x.evaluation.error:.2g}"
 
 
-def tiling_words(point: dict[str, Any]) -> str:
+def tiling_text(point: dict[str, Any]) -> str:
     """ "block_m=128 block_n=256"; "auto" is what is left to the operator or kernel."""
     return clean(" ".join(f"{n}={'auto' if v is None else v}" for n, v in point.items()), 400)
 
@@ -100,15 +100,15 @@ def _top(e: Exploration, top: int) -> list[RenderableType]:
         peak = f"{(x.evaluation.ub_peak_bytes or 0) / 1024:.4g}"
         because = (_busiest(x), _waits(x)) if pipes else ()
         differs = {n: v for n, v in x.point.items() if k == 0 or v != ranked[0].point.get(n)}
-        cells = (str(k + 1), words.micros(x.time_us), peak, *because)
-        table.add_row(*map(Text, (*cells, tiling_words(differs) or "as 1")))
+        cells = (str(k + 1), texts.micros(x.time_us), peak, *because)
+        table.add_row(*map(Text, (*cells, tiling_text(differs) or "as 1")))
     return [Text(f"\nbest {len(ranked)} (tiling: what differs from 1)", style="bold"), table]
 
 
 def _busiest(x: Found) -> str:
     if x.evaluation.pipe is None:
         return "-"
-    return f"{x.evaluation.pipe.split('.')[-1]} {words.percent(x.evaluation.waits.get('busy', 0.0))}"
+    return f"{x.evaluation.pipe.split('.')[-1]} {texts.percent(x.evaluation.waits.get('busy', 0.0))}"
 
 
 def _waits(x: Found) -> str:
@@ -117,23 +117,17 @@ def _waits(x: Found) -> str:
         return "-"
     waits = {n: s for n, s in x.evaluation.waits.items() if n not in ("busy", "bandwidth") and s >= 0.01}
     largest = sorted(waits, key=lambda n: -waits[n])[:2]
-    return ", ".join(f"{n} {words.percent(waits[n])}" for n in largest) or "nothing"
+    return ", ".join(f"{n} {texts.percent(waits[n])}" for n in largest) or "nothing"
 
 
 def _sensitivity(e: Exploration) -> list[RenderableType]:
     if not e.whole:
-        return [
-            fact(
-                "matters", f"not known: the other {e.evaluated - len(e.found):,} tilings are not in this file"
-            )
-        ]
-    found = [f"{n} +{words.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
+        others = f"the other {e.evaluated - len(e.found):,} tilings"
+        return [fact("matters", f"not known: {others} are not in this file")]
+    found = [f"{n} +{texts.percent(x)}" for n, x in e.sensitivity().items() if x > 0.0005]
     unknown = [n for n, values in e.axes.items() if len(values) > 1 and n not in e.sensitivity()]
-    rest = (
-        [f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone: not known"]
-        if unknown
-        else []
-    )
+    alone = f"no two tilings that differ in {clean(', '.join(unknown), 200)} alone: not known"
+    rest = [alone] if unknown else []
     known = [f"worst over best value: {', '.join(found)}"] if found else []
     return [fact("matters", "; ".join([*known, *rest]))] if e.ranked and (known or rest) else []
 
@@ -144,35 +138,10 @@ def _front(e: Exploration) -> list[RenderableType]:
     if len(front) < 2:
         return []
     shown = [
-        f"{words.micros(x.time_us)} us"
+        f"{texts.micros(x.time_us)} us"
         + (f" error {_error(x)}" if x.evaluation.error is not None else "")
         + f" {(x.evaluation.ub_peak_bytes or 0) / 1024:.4g} KiB"
         for x in front[:6]
     ]
     more = f" and {len(front) - 6} more" if len(front) > 6 else ""
     return [fact("front", f"not beaten in time, error and UB: {'; '.join(shown)}{more}")]
-
-
-def folding(*columns: tuple[str, int]) -> Table:
-    """Columns of (title, width) whose cells fold; '>' is flushed right, width 0 is what the page has left."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    taken = sum(width + 1 for _, width in columns)
-    for title, width in columns:
-        side: Any = "right" if title.startswith(">") else "left"
-        room = width or PAGE_WIDTH - taken
-        table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
-    return table
-
-
-def exploration_text(e: Exploration) -> str:
-    """The page as plain text, for `print(exploration)`."""
-    return as_text(exploration_page(e))
-
-
-def as_text(page: RenderableType) -> str:
-    """A page without styles; no line ends in spaces."""
-    from ascendtile.reports.terminal.console import make_console
-
-    out = io.StringIO()
-    make_console(out).print(page)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

@@ -1,8 +1,4 @@
-"""Views of operators: the list of all, the page of one.
-
-op                      on                            what
-RmsNormGrad             ascend910b1, ascend910b2 ...  gradient of RMS normalisation
-"""
+"""Views of operators: the list of all, the page of one."""
 
 from __future__ import annotations
 
@@ -11,12 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.operator.operator import Case, Operator
-from ascendtile.kernels.operator.parameter import Parameter
-from ascendtile.reports.facts.words import clean
+from ...kernels.operator.operator import Case, Operator
+from ...kernels.operator.parameter import Parameter
+from ..facts.texts import clean
+from .sections import folding
 
 
 def ops_json(operators: Iterable[Operator]) -> dict[str, Any]:
@@ -26,15 +22,16 @@ def ops_json(operators: Iterable[Operator]) -> dict[str, Any]:
 
 def ops_table(operators: Iterable[Operator]) -> RenderableType:
     """All operators, a row each."""
-    table = _table(("op", 26), ("cases", 5), ("data types", 14), ("what it computes", 32))
+    table = folding(("op", 26), ("cases", 5), ("data types", 14), ("what it computes", 32))
     for op in operators:
         types = " ".join(op.dtypes)
         table.add_row(Text(op.name, style="bold"), str(len(op.cases)), Text(types), Text(clean(op.summary)))
     return Group(table, Text("\n`ascendtile ops OP` shows the cases and knobs of one.", style="dim"))
 
 
-def op_page(op: Operator) -> RenderableType:
-    """One operator: inputs, outputs, cases, sizes, knobs, options."""
+def op_page(operators: Iterable[Operator]) -> RenderableType:
+    """The first operator: inputs, outputs, cases, sizes, knobs, options."""
+    op = next(iter(operators))
     inputs = ", ".join([*op.required, *(f"[{name}]" for name in op.optional)])
     first = next(iter(op.cases), None)
     return Group(
@@ -71,7 +68,7 @@ def _plain_case(case: Case) -> dict[str, Any]:
 
 
 def _cases(cases: Iterable[Case]) -> list[RenderableType]:
-    table = _table(("\ncases (--case NAME)", 22), ("\nsizes", 26), ("\nwhat it is", 30))
+    table = folding(("\ncases (--case NAME)", 22), ("\nsizes", 26), ("\nwhat it is", 30))
     for case in cases:
         sizes = " ".join(f"{n}={_size(x)}" for n, x in case.sizes.items())
         table.add_row(Text(case.name, style="bold"), Text(sizes), Text(clean(case.title)))
@@ -92,14 +89,7 @@ def _knob(p: Parameter) -> str:
 
 
 def _pairs(title: str, pairs: Iterable[tuple[str, str]]) -> list[RenderableType]:
-    table = _table((f"\n{title}", 30), ("", 49))
-    for name, words in pairs:
-        table.add_row(Text(f"  {name}"), Text(clean(words)))
+    table = folding((f"\n{title}", 30), ("", 49))
+    for name, text in pairs:
+        table.add_row(Text(f"  {name}"), Text(clean(text)))
     return [table] if table.row_count else []
-
-
-def _table(*columns: tuple[str, int]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, width in columns:
-        table.add_column(Text(title), width=width, overflow="fold")
-    return table

@@ -1,30 +1,22 @@
-"""A precision study as a page and as plain data.
-
-matmul  1024  ascend910b3
-data    normal, seed 0
-
-                                  speed  bits  bits             (a)/(b) (a)/(b)
-mode            in    as        us   -up exact round  over   NaN   exact rounded
-KEEP_DTYPE      fp32  fp32    45.5     1  21.9  21.9     0     0  no/yes  no/yes
-"""
+"""A precision study as a page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.study.bench import EXACT, GOLDENS, ROUNDED, Row, Study
-from ascendtile.reports.facts.words import clean, figure, micros
-from ascendtile.reports.terminal.sections import numerics_lines
-from ascendtile.simulator.precision.formats import get_format
-from ascendtile.simulator.precision.metrics import ErrorReport
+from ...kernels.study.bench import EXACT, GOLDENS, ROUNDED, ModeRow, Study
+from ...simulator.precision.formats import get_format
+from ...simulator.precision.metrics import ErrorReport
+from ..facts.study_rows import refusals
+from ..facts.texts import clean, figure, micros
+from .sections import folding, numerics_lines
 
 RULES = ("single-benchmark", "mixed-tolerance")
-GOLDEN_WORDS = {
+GOLDEN_MEANINGS = {
     EXACT: "against float64 of the exact inputs: what the mode loses",
     ROUNDED: "against float64 of the inputs as multiplied: what the kernel adds",
 }
@@ -52,7 +44,7 @@ def study_page(study: Study) -> RenderableType:
     parts += [Text(), Text(LEGEND, style="dim")] if outputs else []
     for name in outputs:
         for golden in GOLDENS:
-            parts += [Text(f"\n{clean(name)} {GOLDEN_WORDS[golden]}"), _figures(study.rows, name, golden)]
+            parts += [Text(f"\n{clean(name)} {GOLDEN_MEANINGS[golden]}"), _figures(study.rows, name, golden)]
     return Group(*parts, *_refused(study.rows), *_remarks(study))
 
 
@@ -74,7 +66,7 @@ def _remarks(study: Study) -> list[RenderableType]:
 
 
 def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
-    table = _table((parameter, 12, "left"), ("in   as   out", 14, "left"), ("us", 8, "right"), *_JUDGED)
+    table = folding((parameter, 12), ("in   as   out", 14), (">us", 8), *_JUDGED)
     for study in studies:
         for k, (row, modes) in enumerate(_modes(study.rows, name)):
             point = str(study.value) if k == 0 else ""
@@ -82,52 +74,43 @@ def _sweep_table(parameter: str, studies: Sequence[Study], name: str) -> Table:
     return table
 
 
-def _modes(rows: Iterable[Row], name: str) -> list[tuple[Row, str]]:
+def _modes(rows: Iterable[ModeRow], name: str) -> list[tuple[ModeRow, str]]:
     """One row for each computation with its types; where another has the same types, with its modes below them."""
     rows = list(rows)
     different = _different(rows, name)
     types = [_types(r, name) for r in different]
-    return [
-        (
-            r,
-            t
-            if types.count(t) == 1
-            else "\n".join([t, *(clean(x.cube_math_type, 40) for x in rows if x.errors is r.errors)]),
-        )
-        for r, t in zip(different, types, strict=True)
-    ]
+    modes = [[clean(x.cube_math_type, 40) for x in rows if x.errors is r.errors] for r in different]
+    several = [types.count(t) > 1 for t in types]
+    told = ["\n".join([t, *(m if many else [])]) for t, m, many in zip(types, modes, several, strict=True)]
+    return list(zip(different, told, strict=True))
 
 
 def _heading(study: Study, sweep: str | None = None) -> RenderableType:
     data = dict(study.data)
     if sweep == "distribution":
         data["distribution"] = "every distribution"
-    words = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
-    lines = [f"  {clean(study.case or 'given inputs', 40)}  {study.product}\ndata    {words}"]
+    drawn = f"{data['distribution']}, seed {data['seed']}" if data else "given by the user"
+    lines = [f"  {clean(study.case or 'given inputs', 40)}  {clean(study.product, 30)}\ndata    {drawn}"]
     lines += [f"\nsample  {clean(study.sample)}"] if study.sample else []
-    return Text.assemble((study.op, "bold"), *lines)
+    return Text.assemble((clean(study.op, 38), "bold"), *lines)
 
 
 _JUDGED = (
-    ("bits exact", 5, "right"),
-    ("bits round", 5, "right"),
-    ("over", 5, "right"),
-    ("NaN", 5, "right"),
-    ("(a)/(b) exact", 7, "right"),
-    ("(a)/(b) rounded", 7, "right"),
+    *((f">{n}", 5) for n in ("bits exact", "bits round", "over", "NaN")),
+    *((f">(a)/(b) {n}", 7) for n in ("exact", "rounded")),
 )
 
 
-def _summary(rows: Iterable[Row], name: str, named: bool) -> Table:
+def _summary(rows: Iterable[ModeRow], name: str, named: bool) -> Table:
     title = f"{clean(name)}\nmode" if named else "mode"
-    naming = ((title, 15, "left"), ("in", 5, "left"), ("as", 4, "left"))
-    table = _table(*naming, ("us", 7, "right"), ("speed -up", 5, "right"), *_JUDGED)
+    naming = ((title, 15), ("in", 5), ("as", 4))
+    table = folding(*naming, (">us", 7), (">speed -up", 5), *_JUDGED)
     for row in rows:
         if name in row.errors:
             speedup = "-" if row.speedup is None else f"{row.speedup:.3g}"
             mode = row.cube_math_type.replace("_PRECISION", "\n_PRECISION")
-            words = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
-            table.add_row(*(Text(w) for w in (*words, *_judged(row, name))))
+            cells = (mode, "\n+".join(_inputs(row.dtype)), row.compute_dtype or "-", _time(row), speedup)
+            table.add_row(*(Text(w) for w in (*cells, *_judged(row, name))))
     return table
 
 
@@ -136,29 +119,25 @@ def _inputs(dtype: str) -> list[str]:
     return [get_format(kind).name for kind in dtype.split("+")]
 
 
-def _time(row: Row) -> str:
+def _time(row: ModeRow) -> str:
     return "-" if row.time_us is None else micros(row.time_us)
 
 
-def _types(row: Row, name: str) -> str:
+def _types(row: ModeRow, name: str) -> str:
     """Data type, compute type, type of the output."""
     first, *others = _inputs(row.dtype)
     kinds = (first, row.compute_dtype or "-", row.output_dtypes[name])
     return "\n+".join([" ".join(f"{kind:4}" for kind in kinds), *others])
 
 
-def _judged(row: Row, name: str) -> list[str]:
+def _judged(row: ModeRow, name: str) -> list[str]:
     errors = row.errors[name]
     bits = [figure(errors[golden].effective_bits) for golden in GOLDENS]
-    return [
-        *bits,
-        _short(errors[EXACT].overflow),
-        _short(errors[EXACT].nan_mismatch),
-        *(_verdicts(row, name, golden) for golden in GOLDENS),
-    ]
+    lost = [_short(n) for n in (errors[EXACT].overflow, errors[EXACT].nan_mismatch)]
+    return [*bits, *lost, *(_verdicts(row, name, golden) for golden in GOLDENS)]
 
 
-def _verdicts(row: Row, name: str, golden: str) -> str:
+def _verdicts(row: ModeRow, name: str, golden: str) -> str:
     if not row.errors[name][golden].compared:
         return "-"
     found = {v.rule: {True: "yes", False: "no", None: "-"}[v.passed] for v in row.verdicts[name][golden]}
@@ -182,39 +161,28 @@ FIGURES: tuple[tuple[str, Callable[[ErrorReport], str]], ...] = (
 )
 
 
-def _figures(rows: Iterable[Row], name: str, golden: str) -> Table:
+def _figures(rows: Iterable[ModeRow], name: str, golden: str) -> Table:
     """Every error figure; modes that compute the same are one line."""
-    table = _table(("in   as   out", 14, "left"), *((head, 7, "right") for head, _ in FIGURES))
+    table = folding(("in   as   out", 14), *((f">{head}", 7) for head, _ in FIGURES))
     for row in _different(rows, name):
         report = row.errors[name][golden]
         table.add_row(Text(_types(row, name)), *(Text(show(report)) for _, show in FIGURES))
     return table
 
 
-def _different(rows: Iterable[Row], name: str) -> list[Row]:
+def _different(rows: Iterable[ModeRow], name: str) -> list[ModeRow]:
     """One row for each computation."""
-    found: dict[int, Row] = {}
+    found: dict[int, ModeRow] = {}
     for row in rows:
         if name in row.errors:
             found.setdefault(id(row.errors), row)
     return list(found.values())
 
 
-def _refused(rows: Iterable[Row]) -> list[RenderableType]:
+def _refused(rows: Iterable[ModeRow]) -> list[RenderableType]:
     """Refusals and warnings, the modes of one reason together."""
-    groups: dict[tuple[str, int, str], list[str]] = {}
-    for row in rows:
-        if row.reason:
-            groups.setdefault((row.dtype, row.status, row.reason), []).append(row.cube_math_type)
     out: list[RenderableType] = []
-    for (dtype, status, reason), modes in groups.items():
-        word = f"refused with status {status}" if status else "note"
-        out.append(Text(f"\n{word}: {'+'.join(_inputs(dtype))} with {', '.join(modes)}: {clean(reason)}"))
+    for dtype, modes, status, reason in refusals(rows):
+        verdict = f"refused with status {status}" if status else "note"
+        out.append(Text(f"\n{verdict}: {'+'.join(_inputs(dtype))} with {modes}: {clean(reason)}"))
     return out
-
-
-def _table(*columns: tuple[str, int, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, width, side in columns:
-        table.add_column(Text(title), width=width, justify=side, overflow="fold")
-    return table

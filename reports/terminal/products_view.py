@@ -1,9 +1,4 @@
-"""Views of product files: the table of all products, the page of one. A sample of the table:
-
-                                               UB/L1    HBM    fp16
-    name        product               cores    MHz  KiB      TB/s   TFLOPS assumed
-    ascend310p  Ascend 310P3          8C+8V+7V 1060 256/1024 0.204  69.5   326
-    ascend910b3 Ascend 910B3          20C+40V  1800 192/512  1.75   294.9  29
+"""Views of product files: the table of all products, the page of one.
 
 Cores: C Cube units, V Vector units. The last column counts figures that nobody published (grade D).
 """
@@ -16,8 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.terminal.console import PAGE_WIDTH
-from ascendtile.simulator.products import Figure, Product
+from ...simulator.products import Figure, Product
+from ...simulator.record.picking import picked
+from .console import PAGE_WIDTH
 
 COLUMNS = ("name", "product", "cores", "MHz", "UB/L1\nKiB", "HBM\nTB/s", "fp16\nTFLOPS", "assumed")
 
@@ -36,14 +32,8 @@ def products_json(products: Iterable[Product]) -> dict[str, object]:
 def product_json(product: Product, assumed_only: bool = False) -> dict[str, object]:
     """One product as plain data: title, fingerprint, source ids and its figures, or only the assumed ones."""
     figures = {figure.key: figure.to_dict() for figure in _chosen(product, assumed_only)}
-    return {
-        "name": product.name,
-        "title": product.title,
-        "fingerprint": product.fingerprint,
-        "assumed": len(product.assumed()),
-        "sources": dict(product.sources),
-        "figures": figures,
-    }
+    head = {**picked(product, "name title fingerprint"), "assumed": len(product.assumed())}
+    return {**head, "sources": dict(product.sources), "figures": figures}
 
 
 def products_table(products: Iterable[Product]) -> RenderableType:
@@ -68,15 +58,9 @@ def product_page(product: Product, assumed_only: bool = False) -> RenderableType
 
 def _summary(product: Product) -> dict[str, object]:
     return {
-        "name": product.name,
-        "title": product.title,
-        "core_model": product.core_model,
-        "cube_cores": product.cube_cores,
-        "vector_cores": product.vector_cores,
+        **picked(product, "name title core_model cube_cores vector_cores"),
         "extra_vector_cores": _extra_vector_cores(product),
-        "aicore_mhz": product.aicore_mhz,
-        "ub_bytes": product.ub_bytes,
-        "l1_bytes": product.l1_bytes,
+        **picked(product, "aicore_mhz ub_bytes l1_bytes"),
         "memory_tb_per_s": product.number("memory.bandwidth_tb_per_s"),
         "cube_fp16_tflops": cube_fp16_tflops(product),
         "figures": len(product.keys()),

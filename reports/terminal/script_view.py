@@ -1,13 +1,4 @@
-"""What the launches of a script took. A sample:
-
-    launches of bench.py on ascend910b3
-    kernel                       grid  count       us share bound       UB   L1   L0
-    _rms_norm_backward_ke..         1      4    1,351  71 % AIV.V     35 %
-    liger_cross_entropy_k..       512      4      170   9 % launch    17 %
-    _swiglu_backward_kernel       512      4      142   7 % launch    21 %
-    _swiglu_forward_kernel        512      4      117   6 % launch    15 %
-    _rms_norm_forward_ker..       512      4      115   6 % launch    12 %
-    20 launches of 5 kernels take 1,895 us (3,270,030 cycles)
+"""What the launches of a script took: a row for each kernel, grid and constants.
 
 `us` and `share` are of all launches of the row; `bound` and the use of the buffers are those of its dearest launch.
 """
@@ -19,27 +10,19 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, json_view, words
-from ascendtile.reports.facts.words import clean
-from ascendtile.reports.terminal import sections
-from ascendtile.simulator.record.run import Run
-from ascendtile.simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
+from ...simulator.record.picking import picked
+from ...simulator.record.run import Run
+from ...simulator.triton_shim.scripts.collecting import Collector, LaunchGroup
+from ..facts import facts, json_view, texts
+from ..facts.texts import clean
+from . import sections
 
 if TYPE_CHECKING:
-    from ascendtile.simulator.triton_shim.scripts.script import ScriptOutcome
+    from ...simulator.triton_shim.scripts.script import ScriptOutcome
 
 MOST_ROWS = 24
-COLUMNS = (
-    ("kernel", 23),
-    (">grid", 9),
-    (">count", 6),
-    (">us", 8),
-    (">share", 5),
-    ("bound", 8),
-    (">UB", 5),
-    (">L1", 4),
-    (">L0", 4),
-)
+COLUMNS = (("kernel", 23), (">grid", 9), (">count", 6), (">us", 8), (">share", 5), ("bound", 8))
+BUFFERS = ((">UB", 5), (">L1", 4), (">L0", 4))
 NOTHING = "no kernel was launched"
 
 
@@ -50,23 +33,22 @@ def script_page(script: str, found: Collector) -> RenderableType:
         return Group(Text(), title, Text(NOTHING))
     dearest = found.dearest
     title.append(f" on {facts.product_name(dearest)}" if dearest else "", style="not bold")
-    table = sections.make_table(*COLUMNS)
+    table = sections.make_table(*COLUMNS, *BUFFERS)
     groups = found.by_time
     for group in groups[:MOST_ROWS]:
         sections.add_row(table, *_cells(group, found.time_us))
     rest = groups[MOST_ROWS:]
-    more = [
-        Text(f"  and {len(rest)} more rows, {words.micros(sum(g.time_us for g in rest))} us", style="dim")
-    ]
+    spent = texts.micros(sum(g.time_us for g in rest))
+    more = [Text(f"  and {len(rest)} more rows, {spent} us", style="dim")]
     return Group(Text(), title, table, *(more if rest else []), *_sums(found))
 
 
 def _sums(found: Collector) -> list[RenderableType]:
     kernels = len({g.kernel for g in found.groups.values()})
-    many = f"{words.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
+    many = f"{texts.count(found.count)} launch{'es' * (found.count > 1)} of {kernels} kernel{'s' * (kernels > 1)}"
     if not found.timed:
         return [Text(f"{many}; time was not asked for"), *_processes(found)]
-    took = f"{words.micros(found.time_us)} us ({words.count(found.cycles)} cycles)"
+    took = f"{texts.micros(found.time_us)} us ({texts.count(found.cycles)} cycles)"
     return [
         Text(f"{many} take{'s' * (found.count == 1)} {took}", style="bold"),
         Text("host code and torch take no simulated time", style="dim"),
@@ -91,16 +73,16 @@ def _cells(group: LaunchGroup, total_us: float) -> tuple[str, ...]:
     fills = buffer_shares(run)
     return (
         group.kernel,
-        "various" if group.various else grid_words(group.grid),
-        words.count(group.count),
-        words.micros(group.time_us) if run.launches else "",
-        words.percent(facts.share(group.time_us, total_us)) if run.launches else "",
+        "various" if group.various else grid_text(group.grid),
+        texts.count(group.count),
+        texts.micros(group.time_us) if run.launches else "",
+        texts.percent(facts.share(group.time_us, total_us)) if run.launches else "",
         bound.name if bound else "",
-        *(words.percent(fills[n]) if fills.get(n) else "" for n in ("UB", "L1", "L0")),
+        *(texts.percent(fills[n]) if fills.get(n) else "" for n in ("UB", "L1", "L0")),
     )
 
 
-def grid_words(grid: tuple[int, int, int] | None) -> str:
+def grid_text(grid: tuple[int, int, int] | None) -> str:
     """512, 64x8: axes of one program at the end are left out."""
     if grid is None:
         return ""
@@ -126,10 +108,8 @@ def script_json(script: str, outcome: ScriptOutcome, found: Collector, record: s
     dearest, timed = found.dearest, found.timed
     return {
         "script": script,
-        "status": outcome.status,
-        "error": outcome.error,
-        "processes": found.processes,
-        "unread_processes": found.unread_processes,
+        **picked(outcome, "status error"),
+        **picked(found, "processes unread_processes"),
         "product": facts.product_name(dearest) if dearest else None,
         "launches": found.count,
         "time_us": found.time_us if timed else None,

@@ -1,6 +1,6 @@
 """The sections of the page of one run, each a function from Run to renderables; a section without facts is empty.
 
-Every line is at most 80 columns wide. `terminal.py` puts the sections together and shows a sample.
+Every line is at most 80 columns wide. `page.py` puts the sections together.
 """
 
 from __future__ import annotations
@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.reports.facts import facts, words
-from ascendtile.reports.facts.occupancy import alive_at_peak
-from ascendtile.reports.facts.words import Bar, clean
-from ascendtile.reports.terminal.console import PAGE_WIDTH
-from ascendtile.simulator.precision.metrics import ErrorReport
-from ascendtile.simulator.precision.numeric_switches import FIXED, SWITCHES
-from ascendtile.simulator.record.run import Buffer, LiveValue, Run
+from ...simulator.precision.metrics import ErrorReport
+from ...simulator.precision.numeric_switches import FIXED, SWITCHES
+from ...simulator.record.run import Buffer, LiveValue, Run
+from ..facts import facts, texts
+from ..facts.occupancy import alive_at_peak
+from ..facts.texts import Bar, clean
+from .console import PAGE_WIDTH
 
 Block = list[RenderableType]
 
@@ -39,8 +40,8 @@ LONGEST_TEXT = 8 * PAGE_WIDTH  # of one remark; records may hold anything
 def title_line(run: Run) -> Text:
     """Operator, case, data type."""
     text = Text(clean(run.op or run.name, 38), style="bold")
-    for word in (run.case, run.dtype):
-        text.append(f"  {clean(word, 18)}" if word else "", style="not bold")
+    for part in (run.case, run.dtype):
+        text.append(f"  {clean(part, 18)}" if part else "", style="not bold")
     return text
 
 
@@ -69,24 +70,24 @@ def time(run: Run) -> Block:
     mhz = facts.product_figure(run, "clock.aicore_mhz")
     clock = f" at {mhz:g} MHz" if isinstance(mhz, int | float) else ""
     overhead = sum(x.overhead_us for x in run.launches)
-    spent = f"{words.micros(run.time_us)} us{_interval(run)}: {words.count(run.cycles)} cycles{clock}"
-    rows: Block = [fact("time", f"{spent} + {words.micros(overhead)} us launch overhead", style="bold")]
+    spent = f"{texts.micros(run.time_us)} us{_interval(run)}: {texts.count(run.cycles)} cycles{clock}"
+    rows: Block = [fact("time", f"{spent} + {texts.micros(overhead)} us launch overhead", style="bold")]
     bound = facts.binding(run)
     if bound is not None:
-        rows.append(fact("bound", bound_words(bound)))
+        rows.append(fact("bound", bound_text(bound)))
     return [*rows, *_trust(run), *_held_by(run), *_try(run), fact("work", _work(run))]
 
 
 def _interval(run: Run) -> str:
     """[37.8 .. 48.7], what the ends of the published figures give."""
     ends = run.interval_us
-    return f" [{words.micros(ends[0])} .. {words.micros(ends[1])}]" if ends else ""
+    return f" [{texts.micros(ends[0])} .. {texts.micros(ends[1])}]" if ends else ""
 
 
 def _held_by(run: Run) -> Block:
     """What would save most if it took no time, found by timing the run without it."""
     saved = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.lifted.items()]
-    named = [(words.meaning(n), words.percent(x)) for n, x in saved if x >= MENTIONED_SHARE][:MOST_LIMITS]
+    named = [(texts.meaning(n), texts.percent(x)) for n, x in saved if x >= MENTIONED_SHARE][:MOST_LIMITS]
     if not run.lifted:
         return []
     if not named:
@@ -101,34 +102,27 @@ def _try(run: Run) -> Block:
     if not run.changes:
         return []
     gains = [(n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()]
-    named = [f"{clean(n, 40)}: {words.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE][
-        :MOST_LIMITS
-    ]
+    named = [f"{clean(n, 40)}: {texts.percent(x)} less time" for n, x in gains if x >= MENTIONED_SHARE]
     none = f"no change of one knob is faster; {len(gains)} were timed"
-    return [fact("try", "; ".join(named) or none)]
+    return [fact("try", "; ".join(named[:MOST_LIMITS]) or none)]
 
 
 def _trust(run: Run) -> Block:
     """Which share of the time rests on figures of which grade."""
     shares = {g: facts.share(us, run.time_us) for g, us in sorted(run.grades.items())}
-    named = [
-        f"{words.percent(x)} {words.GRADES[g]}"
-        for g, x in shares.items()
-        if x >= SMALLEST_SHARE and g in words.GRADES
-    ]
+    told = {g: x for g, x in shares.items() if x >= SMALLEST_SHARE and g in texts.GRADES}
+    named = [f"{texts.percent(x)} {texts.GRADES[g]}" for g, x in told.items()]
     return [fact("figures", ", ".join(named))] if named else []
 
 
-def bound_words(bound: facts.Bound) -> str:
+def bound_text(bound: facts.Bound) -> str:
     """HBM bandwidth allows 28.8 us; the run reaches 74 % of it"""
-    name = words.meaning(bound.name)
-    allows = f"{name[:1].upper()}{name[1:]} allows {words.micros(bound.time_us)} us"
-    return f"{allows}; the run reaches {words.percent(bound.fraction)} of it"
+    return f"{facts.allowed(bound)}; the run reaches {texts.percent(bound.fraction)} of it"
 
 
 def _work(run: Run) -> str:
     programs = sum(x.programs for x in run.launches)
-    instructions = words.count(sum(x.instructions for x in run.launches))
+    instructions = texts.count(sum(x.instructions for x in run.launches))
     if len(run.launches) > 1:
         return f"{programs} programs in {len(run.launches)} launches, {instructions} instructions"
     launch = run.launches[0]
@@ -141,7 +135,7 @@ def launches(run: Run) -> Block:
         return []
     table = make_table(("launches", 30), ("grid", 16), (">us", 9), (">cycles", 12), (">cores", 8))
     for x in run.launches[:MOST_LAUNCHES]:
-        cells = (x.kernel, str(x.grid), words.micros(x.time_us), words.count(x.cycles), str(x.cores_used))
+        cells = (x.kernel, str(x.grid), texts.micros(x.time_us), texts.count(x.cycles), str(x.cores_used))
         add_row(table, *cells)
     return [Text(), table, *_more(len(run.launches) - MOST_LAUNCHES, "launches")]
 
@@ -154,9 +148,9 @@ def bounds(run: Run) -> Block:
     table = make_table(("lower bounds", 35), (">us", 9), (">of run", 8), ("", 20))
     for name, us in ordered[:MOST_BOUNDS]:
         part = facts.share(us, run.time_us)
-        add_row(table, words.meaning(name), words.micros(us), words.percent(part), Bar(part, style="cyan"))
+        add_row(table, texts.meaning(name), texts.micros(us), texts.percent(part), Bar(part, style="cyan"))
     rest = ordered[MOST_BOUNDS:]
-    below = [f"  {len(rest)} more, none above {words.micros(us)} us" for _, us in rest[:1]]
+    below = [f"  {len(rest)} more, none above {texts.micros(us)} us" for _, us in rest[:1]]
     return [Text(), table, *(Text(text, style="dim") for text in below)]
 
 
@@ -170,17 +164,12 @@ def pipes(run: Run) -> Block:
         if pipe.busy_cycles <= 0:
             idle.append(clean(name, 12))
             continue
-        cells = (name, words.count(pipe.busy_cycles), words.percent(pipe.share))
-        add_row(table, *cells, Bar(pipe.share, style="green"), facts.main_stall_words(pipe, run.cycles))
+        cells = (name, texts.count(pipe.busy_cycles), texts.percent(pipe.share))
+        add_row(table, *cells, Bar(pipe.share, style="green"), facts.main_stall_text(pipe, run.cycles))
         part = facts.share(pipe.shared_cycles, run.cycles)
         if part >= SMALLEST_SHARE:
-            shared = (
-                "  of which",
-                words.count(pipe.shared_cycles),
-                words.percent(part),
-                "for shared bandwidth",
-            )
-            add_row(table, *shared, "", style="dim")
+            shared = texts.count(pipe.shared_cycles), texts.percent(part)
+            add_row(table, "  of which", *shared, "for shared bandwidth", "", style="dim")
     last = [Text(clean(f"  never used: {', '.join(idle)}", PAGE_WIDTH), style="dim")] if idle else []
     return [Text(), table, *last]
 
@@ -193,15 +182,13 @@ def buffers(run: Run) -> Block:
     table = make_table(("buffers at their peak", 35), (">KiB", 9), (">of", 8), ("", PLACE_WIDTH))
     for name, buffer in sorted(used.items(), key=lambda item: -_fill(item[1])):
         fill = _fill(buffer)
-        cells = (
-            f"{name}  {words.percent(fill)}",
-            words.kib(buffer.peak_bytes),
-            words.kib(buffer.capacity_bytes),
+        sizes = texts.kib(buffer.peak_bytes), texts.kib(buffer.capacity_bytes)
+        add_row(
+            table, f"{name}  {texts.percent(fill)}", *sizes, Bar(fill, style="red" if fill > 1 else "magenta")
         )
-        add_row(table, *cells, Bar(fill, style="red" if fill > 1 else "magenta"))
         found = alive_at_peak(buffer)
         for n, value in found[:MOST_VALUES]:
-            add_row(table, *_alive(n, value), words.place(value.file, value.line, PLACE_WIDTH), style="dim")
+            add_row(table, *_alive(n, value), texts.place(value.file, value.line, PLACE_WIDTH), style="dim")
         if len(found) > MOST_VALUES:
             add_row(table, f"  and {sum(n for n, _ in found[MOST_VALUES:])} smaller", "", "", "", style="dim")
     return [Text(), table]
@@ -216,7 +203,7 @@ def _alive(n: int, value: LiveValue) -> tuple[str, str, str]:
     copies = f"{value.copies} copies" if value.copies > 1 else ""
     dims = "x".join(map(str, value.shape)) or "scalar"
     name = f"{f'{n} x ' if n > 1 else ''}{clean(value.name, 20)}"
-    return f"  {name}  {dims} {value.dtype}", words.kib(n * value.bytes * value.copies), copies
+    return f"  {name}  {dims} {value.dtype}", texts.kib(n * value.bytes * value.copies), copies
 
 
 def errors(run: Run) -> Block:
@@ -226,8 +213,8 @@ def errors(run: Run) -> Block:
     figures = ((n, 9) for n in (">max abs", ">max rel", ">mean rel", ">rmse"))
     table = make_table(("error against float64", 22), *figures, (">max ulp", 9), (">bits", 6))
     for name, e in run.errors.items():
-        sizes = (words.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
-        add_row(table, name, *sizes, words.figure(e.max_ulp), words.figure(e.effective_bits))
+        sizes = (texts.small(x) for x in (e.max_abs, e.max_rel, e.mean_rel, e.rmse))
+        add_row(table, name, *sizes, texts.figure(e.max_ulp), texts.figure(e.effective_bits))
     return [Text(), table, *(loss for name, e in run.errors.items() for loss in _losses(name, e))]
 
 
@@ -241,17 +228,15 @@ def _losses(name: str, e: ErrorReport) -> Block:
         "lost to zero": e.underflow,
         "subnormal": e.subnormal if facts.share(e.subnormal, elements) >= MENTIONED_SHARE else 0,
     }
-    found = ", ".join(f"{words.count(n)} {what}" for what, n in counts.items() if n)
-    text = f"{clean(name, 30)}: {found}, of {words.count(elements)} elements"
+    found = ", ".join(f"{texts.count(n)} {what}" for what, n in counts.items() if n)
+    text = f"{clean(name, 30)}: {found}, of {texts.count(elements)} elements"
     return [_hanging(text, "yellow")] if found else []
 
 
 def numerics(run: Run) -> Block:
     """The choices that the values were computed with, if any were computed."""
-    chosen = {
-        n: str(x) for n, x in run.options.items() if n in (*SWITCHES, *FIXED, "accumulate", "atomic_order")
-    }
-    return numerics_lines(chosen) if run.errors else []
+    names = (*SWITCHES, *FIXED, "accumulate", "atomic_order")
+    return numerics_lines({n: str(x) for n, x in run.options.items() if n in names}) if run.errors else []
 
 
 def numerics_lines(chosen: Mapping[str, str]) -> Block:
@@ -261,11 +246,8 @@ def numerics_lines(chosen: Mapping[str, str]) -> Block:
         kind = next((k for k in ("chosen", "assumed") if f"({k}" in text), "")
         groups[kind].append(f"{name}={text.partition(' (')[0]}")
     heads = {"": "numerics", "chosen": "chosen", "assumed": "assumed, nobody published them"}
-    return [
-        Text(f"\n{heads[k]}: {clean(', '.join(found), 600)}", style="dim")
-        for k, found in groups.items()
-        if found
-    ]
+    told = ((heads[k], clean(", ".join(found), 600)) for k, found in groups.items() if found)
+    return [Text(f"\n{head}: {text}", style="dim") for head, text in told]
 
 
 def lines(run: Run) -> Block:
@@ -275,9 +257,9 @@ def lines(run: Run) -> Block:
         return []
     out: Block = [Text(), Text("the lines that cost most", style="bold")]
     for cost in dear[:MOST_LINES]:
-        part = words.percent(facts.share(cost.cycles, run.cycles))
-        where = words.place(cost.file, cost.line, 44)
-        out.append(Text.assemble(f"{part:>6}  {words.count(cost.cycles):>9} cycles  ", (where, "bold")))
+        part = texts.percent(facts.share(cost.cycles, run.cycles))
+        where = texts.place(cost.file, cost.line, 44)
+        out.append(Text.assemble(f"{part:>6}  {texts.count(cost.cycles):>9} cycles  ", (where, "bold")))
         out.append(Text(f"        {clean(cost.source.strip(), PAGE_WIDTH - 8)}"))
     return out
 
@@ -285,11 +267,11 @@ def lines(run: Run) -> Block:
 def remarks(run: Run) -> Block:
     """Warnings and notes, wrapped."""
     out: Block = []
-    for title, texts, style in (("warnings", run.warnings, "yellow"), ("notes", run.notes, "dim")):
-        if texts:
+    for title, found, style in (("warnings", run.warnings, "yellow"), ("notes", run.notes, "dim")):
+        if found:
             out += [Text(), Text(title, style="bold")]
-            out += [_hanging(text, style) for text in texts[:MOST_REMARKS]]
-            out += _more(len(texts) - MOST_REMARKS, title)
+            out += [_hanging(text, style) for text in found[:MOST_REMARKS]]
+            out += _more(len(found) - MOST_REMARKS, title)
     return out
 
 
@@ -324,20 +306,27 @@ def make_table(*columns: tuple[str, int]) -> Table:
     for title, width in columns:
         right = title.startswith(">")
         header = Text(title.removeprefix(">"), style="dim" if right else "bold")
-        table.add_column(
-            header, width=width, justify="right" if right else "left", no_wrap=True, overflow="crop"
-        )
+        side: Any = "right" if right else "left"
+        table.add_column(header, width=width, justify=side, no_wrap=True, overflow="crop")
+    return table
+
+
+def folding(*columns: tuple[str, int]) -> Table:
+    """Columns likewise, whose cells fold; width 0 is what the page has left."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    taken = sum(width + 1 for _, width in columns)
+    for title, width in columns:
+        side: Any = "right" if title.startswith(">") else "left"
+        room = width or PAGE_WIDTH - taken
+        table.add_column(Text(title.removeprefix(">")), width=room, justify=side, overflow="fold")
     return table
 
 
 def add_row(table: Table, *cells: str | Bar, style: str = "") -> None:
     """Add cells, each cut to the width of its column."""
     widths = [column.width or PAGE_WIDTH for column in table.columns]
-    texts = (
-        cell if isinstance(cell, Bar) else Text(clean(cell, width))
-        for cell, width in zip(cells, widths, strict=True)
-    )
-    table.add_row(*texts, style=style)
+    pairs = zip(cells, widths, strict=True)
+    table.add_row(*(x if isinstance(x, Bar) else Text(clean(x, w)) for x, w in pairs), style=style)
 
 
 def _hanging(text: str, style: str) -> Table:

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ascendtile.reports.facts.words import count, figure
-from ascendtile.reports.terminal.sections import add_row, make_table
-from ascendtile.simulator.precision.metrics import json_value
-from ascendtile.simulator.spread import Spread
+from ...simulator.precision.metrics import json_value
+from ...simulator.spread import Spread
+from ..facts.texts import count, figure
+from .sections import add_row, make_table
 
 
 def spread_json(spread: Mapping[str, Spread]) -> dict[str, Any]:
@@ -23,13 +23,8 @@ def spread_json(spread: Mapping[str, Spread]) -> dict[str, Any]:
 def spread_table(spread: Mapping[str, Spread]) -> RenderableType:
     """One line for each output."""
     seeds = next(iter(spread.values())).seeds
-    table = make_table(
-        (f"order of atomics, {seeds} seeds", 26),
-        (">min ulp", 9),
-        (">max ulp", 9),
-        (">std ulp", 9),
-        (">differ", 18),
-    )
+    title = (f"order of atomics, {seeds} seeds", 26)
+    table = make_table(title, *((f">{n} ulp", 9) for n in ("min", "max", "std")), (">differ", 18))
     for name, s in spread.items():
         differ = f"{count(s.differing)} of {count(s.elements)}"
         add_row(table, name, *(figure(x) for x in (s.min_ulp, s.max_ulp, s.std_ulp)), differ)

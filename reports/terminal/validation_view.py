@@ -1,17 +1,9 @@
-"""Views of a validation. A sample:
-
-GM to UB, GiB/s
-id                       measured predicted   error     bound its error notes
-gm_to_ub-910b1-1KB           7.29      7.31    +0 %       220   +2914 % 1
-1 as from memory, not from L2
-
-group                             rows   median   90 %  rank  roofline's median
-GM to UB                            19    3.1 %  8.2 %  0.99            120 %
-"""
+"""Views of a validation: rows beside measurements, then the errors of each group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group as Parts
@@ -19,9 +11,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ascendtile.kernels.validation import Group, Result, Validation
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.precision.metrics import json_value
+from ...kernels.validation import Group, Result, Validation
+from ...simulator.precision.metrics import json_value
+from ...simulator.record.picking import picked
+from ..facts.texts import clean
+from .sections import folding
 
 LEGEND = (
     "error: (predicted - measured) / measured; bound: the roofline of peak rates only; rank: Spearman's correlation; "
@@ -34,41 +28,16 @@ LEGEND = (
 
 def validation_json(found: Validation) -> dict[str, Any]:
     """Groups by name, then rows; errors are fractions, what could not be told is null."""
-    data: dict[str, Any] = json_value(
-        {
-            "groups": {g.name: _group_json(g) for g in found.groups},
-            "rows": [_row_json(r) for r in found.results],
-        }
-    )
+    groups = {g.name: asdict(g.summary) for g in found.groups}
+    data: dict[str, Any] = json_value({"groups": groups, "rows": [_row_json(r) for r in found.results]})
     return data
-
-
-def _group_json(group: Group) -> dict[str, Any]:
-    s = group.summary
-    return {
-        "rows": s.rows,
-        "median_abs_error": s.median_abs_error,
-        "p90_abs_error": s.p90_abs_error,
-        "spearman": s.spearman,
-        "roofline_median_abs_error": s.roofline_median_abs_error,
-    }
 
 
 def _row_json(result: Result) -> dict[str, Any]:
     row = result.row
-    return {
-        "id": row.id,
-        "product": row.product,
-        "op": row.op,
-        "group": row.group,
-        "fitted": row.fitted,
-        "measured": row.measured,
-        "predicted": result.predicted,
-        "unit": row.unit,
-        "error": result.error,
-        "judged": result.judged,
-        "note": "; ".join(_notes(result)),
-    }
+    found = {**picked(row, "id product op group fitted measured"), "predicted": result.predicted}
+    notes = "; ".join(_notes(result))
+    return {**found, "unit": row.unit, **picked(result, "error judged"), "note": notes}
 
 
 def _notes(result: Result) -> Iterator[str]:
@@ -114,7 +83,7 @@ def page(found: Validation) -> RenderableType:
         rows = [r for r in shown if (r.row.group, r.row.unit) == (group, unit)]
         notes = _numbered(rows)
         parts += [Text(f"{clean(group, 60)}, {unit}", style="bold"), _rows(rows, notes)]
-        parts += [*(Text(f"{k} {clean(words, 400)}", style="dim") for words, k in notes.items()), Text()]
+        parts += [*(Text(f"{k} {clean(note, 400)}", style="dim") for note, k in notes.items()), Text()]
     if found.groups:
         parts += [_groups(found.groups), Text(f"\n{LEGEND}", style="dim")]
     else:
@@ -124,52 +93,37 @@ def page(found: Validation) -> RenderableType:
 
 def _numbered(results: Iterable[Result]) -> dict[str, int]:
     """The different notes of a table of rows, numbered from 1."""
-    found = dict.fromkeys(words for r in results for words in _told(r))
-    return {words: k + 1 for k, words in enumerate(found)}
+    found = dict.fromkeys(note for r in results for note in _told(r))
+    return {note: k + 1 for k, note in enumerate(found)}
 
 
 def _told(result: Result) -> tuple[str, ...]:
     """What the table says of a row, and how it was predicted."""
     prediction = result.prediction.note if result.prediction else ""
-    return tuple(words for words in (result.row.note, prediction) if words)
+    return tuple(note for note in (result.row.note, prediction) if note)
 
 
 def _rows(results: Iterable[Result], notes: dict[str, int]) -> Table:
-    table = _table(
-        ("id", 24, "left"),
-        ("measured", 9, "right"),
-        ("predicted", 9, "right"),
-        ("error", 7, "right"),
-        ("bound", 9, "right"),
-        ("its error", 9, "right"),
-        ("notes", 5, "left"),
-    )
+    figures = ((">measured", 9), (">predicted", 9), (">error", 7), (">bound", 9), (">its error", 9))
+    table = folding(("id", 24), *figures, ("notes", 5))
     for r in results:
         row = r.row
         name = f"{clean(row.id)}{' *' if row.fitted else ''}{' (excluded)' if row.excluded else ''}"
         cells = (_number(row.measured), _number(r.predicted), _signed(r.error))
-        numbers = " ".join(str(notes[words]) for words in _told(r))
+        numbers = " ".join(str(notes[note]) for note in _told(r))
         bound = (_number(r.roofline), _signed(r.roofline_error))
         table.add_row(*(Text(c) for c in (name, *cells, *bound, numbers)))
     return table
 
 
 def _groups(groups: Iterable[Group]) -> Table:
-    table = _table(
-        ("group", 38, "left"),
-        ("rows", 4, "right"),
-        ("median", 7, "right"),
-        ("90 %", 7, "right"),
-        ("rank", 6, "right"),
-        ("bound's median", 8, "right"),
-    )
+    errors = ((">median", 7), (">90 %", 7), (">rank", 6), (">bound's median", 8))
+    table = folding(("group", 38), (">rows", 4), *errors)
     for g in groups:
         s = g.summary
         figures = (str(s.rows), _share(s.median_abs_error), _share(s.p90_abs_error))
         rank = "-" if s.spearman is None else f"{s.spearman:.3f}"
-        table.add_row(
-            *(Text(c) for c in (clean(g.name), *figures, rank, _share(s.roofline_median_abs_error)))
-        )
+        table.add_row(*map(Text, (clean(g.name), *figures, rank, _share(s.roofline_median_abs_error))))
     return table
 
 
@@ -183,10 +137,3 @@ def _signed(x: float | None) -> str:
 
 def _share(x: float | None) -> str:
     return "-" if x is None else f"{100 * x:.1f} %" if x < 10 else f"{100 * x:.0f} %"
-
-
-def _table(*columns: tuple[str, int, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title, width, side in columns:
-        table.add_column(Text(title), width=width, justify=side, overflow="fold")
-    return table

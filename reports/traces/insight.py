@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .selecting import Selection
-from .telling import Told, instructions
+from .instructions import Told, instructions
+from .selection import Selection
 
 Event = dict[str, Any]
 PIPES = {"S": "SCALAR", "V": "VECTOR", "M": "CUBE", "FIXP": "FIXP"}  # the others have one name everywhere
@@ -47,11 +47,8 @@ def track(told: Told) -> tuple[str, str]:
 def _slice(told: Told) -> Event:
     detail = [f"PROGRAM:{told.details['program']}"]
     detail += [f"BYTES:{told.details['bytes']}"] if "bytes" in told.details else []
-    args = {
-        "code": told.details.get("line", ""),
-        "detail": ",".join([*detail, ""]),
-        "pc_addr": hex(told.place),
-    }
+    code, text = told.details.get("line", ""), ",".join([*detail, ""])
+    args = {"code": code, "detail": text, "pc_addr": hex(told.place)}
     duration = round(max(0.0, told.end - told.start), 6)
     return {**_where(told, told.start), "args": args, "dur": duration, "name": told.name, "ph": "X"}
 

@@ -2,7 +2,7 @@
 
 Every instruction is a complete event ("X"), and so is the gap before it, in the category `stall`, with its reason. Arrows
 ("s", "f") go from the instruction that a gap waited for to the one that waited, where they are on different pipes.
-Counters ("C"): bytes a second on each way of transfers, and the bytes alive in each buffer (Perfetto appends the unit).
+Counters ("C"): bytes a second on each path of transfers, and the bytes alive in each buffer (Perfetto appends the unit).
 """
 
 from __future__ import annotations
@@ -10,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .counting import buffer_samples, rate_samples
-from .selecting import Selection, TracePart
-from .telling import Told, instructions
+from .counters import buffer_samples, rate_samples
+from .instructions import Told, instructions
+from .selection import Selection, TracePart
 
 CORES = 10_000  # processes of one launch: above the cores of any product
 Event = dict[str, Any]
-COLOURS = {
-    "data": "thread_state_iowait",
-    "buffer": "thread_state_uninterruptible",
-    "flag": "thread_state_runnable",
-}
+COLOURS = {"data": "iowait", "buffer": "uninterruptible", "flag": "runnable"}  # of states of a thread
 
 
 def events(selection: Selection) -> Iterator[Event]:
@@ -53,14 +49,8 @@ def _slices(part: TracePart) -> Iterator[Event]:
             stall = _stall(told, where)
             if stall["dur"] > 0:  # no nanosecond: nothing to see
                 yield stall
-        yield {
-            "name": told.name,
-            "cat": "instruction",
-            "ph": "X",
-            **_span(told.start, told.end),
-            **where,
-            "args": told.details,
-        }
+        head = {"name": told.name, "cat": "instruction", "ph": "X"}
+        yield {**head, **_span(told.start, told.end), **where, "args": told.details}
         cause = shown.get(told.waited) if told.waited is not None else None
         if cause is not None and cause.pipe != told.pipe:
             yield from _arrow(part, told, cause, tracks)
@@ -68,16 +58,10 @@ def _slices(part: TracePart) -> Iterator[Event]:
 
 def _stall(told: Told, where: Event) -> Event:
     begins = max(0.0, told.start - told.gap_us)
-    extra = {"cname": COLOURS[told.reason]} if told.reason in COLOURS else {}
-    return {
-        "name": f"wait: {told.reason}",
-        "cat": "stall",
-        "ph": "X",
-        **_span(begins, told.start),
-        **where,
-        **extra,
-        "args": {"before": told.name, "line": told.details.get("line", "")},
-    }
+    extra = {"cname": f"thread_state_{COLOURS[told.reason]}"} if told.reason in COLOURS else {}
+    head = {"name": f"wait: {told.reason}", "cat": "stall", "ph": "X"}
+    args = {"before": told.name, "line": told.details.get("line", "")}
+    return {**head, **_span(begins, told.start), **where, **extra, "args": args}
 
 
 def _arrow(part: TracePart, told: Told, cause: Told, tracks: dict[str, int]) -> Iterator[Event]:
@@ -93,8 +77,8 @@ def _arrow(part: TracePart, told: Told, cause: Told, tracks: dict[str, int]) -> 
 def _counters(part: TracePart) -> Iterator[Event]:
     for core, buffer, us, amount in buffer_samples(part):
         yield _count(_process(part, core), buffer, us, {"bytes": amount})
-    for way, us, rate in rate_samples(part):
-        yield _count(_device(part), way, us, {"GB/s": rate})
+    for path, us, rate in rate_samples(part):
+        yield _count(_device(part), path, us, {"GB/s": rate})
 
 
 def _count(pid: int, name: str, us: float, values: dict[str, float]) -> Event:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.facts.words import RECORDS
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import check_target, write_whole
-from ascendtile.simulator.record.run import Run
-
+from ...simulator.errors import UsageError
+from ...simulator.record.files import check_target, write_whole
+from ...simulator.record.run import Run
+from ..facts.texts import RECORDS
 from . import insight, perfetto
-from .selecting import LIMIT, Selection, beside, select
+from .selection import LIMIT, Selection, beside, select
 
 STYLES: dict[str, Callable[[Selection], Iterator[dict[str, Any]]]] = {
     "perfetto": perfetto.events,
@@ -63,11 +62,7 @@ def trace_bytes(run: Run, selection: Selection, style: str, other: Run | None = 
     about = {
         "run": run.name,
         "product": str(run.product.get("name", "")),
-        **(
-            {}
-            if other is None
-            else {"other_run": other.name, "other_product": str(other.product.get("name", ""))}
-        ),
+        **({"other_run": other.name, "other_product": str(other.product.get("name", ""))} if other else {}),
         "instructions": selection.instructions,
         "instructions_recorded": selection.recorded,
         "instructions_of_the_run": sum(x.instructions for r in (run, other) if r for x in r.launches),

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import read_whole
+from ...simulator.errors import UsageError
+from ...simulator.record.files import read_whole
 
 MOST_BYTES = 64 << 20
 MOST_ROWS = 100_000

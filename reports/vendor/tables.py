@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ascendtile.simulator.record.run import Launch, Run
-from ascendtile.simulator.triton_shim.profiler.launch_columns import core_type, shape_columns, unit_columns
-
+from ...simulator.record.run import Launch, Run
+from ...simulator.triton_shim.profiler.launch_columns import core_type, shape_columns, unit_columns
 from .units import Unit, units
 
 Row = dict[str, Any]
@@ -15,8 +14,8 @@ NA = "NA"
 CUBE_SIDE = ("cube", "scalar", "mte1", "mte2", "mte3", "fixpipe")
 VECTOR_SIDE = ("vec", "scalar", "mte2", "mte3")
 COUPLED = ("cube", "vec", "scalar", "mte1", "mte2", "mte3")
-# The vendor's word for a way of transfers -> ours.
-WAYS = {"GM_to_L1": "GM to L1", "L0C_to_GM": "L0C to GM", "GM_to_UB": "GM to UB", "UB_to_GM": "UB to GM"}
+# The vendor's name of a path of transfers -> ours.
+PATHS = {"GM_to_L1": "GM to L1", "L0C_to_GM": "L0C to GM", "GM_to_UB": "GM to UB", "UB_to_GM": "UB to GM"}
 
 
 def pipe_utilization(launch: Launch) -> list[Row]:
@@ -43,18 +42,18 @@ def resource_conflicts(launch: Launch) -> list[Row]:
 
 
 def memory(launch: Launch) -> list[Row]:
-    """Memory.csv: volumes and rates of each way, core by core; of records that do not tell cores apart in this, means over
+    """Memory.csv: volumes and rates of each path, core by core; of records that do not tell cores apart in this, means over
     the cores that worked. Usage is the launch's: of what all cores can move in its time."""
     found = units(launch)
-    usage = {f"{column}_bw_usage_rate(%)": _usage(launch, way) for column, way in WAYS.items()}
+    usage = {f"{column}_bw_usage_rate(%)": _usage(launch, path) for column, path in PATHS.items()}
     out = []
     for u in found:
-        volumes = {f"{column}_datas(KB)": _volume(launch, u, way) / 1024 for column, way in WAYS.items()}
+        volumes = {f"{column}_datas(KB)": _volume(launch, u, path) / 1024 for column, path in PATHS.items()}
         whole = {
             "read_main_memory_datas(KB)": volumes["GM_to_L1_datas(KB)"] + volumes["GM_to_UB_datas(KB)"],
             "write_main_memory_datas(KB)": volumes["L0C_to_GM_datas(KB)"] + volumes["UB_to_GM_datas(KB)"],
         }
-        cells = {n: x for c in WAYS for n, x in (*_with(volumes, c), *_with(usage, c))}
+        cells = {n: x for c in PATHS for n, x in (*_with(volumes, c), *_with(usage, c))}
         out.append({**_head(launch, u), **_rates(u, volumes), **whole, **cells})
     return out
 
@@ -63,16 +62,16 @@ def _with(cells: Row, column: str) -> list[tuple[str, Any]]:
     return [(n, x) for n, x in cells.items() if n.startswith(f"{column}_")]
 
 
-def _volume(launch: Launch, unit: Unit, way: str) -> float:
-    """Bytes that the unit moved on a way."""
+def _volume(launch: Launch, unit: Unit, path: str) -> float:
+    """Bytes that the unit moved on a path."""
     if unit.moved is not None:
-        return unit.moved.get(way, 0.0)
-    roof = launch.roofs.get(way)
+        return unit.moved.get(path, 0.0)
+    roof = launch.roofs.get(path)
     return roof.amount / launch.cores_used if roof else 0.0
 
 
-def _usage(launch: Launch, way: str) -> float:
-    roof = launch.roofs.get(way)
+def _usage(launch: Launch, path: str) -> float:
+    roof = launch.roofs.get(path)
     busiest = roof.per_us * launch.working_us if roof else 0.0
     return 100 * roof.amount / busiest if roof and busiest else 0.0
 
@@ -96,23 +95,14 @@ def basic_info(launch: Launch) -> list[Row]:
 
 def op_summary(run: Run) -> list[Row]:
     """op_summary.csv: a row for each launch, one after another from time 0 on."""
+    head: Row
     out, begins = [], 0.0
     for launch in run.launches:
-        out.append(
-            {
-                "Device_id": 0,
-                "Op Name": launch.kernel,
-                "OP Type": launch.kernel,
-                "Task Type": core_type(launch),
-                "Task Start Time(us)": begins,
-                "Task Duration(us)": launch.time_us,
-                "Task Wait Time(us)": 0.0,
-                "Block Dim": launch.programs,
-                **shape_columns(launch.arguments, launch.directions),
-                **unit_columns(launch, "aic"),
-                **unit_columns(launch, "aiv"),
-            }
-        )
+        head = {"Device_id": 0, "Op Name": launch.kernel, "OP Type": launch.kernel}
+        head |= {"Task Type": core_type(launch), "Task Start Time(us)": begins}
+        times = {"Task Duration(us)": launch.time_us, "Task Wait Time(us)": 0.0}
+        shapes = {"Block Dim": launch.programs, **shape_columns(launch.arguments, launch.directions)}
+        out.append({**head, **times, **shapes, **unit_columns(launch, "aic"), **unit_columns(launch, "aiv")})
         begins += launch.time_us
     return out
 
@@ -164,7 +154,7 @@ def _of(shares: dict[str, float], name: str, mine: bool) -> Any:
 
 
 def _rates(unit: Unit, cells: Row) -> Row:
-    """GB/s of the ways that the vendor gives as rates."""
+    """GB/s of the paths that the vendor gives as rates."""
     per = 1024 / 1e3 / unit.us
     return {
         "aiv_gm_to_ub_bw(GB/s)": cells["GM_to_UB_datas(KB)"] * per if unit.side == "aiv" else NA,

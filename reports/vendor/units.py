@@ -5,21 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.run import Launch
+from ...simulator.errors import UsageError
+from ...simulator.record.run import Launch
+from ..facts.texts import clean
 
-# Pipe of the model -> the vendor's word, as in aic_cube_ratio.
-PIPES = {
-    "M": "cube",
-    "V": "vec",
-    "S": "scalar",
-    "MTE1": "mte1",
-    "MTE2": "mte2",
-    "MTE3": "mte3",
-    "FIXP": "fixpipe",
-}
-# Sort of bank conflict -> the vendor's word, as in aiv_vec_bankgroup_cflt_ratio.
+# Pipe of the model -> the vendor's name, as in aic_cube_ratio, where that is not the same in small letters.
+PIPES = {"M": "cube", "V": "vec", "S": "scalar", "FIXP": "fixpipe"}
+# Sort of bank conflict -> the vendor's name, as in aiv_vec_bankgroup_cflt_ratio.
 CONFLICTS = {"bank group": "bankgroup", "bank": "bank"}
 KINDS = {
     "AIC": ("aic", "cube0"),
@@ -33,9 +25,9 @@ KINDS = {
 class Unit:
     """block: number of the core. side: "aic" or "aiv"; a core that has both sorts of unit is "aic", as the vendor has it.
     part: the vendor's sub_block_id. cycles, us: from the launch's first cycle to the end of the core's last program.
-    busy, waits: vendor's word for a pipe -> share of these cycles.
-    conflicts: vendor's word for a sort of bank conflict -> likewise; empty where the record does not tell.
-    moved: way ("GM to UB") -> bytes; None where the record does not tell."""
+    busy, waits: vendor's name of a pipe -> share of these cycles.
+    conflicts: vendor's name of a sort of bank conflict -> likewise; empty where the record does not tell.
+    moved: path ("GM to UB") -> bytes; None where the record does not tell."""
 
     block: int
     side: str
@@ -80,22 +72,12 @@ def _unit(launch: Launch, core: int, name: str) -> Unit:
         busy = {PIPES.get(n, n.lower()): p.core_busy[core] / cycles for n, p in own.items()}
         waits = {PIPES.get(n, n.lower()): p.core_waits[core] / cycles for n, p in own.items()}
         lost = own["V"].core_conflicts if "V" in own else {}
-        met = {word: lost[n][core] / cycles for n, word in CONFLICTS.items() if n in lost}
-        moved = {
-            n.partition(".")[2]: x[core] for n, x in launch.core_bytes.items() if n.partition(".")[0] == name
-        }
+        met = {named: lost[n][core] / cycles for n, named in CONFLICTS.items() if n in lost}
+        apart = ((n.partition("."), x) for n, x in launch.core_bytes.items())
+        moved = {path: x[core] for (unit, _, path), x in apart if unit == name}
     except IndexError:
         raise UsageError(
             f"{clean(launch.kernel, 60)}: its pipes know fewer cores than it has, this record is damaged"
         ) from None
-    return Unit(
-        core,
-        side,
-        part,
-        cycles,
-        cycles * us_per_cycle(launch),
-        busy,
-        waits,
-        met,
-        moved if launch.core_bytes else None,
-    )
+    us = cycles * us_per_cycle(launch)
+    return Unit(core, side, part, cycles, us, busy, waits, met, moved if launch.core_bytes else None)

@@ -9,11 +9,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ascendtile.reports.facts.words import clean
-from ascendtile.simulator.errors import UsageError
-from ascendtile.simulator.record.files import naming, write_whole
-from ascendtile.simulator.record.run import Run
-
+from ...simulator.errors import UsageError
+from ...simulator.record.files import naming, write_whole
+from ...simulator.record.run import Run
+from ..facts.texts import clean
 from .tables import TABLES, op_summary
 
 SUMMARY = "op_summary.csv"

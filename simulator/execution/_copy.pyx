@@ -4,8 +4,7 @@ Memory is a window of bytes; a tile is (programs, d0, d1, d2, d3, d4), contiguou
 callers validate shapes and allocate; here is the loop.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int64_t, uint8_t, uint16_t
 
 from ascendtile.simulator.precision._rounding cimport (
     bf16_decode_row,
@@ -16,41 +15,45 @@ from ascendtile.simulator.precision._rounding cimport (
 
 ctypedef void (*row_t)(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil
 
+cdef extern from *:
+    """
+    #include <stddef.h>
+    #include <stdint.h>
+    #include <string.h>
 
-cdef void read_8(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if stride == 1:
-        memcpy(dst, src, n)
-        return
-    for i in range(n):
-        dst[i] = src[i * stride]
-
-
-cdef void read_16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if stride == 1:
-        memcpy(dst, src, 2 * n)
-        return
-    for i in range(n):
-        (<uint16_t*> dst)[i] = (<const uint16_t*> src)[i * stride]
-
-
-cdef void read_32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if stride == 1:
-        memcpy(dst, src, 4 * n)
-        return
-    for i in range(n):
-        (<uint32_t*> dst)[i] = (<const uint32_t*> src)[i * stride]
-
-
-cdef void read_64(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if stride == 1:
-        memcpy(dst, src, 8 * n)
-        return
-    for i in range(n):
-        (<uint64_t*> dst)[i] = (<const uint64_t*> src)[i * stride]
+    /* Rows of whole elements: read into a tile, written to memory, added to memory (integers wrap). */
+    #define ROW(NAME) static inline void NAME(const uint8_t *src, ptrdiff_t stride, uint8_t *dst, ptrdiff_t n)
+    #define COPY_ROWS(BITS, T)                                                                  \\
+    ROW(copy_read_##BITS)                                                                       \\
+    {                                                                                           \\
+        if (stride == 1) memcpy(dst, src, sizeof(T) * n);                                       \\
+        else for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i] = ((const T *)src)[i * stride];    \\
+    }                                                                                           \\
+    ROW(copy_write_##BITS)                                                                      \\
+    {                                                                                           \\
+        if (stride == 1) memcpy(dst, src, sizeof(T) * n);                                       \\
+        else for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i * stride] = ((const T *)src)[i];    \\
+    }                                                                                           \\
+    ROW(copy_add_##BITS)                                                                        \\
+    {                                                                                           \\
+        for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i * stride] += ((const T *)src)[i];        \\
+    }
+    COPY_ROWS(8, uint8_t)
+    COPY_ROWS(16, uint16_t)
+    COPY_ROWS(32, uint32_t)
+    COPY_ROWS(64, uint64_t)
+    """
+    row_t read_8 "copy_read_8"
+    row_t read_16 "copy_read_16"
+    row_t read_32 "copy_read_32"
+    row_t read_64 "copy_read_64"
+    row_t write_8 "copy_write_8"
+    row_t write_16 "copy_write_16"
+    row_t write_32 "copy_write_32"
+    row_t write_64 "copy_write_64"
+    row_t add_8 "copy_add_8"
+    row_t add_16 "copy_add_16"
+    row_t add_32 "copy_add_32"
 
 
 cdef void read_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
@@ -59,42 +62,6 @@ cdef void read_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize
 
 cdef void read_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
     bf16_decode_row(<const uint16_t*> src, stride, <float*> dst, n)
-
-
-cdef void write_8(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if stride == 1:
-        memcpy(dst, src, n)
-        return
-    for i in range(n):
-        dst[i * stride] = src[i]
-
-
-cdef void write_16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if stride == 1:
-        memcpy(dst, src, 2 * n)
-        return
-    for i in range(n):
-        (<uint16_t*> dst)[i * stride] = (<const uint16_t*> src)[i]
-
-
-cdef void write_32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if stride == 1:
-        memcpy(dst, src, 4 * n)
-        return
-    for i in range(n):
-        (<uint32_t*> dst)[i * stride] = (<const uint32_t*> src)[i]
-
-
-cdef void write_64(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if stride == 1:
-        memcpy(dst, src, 8 * n)
-        return
-    for i in range(n):
-        (<uint64_t*> dst)[i * stride] = (<const uint64_t*> src)[i]
 
 
 cdef void write_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
@@ -115,24 +82,6 @@ cdef void add_f32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_
         return
     for i in range(n):
         d[i * stride] = d[i * stride] + s[i]
-
-
-cdef void add_i32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        (<uint32_t*> dst)[i * stride] += (<const uint32_t*> src)[i]
-
-
-cdef void add_i16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        (<uint16_t*> dst)[i * stride] += (<const uint16_t*> src)[i]
-
-
-cdef void add_i8(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        dst[i * stride] += src[i]
 
 
 cdef void add_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
@@ -156,8 +105,8 @@ cdef void add_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize
 cdef row_t pick_row(int kind, bint reading, bint adding) noexcept nogil:
     """Row function by number, as `_MOVE` and `_ADD` of copy.py count them."""
     if adding:
-        return (add_f32 if kind == 0 else add_i32 if kind == 1 else add_f16 if kind == 2 else
-                add_bf16 if kind == 3 else add_i16 if kind == 4 else add_i8)
+        return (add_f32 if kind == 0 else add_32 if kind == 1 else add_f16 if kind == 2 else
+                add_bf16 if kind == 3 else add_16 if kind == 4 else add_8)
     if reading:
         return (read_8 if kind == 0 else read_16 if kind == 1 else read_32 if kind == 2 else
                 read_64 if kind == 3 else read_f16 if kind == 4 else read_bf16)
@@ -175,7 +124,7 @@ cdef void walk_box(
     const int64_t* high,
     const int64_t* shape,
     Py_ssize_t itemsize,
-    Py_ssize_t held,
+    Py_ssize_t host_itemsize,
     bint reading,
 ) noexcept nogil:
     """Apply `row` to every row of the box; the tile is contiguous, memory is strided."""
@@ -195,7 +144,7 @@ cdef void walk_box(
                     )
                     t = tile + (
                         (((a * shape[1] + b) * shape[2] + c) * shape[3] + d) * shape[4] + low[4]
-                    ) * held
+                    ) * host_itemsize
                     if reading:
                         row(m, stride[4], t, n)
                     else:
@@ -212,11 +161,11 @@ def read_boxes(
     const int64_t[::1] shape,
     uint8_t[::1] tile,
     Py_ssize_t itemsize,
-    Py_ssize_t held,
+    Py_ssize_t host_itemsize,
 ):
     """Tile of every program from its box in memory; elements outside of the box are left as they are."""
     cdef Py_ssize_t p
-    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * held
+    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * host_itemsize
     cdef row_t row = pick_row(kind, True, False)
     with nogil:
         for p in range(starts.shape[0]):
@@ -225,7 +174,7 @@ def read_boxes(
                 &strides[p if strides.shape[0] > 1 else 0, 0],
                 &lows[p if lows.shape[0] > 1 else 0, 0],
                 &highs[p if highs.shape[0] > 1 else 0, 0],
-                &shape[0], itemsize, held, True,
+                &shape[0], itemsize, host_itemsize, True,
             )
 
 
@@ -241,14 +190,14 @@ def write_boxes(
     const uint8_t[::1] tile,
     Py_ssize_t programs,
     Py_ssize_t itemsize,
-    Py_ssize_t held,
+    Py_ssize_t host_itemsize,
 ):
     """Write (or add) every program's box of its tile to memory, in program order.
 
     `programs` is 1 if all share one tile.
     """
     cdef Py_ssize_t p
-    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * held
+    cdef Py_ssize_t size = shape[0] * shape[1] * shape[2] * shape[3] * shape[4] * host_itemsize
     cdef row_t row = pick_row(kind, False, adding)
     with nogil:
         for p in range(starts.shape[0]):
@@ -257,5 +206,5 @@ def write_boxes(
                 &strides[p if strides.shape[0] > 1 else 0, 0],
                 &lows[p if lows.shape[0] > 1 else 0, 0],
                 &highs[p if highs.shape[0] > 1 else 0, 0],
-                &shape[0], itemsize, held, False,
+                &shape[0], itemsize, host_itemsize, False,
             )

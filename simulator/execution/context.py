@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..interpreter.state import InterpreterState
-from ..ir.program import Op
-from ..precision.dtypes import DType
+from ..ir.program import Program
 from ..units.vector import Numerics
 
 
 @dataclass(frozen=True)
-class Context:
+class ValueContext:
     """walk: whose programs are evaluated. transposed: permutations (by id) that need no copy, see `transposed_operands`."""
 
     walk: InterpreterState
@@ -19,8 +18,13 @@ class Context:
     transposed: frozenset[int]
 
 
-def result_type(op: Op) -> DType:
-    """The element type of the result."""
-    t = op.results[0].dtype
-    assert isinstance(t, DType)
-    return t
+def transposed_operands(program: Program) -> frozenset[int]:
+    """Permutations (by id) whose tiles are operands of products and nothing else."""
+    uses: dict[int, set[bool]] = {}
+    yields = {v.id for op in program.walk() for r in op.regions for v in r.yields}
+    for op in program.walk():
+        for i, v in enumerate(op.args):
+            if v is not None:
+                uses.setdefault(v.id, set()).add(op.kind == "dot" and i < 2)
+    tiles = [(op.id, op.results[0].id) for op in program.of_kind("permute")]
+    return frozenset(number for number, v in tiles if uses.get(v) == {True} and v not in yields)

@@ -29,9 +29,9 @@ _ADD = {
 
 
 def read(tensor: Tensor, region: AccessRegion, fill: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Tile (P, *shape) in held form; `fill` (a number or an array) where the mask is false."""
+    """Tile (P, *shape) in the host dtype; `fill` (a number or an array) where the mask is false."""
     dtype = tensor.dtype
-    out = new_tile((region.programs, *shape), dtype.held)
+    out = new_tile((region.programs, *shape), dtype.host_dtype)
     if not region.full:
         out[...] = 0 if fill is None else fill
     if out.size and tensor.elements:
@@ -45,7 +45,7 @@ def read(tensor: Tensor, region: AccessRegion, fill: Any, shape: tuple[int, ...]
             region.shape,
             out.view(np.uint8).reshape(-1),
             dtype.itemsize,
-            dtype.held.itemsize,
+            dtype.host_dtype.itemsize,
         )
     return out
 
@@ -53,7 +53,7 @@ def read(tensor: Tensor, region: AccessRegion, fill: Any, shape: tuple[int, ...]
 def write(tensor: Tensor, region: AccessRegion, tile: np.ndarray, adding: bool = False) -> None:
     """Write (or add) the boxes of a tile (P or 1, *shape) to memory in program order."""
     dtype = tensor.dtype
-    tile = np.ascontiguousarray(tile, dtype.held)
+    tile = np.ascontiguousarray(tile, dtype.host_dtype)
     if not tile.size or not tensor.elements:
         return
     write_boxes(
@@ -68,7 +68,7 @@ def write(tensor: Tensor, region: AccessRegion, tile: np.ndarray, adding: bool =
         tile.view(np.uint8).reshape(-1),
         tile.shape[0],
         dtype.itemsize,
-        dtype.held.itemsize,
+        dtype.host_dtype.itemsize,
     )
 
 

@@ -14,7 +14,7 @@ ATOMICS = {"add": 0, "max": 1, "min": 2, "and": 3, "or": 4, "xor": 5, "xchg": 6,
 _EVERY = np.empty(0, np.uint8)
 
 
-class Addresses:
+class ElementAddresses:
     """Where a discrete access goes: window indices and, or empty for all, which of them are meant; flat and in order."""
 
     __slots__ = ("at", "chosen", "shape")
@@ -62,15 +62,15 @@ def _bits(x: np.ndarray) -> np.ndarray:
     return x.view(f"u{x.itemsize}")
 
 
-def _held(tensor: Tensor, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def _in_host_dtype(tensor: Tensor, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Elements of a tile, flat, in the form that the loops take."""
-    flat = np.ascontiguousarray(np.broadcast_to(x, shape), tensor.dtype.held).reshape(-1)
+    flat = np.ascontiguousarray(np.broadcast_to(x, shape), tensor.dtype.host_dtype).reshape(-1)
     return flat.view(np.uint8) if tensor.dtype.is_bool() else flat
 
 
-def gather(tensor: Tensor, where: Addresses, fill: Any) -> np.ndarray:
-    """Tile of `where.shape` in held form; `fill` (0 if None) where nothing is chosen. Addresses lie inside."""
-    out = np.empty(where.shape, tensor.dtype.held)
+def gather(tensor: Tensor, where: ElementAddresses, fill: Any) -> np.ndarray:
+    """Tile of `where.shape` in the host dtype; `fill` (0 if None) where nothing is chosen. Addresses lie inside."""
+    out = np.empty(where.shape, tensor.dtype.host_dtype)
     if len(where.chosen):
         out[...] = 0 if fill is None else fill
     if not out.size or not tensor.elements:
@@ -83,11 +83,11 @@ def gather(tensor: Tensor, where: Addresses, fill: Any) -> np.ndarray:
     return out
 
 
-def scatter(tensor: Tensor, where: Addresses, tile: np.ndarray) -> None:
+def scatter(tensor: Tensor, where: ElementAddresses, tile: np.ndarray) -> None:
     """Write a tile of `where.shape` in order: of equal addresses the last one stays."""
     if not len(where.at) or not tensor.elements:
         return
-    flat = _held(tensor, tile, where.shape)
+    flat = _in_host_dtype(tensor, tile, where.shape)
     if _half(tensor):
         _discrete.scatter_half(_memory(tensor), where.at, where.chosen, flat, tensor.dtype.name == "bf16")
     else:
@@ -95,14 +95,14 @@ def scatter(tensor: Tensor, where: Addresses, tile: np.ndarray) -> None:
 
 
 def atomic(
-    tensor: Tensor, name: str, where: Addresses, tile: np.ndarray, expected: np.ndarray | None
+    tensor: Tensor, name: str, where: ElementAddresses, tile: np.ndarray, expected: np.ndarray | None
 ) -> np.ndarray:
     """Combine one element after another; gives what memory held before each (0 where nothing is chosen)."""
-    old = np.zeros(where.shape, tensor.dtype.held)
+    old = np.zeros(where.shape, tensor.dtype.host_dtype)
     if not len(where.at) or not tensor.elements:
         return old
-    values = _held(tensor, tile, where.shape)
-    wanted = values if expected is None else _held(tensor, expected, where.shape)
+    values = _in_host_dtype(tensor, tile, where.shape)
+    wanted = values if expected is None else _in_host_dtype(tensor, expected, where.shape)
     flat = old.reshape(-1)
     rest = (_memory(tensor), where.at, where.chosen, values, wanted)
     if _half(tensor):

@@ -22,7 +22,7 @@ from ..interpreter.regions import AccessRegion
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op
-from .gather_scatter import Addresses
+from .gather_scatter import ElementAddresses
 
 EVERY_LANE = (
     "the compiler for Ascend reads all lanes where a mask is no plain range, and such an address can stop the core; keep "
@@ -69,7 +69,7 @@ class MaskedLanes:
             self._tell(op, tensor, at[~chosen], (low, high), f"a load in {site.program(numbers[p[0]])}", SEEN)
 
     def elements(
-        self, op: Op, tensor: Tensor, where: Addresses, what: str, numbers: np.ndarray, site: Site
+        self, op: Op, tensor: Tensor, where: ElementAddresses, what: str, numbers: np.ndarray, site: Site
     ) -> None:
         """A load or a store under a mask of elements."""
         if op.id in self.found or (first := where.masked_far(tensor)) < 0:

@@ -15,23 +15,18 @@ from ..interpreter.flat_pointers import Anywhere
 from ..interpreter.state import InterpreterState
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
+from ..ir.operations import operation, result_type
 from ..ir.program import Op, Program, Value
 from ..precision.dtypes import DType
 from ..units import vector
 from ..units._elementwise import has_subnormals
 from . import copies as copy
 from . import gather_scatter as discrete
-from .arithmetic import ARITHMETIC, transposed_operands
-from .context import Context, result_type
-from .custom_ops import custom
+from .context import ValueContext, transposed_operands
 from .masked import MaskedLanes
 from .printing import print_values
 from .races import StoreWatch
-from .rearranging import REARRANGING
 from .waiting_adds import WaitingAdds
-
-FLUSHING = ("binary", "unary", "compare", "reduce", "fma", "scan")
-EVALUATE = {**ARITHMETIC, **REARRANGING, "custom": custom}
 
 
 class NumpyBackend(Backend):
@@ -58,7 +53,7 @@ class NumpyBackend(Backend):
 
     def attach(self, walk: InterpreterState) -> None:
         super().attach(walk)
-        self.context = Context(walk, self.numerics, self.transposed)
+        self.context = ValueContext(walk, self.numerics, self.transposed)
 
     def finished(self) -> None:
         self.adds.make(self.walk.active)
@@ -69,11 +64,13 @@ class NumpyBackend(Backend):
         if op.kind == "select" and isinstance(args[0], Box) and regions.covers(args[0]):
             return self.element_array(args[1], op.args[1])  # type: ignore[arg-type]
         real = [self.element_array(x, v) for x, v in zip(args, op.args, strict=True) if v is not None]
-        if self.subnormals_seen and op.kind in FLUSHING:
+        entry = operation(op)
+        if self.subnormals_seen and entry.flushes:
             real = [
                 self.flushed(x, v) for x, v in zip(real, (v for v in op.args if v is not None), strict=True)
             ]
-        return EVALUATE[op.kind](self.context, op, *real)
+        assert entry.value is not None
+        return entry.value(self.context, op, *real)
 
     def flushed(self, x: np.ndarray, v: Value) -> np.ndarray:
         return vector.flushed(x, v.dtype, self.numerics) if isinstance(v.dtype, DType) else x
@@ -85,12 +82,12 @@ class NumpyBackend(Backend):
         return x
 
     def element_array(self, x: Any, v: Value) -> np.ndarray:
-        """Any runtime value as an array (P or 1, *shape) in held form."""
+        """Any runtime value as an array (P or 1, *shape) in the host dtype."""
         if isinstance(x, Affine | Box):
             return np.asarray(self.walk.real(x, v))
-        if isinstance(x, np.ndarray) and (v.shape or x.dtype == v.dtype.held):  # type: ignore[union-attr]
+        if isinstance(x, np.ndarray) and (v.shape or x.dtype == v.dtype.host_dtype):  # type: ignore[union-attr]
             return x
-        return np.atleast_1d(np.asarray(x)).astype(v.dtype.held)  # type: ignore[union-attr]
+        return np.atleast_1d(np.asarray(x)).astype(v.dtype.host_dtype)  # type: ignore[union-attr]
 
     def check_assert(self, op: Op, condition: Any) -> None:
         v = op.args[0]
@@ -147,8 +144,8 @@ class NumpyBackend(Backend):
                 self.walk.active = before
 
     def load_anywhere(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
-        shape, held = op.results[0].shape, result_type(op).held
-        out = np.zeros((len(self.walk.active), *shape), held)
+        shape, dtype = op.results[0].shape, result_type(op).host_dtype
+        out = np.zeros((len(self.walk.active), *shape), dtype)
         if other is not None:
             out[...] = self.element_array(other, op.args[2])  # type: ignore[arg-type]
         for index, p, m in self.pieces(op, pointer, mask, "load"):
@@ -211,7 +208,7 @@ class NumpyBackend(Backend):
 
     def atomic_anywhere(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         r = op.results[0]
-        out = np.zeros((len(self.walk.active), *r.shape), result_type(op).held)
+        out = np.zeros((len(self.walk.active), *r.shape), result_type(op).host_dtype)
         for index, p, m in self.pieces(op, pointer, mask, f"atomic_{op.name}"):
             old = self.atomic(op, p, take(value, index), m, take(expected, index))
             if old is not None:  # elements of other pieces are 0
@@ -220,7 +217,7 @@ class NumpyBackend(Backend):
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
-    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> discrete.Addresses:
+    def addresses(self, op: Op, pointer: Pointers, mask: Any, what: str) -> discrete.ElementAddresses:
         """Window indices (P or 1, *shape) of a discrete access, checked; for a write P of them."""
         tensor = pointer.tensor
         v = op.args[0]
@@ -232,7 +229,7 @@ class NumpyBackend(Backend):
         chosen = None if mask is None else self.element_array(mask, op.args[1 if what == "load" else 2])  # type: ignore[arg-type]
         if what != "load":
             at = np.broadcast_to(at, (len(self.walk.active), *v.shape))
-        where = discrete.Addresses(at, chosen)
+        where = discrete.ElementAddresses(at, chosen)
         if what in ("load", "store") and isinstance(mask, np.ndarray):
             self.masked.elements(op, tensor, where, what, self.walk.programs, self.walk.site(op))
         bad = where.outside(tensor)
@@ -241,11 +238,11 @@ class NumpyBackend(Backend):
         return where
 
     def found(self) -> tuple[str, ...]:
-        """What the values showed, in words."""
+        """What the values showed, as messages."""
         return (*self.watch.found(), *self.masked.found.values())
 
     def report_outside(
-        self, tensor: Tensor, where: discrete.Addresses, bad: int, what: str, site: Site
+        self, tensor: Tensor, where: discrete.ElementAddresses, bad: int, what: str, site: Site
     ) -> None:
         size = max(1, len(where.at) // where.shape[0])
         row, inner = divmod(bad, size)

@@ -17,7 +17,7 @@ from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box
 from ..ir.program import Op, Program
 from ._races import mark_boxes, mark_elements
-from .gather_scatter import Addresses
+from .gather_scatter import ElementAddresses
 
 # Runs looked at in one tensor; a launch with more is not searched further.
 MOST_RUNS = 1 << 20
@@ -33,7 +33,7 @@ class StoreWatch:
         self.wholes: dict[int, Tensor] = {}
         self.regular: dict[tuple[Any, ...], list[tuple[Affine, Any, np.ndarray]]] = {}
         self.places: dict[tuple[Any, ...], tuple[Op, Tensor]] = {}
-        self.single: list[tuple[Op, Tensor, Addresses, np.ndarray]] = []
+        self.single: list[tuple[Op, Tensor, ElementAddresses, np.ndarray]] = []
         self.singles = 0
 
     def box(
@@ -50,7 +50,7 @@ class StoreWatch:
         self.places[key] = (op, tensor)
         self.regular.setdefault(key, []).append((affine, mask, numbers))
 
-    def elements(self, op: Op, tensor: Tensor, where: Addresses, numbers: np.ndarray) -> None:
+    def elements(self, op: Op, tensor: Tensor, where: ElementAddresses, numbers: np.ndarray) -> None:
         """A store to single elements, in the order of programs."""
         if not self.on or not tensor.elements or self.singles > MOST_RUNS:
             return
@@ -73,7 +73,7 @@ class StoreWatch:
         runs: dict[int, list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]] = {}
         for op, tensor, program, low, high in (*self._boxes(), *self._elements()):
             runs.setdefault(id(tensor.whole), []).append((op, tensor, program, low, high))
-        return tuple(words for batches in runs.values() if (words := _meeting(batches)))
+        return tuple(text for batches in runs.values() if (text := _meeting(batches)))
 
     def _boxes(self) -> Any:
         for key, notes in self.regular.items():

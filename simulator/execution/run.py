@@ -28,7 +28,7 @@ def run_values(
     waiting: frozenset[int] = frozenset(),
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[str, ...]:
-    """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings in words.
+    """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings as messages.
 
     `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` walks the parts of the
     Cube and the Vector core side by side (see `interpreter/two_cores`). `seed`: see `Device.atomic_seed`. `waiting`:

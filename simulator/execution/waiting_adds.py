@@ -1,7 +1,7 @@
 """Additions to memory that wait until their programs are walked: they come in the order of the programs all the same.
 
-Programs that are walked together reach their additions turn by turn, not one program after the other, and rounding makes
-the order matter. Where nothing else depends on it (`order.find_order`), tiles are kept and added in the end.
+Programs that are walked together reach their additions iteration by iteration, not one program after the other, and
+rounding makes the order matter. Where nothing else depends on it (`order.find_order`), tiles are kept and added in the end.
 """
 
 from __future__ import annotations

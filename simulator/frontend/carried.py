@@ -9,7 +9,7 @@ from ..ir.building.promotion import is_number
 from ..ir.program import Value
 
 
-class Carried:
+class LoopCarried:
     """Names that a loop carries. `fixed` are the parts, as (name, number of the leaf), taken to stay the same."""
 
     def __init__(self, trees: dict[str, Any]) -> None:

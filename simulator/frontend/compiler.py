@@ -14,11 +14,11 @@ from typing import Any
 from ..errors import CompileError
 from ..ir import affine, liveness
 from ..ir.building import buffers
-from ..ir.building.buffer_rules import Buffer
+from ..ir.building.buffer_rules import KernelBuffer
 from ..ir.building.builder import Builder
 from ..ir.building.composite import assembled
 from ..ir.building.promotion import KernelError, describe
-from ..ir.building.registry import OF_PYTHON, BoundWord, Kernel, Word, unwrap
+from ..ir.building.registry import OF_PYTHON, BoundBuiltin, Builtin, Kernel, unwrap
 from ..ir.located_errors import called_at, compile_error
 from ..ir.passes import fuse, hoist
 from ..ir.passes.split_cores import CoreScope, check
@@ -49,19 +49,22 @@ class Scope(Control):
         self.env = env
         self.depth = depth
         self.caller = caller
-        self.places: dict[ast.AST, Loc] = {}  # of a helper's nodes
+        self.places: dict[ast.AST, Loc] = {}  # of a helper's nodes: iterations of an unrolled loop ask again
         self.loops = 0
 
     # -- errors and places -------------------------------------------------------------------------------------------
 
     def at(self, node: ast.AST) -> None:
-        place = node.__dict__.get("place") if self.caller is None else self.places.get(node)
-        if place is not None:
-            self.b.loc = place
-        elif hasattr(node, "lineno"):
-            self.b.loc = self.source.loc(node, self.fn.name if self.caller else "", self.caller)
-            if self.caller is not None:
-                self.places[node] = self.b.loc  # turns of an unrolled loop ask again
+        self.b.scope, self.b.node = self, node
+
+    def place(self, node: ast.AST) -> Loc:
+        """Where a node of this function stands, and for a helper, where it is called."""
+        if self.caller is None:
+            return self.source.loc(node)
+        found = self.places.get(node)
+        if found is None:
+            found = self.places[node] = self.source.loc(node, self.fn.name, self.caller)
+        return found
 
     def error(self, message: str, node: ast.AST) -> CompileError:
         self.at(node)
@@ -104,7 +107,7 @@ class Scope(Control):
         return None if node.value is None else self.expr(node.value)
 
     def statement(self, s: ast.stmt) -> None:
-        method = method_of(type(self), "do", type(s))
+        method = self.methods.get(type(s)) or method_of(self.methods, type(self), "do", type(s))
         if method is None:
             raise self.error(f"{syntax.statement(s)} is not supported in a kernel{syntax.hint(s)}", s)
         self.at(s)
@@ -130,8 +133,7 @@ class Scope(Control):
     def do_AugAssign(self, s: ast.AugAssign) -> None:
         if not isinstance(s.target, ast.Name):
             raise self.error("augmented assignment needs a plain name on its left", s.target)
-        load = ast.copy_location(ast.Name(s.target.id, ast.Load()), s.target)
-        self.assign(s.target, self.binary(s.op, self.expr(load), self.expr(s.value), s))
+        self.assign(s.target, self.binary(s.op, self.expr(s.target), self.expr(s.value), s))
 
     def do_With(self, s: ast.With) -> None:
         """`with scope(core_mode=...): body`; any other `with` is an error."""
@@ -169,7 +171,7 @@ class Scope(Control):
         if isinstance(target, ast.Name):
             if isinstance(value, Value) and not value.name:
                 value.name = target.id
-            if isinstance(value, Buffer):
+            if isinstance(value, KernelBuffer):
                 self.b.buffer_names.setdefault(value.key, target.id)
             self.env[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
@@ -204,11 +206,11 @@ class Scope(Control):
     # -- calls -------------------------------------------------------------------------------------------------------
 
     def call(self, fn: Any, args: list[Any], kwargs: dict[str, Any], node: ast.AST) -> Any:
-        """Call a word, a jit helper or a harmless Python function with compile-time arguments."""
-        fn = _word(unwrap(fn))
+        """Call a builtin, a jit helper or a harmless Python function with compile-time arguments."""
+        fn = _builtin_of(unwrap(fn))
         self.at(node)
-        if isinstance(fn, BoundWord):
-            fn, args = fn.word, [fn.value, *args]
+        if isinstance(fn, BoundBuiltin):
+            fn, args = fn.builtin, [fn.value, *args]
         try:
             if isinstance(fn, Kernel):
                 return self.inline(fn, args, kwargs)
@@ -218,52 +220,56 @@ class Scope(Control):
                         f"{fn} makes a value of one other, got {len(args) + len(kwargs)} arguments"
                     )
                 return self.b.cast(args[0], fn)
-            if isinstance(fn, Word):
+            if isinstance(fn, Builtin):
                 fn.check(args, kwargs)
                 self.b.contents = self.env
                 return fn.build(self.b, *args, **kwargs)
             return host_call(self.b, fn, args, kwargs)
         except (CompileError, RecursionError):
             raise
-        except Exception as e:  # a word given what it cannot take: the kernel's line says more than a trace
+        except (
+            Exception
+        ) as e:  # a builtin given what it cannot take: the kernel's line says more than a trace
             name = "" if isinstance(e, KernelError) else f"{describe_function(fn)}: "
             raise self.error(f"{name}{e}", node) from None
 
     def inline(self, fn: Kernel, args: list[Any], kwargs: dict[str, Any]) -> Any:
         bound, caller = fn.bind(args, kwargs), self.b.loc
         try:
-            inner = Scope(self.b, fn, {**bound, **buffers.contents(self.env)}, self.depth + 1, caller)
+            inside = buffers.contents(self.env) if self.b.has_buffers else {}
+            inner = Scope(self.b, fn, {**bound, **inside}, self.depth + 1, caller)
             out = inner.run()
-            self.env.update(buffers.contents(inner.env))
+            if self.b.has_buffers:
+                self.env.update(buffers.contents(inner.env))
             return out
         except CompileError as e:
             raise CompileError(called_at(str(e), fn.name, caller)) from None
 
 
 def _compile_helper(b: Builder, fn: Kernel, args: Sequence[Any]) -> Any:
-    """Compile a jit function that was given to a word, such as the combine function of `tl.reduce`."""
+    """Compile a jit function that was given to a builtin, such as the combine function of `tl.reduce`."""
     caller = b.loc
     out = Scope(b, fn, fn.bind(args, {}), 1).run()
     b.loc = caller
     return out
 
 
-def _given_no_tensor(words: str, fn: Kernel, constants: dict[str, Any]) -> str:
+def _given_no_tensor(message: str, fn: Kernel, constants: dict[str, Any]) -> str:
     """Which parameters were given the None or the text that an error is about."""
     out = ""
     for name, x in constants.items():
         kind = "NoneType None" if x is None else f"str {x!r}" if isinstance(x, str) else None
-        if kind is not None and kind in words and name not in fn.constexprs:
-            way = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
+        if kind is not None and kind in message and name not in fn.constexprs:
+            advice = f"or guard its use with `if {name} is not None:`" if x is None else "or a number"
             out += (
                 f"\n  parameter {name!r} of {fn.name} was given {x!r}, which is no memory: give a numpy array or a torch "
-                f"tensor, {way}"
+                f"tensor, {advice}"
             )
     return out
 
 
-def _word(fn: Any) -> Any:
-    """The word that a Python function is in a kernel (`print`), else `fn`."""
+def _builtin_of(fn: Any) -> Any:
+    """The builtin that a Python function is in a kernel (`print`), else `fn`."""
     return OF_PYTHON.get(fn, fn) if isinstance(fn, BuiltinFunctionType) else fn
 
 
@@ -296,7 +302,7 @@ def compile_kernel(fn: Kernel, types: dict[str, AnyType], constants: dict[str, A
         file=fn.source.file,
         warnings=tuple(b.warnings),
     )
-    program.split_words = b.split_words
+    program.split_builtins = b.split_builtins
     program.only_elsewhere = b.only_elsewhere
     program.finish()
     if b.has_buffers:

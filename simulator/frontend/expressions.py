@@ -10,13 +10,13 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..ir.building import buffers
 from ..ir.building.aggregate import Aggregate
 from ..ir.building.builder import Builder
 from ..ir.building.promotion import COMPARISON, KernelError, describe, fold
-from ..ir.building.registry import METHODS, OF_PYTHON, BoundWord, Kernel, Word, constexpr, unwrap
+from ..ir.building.registry import METHODS, OF_PYTHON, BoundBuiltin, Builtin, Kernel, constexpr, unwrap
 from ..ir.program import Value
 from ..ir.types import BlockType
 from ..ir.undefined import Undefined
@@ -61,16 +61,13 @@ _NOT_LOCAL = object()
 COMPILE_TIME = (bool, int, float, str, tuple, ty.DType)  # what a constexpr may hold
 
 
-_METHODS: dict[tuple[type, type], Callable[[Any, Any], Any] | None] = {}
+Method = Callable[[Any, Any], Any]
 
 
-def method_of(scope: type, prefix: str, node: type) -> Callable[[Any, Any], Any] | None:
-    """The method that compiles such a node, `ex_Name` and the like; None if there is none."""
-    try:
-        return _METHODS[scope, node]
-    except KeyError:
-        found = _METHODS[scope, node] = getattr(scope, f"{prefix}_{node.__name__}", None)
-        return found
+def method_of(known: dict[type, Method | None], scope: type, name: str, node: type) -> Method | None:
+    """The method that compiles such a node, `ex_Name` and the like; None if there is none. known: those of the scope."""
+    found = known[node] = getattr(scope, f"{name}_{node.__name__}", None)
+    return found
 
 
 class Expressions(ABC):
@@ -81,6 +78,7 @@ class Expressions(ABC):
     source: Source
     env: dict[str, Any]
     loops: int
+    methods: ClassVar[dict[type, Method | None]] = {}  # by type of node, those that were met so far
 
     @abstractmethod
     def at(self, node: ast.AST) -> None: ...
@@ -102,7 +100,7 @@ class Expressions(ABC):
     def ternary(self, node: ast.IfExp) -> Any: ...
 
     def expr(self, node: ast.expr) -> Any:
-        method = method_of(type(self), "ex", type(node))
+        method = self.methods.get(type(node)) or method_of(self.methods, type(self), "ex", type(node))
         if method is None:
             raise self.error(
                 f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node
@@ -134,14 +132,14 @@ class Expressions(ABC):
 
     def checked_global(self, x: Any, node: ast.Name) -> Any:
         """A name from outside of the kernel: constants must be simple, since they are frozen at compile time."""
-        held, x = x, unwrap(x)
-        if isinstance(x, Word | ModuleType):
+        given, x = x, unwrap(x)
+        if isinstance(x, Builtin | ModuleType):
             return x
         if x is None or isinstance(x, bool | int | float | str | tuple | ty.DType | Kernel):
             self.at(node)
-            capture_global(self.b, self.fn, node.id, held, x)
+            capture_global(self.b, self.fn, node.id, given, x)
             return x
-        if isinstance(x, Word | type) or callable(x) or hasattr(x, "__dict__"):
+        if isinstance(x, Builtin | type) or callable(x) or hasattr(x, "__dict__"):
             return x
         raise self.error(
             f"{node.id!r} is {describe(x)}; a kernel may use numbers, strings, types and jit functions", node
@@ -151,8 +149,8 @@ class Expressions(ABC):
         owner = self.expr(node.value)
         if isinstance(owner, Value):
             return self.value_attribute(owner, node)
-        if isinstance(owner, Aggregate) and node.attr in owner.words:
-            return BoundWord(owner.words[node.attr], owner)
+        if isinstance(owner, Aggregate) and node.attr in owner.methods:
+            return BoundBuiltin(owner.methods[node.attr], owner)
         if node.attr == "value" and (owner is None or isinstance(owner, COMPILE_TIME)):
             return owner  # of a constexpr
         try:
@@ -160,7 +158,7 @@ class Expressions(ABC):
         except AttributeError:
             near = difflib.get_close_matches(node.attr, [n for n in dir(owner) if n[0] != "_"], 3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            what = "word" if inspect.ismodule(owner) else "attribute"
+            what = "builtin" if inspect.ismodule(owner) else "attribute"
             raise self.error(f"{ast.unparse(node.value)} has no {what} {node.attr!r}{hint}", node) from None
         capture_attribute(self.b, owner, node.attr, x)
         return x
@@ -177,7 +175,7 @@ class Expressions(ABC):
         if node.attr == "T":
             return self.guard(lambda: self.b.permute(v, tuple(reversed(range(len(v.shape))))), node)
         if node.attr in METHODS:
-            return BoundWord(METHODS[node.attr], v)
+            return BoundBuiltin(METHODS[node.attr], v)
         raise self.error(f"a tile has no attribute {node.attr!r}", node)
 
     def guard(self, build: Any, node: ast.AST, *args: Any) -> Any:
@@ -237,7 +235,7 @@ class Expressions(ABC):
         return self.guard(lambda: self.b.unary("neg", x), node)
 
     def logical_not(self, x: Any) -> Any:
-        """`not`: of an integer tile every bit turned round, as Triton-Ascend has it."""
+        """`not`: of an integer tile every bit flipped, as Triton-Ascend has it."""
         if not isinstance(x, Value):
             return not x
         if x.shape and x.dtype.is_int() and not x.dtype.is_bool():
@@ -337,7 +335,7 @@ class Expressions(ABC):
         return out
 
     @abstractmethod
-    def unrolled_values(self, turns: Any, node: ast.AST) -> Any:
+    def unrolled_values(self, iterable: Any, node: ast.AST) -> Any:
         """What an unrolled loop or a comprehension runs over."""
 
     def ex_JoinedStr(self, node: ast.JoinedStr) -> str:

@@ -65,7 +65,7 @@ def host_call(b: Builder, fn: Any, args: list[Any], kwargs: dict[str, Any]) -> A
         return tuple(fn(*args, **kwargs))
     if fn not in (*ARRANGING, len) and any(_holds_value(a) for a in (*args, *kwargs.values())):
         raise KernelError(
-            f"{describe_function(fn)} needs compile-time arguments, got a value of the program{_word_for(fn)}"
+            f"{describe_function(fn)} needs compile-time arguments, got a value of the program{_builtin_for(fn)}"
         )
     return unwrap(fn(*args, **kwargs))
 
@@ -101,14 +101,14 @@ def _instead(fn: Any) -> str:
     if inspect.isfunction(fn):
         return "make it a @jit function"
     return (
-        f"compute it outside and pass the result as tl.constexpr{_word_for(fn)}"
+        f"compute it outside and pass the result as tl.constexpr{_builtin_for(fn)}"
         if callable(fn)
         else "it is no function"
     )
 
 
-def _word_for(fn: Any) -> str:
-    """The word of the language of the same name, if there is one."""
+def _builtin_for(fn: Any) -> str:
+    """The builtin of the same name, if there is one."""
     name = INSTEAD_OF.get(fn) if callable(fn) and fn.__hash__ else None
     return f"; use tl.{name}" if name else ""
 

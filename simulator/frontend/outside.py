@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ALLOWED_BY = "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"
 CONSTANT = (bool, int, float, str, tuple, DType, type(None))
-OURS = __name__.partition(".")[0] + "."  # words of the language do not change
+OURS = __name__.partition(".")[0] + "."  # builtins of the language do not change
 
 
 class Attributes:
@@ -40,13 +40,13 @@ def capture_attribute(b: Builder, owner: Any, name: str, x: Any) -> None:
         b.captured.setdefault(key, (Attributes(owner), name, x))
 
 
-def capture_global(b: Builder, fn: Kernel, name: str, held: Any, x: Any) -> None:
+def capture_global(b: Builder, fn: Kernel, name: str, given: Any, x: Any) -> None:
     """Remember a constant of the module or of the function around the kernel; warn where Triton would refuse it.
 
-    held: what the name holds; x: the value without `constexpr`. Triton 3.5 takes instances of `constexpr` only, not names
+    given: what the name holds; x: the value without `constexpr`. Triton 3.5 takes instances of `constexpr` only, not names
     that are annotated so (its compiler, lookup of global names).
     """
-    if not b.capture(fn, name, x) or isinstance(held, constexpr) or not _refused(x):
+    if not b.capture(fn, name, x) or isinstance(given, constexpr) or not _refused(x):
         return
     annotated = (
         "annotated as constexpr, which Triton 3.5 does not take" if _annotated(fn, name) else "no constexpr"

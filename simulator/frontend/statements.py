@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CompileError
@@ -22,11 +22,11 @@ from ..ir.program import Region, Value
 from ..ir.types import AnyType
 from ..ir.undefined import Undefined
 from ..precision import dtypes as ty
-from .carried import Carried
+from .carried import LoopCarried
 from .expressions import Expressions
 from .names_below import assigned, loop_variables, returns
 
-MAX_STATIC_TURNS = 100_000
+MAX_STATIC_ITERATIONS = 100_000
 
 
 @dataclass
@@ -34,6 +34,16 @@ class Return:
     """A statement list ended in `return value`."""
 
     value: Any
+
+
+@dataclass
+class Branches:
+    """Both sides of an `if` at `node`, and the values that it gives."""
+
+    then: Region
+    other: Region
+    node: ast.AST
+    results: list[Value] = field(default_factory=list)
 
 
 class Control(Expressions):
@@ -69,8 +79,9 @@ class Control(Expressions):
         body = [*s.body, *s.orelse]
         written = (*assigned(body), *loop_variables(body), *buffers.contents(before))
         names = [n for n in written if n in then_env and n not in undefined]
-        merged, results = self.merge(names, then, then_env, other, other_env, s)
-        self.emit_if(condition, then, other, results, s)
+        sides = Branches(then, other, s)
+        merged = self.merge(names, then_env, other_env, sides)
+        self.emit_if(condition, sides)
         self.env = {**before, **merged, **undefined}
 
     def branch(
@@ -84,56 +95,41 @@ class Control(Expressions):
         return region, self.env, ended
 
     def merge(
-        self,
-        names: list[str],
-        then: Region,
-        then_env: dict[str, Any],
-        other: Region,
-        other_env: dict[str, Any],
-        node: ast.AST,
-    ) -> tuple[dict[str, Any], list[Value]]:
-        """Results of an `if`: names whose value differs between the branches."""
+        self, names: list[str], then_env: dict[str, Any], other_env: dict[str, Any], sides: Branches
+    ) -> dict[str, Any]:
+        """Names after an `if`; where their value differs between the branches it is a result of the `if`."""
         out: dict[str, Any] = {}
-        results: list[Value] = []
         for n in names:
             a, c = then_env[n], other_env[n]
-            if a is c or (not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c)):
-                out[n] = a
-                continue
-            out[n] = self.merge_one(n, a, c, then, other, results, node)
-        return out, results
+            out[n] = a if _same_constant(a, c) else self.merge_one(n, a, c, sides)
+        return out
 
-    def merge_one(
-        self, name: str, a: Any, c: Any, then: Region, other: Region, results: list[Value], node: ast.AST
-    ) -> Any:
+    def merge_one(self, name: str, a: Any, c: Any, sides: Branches) -> Any:
         a, c = unwrap(a), unwrap(c)
         if a is c:
             return a
         mine, others = children(a), children(c)
         if mine is not None and others is not None and same_structure(a, c):
             pairs = zip(mine, others, strict=True)
-            return rebuild(a, tuple(self.merge_one(name, x, y, then, other, results, node) for x, y in pairs))
-        if not isinstance(a, Value) and not isinstance(c, Value) and _same_constant(a, c):
+            return rebuild(a, tuple(self.merge_one(name, x, y, sides) for x, y in pairs))
+        if _same_constant(a, c):
             return a
-        for x in (a, c):
-            if not isinstance(x, Value) and not is_number(x):
-                if _same_constant(a, c):
-                    return a
-                raise self.error(
-                    f"{name!r} is {describe(a)} in one branch and {describe(c)} in the other", node
-                )
+        if not all(isinstance(x, Value) or is_number(x) for x in (a, c)):
+            raise self.error(
+                f"{name!r} is {describe(a)} in one branch and {describe(c)} in the other", sides.node
+            )
         dtype = a.dtype if isinstance(a, Value) else c.dtype if isinstance(c, Value) else None
-        va, vc = self.in_region(then, a, dtype), self.in_region(other, c, dtype)
+        va, vc = self.in_region(sides.then, a, dtype), self.in_region(sides.other, c, dtype)
         if va.dtype != vc.dtype or va.shape != vc.shape:
             raise self.error(
                 f"{name!r} has two types after the `if`: {describe(va)} in one branch, {describe(vc)} in the other; "
                 "cast or reshape so that both agree",
-                node,
+                sides.node,
             )
-        then.yields.append(va)
-        other.yields.append(vc)
-        results.append(self.b.value(va.dtype, va.shape, name))
-        return results[-1]
+        sides.then.yields.append(va)
+        sides.other.yields.append(vc)
+        sides.results.append(self.b.value(va.dtype, va.shape, name))
+        return sides.results[-1]
 
     def in_region(self, region: Region, x: Any, dtype: AnyType | None = None) -> Value:
         """`x` as a value of the program, its constant (if it is one) placed at the end of that region."""
@@ -144,11 +140,9 @@ class Control(Expressions):
         self.b.region = outer
         return value
 
-    def emit_if(
-        self, condition: Value, then: Region, other: Region, results: list[Value], node: ast.AST
-    ) -> None:
-        self.at(node)
-        self.b.emit("if", (condition,), results, regions=(then, other))
+    def emit_if(self, condition: Value, sides: Branches) -> None:
+        self.at(sides.node)
+        self.b.emit("if", (condition,), sides.results, regions=(sides.then, sides.other))
 
     def returning_if(self, condition: Value, s: ast.If, rest: list[ast.stmt]) -> Return:
         if self.loops:
@@ -159,13 +153,13 @@ class Control(Expressions):
         then, then_env, ended_then = self.branch([*s.body, *rest], before)
         other, other_env, ended_other = self.branch([*s.orelse, *rest], before)
         a, c = self._ended(ended_then).value, self._ended(ended_other).value
-        results: list[Value] = []
         if (a is None) != (c is None):
             raise self.error("one path of the function returns a value and another does not", s)
-        value = None if a is None else self.merge_one("return value", a, c, then, other, results, s)
-        held, more = self.merge(list(buffers.contents(before)), then, then_env, other, other_env, s)
-        self.emit_if(condition, then, other, [*results, *more], s)
-        self.env = {**before, **held}
+        sides = Branches(then, other, s)
+        value = None if a is None else self.merge_one("return value", a, c, sides)
+        kept = self.merge(list(buffers.contents(before)), then_env, other_env, sides)
+        self.emit_if(condition, sides)
+        self.env = {**before, **kept}
         return Return(value)
 
     def ternary(self, node: ast.IfExp) -> Any:
@@ -181,13 +175,10 @@ class Control(Expressions):
                 raise self.error("a conditional expression cannot write a buffer; use an `if` statement", e)
         self.b.region = outer
         (a, then), (c, other) = sides
-        results: list[Value] = []
-        if _same_constant(a, c):
-            if then.ops or other.ops:  # a call for its effect, such as a store
-                self.emit_if(condition, then, other, results, node)
-            return a
-        out = self.merge_one("the conditional expression", a, c, then, other, results, node)
-        self.emit_if(condition, then, other, results, node)
+        branches = Branches(then, other, node)
+        out = a if _same_constant(a, c) else self.merge_one("the conditional expression", a, c, branches)
+        if branches.results or then.ops or other.ops:  # a call for its effect, such as a store
+            self.emit_if(condition, branches)
         return out
 
     def condition(self, node: ast.expr) -> Any:
@@ -215,31 +206,33 @@ class Control(Expressions):
             raise self.error(
                 "`for ... else` is not supported in a kernel; put what follows behind the loop", s
             )
-        turns = self.expr(s.iter)
-        if isinstance(turns, DynamicRange):
-            self.dynamic_for(s, turns)
+        iterable = self.expr(s.iter)
+        if isinstance(iterable, DynamicRange):
+            self.dynamic_for(s, iterable)
             return None
-        values = self.unrolled_values(turns, s.iter)
+        values = self.unrolled_values(iterable, s.iter)
         if not returns(s.body):
             self.unrolled(s, values)
             return None
-        turn_by_turn = [t for x in values for t in (Bind(s.target, x, s), *s.body)]
-        return self._ended(self.block([*turn_by_turn, *rest]))
+        unrolled = [t for x in values for t in (Bind(s.target, x, s), *s.body)]
+        return self._ended(self.block([*unrolled, *rest]))
 
-    def unrolled_values(self, turns: Any, node: ast.AST) -> Any:
-        if isinstance(turns, DynamicRange):
+    def unrolled_values(self, iterable: Any, node: ast.AST) -> Any:
+        if isinstance(iterable, DynamicRange):
             raise self.error(
                 "a comprehension is unrolled at compile time: take tl.static_range or a tuple, not a range of the program",
                 node,
             )
-        if not isinstance(turns, StaticRange | range | tuple | list):
+        if not isinstance(iterable, StaticRange | range | tuple | list):
             raise self.error(
-                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(turns)}", node
+                f"a `for` runs over range, tl.range, tl.static_range or a tuple, not {describe(iterable)}",
+                node,
             )
-        values = turns.values if isinstance(turns, StaticRange) else turns
-        if len(values) > MAX_STATIC_TURNS:
+        values = iterable.values if isinstance(iterable, StaticRange) else iterable
+        if len(values) > MAX_STATIC_ITERATIONS:
             raise self.error(
-                f"{len(values)} unrolled turns; the limit is {MAX_STATIC_TURNS}. Use range instead", node
+                f"{len(values)} unrolled iterations; the limit is {MAX_STATIC_ITERATIONS}. Use range instead",
+                node,
             )
         return values
 
@@ -251,23 +244,23 @@ class Control(Expressions):
     def do_Bind(self, s: Bind) -> None:
         self.assign(s.target, s.value)
 
-    def dynamic_for(self, s: ast.For, turns: DynamicRange) -> None:
+    def dynamic_for(self, s: ast.For, over: DynamicRange) -> None:
         if not isinstance(s.target, ast.Name):
             raise self.error("a `for` over a range needs one plain name", s.target)
         target = s.target.id
-        bounds = [self.bound(x, s.iter) for x in (turns.start, turns.stop, turns.step)]
+        bounds = [self.bound(x, s.iter) for x in (over.start, over.stop, over.step)]
         wide = any(b.dtype in (ty.int64, ty.uint64, ty.uint32) for b in bounds)
         dtype = ty.int64 if wide else ty.int32
         bounds = [self.b.cast(x, dtype) for x in bounds]
 
-        def compile_turn(carried: Carried) -> list[Region]:
+        def compile_body(carried: LoopCarried) -> list[Region]:
             region = Region()
             region.args = [self.b.value(dtype, (), target)]
             self.loop_body(region, carried, s.body, s, {target: region.args[0]})
             return [region]
 
-        carried, regions = self.carry(s.body, {target}, s, compile_turn)
-        self.finish_loop("for", [*bounds, *carried.initial], regions, carried, s, {"hints": turns.hints})
+        carried, regions = self.carry(s.body, {target}, s, compile_body)
+        self.finish_loop("for", [*bounds, *carried.initial], regions, carried, s, {"hints": over.hints})
         self.forget([target], s)
 
     def bound(self, x: Any, node: ast.AST) -> Value:
@@ -282,7 +275,7 @@ class Control(Expressions):
                 "`while ... else` is not supported in a kernel; put what follows behind the loop", s
             )
 
-        def compile_turn(carried: Carried) -> list[Region]:
+        def compile_body(carried: LoopCarried) -> list[Region]:
             condition, body = Region(), Region()
             before = dict(self.env)
             self.loop_body(condition, carried, [], s, {}, test=s.test)
@@ -290,7 +283,7 @@ class Control(Expressions):
             self.loop_body(body, carried, s.body, s, {})
             return [condition, body]
 
-        carried, regions = self.carry([*s.body, ast.Expr(s.test)], set(), s, compile_turn)
+        carried, regions = self.carry([*s.body, ast.Expr(s.test)], set(), s, compile_body)
         self.finish_loop("while", carried.initial, regions, carried, s, {})
 
     def carry(
@@ -298,34 +291,34 @@ class Control(Expressions):
         body: list[ast.stmt],
         targets: set[str],
         node: ast.AST,
-        compile_turn: Callable[[Carried], list[Region]],
-    ) -> tuple[Carried, list[Region]]:
+        compile_body: Callable[[LoopCarried], list[Region]],
+    ) -> tuple[LoopCarried, list[Region]]:
         """What a loop carries, with its compiled regions.
 
         Names the body assigns that are known before it are carried, in parts. Parts of block pointers and the like that
         stay the same are found by trying: a body that changes one is compiled again with that part carried; a number
-        that no turn changed is compiled again as the constant it is.
+        that no iteration changed is compiled again as the constant it is.
         """
         written = (*assigned(body), *buffers.contents(self.env))
         names = [n for n in written if n in self.env and n not in targets]
         names = [n for n in names if not isinstance(self.env[n], Undefined)]
-        carried = Carried({n: unwrap(self.env[n]) for n in names})
+        carried = LoopCarried({n: unwrap(self.env[n]) for n in names})
         env = self.env
         while True:
             self.env = dict(env)
             carried.initial = [self.b.to_value(x) for x in carried.moving()]
-            regions = self.tried_turn(carried, compile_turn)
+            regions = self.tried_body(carried, compile_body)
             if regions is not None and not carried.changed:
                 return carried, regions
             carried.settle()
 
-    def tried_turn(
-        self, carried: Carried, compile_turn: Callable[[Carried], list[Region]]
+    def tried_body(
+        self, carried: LoopCarried, compile_body: Callable[[LoopCarried], list[Region]]
     ) -> list[Region] | None:
         """The compiled regions; None where a number that may be a constant has to be tried as one first."""
         region, loops = self.b.region, self.loops
         try:
-            return compile_turn(carried)
+            return compile_body(carried)
         except CompileError:
             carried.changed = carried.untried_numbers()
             if not carried.changed:
@@ -336,7 +329,7 @@ class Control(Expressions):
     def loop_body(
         self,
         region: Region,
-        carried: Carried,
+        carried: LoopCarried,
         body: list[ast.stmt],
         node: ast.AST,
         extra: dict[str, Value],
@@ -356,25 +349,25 @@ class Control(Expressions):
             region.yields = [self.b.to_value(condition)]
         else:
             self.block(body)
-            region.yields = self.turn_results(carried, args, node)
+            region.yields = self.iteration_results(carried, args, node)
         self.loops -= 1
         self.b.region = outer
         new_names = set(self.env) - set(before)
         self.env = {**before, **{n: Undefined(f"{n!r} is assigned inside a loop only") for n in new_names}}
         self.forget([n for n in loop_variables(body) if n not in carried.trees], node)
 
-    def turn_results(self, carried: Carried, args: list[Value], node: ast.AST) -> list[Value]:
-        """What a turn hands to the next one, for every carried part in order."""
+    def iteration_results(self, carried: LoopCarried, args: list[Value], node: ast.AST) -> list[Value]:
+        """What an iteration hands to the next one, for every carried part in order."""
         out: list[Value] = []
         position = iter(zip(args, carried.initial, strict=True))
         for name, tree in carried.trees.items():
             after = unwrap(self.env[name])
             if isinstance(after, Undefined):
-                raise self.error(f"{after.why}, but the next turn of the loop needs it", node)
+                raise self.error(f"{after.why}, but the next iteration of the loop needs it", node)
             if not same_structure(tree, after):
                 raise self.error(
-                    f"{name!r} changes its type in the loop: {describe(tree)} before it, {describe(after)} after a turn; "
-                    "give it its final type and shape before the loop",
+                    f"{name!r} changes its type in the loop: {describe(tree)} before it, {describe(after)} after an "
+                    "iteration; give it its final type and shape before the loop",
                     node,
                 )
             for k, (old, new) in enumerate(zip(flatten(tree), flatten(after), strict=True)):
@@ -387,7 +380,9 @@ class Control(Expressions):
                 out.append(self.handed_back(name, initial, new, node))
         return out
 
-    def _check_fixed(self, carried: Carried, name: str, k: int, old: Any, new: Any, node: ast.AST) -> None:
+    def _check_fixed(
+        self, carried: LoopCarried, name: str, k: int, old: Any, new: Any, node: ast.AST
+    ) -> None:
         if old is new or (not isinstance(old, Value) and _same_constant(old, new)):
             return
         if not isinstance(old, Value) and not is_number(old):
@@ -416,7 +411,7 @@ class Control(Expressions):
             x = self.b.const(x, initial.dtype if _takes(initial.dtype, x) else None)
         if not isinstance(x, Value) or x.dtype != initial.dtype or x.shape != initial.shape:
             raise self.error(
-                f"{name!r} changes its type in the loop: {describe(initial)} before it, {describe(x)} after a turn; "
+                f"{name!r} changes its type in the loop: {describe(initial)} before it, {describe(x)} after an iteration; "
                 "give it its final type and shape before the loop, or cast",
                 node,
             )
@@ -427,7 +422,7 @@ class Control(Expressions):
         kind: str,
         args: list[Value],
         regions: list[Region],
-        carried: Carried,
+        carried: LoopCarried,
         node: ast.AST,
         attrs: dict[str, Any],
     ) -> None:

@@ -22,7 +22,7 @@ def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, 
             out[name] = Pointers(x, 0)
         elif v.dtype.is_floating():
             with np.errstate(over="ignore"):
-                out[name] = np.full(1, x, v.number.held)
+                out[name] = np.full(1, x, v.number.host_dtype)
         elif v.dtype == ty.uint64:
             out[name] = wrap(x, 64, True)
         else:

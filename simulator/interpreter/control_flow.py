@@ -78,7 +78,7 @@ class Flow(InterpreterState):
         if np.any(np.asarray(step) == 0):
             site = self.site(op)
             raise site.error(f"the step of the range is zero in {site.program(self.first_program(step, 0))}")
-        trips = _trips(lower, upper, step)
+        trips = trips_of(lower, upper, step)
         carried = [frame.get(v) for v in op.args[3:] if v is not None]
         self.loop_begins(op)
         if isinstance(trips, int):
@@ -186,7 +186,7 @@ class Flow(InterpreterState):
         return [inner.get(y) for y in region.yields], inner
 
 
-def _trips(lower: Any, upper: Any, step: Any) -> Any:
+def trips_of(lower: Any, upper: Any, step: Any) -> Any:
     """Number of turns: an int if it is the same in all programs."""
     if all(isinstance(x, int) for x in (lower, upper, step)):
         return len(range(lower, upper, step))

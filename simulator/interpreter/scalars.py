@@ -29,7 +29,7 @@ class Indexing(InterpreterState):
         x = op.attrs["value"]
         r = op.results[0]
         if isinstance(x, float):
-            frame.values[r.id] = np.full(1, x, r.number.held)
+            frame.values[r.id] = np.full(1, x, r.number.host_dtype)
         else:
             frame.values[r.id] = symbolic.wrap(x, 64, True) if r.dtype == ty.uint64 else x
 
@@ -286,23 +286,17 @@ class Indexing(InterpreterState):
         chosen = c.dense() if isinstance(c, Box) else np.asarray(c)
         return Pointers(a.tensor, np.where(chosen, self.real(a.offsets, None), self.real(b.offsets, None)))
 
-    def op_dot(self, op: Op, frame: Frame) -> None:
-        self.dense_op(op, frame)
-
     def op_bitcast(self, op: Op, frame: Frame) -> None:
         """A view: the bits stay where they are, and it takes no instruction."""
         v, r = op.operand(0), op.results[0]
         x = frame.get(v)
         if not isinstance(x, Opaque):
             source, target = v.number, r.number
-            x = vector.bitcast(np.atleast_1d(np.asarray(self.real(x, v))).astype(source.held), source, target)
+            x = vector.bitcast(
+                np.atleast_1d(np.asarray(self.real(x, v))).astype(source.host_dtype), source, target
+            )
             x = scalar_from_dense(x, target.is_bool()) if not r.shape and target.is_int() else x
         frame.values[r.id] = x
-
-    def op_reduce(self, op: Op, frame: Frame) -> None:
-        self.dense_op(op, frame)
-
-    op_fma = op_slice = op_cat = op_gather = op_arg_reduce = op_scan = op_sort = op_histogram = op_reduce
 
 
 def _keeps(x: Affine, source: Value, target: Value) -> bool:

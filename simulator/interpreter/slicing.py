@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.building.slices import places_of
 from ..ir.program import Op
 from ..units import slices
 from .state import Frame, InterpreterState
@@ -48,11 +49,6 @@ class Slicing(InterpreterState):
             self.checked_offsets(op, frame, 2)
         self.dense_op(op, frame)
 
-    def op_alloc(self, op: Op, frame: Frame) -> None:
-        self.dense_op(op, frame)
-
-    op_from_l1 = op_alloc
-
     def op_get_element(self, op: Op, frame: Frame) -> None:
         self.checked_offsets(op, frame, 1)
         self.dense_op(op, frame)
@@ -83,13 +79,6 @@ class Slicing(InterpreterState):
 
 def _corner(shape: tuple[int, ...]) -> tuple[slice, ...]:
     return (slice(None), *(slice(n) for n in shape))
-
-
-def places_of(op: Op, moving: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    """Places of a slice on each axis, from the offsets that are values of the program."""
-    rest = iter(moving)
-    offsets = [next(rest) if x is None else np.array([x]) for x in op.attrs["offsets"]]
-    return slices.places(offsets, op.attrs["sizes"], op.attrs["strides"])
 
 
 def _slice_of_index(x: Affine, offsets: list[Any], op: Op) -> Affine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -76,9 +77,10 @@ class InterpreterState(ABC):
         self.known = Known(())
         self.steps_left = step_limit
         self.step_limit = step_limit
-        self.handlers: dict[str, Callable[[Op, Frame], None]] = {
-            name[3:]: getattr(self, name) for name in _handlers(type(self))
-        }
+        # kind -> method; what has none of its own is an operation on elements
+        self.handlers: defaultdict[str, Callable[[Op, Frame], None]] = defaultdict(
+            lambda: self.dense_op, {name[3:]: getattr(self, name) for name in _handlers(type(self))}
+        )
 
     def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers` with the runtime values of the parameters."""

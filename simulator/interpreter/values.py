@@ -6,7 +6,7 @@
     index tile            Affine
     box mask              Box
     pointers              Pointers
-    dense tile            array (P, *shape) or (1, *shape), held as `DType.held`
+    dense tile            array (P, *shape) or (1, *shape), held as `DType.host_dtype`
     data not known        OPAQUE (timing without values)
 
 P is the number of programs in the chunk. Nothing here knows what an operation means on hardware.
@@ -54,7 +54,7 @@ class Affine:
 
     def dense(self, dtype: DType) -> np.ndarray:
         """All elements, (P or 1, *shape)."""
-        return self.elements().astype(dtype.held)
+        return self.elements().astype(dtype.host_dtype)
 
     def elements(self) -> np.ndarray:
         """All elements as int64, before they are put into their type."""

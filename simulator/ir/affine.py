@@ -1,4 +1,4 @@
-"""Which values stay symbolic: a static reading of the program that placement and both executions share.
+"""Which values stay symbolic: found once from the program, for placement and all interpreters.
 
     scalar    shape (): lives in scalar registers, one number per program
     affine    an index tile  base + sum_k stride_k * i_k  with scalar base and strides: costs nothing until it is needed
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .operations import operation
 from .program import Op, Program, Region, Value
 
 SYMBOLIC = ("affine", "box", "uniform")
@@ -22,7 +23,7 @@ SYMBOLIC = ("affine", "box", "uniform")
 
 @dataclass(frozen=True)
 class Static:
-    """Static reading of one value."""
+    """The form of one value."""
 
     kind: str  # scalar, affine, box, uniform, pointer, dense
     axes: frozenset[int] = frozenset()
@@ -52,7 +53,7 @@ def _region(region: Region) -> None:
 
 
 def _loop(op: Op) -> None:
-    """What a loop carries keeps its symbolic form if every turn hands back the same form; found by trying."""
+    """What a loop carries keeps its symbolic form if every iteration hands back the same form; found by trying."""
     first = 3 if op.kind == "for" else 0
     carried = [_known(v.static) for v in op.args[first:] if v is not None]
     while True:
@@ -171,7 +172,7 @@ def _binary(op: Op) -> Static:
         if op.name == "mul" and not (a.axes and b.axes):
             return Static("affine", a.axes | b.axes)
         # a tile without axes is one number per program: any integer operation on two of them still is
-        if not a.axes and not b.axes and op.results[0].dtype.is_int() and op.name != "umulhi":
+        if not a.axes and not b.axes and op.results[0].dtype.is_int() and operation(op).formula:
             return Static("affine")
     if a.kind == b.kind == "box" and op.name == "and":
         return Static("box", a.axes | b.axes)

@@ -28,10 +28,10 @@ def called_at(text: str, helper: str, caller: Loc) -> str:
     """An error's text with the place where a helper was called; the same place again is counted."""
     line = f"  {helper} is called at {caller.file}:{caller.line}"
     before, _, last = text.rpartition("\n")
-    words = last.removeprefix(line)
-    if words == last:
+    rest = last.removeprefix(line)
+    if rest == last:
         return f"{text}\n{line}"
-    times = int(words.strip(" ,times") or 1)
+    times = int(rest.strip(" ,times") or 1)
     return f"{before}\n{line}, {times + 1} times"
 
 

@@ -1,7 +1,7 @@
 """The tile program: what a kernel's source becomes: typed values, operations with their source line, control flow.
 
 A program is a tree: a `Region` holds operations in order; `for`, `while` and `if` operations hold regions. Values are in
-single-assignment form; what a loop carries from turn to turn are arguments of its body and results of the loop.
+single-assignment form; what a loop carries from one iteration to the next are arguments of its body and results of the loop.
 
 Operations (`Op.kind`, with what `Op.name` and `Op.attrs` hold):
 
@@ -160,14 +160,20 @@ class Program:
     file: str = ""  # that of the kernel itself; helpers may come from others
     warnings: tuple[str, ...] = ()  # what the compiler noticed
     buffers: dict[int, Op] = field(default_factory=dict)  # value -> the alloc of the buffer that it is in
-    only_elsewhere: dict[str, Loc] = field(default_factory=dict)  # words that no product here can carry out
+    only_elsewhere: dict[str, Loc] = field(
+        default_factory=dict
+    )  # builtins that no product here can carry out
     placements: dict[Any, Any] = field(
         default_factory=dict, repr=False, compare=False
     )  # buffers, as found so far
+    one_by_one: set[int] = field(
+        default_factory=set, repr=False, compare=False
+    )  # loops whose iterations are timed one by one, as far as that is known
+    needs: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # what they have to hold
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
-    split_words: dict[str, Loc] = field(
+    split_builtins: dict[str, Loc] = field(
         default_factory=dict
-    )  # words that need split cores, with their places
+    )  # builtins that need split cores, with their places
     _operations: tuple[Op, ...] = field(default=(), init=False, compare=False)
     _by_kind: dict[str, list[Op]] = field(default_factory=dict, init=False, compare=False)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir.building.promotion import KernelError, Operand
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, builtin, named
 from ..ir.program import Value
 from ..ir.types import PointerType
 from ..precision.dtypes import ALL, DType, from_name, int1, integer
@@ -33,41 +33,28 @@ class dtype(metaclass=_ElementTypes):
     __ascendtile_host__ = True
 
 
-@word
+@builtin
 def arange(b: Builder, start: int, end: int) -> Value:
     """int32 tile start, start+1, ..., end-1. Bounds are compile-time integers; any length is allowed, as on Ascend."""
     return b.arange(start, end)
 
 
-@word
+@builtin
 def full(b: Builder, shape: Sequence[int] | int, value: Operand, dtype: DType) -> Value:
     """Tile of `shape` filled with the scalar `value` in `dtype`."""
     return b.full(_shape(shape), value, element_type(dtype))
 
 
-@word
+@builtin
 def zeros(b: Builder, shape: Sequence[int] | int, dtype: DType) -> Value:
     """Tile of `shape` filled with zero in `dtype`."""
     return b.full(_shape(shape), 0, element_type(dtype))
 
 
-@word
+@builtin
 def zeros_like(b: Builder, input: Value) -> Value:
     """Tile of zeros with the shape and dtype of `input`."""
     return b.full(input.shape, 0, element_type(input.dtype))
-
-
-def _cast(
-    b: Builder, x: Operand, dtype: Any, rounding: str | None, bitcast: bool, overflow_mode: str | None
-) -> Value:
-    if isinstance(dtype, PointerType):
-        return b.cast(x, dtype)
-    target = element_type(dtype)
-    if bitcast:
-        return b.bitcast(x, target)
-    mode = _choice("fp_downcast_rounding", rounding, {None: "", "rtne": "", "rtz": "TRUNC"})
-    overflow = _choice("overflow_mode", overflow_mode, {None: "", "trunc": "wrap", "saturate": "saturate"})
-    return b.cast_with(x, target, mode, overflow) if mode or overflow else b.cast(x, target)
 
 
 def _choice(what: str, given: str | None, known: dict[str | None, str]) -> str:
@@ -77,20 +64,7 @@ def _choice(what: str, given: str | None, known: dict[str | None, str]) -> str:
     return known[given]
 
 
-@word(method=True, name="to")
-def _to(
-    b: Builder,
-    x: Operand,
-    dtype: DType,
-    fp_downcast_rounding: str | None = None,
-    bitcast: bool = False,
-    overflow_mode: str | None = None,
-) -> Value:
-    """As `cast`."""
-    return _cast(b, x, dtype, fp_downcast_rounding, bitcast, overflow_mode)
-
-
-@word(method=True)
+@builtin(method=True)
 def cast(
     b: Builder,
     input: Operand,
@@ -105,16 +79,26 @@ def cast(
     be as wide. overflow_mode, to integers: "saturate" ends at the limits, "trunc" keeps the low bits; without it floats
     saturate and integers keep their low bits.
     """
-    return _cast(b, input, dtype, fp_downcast_rounding, bitcast, overflow_mode)
+    if isinstance(dtype, PointerType):
+        return b.cast(input, dtype)
+    target = element_type(dtype)
+    if bitcast:
+        return b.bitcast(input, target)
+    mode = _choice("fp_downcast_rounding", fp_downcast_rounding, {None: "", "rtne": "", "rtz": "TRUNC"})
+    overflow = _choice("overflow_mode", overflow_mode, {None: "", "trunc": "wrap", "saturate": "saturate"})
+    return b.cast_with(input, target, mode, overflow) if mode or overflow else b.cast(input, target)
 
 
-@word
+named("to", cast.build, "As `cast`.", method=True)
+
+
+@builtin
 def to_tensor(b: Builder, x: Operand) -> Value:
     """A number as a scalar of the program; values stay what they are."""
     return b.to_value(x)
 
 
-@word
+@builtin
 def get_int_dtype(b: Builder, bitwidth: int, signed: bool) -> DType:
     """The integer type of 1, 8, 16, 32 or 64 bits."""
     if bitwidth == 1:

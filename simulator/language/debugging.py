@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.building.promotion import KernelError, describe, is_number
-from ..ir.building.registry import OF_PYTHON, Builder, word
+from ..ir.building.registry import OF_PYTHON, Builder, builtin
+from ..ir.operations import RECORDED, Operation, define
 from ..ir.program import Value
 
 
-@word
+@builtin
 def static_assert(b: Builder, cond: Any, msg: str = "") -> None:
     """Refuse to compile unless `cond`, a compile-time value, holds."""
     if isinstance(cond, Value):
@@ -18,7 +19,7 @@ def static_assert(b: Builder, cond: Any, msg: str = "") -> None:
         raise KernelError(f"static_assert failed{': ' + msg if msg else ''}")
 
 
-@word
+@builtin
 def static_print(
     b: Builder, *values: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False
 ) -> None:
@@ -26,7 +27,8 @@ def static_print(
     print(*values, sep=sep, end=end, file=file, flush=flush)
 
 
-@word
+@builtin
+@define(Operation(RECORDED, effect=True), name="print")
 def device_print(b: Builder, prefix: str, *args: Any, hex: bool = False) -> None:
     """Print values of the program while it runs: one line an element, with its program and its index.
 
@@ -50,7 +52,7 @@ def device_print(b: Builder, prefix: str, *args: Any, hex: bool = False) -> None
 OF_PYTHON[print] = device_print  # while the kernel runs; static_print is for compile time
 
 
-@word
+@builtin
 def device_assert(b: Builder, cond: Any, msg: str = "", mask: Any = None) -> None:
     """End the run with `msg`, program, element and line unless `cond` holds wherever `mask` (broadcast to it) does."""
     if not isinstance(cond, Value):

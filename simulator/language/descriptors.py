@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir.building import blocks
-from ..ir.building.blocks import TensorDescriptor
+from ..ir.building.blocks import DescriptorInKernel
 from ..ir.building.promotion import KernelError, Operand, describe
-from ..ir.building.registry import Builder, Word, unwrap, word
+from ..ir.building.registry import Builder, Builtin, builtin, named, unwrap
 from ..ir.program import Value
+from ..precision import dtypes as ty
 
 
-@word
+@builtin
 def make_tensor_descriptor(
     b: Builder,
     base: Value,
@@ -20,7 +21,7 @@ def make_tensor_descriptor(
     strides: Sequence[Operand],
     block_shape: Sequence[int],
     padding_option: str = "zero",
-) -> TensorDescriptor:
+) -> DescriptorInKernel:
     """Descriptor of a tensor with one to five axes.
 
     base: pointer to its first element. shape, strides (in elements): integer scalars. block_shape: compile-time integers.
@@ -33,53 +34,51 @@ def make_tensor_descriptor(
         for n, given in (("shape", shape), ("strides", strides))
     )
     block = blocks.block_sizes(block_shape, "make_tensor_descriptor")
-    return TensorDescriptor(base, sizes, steps, (0,) * rank, block, unwrap(padding_option) or "zero")
+    return DescriptorInKernel(base, sizes, steps, (0,) * rank, block, unwrap(padding_option) or "zero")
 
 
-@word
-def load_tensor_descriptor(b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand]) -> Value:
+@builtin
+def load_tensor_descriptor(b: Builder, desc: DescriptorInKernel, offsets: Sequence[Operand]) -> Value:
     """The block at `offsets`; elements outside of the tensor are padded."""
     d = blocks.at(b, _descriptor(desc, "load"), unwrap(offsets), "descriptor load")
     return blocks.load_block(b, d, range(len(d.block)), _descriptor(desc, "load").padding)
 
 
-@word
+@builtin
 def store_tensor_descriptor(
-    b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand], value: Operand
+    b: Builder, desc: DescriptorInKernel, offsets: Sequence[Operand], value: Operand
 ) -> None:
     """Write a block at `offsets`; elements outside of the tensor are left out."""
     d = blocks.at(b, _descriptor(desc, "store"), unwrap(offsets), "descriptor store")
     blocks.store_block(b, d, value, range(len(d.block)))
 
 
-def _descriptor(x: Any, what: str) -> TensorDescriptor:
-    if not isinstance(x, TensorDescriptor):
+def _descriptor(x: Any, what: str) -> DescriptorInKernel:
+    if not isinstance(x, DescriptorInKernel):
         raise KernelError(f"{what}: needs a tensor descriptor, got {describe(x)}")
     return x
 
 
-@word
-def _gather(b: Builder, desc: TensorDescriptor, x_offsets: Value, y_offset: Operand) -> Value:
+@builtin
+def _gather(b: Builder, desc: DescriptorInKernel, x_offsets: Value, y_offset: Operand) -> Value:
     """Rows `x_offsets` (a tile with one axis) of a tensor with two axes, from column `y_offset`; blocks are (1, columns)."""
     pointer, mask = _rows(b, _descriptor(desc, "gather"), x_offsets, y_offset, "gather")
     return b.load(pointer, mask, None)
 
 
-@word
-def _scatter(b: Builder, desc: TensorDescriptor, value: Value, x_offsets: Value, y_offset: Operand) -> None:
+@builtin
+def _scatter(b: Builder, desc: DescriptorInKernel, value: Value, x_offsets: Value, y_offset: Operand) -> None:
     """Write the rows of `value` to the rows `x_offsets` of a tensor with two axes, from column `y_offset`."""
     pointer, mask = _rows(b, _descriptor(desc, "scatter"), x_offsets, y_offset, "scatter")
     b.store(pointer, value, mask)
 
 
-def _rows(b: Builder, d: TensorDescriptor, rows: Any, column: Any, what: str) -> tuple[Value, Value]:
+def _rows(b: Builder, d: DescriptorInKernel, rows: Any, column: Any, what: str) -> tuple[Value, Value]:
     """Pointers and mask of whole rows that are chosen one by one."""
     if len(d.block) != 2 or d.block[0] != 1:
         raise KernelError(f"{what}: needs a descriptor with blocks (1, columns), got {d}")
     if not isinstance(rows, Value) or len(rows.shape) != 1 or not rows.dtype.is_int():
         raise KernelError(f"{what}: row numbers must be an integer tile with one axis, got {describe(rows)}")
-    from ..precision import dtypes as ty
-
     r: Any = b.expand_dims(b.cast(rows, ty.int64), 1)
     c: Any = b.binary(
         "add", b.cast(b.arange(0, d.block[1]), ty.int64), blocks.wide(b, column, f"{what}: column")
@@ -94,18 +93,18 @@ def _within(b: Builder, x: Any, size: Operand) -> Any:
     return b.binary("and", b.compare("ge", x, 0), b.compare("lt", x, size))
 
 
-def _atomic(name: str) -> Word:
-    def build(b: Builder, desc: TensorDescriptor, offsets: Sequence[Operand], value: Operand) -> None:
+def _atomic(name: str) -> Builtin:
+    def build(b: Builder, desc: DescriptorInKernel, offsets: Sequence[Operand], value: Operand) -> None:
         d = blocks.at(b, _descriptor(desc, f"atomic_{name}"), unwrap(offsets), f"atomic_{name}")
         b.atomic(name, blocks.pointers(b, d), value, blocks.inside(b, d, range(len(d.block))))
 
-    build.__doc__ = (
+    says = (
         f"Combine a block at `offsets` with memory as tl.atomic_{name} does; elements outside are left out."
     )
-    return Word(build, f"atomic_{name}")
+    return named(f"atomic_{name}", build, says)
 
 
-TensorDescriptor.words.update(
+DescriptorInKernel.methods.update(
     load=load_tensor_descriptor,
     store=store_tensor_descriptor,
     gather=_gather,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.building.ranges import DynamicRange, StaticRange
-from ..ir.building.registry import OF_PYTHON, Builder, word
+from ..ir.building.registry import OF_PYTHON, Builder, builtin
 
 
-@word(name="range")
-def range_word(
+@builtin(name="range")
+def range_builtin(
     b: Builder,
     arg1: Any,
     arg2: Any = None,
@@ -23,7 +23,7 @@ def range_word(
 ) -> DynamicRange:
     """A loop `for i in range(...)`. Bounds are integer scalars; hints are kept with the loop.
 
-    num_stages: buffers per loaded tile (1 = no overlap with the next turn); without it the launch decides.
+    num_stages: buffers per loaded tile (1 = no overlap with the next iteration); without it the launch decides.
     """
     bounds = [x for x in (arg1, arg2, step) if x is not None]
     if arg2 is None and step is not None:
@@ -39,10 +39,10 @@ def range_word(
     )
 
 
-OF_PYTHON[range] = range_word
+OF_PYTHON[range] = range_builtin
 
 
-@word
+@builtin
 def static_range(b: Builder, *bounds: int) -> StaticRange:
     """A loop that is unrolled: its variable is a compile-time integer in each copy of the body."""
     return StaticRange(*bounds)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.building.promotion import KernelError
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, builtin
 from ..ir.program import Value
 from ..precision import dtypes as ty
 
 PRECISIONS = ("ieee", "hf32")
 
 
-@word(method=True)
+@builtin(method=True)
 def dot(
     b: Builder,
     input: Value,

@@ -1,7 +1,7 @@
 """`tl.math`: the elementwise functions under the names of triton.language.math, and those of libdevice that it lacks."""
 
 from . import mathematics
-from .extra.libdevice import WORDS
+from .extra.libdevice import BUILTINS
 
 NAMES = (
     *(
@@ -22,5 +22,5 @@ NAMES = (
     ),
     *("sqrt", "sqrt_rn", "umulhi"),
 )
-globals().update({**WORDS, **{name: getattr(mathematics, name) for name in NAMES}})
-__all__ = [*NAMES, *(name for name in WORDS if name not in NAMES)]
+globals().update({**BUILTINS, **{name: getattr(mathematics, name) for name in NAMES}})
+__all__ = [*NAMES, *(name for name in BUILTINS if name not in NAMES)]

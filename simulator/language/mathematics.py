@@ -7,8 +7,11 @@ import math
 from typing import Any
 
 from ..ir.building.promotion import KernelError, Operand, describe, is_number
-from ..ir.building.registry import INSTEAD_OF, Builder, Word, word
+from ..ir.building.registry import INSTEAD_OF, Builder, Builtin, builtin, named
+from ..ir.operations import binary, by_element, define
 from ..ir.program import Value
+from ..units import functions
+from ..units.vector import of_type
 
 
 class PropagateNan(enum.Enum):
@@ -26,78 +29,44 @@ def floating(b: Builder, name: str, x: Operand) -> Value:
     return v
 
 
-@word(method=True)
-def exp(b: Builder, x: Operand) -> Value:
-    """e to the power of each element; floating point only."""
-    return b.unary("exp", floating(b, "exp", x))
+def _function(name: str, says: str, operation: str = "") -> Builtin:
+    """A function of floating-point elements that is one operation."""
+
+    def build(b: Builder, x: Operand) -> Value:
+        return b.unary(operation or name, floating(b, name, x))
+
+    return named(name, build, f"{says}; floating point only.", method=True)
 
 
-@word(method=True)
-def log(b: Builder, x: Operand) -> Value:
-    """Natural logarithm; floating point only."""
-    return b.unary("log", floating(b, "log", x))
+exp = _function("exp", "e to the power of each element")
+log = _function("log", "Natural logarithm")
+exp2 = _function("exp2", "2 to the power of each element, correctly rounded (see units/functions.py)")
+log2 = _function("log2", "Logarithm to the base 2, correctly rounded")
+sin = _function("sin", "Sine of radians, correctly rounded for any argument")
+cos = _function("cos", "Cosine of radians, correctly rounded for any argument")
+erf = _function("erf", "Error function, correctly rounded")
+sqrt = _function("sqrt", "Square root")
+sqrt_rn = _function("sqrt_rn", "Square root, correctly rounded", "sqrt")
 
 
-@word(method=True)
-def exp2(b: Builder, x: Operand) -> Value:
-    """2 to the power of each element; floating point only, correctly rounded (see units/functions.py)."""
-    return b.unary("exp2", floating(b, "exp2", x))
+def _whole(name: str, says: str) -> Builtin:
+    def build(b: Builder, x: Operand) -> Value:
+        v = b.to_value(x)
+        return v if v.dtype.is_int() else b.unary(name, v)
+
+    return named(
+        name,
+        build,
+        f"{says} each element, in its type; integers are that already, as on Ascend.",
+        method=True,
+    )
 
 
-@word(method=True)
-def log2(b: Builder, x: Operand) -> Value:
-    """Logarithm to the base 2; floating point only, correctly rounded."""
-    return b.unary("log2", floating(b, "log2", x))
+floor = _whole("floor", "Largest integer that is not above")
+ceil = _whole("ceil", "Smallest integer that is not below")
 
 
-@word(method=True)
-def sin(b: Builder, x: Operand) -> Value:
-    """Sine of radians; floating point only, correctly rounded for any argument."""
-    return b.unary("sin", floating(b, "sin", x))
-
-
-@word(method=True)
-def cos(b: Builder, x: Operand) -> Value:
-    """Cosine of radians; floating point only, correctly rounded for any argument."""
-    return b.unary("cos", floating(b, "cos", x))
-
-
-@word(method=True)
-def erf(b: Builder, x: Operand) -> Value:
-    """Error function; floating point only, correctly rounded."""
-    return b.unary("erf", floating(b, "erf", x))
-
-
-@word(method=True)
-def floor(b: Builder, x: Operand) -> Value:
-    """Largest integer that is not above each element, in its type; integers are that already, as on Ascend."""
-    return _whole(b, "floor", x)
-
-
-@word(method=True)
-def ceil(b: Builder, x: Operand) -> Value:
-    """Smallest integer that is not below each element, in its type; integers are that already, as on Ascend."""
-    return _whole(b, "ceil", x)
-
-
-def _whole(b: Builder, name: str, x: Operand) -> Value:
-    v = b.to_value(x)
-    return v if v.dtype.is_int() else b.unary(name, v)
-
-
-@word(method=True)
-def sqrt(b: Builder, x: Operand) -> Value:
-    """Square root; floating point only."""
-    return b.unary("sqrt", floating(b, "sqrt", x))
-
-
-@word(method=True)
-def sqrt_rn(b: Builder, x: Operand) -> Value:
-    """Square root, correctly rounded."""
-    return b.unary("sqrt", floating(b, "sqrt_rn", x))
-
-
-@word(method=True)
+@builtin(method=True)
 def rsqrt(b: Builder, x: Operand) -> Value:
     """1 / sqrt(x), by a square root and a division (not the coarse Rsqrt instruction)."""
     v = floating(b, "rsqrt", x)
@@ -106,7 +75,7 @@ def rsqrt(b: Builder, x: Operand) -> Value:
     return out
 
 
-@word(method=True)
+@builtin(method=True)
 def sigmoid(b: Builder, x: Operand) -> Value:
     """1 / (1 + exp(-x)), as the unit has to compute it: negate, exp, add, divide."""
     e = b.unary("exp", b.unary("neg", floating(b, "sigmoid", x)))
@@ -115,7 +84,7 @@ def sigmoid(b: Builder, x: Operand) -> Value:
     return out
 
 
-@word(method=True)
+@builtin(method=True)
 def abs(b: Builder, x: Operand) -> Any:
     """Absolute value of numbers of any kind."""
     if is_number(x):
@@ -130,34 +99,71 @@ def _extreme(b: Builder, name: str, x: Operand, y: Operand, propagate_nan: Any) 
     return b.binary(f"{name}_nan" if nan_too else name, x, y)
 
 
-@word
-def maximum(b: Builder, x: Operand, y: Operand, propagate_nan: Any = PropagateNan.NONE) -> Operand:
-    """Elementwise maximum. Where one side is NaN the other is taken, as on Ascend; with `PropagateNan.ALL`, NaN."""
-    return _extreme(b, "max", x, y, propagate_nan)
+def _extremum(name: str, operation: str) -> Builtin:
+    def build(b: Builder, x: Operand, y: Operand, propagate_nan: Any = PropagateNan.NONE) -> Operand:
+        return _extreme(b, operation, x, y, propagate_nan)
+
+    says = "Where one side is NaN the other is taken, as on Ascend; with `PropagateNan.ALL`, NaN."
+    return named(name, build, f"Elementwise {name}. {says}")
 
 
-@word
-def minimum(b: Builder, x: Operand, y: Operand, propagate_nan: Any = PropagateNan.NONE) -> Operand:
-    """Elementwise minimum. Where one side is NaN the other is taken, as on Ascend; with `PropagateNan.ALL`, NaN."""
-    return _extreme(b, "min", x, y, propagate_nan)
+maximum, minimum = _extremum("maximum", "max"), _extremum("minimum", "min")
 
 
-@word
+def _wrapping(name: str, sign: str) -> Builtin:
+    def build(b: Builder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> Operand:
+        return b.binary(name, x, y)
+
+    return named(name, build, f"`x {sign} y`. sanitize_overflow: accepted, without effect: integers wrap.")
+
+
+add, sub, mul = _wrapping("add", "+"), _wrapping("sub", "-"), _wrapping("mul", "*")
+
+
+def _logical(name: str, says: str) -> Builtin:
+    def build(b: Builder, x: Operand, y: Operand) -> Operand:
+        return b.binary(name, b.to_bool(x), b.to_bool(y))
+
+    return named(
+        f"logical_{name}",
+        build,
+        f"{says} not zero, elementwise: the method behind `{name}` of tiles.",
+        method=True,
+    )
+
+
+logical_and, logical_or = _logical("and", "Whether both are"), _logical("or", "Whether one is")
+
+
+@builtin
+def fdiv(b: Builder, x: Operand, y: Operand, ieee_rounding: bool = False) -> Operand:
+    """Floating-point division."""
+    return b.binary("div", x, y)
+
+
+@builtin
+def div_rn(b: Builder, x: Operand, y: Operand) -> Operand:
+    """Floating-point division, correctly rounded."""
+    return b.binary("div", x, y)
+
+
+@builtin
 def clamp(
     b: Builder, x: Operand, min: Operand, max: Operand, propagate_nan: Any = PropagateNan.NONE
 ) -> Operand:
-    """`x` held between `min` and `max`; floating point only. NaN becomes `min`; with `PropagateNan.ALL` it stays NaN."""
+    """`x`, but at least `min` and at most `max`; floating point only. NaN becomes `min`; with `PropagateNan.ALL`, NaN."""
     v = floating(b, "clamp", x)
     return _extreme(b, "min", _extreme(b, "max", v, min, propagate_nan), max, propagate_nan)
 
 
-@word
+@builtin
 def fma(b: Builder, x: Operand, y: Operand, z: Operand) -> Value:
     """x * y + z with one rounding; broadcast together, in their common type. Integers wrap."""
     return b.fma(x, y, z)
 
 
-@word
+@builtin
+@define(binary(value=of_type(functions.high_product), fallback=by_element("umulhi")))
 def umulhi(b: Builder, x: Operand, y: Operand) -> Operand:
     """Upper half of the product of two integers of 32 or 64 bits; on the device element by element."""
     for v in (b.to_value(x), b.to_value(y)):
@@ -166,41 +172,7 @@ def umulhi(b: Builder, x: Operand, y: Operand) -> Operand:
     return b.binary("umulhi", x if isinstance(x, Value) else b.to_value(x), y)
 
 
-@word
-def add(b: Builder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> Operand:
-    """`x + y`. sanitize_overflow: accepted, without effect: integers wrap."""
-    return b.binary("add", x, y)
-
-
-@word
-def sub(b: Builder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> Operand:
-    """`x - y`. sanitize_overflow: accepted, without effect: integers wrap."""
-    return b.binary("sub", x, y)
-
-
-@word
-def mul(b: Builder, x: Operand, y: Operand, sanitize_overflow: bool = True) -> Operand:
-    """`x * y`. sanitize_overflow: accepted, without effect: integers wrap."""
-    return b.binary("mul", x, y)
-
-
-def _logical(b: Builder, name: str, x: Operand, y: Operand) -> Operand:
-    return b.binary(name, b.to_bool(x), b.to_bool(y))
-
-
-@word(method=True)
-def logical_and(b: Builder, x: Operand, y: Operand) -> Operand:
-    """Whether both are not zero, elementwise: the method behind `and` of tiles."""
-    return _logical(b, "and", x, y)
-
-
-@word(method=True)
-def logical_or(b: Builder, x: Operand, y: Operand) -> Operand:
-    """Whether one is not zero, elementwise: the method behind `or` of tiles."""
-    return _logical(b, "or", x, y)
-
-
-@word(method=True)
+@builtin(method=True)
 def softmax(
     b: Builder, x: Operand, dim: int | None = None, keep_dims: bool = False, ieee_rounding: bool = False
 ) -> Value:
@@ -214,7 +186,7 @@ def softmax(
     return b.to_value(b.binary("div", e, b.reduce("sum", e, axis, True)))
 
 
-@word(method=True)
+@builtin(method=True)
 def cdiv(b: Builder, x: Operand, div: Operand) -> Operand:
     """Ceiling division of integers; of floating point, the quotient rounded up, as on Ascend."""
     if not isinstance(x, Value) and not isinstance(div, Value):
@@ -224,22 +196,10 @@ def cdiv(b: Builder, x: Operand, div: Operand) -> Operand:
     return b.binary("floordiv", b.binary("sub", b.binary("add", x, div), 1), div)
 
 
-@word
-def fdiv(b: Builder, x: Operand, y: Operand, ieee_rounding: bool = False) -> Operand:
-    """Floating-point division."""
-    return b.binary("div", x, y)
-
-
-@word
-def div_rn(b: Builder, x: Operand, y: Operand) -> Operand:
-    """Floating-point division, correctly rounded."""
-    return b.binary("div", x, y)
-
-
 INSTEAD_OF.update(
     {
         getattr(math, name): name
         for name, x in list(globals().items())
-        if isinstance(x, Word) and hasattr(math, name)
+        if isinstance(x, Builtin) and hasattr(math, name)
     }
 )

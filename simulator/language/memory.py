@@ -8,11 +8,11 @@ from typing import Any
 from ..ir.building import blocks
 from ..ir.building.blocks import Block, BlockPointer
 from ..ir.building.promotion import KernelError, Operand, describe
-from ..ir.building.registry import Builder, unwrap, word
+from ..ir.building.registry import Builder, builtin, unwrap
 from ..ir.program import Value
 
 
-@word
+@builtin
 def load(
     b: Builder,
     pointer: Value | Block,
@@ -48,7 +48,7 @@ def load(
     return b.load(pointer, mask, None if mask is True else other, past_l2)
 
 
-@word
+@builtin
 def store(
     b: Builder,
     pointer: Value | Block,
@@ -81,7 +81,7 @@ def _no_boundary(what: str, boundary_check: Any, padding: Any) -> None:
         )
 
 
-@word
+@builtin
 def make_block_ptr(
     b: Builder,
     base: Value,
@@ -114,7 +114,7 @@ def make_block_ptr(
     return BlockPointer(base, sizes, steps, first, blocks.block_sizes(block_shape, "make_block_ptr"))
 
 
-@word
+@builtin
 def advance(b: Builder, base: BlockPointer, offsets: Sequence[Operand]) -> Block:
     """A block pointer moved by `offsets`, one integer scalar per axis, in elements of that axis."""
     if not isinstance(base, BlockPointer):
@@ -122,4 +122,4 @@ def advance(b: Builder, base: BlockPointer, offsets: Sequence[Operand]) -> Block
     return blocks.moved(b, base, unwrap(offsets))
 
 
-BlockPointer.words["advance"] = advance
+BlockPointer.methods["advance"] = advance

@@ -6,10 +6,11 @@ two wide products on four words of counter and two of key. 64-bit counters take 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..ir.building.promotion import KernelError, Operand, describe
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, builtin
 from ..ir.program import Value
 from ..precision import dtypes as ty
 
@@ -63,7 +64,7 @@ def _wide_product(b: Builder, x: Value, factor: int) -> tuple[Value, Value]:
     return _op(b, "umulhi", x, factor), _op(b, "mul", x, factor)
 
 
-@word
+@builtin
 def philox_impl(
     b: Builder,
     c0: Value,
@@ -99,7 +100,7 @@ def _philox(b: Builder, seed: Operand, counter: tuple[Operand, ...], n_rounds: i
     return _rounds(b, (c0, c1, c2, c3), (low, high), n_rounds)
 
 
-@word
+@builtin
 def philox(
     b: Builder,
     seed: Operand,
@@ -125,50 +126,51 @@ def _words(b: Builder, seed: Operand, offset: Operand, n_rounds: int) -> Four:
     return _philox(b, seed, (low, high, zero, zero), n_rounds)
 
 
-def _uniform(b: Builder, x: Operand) -> Value:
+@builtin
+def uint_to_uniform_float(b: Builder, x: Operand) -> Value:
+    """Random words of 32 or 64 bits as float32 in [0, 1)."""
     v = b.to_value(x)
     if v.is_pointer or v.dtype.name not in ("int32", "uint32", "int64", "uint64"):
         raise KernelError(f"uint_to_uniform_float takes integers of 32 or 64 bits, got {describe(v)}")
     bits = v.dtype.bits  # type: ignore[union-attr]
     signed = b.cast(v, ty.integer(bits, signed=True))
     negative = _value(b.compare("lt", signed, 0))
-    turned = _op(b, "sub", b.unary("neg", signed), 1)
-    return _op(b, "mul", b.select(negative, turned, signed), SCALES[bits])
+    flipped = _op(b, "sub", b.unary("neg", signed), 1)
+    return _op(b, "mul", b.select(negative, flipped, signed), SCALES[bits])
 
 
-def _normal_pair(b: Builder, u1: Operand, u2: Operand) -> tuple[Value, Value]:
-    """Box and Muller: a radius from one uniform number, an angle from the other."""
+@builtin
+def pair_uniform_to_normal(b: Builder, u1: Operand, u2: Operand) -> tuple[Value, Value]:
+    """Two tiles of normal numbers from two of uniform ones (Box and Muller: a radius from one, an angle from the other)."""
     u1, u2 = b.to_value(b.binary("max", LEAST_UNIFORM, u1)), b.to_value(u2)
     angle = _op(b, "mul", TWO_PI, u2)
     radius = b.unary("sqrt", _op(b, "mul", -2.0, b.unary("log", u1)))
     return _op(b, "mul", radius, b.unary("cos", angle)), _op(b, "mul", radius, b.unary("sin", angle))
 
 
-@word
+_uniform: Callable[[Builder, Operand], Value] = uint_to_uniform_float.build
+_normal_pair: Callable[[Builder, Operand, Operand], tuple[Value, Value]] = pair_uniform_to_normal.build
+
+
+@builtin
 def randint4x(b: Builder, seed: Operand, offset: Operand, n_rounds: int = N_ROUNDS_DEFAULT) -> Four:
     """Four tiles of random uint32 words with the shape of `offset`; an integer seed, integer offsets."""
     return _words(b, seed, offset, n_rounds)
 
 
-@word
+@builtin
 def randint(b: Builder, seed: Operand, offset: Operand, n_rounds: int = N_ROUNDS_DEFAULT) -> Value:
     """One tile of random uint32 words: the first of `randint4x`."""
     return _words(b, seed, offset, n_rounds)[0]
 
 
-@word
-def uint_to_uniform_float(b: Builder, x: Operand) -> Value:
-    """Random words of 32 or 64 bits as float32 in [0, 1)."""
-    return _uniform(b, x)
-
-
-@word
+@builtin
 def rand(b: Builder, seed: Operand, offset: Operand, n_rounds: int = N_ROUNDS_DEFAULT) -> Value:
     """float32 uniform in [0, 1), with the shape of `offset`."""
     return _uniform(b, _words(b, seed, offset, n_rounds)[0])
 
 
-@word
+@builtin
 def rand4x(
     b: Builder, seed: Operand, offsets: Operand, n_rounds: int = N_ROUNDS_DEFAULT
 ) -> tuple[Value, ...]:
@@ -176,20 +178,14 @@ def rand4x(
     return tuple(_uniform(b, x) for x in _words(b, seed, offsets, n_rounds))
 
 
-@word
-def pair_uniform_to_normal(b: Builder, u1: Operand, u2: Operand) -> tuple[Value, Value]:
-    """Two tiles of normal numbers from two of uniform ones."""
-    return _normal_pair(b, u1, u2)
-
-
-@word
+@builtin
 def randn(b: Builder, seed: Operand, offset: Operand, n_rounds: int = N_ROUNDS_DEFAULT) -> Value:
     """float32 normal with mean 0 and deviation 1, with the shape of `offset`."""
     first, second, _, _ = _words(b, seed, offset, n_rounds)
     return _normal_pair(b, _uniform(b, first), _uniform(b, second))[0]
 
 
-@word
+@builtin
 def randn4x(
     b: Builder, seed: Operand, offset: Operand, n_rounds: int = N_ROUNDS_DEFAULT
 ) -> tuple[Value, ...]:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.building import rearrange
+from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, Builtin, builtin, named
+from ..ir.operations import Operation, Scratch, by_element, define
 from ..ir.program import Value
 from ..precision import dtypes as ty
+from ..units import moving
 from .creation import element_type
 from .mathematics import PropagateNan
 
 
-@word(method=True)
+@builtin(method=True)
 def sum(
     b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False, dtype: Any = None
 ) -> Value:
@@ -45,80 +47,60 @@ def _or_nan(b: Builder, x: Value, out: Value, axis: int | None, keep_dims: bool)
     return b.select(bad, float("nan"), out)
 
 
-def _extreme(
-    b: Builder, name: str, x: Operand, axis: int | None, indices: Any, first: Any, keep_dims: bool, nan: Any
-) -> Any:
-    nan = nan is PropagateNan.ALL or nan is True
-    if not indices:
-        wide = _widened(b, x)
-        out = b.reduce(name, wide, axis, keep_dims)
-        return _or_nan(b, wide, out, axis, keep_dims) if nan and wide.dtype.is_floating() else out
-    if nan:
-        raise KernelError(
-            f"{name}: propagate_nan with return_indices is not supported; take the index by argmax"
-        )
-    v = _single_for_bf16(b, x)
-    at = rearrange.arg_reduce(b, f"arg{name}", v, axis, keep_dims, bool(first))
-    return b.reduce(name, v, axis, keep_dims), at
-
-
 def _single_for_bf16(b: Builder, x: Operand) -> Value:
     v = rearrange.tile(b, "a reduction with indices", x)
     return b.cast(v, ty.float32) if v.dtype == ty.bfloat16 else v
 
 
-@word(method=True)
-def max(
-    b: Builder,
-    input: Operand,
-    axis: int | None = None,
-    return_indices: bool = False,
-    return_indices_tie_break_left: bool = True,
-    keep_dims: bool = False,
-    propagate_nan: bool = False,
-) -> Any:
+def _extremum(name: str, says: str) -> Builtin:
+    def build(
+        b: Builder,
+        input: Operand,
+        axis: int | None = None,
+        return_indices: bool = False,
+        return_indices_tie_break_left: bool = True,
+        keep_dims: bool = False,
+        propagate_nan: Any = False,
+    ) -> Any:
+        nan = propagate_nan is PropagateNan.ALL or propagate_nan is True
+        if not return_indices:
+            wide = _widened(b, input)
+            out = b.reduce(name, wide, axis, keep_dims)
+            return _or_nan(b, wide, out, axis, keep_dims) if nan and wide.dtype.is_floating() else out
+        if nan:
+            raise KernelError(
+                f"{name}: propagate_nan with return_indices is not supported; take the index by argmax"
+            )
+        v = _single_for_bf16(b, input)
+        at = rearrange.arg_reduce(b, f"arg{name}", v, axis, keep_dims, bool(return_indices_tie_break_left))
+        return b.reduce(name, v, axis, keep_dims), at
+
+    return named(name, build, says, method=True)
+
+
+max = _extremum(
+    "max",
     """Maximum along `axis` (all axes if None); NaN is skipped, as on Ascend, unless propagate_nan (without indices).
 
     return_indices: also the int32 index of it, the first of equal ones (the last without tie_break_left). Halves and short
     integers are widened to 32 bits without indices; with them only bfloat16 is, as in Triton.
-    """
-    return _extreme(
-        b, "max", input, axis, return_indices, return_indices_tie_break_left, keep_dims, propagate_nan
-    )
+    """,
+)
+min = _extremum("min", "Minimum along `axis`; as `max`.")
 
 
-@word(method=True)
-def min(
-    b: Builder,
-    input: Operand,
-    axis: int | None = None,
-    return_indices: bool = False,
-    return_indices_tie_break_left: bool = True,
-    keep_dims: bool = False,
-    propagate_nan: bool = False,
-) -> Any:
-    """Minimum along `axis`; as `max`."""
-    return _extreme(
-        b, "min", input, axis, return_indices, return_indices_tie_break_left, keep_dims, propagate_nan
-    )
+def _place(name: str, extreme: str) -> Builtin:
+    def build(
+        b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
+    ) -> Value:
+        v = rearrange.tile(b, name, input)
+        return rearrange.arg_reduce(b, name, v, axis, keep_dims, bool(tie_break_left))
+
+    says = f"int32 index of the {extreme} along `axis`: the first of equal ones, or the last. NaN is skipped."
+    return named(name, build, says, method=True)
 
 
-@word(method=True)
-def argmax(
-    b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
-) -> Value:
-    """int32 index of the maximum along `axis`: the first of equal ones, or the last. NaN is skipped."""
-    v = rearrange.tile(b, "argmax", input)
-    return rearrange.arg_reduce(b, "argmax", v, axis, keep_dims, bool(tie_break_left))
-
-
-@word(method=True)
-def argmin(
-    b: Builder, input: Operand, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False
-) -> Value:
-    """int32 index of the minimum along `axis`: the first of equal ones, or the last. NaN is skipped."""
-    v = rearrange.tile(b, "argmin", input)
-    return rearrange.arg_reduce(b, "argmin", v, axis, keep_dims, bool(tie_break_left))
+argmax, argmin = _place("argmax", "maximum"), _place("argmin", "minimum")
 
 
 def _integers(b: Builder, what: str, x: Operand) -> Value:
@@ -128,19 +110,19 @@ def _integers(b: Builder, what: str, x: Operand) -> Value:
     return v
 
 
-@word(method=True)
+@builtin(method=True)
 def xor_sum(b: Builder, input: Operand, axis: int | None = None, keep_dims: bool = False) -> Value:
     """Exclusive or of all integers along `axis` (all axes if None)."""
     return b.reduce("xor", _integers(b, "xor_sum", input), axis, keep_dims)
 
 
-@word(method=True)
+@builtin(method=True)
 def reduce_or(b: Builder, input: Operand, axis: int | None, keep_dims: bool = False) -> Value:
     """Bitwise or of all integers along `axis` (all axes if None)."""
     return b.reduce("or", _integers(b, "reduce_or", input), axis, keep_dims)
 
 
-@word(method=True)
+@builtin(method=True)
 def reduce(
     b: Builder,
     input: Any,
@@ -164,7 +146,7 @@ def reduce(
         parts, at = tuple(b.reshape(v, (v.numel,)) for v in parts), 0
     else:
         at = axis_of(axis, rank)
-    out = rearrange.combined(b, parts, at, combine)
+    out = combining.combined(b, parts, at, combine)
     done = tuple(_without_axis(b, v, at, rank if axis is None else 0, keep_dims) for v in out)
     return done if isinstance(input, tuple | list) else done[0]
 
@@ -179,7 +161,7 @@ def _without_axis(b: Builder, v: Value, axis: int, all_axes: int, keep_dims: boo
 
 def _combination(
     b: Builder, what: str, input: Any, combine_fn: Any
-) -> tuple[tuple[Value, ...], rearrange.Combine, str | None]:
+) -> tuple[tuple[Value, ...], combining.Combine, str | None]:
     """The tiles, the combine function on tuples, and the built-in operation that it is, if any."""
     given = tuple(input) if isinstance(input, tuple | list) else (input,)
     parts = tuple(rearrange.tile(b, what, x) for x in given)
@@ -189,8 +171,8 @@ def _combination(
                 f"{what}: all inputs must have one shape, got {describe(parts[0])} and {describe(v)}"
             )
     types = [v.dtype for v in parts]
-    combine = rearrange.combiner(b, combine_fn, types)
-    return parts, combine, rearrange.known_operation(b, combine, types)
+    combine = combining.combiner(b, combine_fn, types)
+    return parts, combine, combining.known_operation(b, combine, types)
 
 
 # -- scans -----------------------------------------------------------------------------------------------------------
@@ -209,7 +191,7 @@ def _scanned(b: Builder, name: str, x: Operand, axis: int, reverse: bool, dtype:
     return rearrange.scan(b, "sum" if name == "sum" else "mul", v, at, bool(reverse))
 
 
-@word(method=True)
+@builtin(method=True)
 def cumsum(b: Builder, input: Operand, axis: int = 0, reverse: bool = False, dtype: Any = None) -> Value:
     """Running sum along `axis`, one element after another (from the end, if `reverse`), rounded at each step.
 
@@ -218,25 +200,25 @@ def cumsum(b: Builder, input: Operand, axis: int = 0, reverse: bool = False, dty
     return _scanned(b, "sum", input, axis, reverse, dtype)
 
 
-@word(method=True)
+@builtin(method=True)
 def cumprod(b: Builder, input: Operand, axis: int = 0, reverse: bool = False) -> Value:
     """Running product along `axis`; as `cumsum`, but integers keep their type."""
     return _scanned(b, "prod", input, axis, reverse, None)
 
 
-@word(method=True)
+@builtin(method=True)
 def associative_scan(b: Builder, input: Any, axis: int, combine_fn: Any, reverse: bool = False) -> Any:
     """Running combination of `input` (a tile, or a tuple of tiles of one shape) along `axis` by `combine_fn`.
 
     combine_fn: as in `reduce`, associative. In round k every element is combined with the result 2^k places before it (the
-    earlier one is the first operand); with `reverse` the axis is turned round before and after. Sums, products, maxima,
+    earlier one is the first operand); with `reverse` the axis is reversed before and after. Sums, products, maxima,
     minima, and, or, xor go one element after another instead.
     """
     parts, combine, known = _combination(b, "associative_scan", input, combine_fn)
     at = axis_of(axis, len(parts[0].shape))
     if known is not None:
         return rearrange.scan(b, known, parts[0], at, bool(reverse))
-    out = rearrange.running(b, parts, at, combine, bool(reverse))
+    out = combining.running(b, parts, at, combine, bool(reverse))
     return out if isinstance(input, tuple | list) else out[0]
 
 
@@ -247,14 +229,14 @@ def _last(b: Builder, v: Value, dim: int | None) -> int:
     return axis_of(-1 if dim is None else dim, len(v.shape))
 
 
-@word(method=True)
+@builtin(method=True)
 def sort(b: Builder, x: Operand, dim: int | None = None, descending: bool = False) -> Value:
     """Elements along the last axis in order, NaN as the largest. Any length; `dim` must be the last axis."""
     v = rearrange.tile(b, "sort", x)
     return rearrange.sort(b, v, _last(b, v, dim), bool(descending))
 
 
-@word(method=True)
+@builtin(method=True)
 def topk(b: Builder, x: Operand, k: int, dim: int | None = None) -> Value:
     """The `k` largest elements along the last axis, largest first."""
     v = rearrange.tile(b, "topk", x)
@@ -266,14 +248,23 @@ def topk(b: Builder, x: Operand, k: int, dim: int | None = None) -> Value:
     return rearrange.cut(b, rearrange.sort(b, v, axis, True), axis, 0, k)
 
 
-@word
+@builtin
 def bitonic_merge(b: Builder, x: Operand, dim: int | None = None, descending: bool = False) -> Value:
     """A bitonic sequence (rising, then falling) along the last axis, sorted; the same result as `sort`."""
     v = rearrange.tile(b, "bitonic_merge", x)
     return rearrange.sort(b, v, _last(b, v, dim), bool(descending))
 
 
-@word(method=True)
+@builtin(method=True)
+@define(
+    Operation(
+        value=lambda at, op, x, mask=None: moving.histogram(x, mask, op.results[0].shape[0]),
+        scratch=Scratch.ALL,
+        flops=1,
+        of_operand=True,
+        fallback=by_element("a histogram"),
+    )
+)
 def histogram(b: Builder, input: Operand, num_bins: int, mask: Any = None) -> Value:
     """(num_bins,) int32: how often each of 0..num_bins-1 occurs in `input`, a tile of integers of any shape.
 
@@ -285,6 +276,4 @@ def histogram(b: Builder, input: Operand, num_bins: int, mask: Any = None) -> Va
             f"histogram: num_bins must be a positive compile-time integer, got {describe(num_bins)}"
         )
     chosen = None if mask is None else b.broadcast_to(b.to_bool(mask), v.shape)
-    out = b.value(ty.int32, (num_bins,))
-    b.emit("histogram", (v,) if chosen is None else (v, chosen), (out,))
-    return out
+    return b.emit_one("histogram", (v,) if chosen is None else (v, chosen), ty.int32, (num_bins,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.building.promotion import KernelError, describe
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, builtin
 from ..ir.program import Value
 from ..precision import dtypes as ty
 from .linear import dot
@@ -14,7 +14,7 @@ FORMATS = {"fp16": ty.float16, "bf16": ty.bfloat16}
 FP32_BIAS, FP32_MANTISSA = 127, 23
 
 
-@word
+@builtin
 def dot_scaled(
     b: Builder,
     lhs: Value,
@@ -41,8 +41,8 @@ def dot_scaled(
     left = lhs if lhs_scale is None else _scaled(b, lhs, _factors(b, "lhs", lhs_scale, lhs.shape, lhs.dtype))
     right = rhs
     if rhs_scale is not None:
-        turned = _factors(b, "rhs", rhs_scale, rhs.shape[::-1], rhs.dtype)
-        right = _scaled(b, rhs, b.permute(turned, (1, 0)))
+        transposed = _factors(b, "rhs", rhs_scale, rhs.shape[::-1], rhs.dtype)
+        right = _scaled(b, rhs, b.permute(transposed, (1, 0)))
     out: Value = dot.build(b, left, right, acc, out_dtype=out_dtype)
     return out
 

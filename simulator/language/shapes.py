@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..ir.building import rearrange
+from ..ir.building import combining, rearrange
 from ..ir.building.promotion import KernelError, Operand, axis_of, describe
-from ..ir.building.registry import Builder, word
+from ..ir.building.registry import Builder, builtin, named
 from ..ir.program import Value
 
 
@@ -15,25 +15,22 @@ def _flat(args: tuple[Any, ...]) -> Sequence[int]:
     return args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args
 
 
-@word(method=True)
+@builtin(method=True)
 def reshape(b: Builder, input: Value, *shape: Any, can_reorder: bool = False) -> Value:
     """Same elements in row-major order under another shape of the same number of elements."""
     return b.reshape(input, _flat(shape))
 
 
-@word(method=True)
-def view(b: Builder, input: Value, *shape: Any, can_reorder: bool = False) -> Value:
-    """As `reshape`."""
-    return b.reshape(input, _flat(shape))
+view = named("view", reshape.build, "As `reshape`.", method=True)
 
 
-@word(method=True)
+@builtin(method=True)
 def broadcast_to(b: Builder, input: Operand, *shape: Any) -> Value:
     """Stretch axes of size 1 to `shape`."""
     return b.broadcast_to(input, _flat(shape))
 
 
-@word(method=True)
+@builtin(method=True)
 def expand_dims(b: Builder, input: Operand, axis: int | Sequence[int]) -> Value:
     """Add an axis of size 1 at `axis`, or at each of several, which count in the result."""
     v = b.to_value(input)
@@ -49,13 +46,13 @@ def _expanded(b: Builder, v: Value, axis: int) -> Value:
     return b.expand_dims(v, axis) if v.shape else b.splat(v, (1,))
 
 
-@word(method=True)
+@builtin(method=True)
 def permute(b: Builder, input: Value, *dims: Any) -> Value:
     """Axes in the order `dims`."""
     return b.permute(input, _flat(dims))
 
 
-@word(method=True)
+@builtin(method=True)
 def trans(b: Builder, input: Value, *dims: Any) -> Value:
     """Transpose: the last two axes swapped, or the axes in the order `dims`."""
     order = (
@@ -66,19 +63,19 @@ def trans(b: Builder, input: Value, *dims: Any) -> Value:
     return b.permute(input, order)
 
 
-@word(method=True)
+@builtin(method=True)
 def ravel(b: Builder, x: Value, can_reorder: bool = False) -> Value:
     """All elements in one axis."""
     return b.reshape(x, (x.numel,))
 
 
-@word
+@builtin
 def broadcast(b: Builder, input: Operand, other: Operand) -> tuple[Value, Value]:
     """Both stretched to their common shape."""
     return rearrange.broadcast(b, input, other)
 
 
-@word
+@builtin
 def cat(b: Builder, input: Value, other: Value, can_reorder: bool = False, dim: int = 0) -> Value:
     """`input` and `other`, of one type, behind each other along `dim`, in this order whatever `can_reorder` allows."""
     first, second = rearrange.tile(b, "cat", input), rearrange.tile(b, "cat", other)
@@ -87,33 +84,33 @@ def cat(b: Builder, input: Value, other: Value, can_reorder: bool = False, dim: 
     return rearrange.cat(b, [first, second], axis_of(dim, len(first.shape)))
 
 
-@word
+@builtin
 def join(b: Builder, a: Operand, other: Operand) -> Value:
     """`a` and `other`, broadcast together, along a new last axis of size 2."""
     return rearrange.join(b, a, other)
 
 
-@word
+@builtin
 def interleave(b: Builder, a: Operand, other: Operand) -> Value:
     """Elements of `a` and `other` in turn along the last axis, which doubles."""
     both = rearrange.join(b, a, other)
     return b.reshape(both, (*both.shape[:-2], 2 * both.shape[-2])) if len(both.shape) > 1 else both
 
 
-@word(method=True)
+@builtin(method=True)
 def split(b: Builder, a: Value) -> tuple[Value, Value]:
     """The two parts of a last axis of size 2, without that axis."""
     return rearrange.split(b, rearrange.tile(b, "split", a))
 
 
-@word(method=True)
+@builtin(method=True)
 def flip(b: Builder, x: Value, dim: int | None = None) -> Value:
     """`x` in the opposite order along `dim` (the last axis if None)."""
     v = rearrange.tile(b, "flip", x)
     return rearrange.flip(b, v, axis_of(-1 if dim is None else dim, len(v.shape)))
 
 
-@word(method=True)
+@builtin(method=True)
 def gather(b: Builder, src: Value, index: Value, axis: int) -> Value:
     """src[..., index, ...] along `axis`: integers in 0..size-1, with the shape of `src` in all other axes.
 
@@ -122,7 +119,7 @@ def gather(b: Builder, src: Value, index: Value, axis: int) -> Value:
     return rearrange.gather(b, rearrange.tile(b, "gather", src), rearrange.tile(b, "gather", index), axis)
 
 
-@word
+@builtin
 def swizzle2d(b: Builder, i: Operand, j: Operand, size_i: Operand, size_j: Operand, size_g: Operand) -> Any:
     """Place (i, j) of a row-major size_i x size_j grid in an order that goes down columns within groups of size_g rows."""
     number = b.binary("add", b.binary("mul", i, size_j), j)
@@ -133,7 +130,7 @@ def swizzle2d(b: Builder, i: Operand, j: Operand, size_i: Operand, size_j: Opera
     return b.binary("add", first, b.binary("mod", rest, rows)), b.binary("floordiv", rest, rows)
 
 
-@word(method=True)
+@builtin(method=True)
 def squeeze(b: Builder, x: Value, dim: int) -> Value:
     """`x` without its axis `dim`, whose size must be 1."""
     axis = axis_of(dim, len(x.shape))
@@ -143,26 +140,26 @@ def squeeze(b: Builder, x: Value, dim: int) -> Value:
     return b.reshape(x, shape) if shape else rearrange.element(b, x)
 
 
-@word(method=True)
+@builtin(method=True)
 def unsqueeze(b: Builder, x: Value, dim: int) -> Value:
     """`x` with an axis of size 1 more, at `dim`."""
     return b.expand_dims(x, dim)
 
 
-@word
+@builtin
 def map_elementwise(b: Builder, scalar_fn: Any, *args: Operand, pack: int = 1) -> Any:
     """`scalar_fn`, a @jit function of as many values as there are `args` (broadcast together), on each element.
 
-    It is applied to whole tiles, so its body may use elementwise words only. pack: accepted if 1.
+    It is applied to whole tiles, so its body may use elementwise builtins only. pack: accepted if 1.
     """
     if pack != 1:
         raise KernelError(
             f"map_elementwise: pack must be 1 here, got {pack!r}; write the function for one element"
         )
-    return rearrange.mapped(b, scalar_fn, [b.to_value(x) for x in args])
+    return combining.mapped(b, scalar_fn, [b.to_value(x) for x in args])
 
 
-@word(method=True)
+@builtin(method=True)
 def item(b: Builder, x: Value) -> Value:
     """The one element of a tile of one element, as a scalar."""
     if x.numel != 1:

@@ -1,6 +1,6 @@
 """Element types of tiles, and Triton's promotion rules.
 
-A `DType` names what is *stored*; `DType.held` says in which numpy dtype the simulator holds its values while a kernel
+A `DType` names what is *stored*; `DType.host_dtype` says in which numpy dtype the simulator holds its values while a kernel
 runs: FP16 and BF16 values are held in float32 arrays, always on the grid of their own format.
 """
 
@@ -41,7 +41,7 @@ class DType:
         return _STORAGE[self.name]
 
     @property
-    def held(self) -> np.dtype:
+    def host_dtype(self) -> np.dtype:
         """numpy dtype in which a running kernel holds values of this type."""
         return np.dtype(np.float32) if self.name in ("fp16", "bf16") else _STORAGE[self.name]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from itertools import chain
 
 from ..errors import ProductError
 from .figure import Figure, Value
@@ -18,9 +19,7 @@ CUBE_BITS = {"int4": 4, "int8": 8, "uint8": 8, "fp16": 16, "bf16": 16, "hf32": 3
 
 def check(figures: Figures, where: str) -> None:
     """Raise ProductError for the first law that the figures of `where` break."""
-    for text in _missing(figures):
-        raise ProductError(f"{where}: {text}")
-    for text in contradictions(figures):
+    for text in chain(_missing(figures), contradictions(figures)):
         raise ProductError(f"{where}: {text}")
 
 
@@ -43,14 +42,8 @@ def _missing(figures: Figures) -> Iterator[str]:
 
 def contradictions(figures: Figures) -> Iterator[str]:
     """One text for each law between figures that does not hold."""
-    yield from _core_counts(figures)
-    yield from _buffers(figures)
-    yield from _banks(figures)
-    yield from _cube_types(figures)
-    yield from _columns(figures)
-    yield from _vector_table(figures)
-    yield from _dtype_lists(figures)
-    yield from _ranges(figures)
+    laws = (_core_counts, _buffers, _banks, _cube_types, _columns, _vector_table, _dtype_lists, _ranges)
+    return chain.from_iterable(law(figures) for law in laws)
 
 
 def _number(figures: Figures, key: str) -> float:
@@ -66,9 +59,8 @@ def _names(figures: Figures, key: str) -> tuple[Value, ...]:
 
 
 def _core_counts(figures: Figures) -> Iterator[str]:
-    cube, vector, per = (
-        _number(figures, f"cores.{name}") for name in ("cube_cores", "vector_cores", "aiv_per_aic")
-    )
+    names = ("cube_cores", "vector_cores", "aiv_per_aic")
+    cube, vector, per = (_number(figures, f"cores.{name}") for name in names)
     if vector != cube * per:
         yield (
             f"cores.vector_cores must be cores.cube_cores x cores.aiv_per_aic = {cube:g} x {per:g} "
@@ -97,14 +89,10 @@ def _buffers(figures: Figures) -> Iterator[str]:
 
 
 def _banks(figures: Figures) -> Iterator[str]:
-    groups, each, banks = (
-        _number(figures, f"ub_banks.{name}") for name in ("groups", "banks_per_group", "banks")
-    )
-    if groups * each != banks:
-        yield (
-            f"ub_banks.banks must be ub_banks.groups x ub_banks.banks_per_group = {groups * each:g}, "
-            f"got {banks:g}"
-        )
+    names = ("groups", "banks_per_group", "banks")
+    groups, each, banks = (_number(figures, f"ub_banks.{name}") for name in names)
+    if (want := groups * each) != banks:
+        yield f"ub_banks.banks must be ub_banks.groups x ub_banks.banks_per_group = {want:g}, got {banks:g}"
     repeat, block = _number(figures, "vector.bytes_per_repeat"), _number(figures, "vector.block_bytes")
     if repeat % block:
         yield f"vector.bytes_per_repeat must be a multiple of vector.block_bytes = {block:g}, got {repeat:g}"

@@ -42,6 +42,5 @@ class Figure:
             "source": self.source,
             "grade": self.grade,
         }
-        optional = {"low": self.low, "high": self.high, "note": self.note}
-        data |= {name: entry for name, entry in optional.items() if entry is not None}
-        return data | {"overridden": True} if self.overridden else data
+        rest = {"low": self.low, "high": self.high, "note": self.note, "overridden": self.overridden or None}
+        return data | {name: entry for name, entry in rest.items() if entry is not None}

@@ -19,7 +19,7 @@ def inherit(base: Figures, without: object, reused: object, where: str) -> dict[
     """The figures of `base` for a file that has these two entries.
 
     without: keys that the product does not have. reused: `{ grade, words, but }`: figures of that grade were found on the
-    base alone, so they have grade D here and the words in their source, except those that `but` lists. A key that ends
+    base alone, so they have grade D here and `words` in their source, except those that `but` lists. A key that ends
     above the data types stands for all of them.
     """
     gone = _keys(base, without, f"{where}: without")
@@ -63,5 +63,5 @@ def in_sections(figures: Figures) -> dict[str, Figure]:
 def named_sources(sources: Mapping[str, str], figures: Figures) -> dict[str, str]:
     """Those of the source ids that a figure names."""
     text = " ".join(f"{figure.source} {figure.note or ''}" for figure in figures.values())
-    words = set(re.findall(r"\w+", text))
-    return {name: what for name, what in sources.items() if name in words}
+    named = set(re.findall(r"\w+", text))
+    return {name: what for name, what in sources.items() if name in named}

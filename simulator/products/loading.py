@@ -61,9 +61,8 @@ def _shipped(name: str) -> Product:
 def _unknown(name: str) -> str:
     near = [known for known in product_names() if name and known.startswith(name)]
     near = near or get_close_matches(name.lower(), product_names(), n=3, cutoff=0.5)
-    hint = (
-        f": did you mean {', '.join(near)}?" if near else "; a path to a file of your own must end in .toml;"
-    )
+    way_out = "; a path to a file of your own must end in .toml;"
+    hint = f": did you mean {', '.join(near)}?" if near else way_out
     return f"unknown product {show(name)}{hint} `ascendtile products` lists them"
 
 
@@ -76,10 +75,9 @@ def _build(name: str, path: Path, bare_source: str | None) -> Product:
     where = path.name or str(path)
     data = _parse(path)
     base = _base(data.pop("base", None), where)
-    if base is None:
-        sources = read_sources(data.pop("sources", {}), where)
-        return _checked_product(name, read_figures(data, where, bare_source), sources, where)
     sources = read_sources(data.pop("sources", {}), where)
+    if base is None:
+        return _checked_product(name, read_figures(data, where, bare_source), sources, where)
     inherited = inherit(base.figures_by_key, data.pop("without", ()), data.pop("reused", None), where)
     own = read_figures(data, where, bare_source, base.figures_by_key)
     figures = in_sections({**inherited, **own})

@@ -1,4 +1,4 @@
-"""What a figure is for, in words: who has to do without when a product file lacks it.
+"""What a figure is for: who has to do without when a product file lacks it.
 
 >>> needed_by("vector.op.exp.fixed_cycles")
 'exp on the Vector unit'
@@ -65,4 +65,4 @@ def needed_by(key: str) -> str:
 
 def users_of(keys: list[str]) -> str:
     """'buffers.ub (every tile of the Vector unit), cores.cube_cores (every kernel: ...)'."""
-    return ", ".join(f"{key} ({words})" if (words := needed_by(key)) else key for key in keys)
+    return ", ".join(f"{key} ({user})" if (user := needed_by(key)) else key for key in keys)

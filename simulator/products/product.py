@@ -8,11 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 from ..errors import ProductError
 from .checks import check, suggestion
 from .figure import Figure, Value
 from .reading import read_record
+
+
+def _size(key: str, doc: str) -> cached_property[int]:
+    """A property with the whole number of a key."""
+    found: cached_property[int] = cached_property(lambda product: product.integer(key))
+    found.__doc__ = doc
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,33 +52,27 @@ class Product:
         """The bare value of `key`, in the unit of the figure."""
         return self.figure(key).value
 
+    def _of_kind(self, key: str, kind: Any, called: str) -> Any:
+        value = self.value(key)
+        if not isinstance(value, kind):
+            raise ProductError(f"{self.name}: {key} is not {called} but {value!r}")
+        return value
+
     def number(self, key: str) -> float:
         """`value`, for a key that holds a number."""
-        value = self.value(key)
-        if not isinstance(value, int | float):
-            raise ProductError(f"{self.name}: {key} is not a number but {value!r}")
-        return value
+        return self._of_kind(key, int | float, "a number")  # type: ignore[no-any-return]
 
     def integer(self, key: str) -> int:
         """`value`, for a key that holds a whole number."""
-        value = self.value(key)
-        if not isinstance(value, int):
-            raise ProductError(f"{self.name}: {key} is not a whole number but {value!r}")
-        return value
+        return self._of_kind(key, int, "a whole number")  # type: ignore[no-any-return]
 
     def text(self, key: str) -> str:
         """`value`, for a key that holds a text."""
-        value = self.value(key)
-        if not isinstance(value, str):
-            raise ProductError(f"{self.name}: {key} is not a text but {value!r}")
-        return value
+        return self._of_kind(key, str, "a text")  # type: ignore[no-any-return]
 
     def texts(self, key: str) -> tuple[str, ...]:
         """`value`, for a key that holds a tuple of texts, such as dtypes.storage."""
-        value = self.value(key)
-        if not isinstance(value, tuple):
-            raise ProductError(f"{self.name}: {key} is not a list but {value!r}")
-        return tuple(str(item) for item in value)
+        return tuple(str(item) for item in self._of_kind(key, tuple, "a list"))
 
     def has(self, key: str) -> bool:
         """Whether this product has a figure `key`."""
@@ -88,6 +90,15 @@ class Product:
         """The figures that nobody published for this product: grade D."""
         return tuple(figure for figure in self.figures_by_key.values() if figure.assumed)
 
+    @cached_property
+    def tables(self) -> Mapping[str, tuple[str, ...]]:
+        """Key without its last part -> the last parts, such as the dtypes of vector.op.add.per_repeat."""
+        out: dict[str, tuple[str, ...]] = {}
+        for key in self.figures_by_key:
+            table, _, last = key.rpartition(".")
+            out[table] = (*out.get(table, ()), last)
+        return out
+
     # ---- the figures that everybody reads ----
 
     @property
@@ -100,50 +111,15 @@ class Product:
         """ "split" (AIC and AIV apart) or "coupled" (one core has both units)."""
         return self.text("product.core_model")
 
-    @cached_property
-    def ub_bytes(self) -> int:
-        """Unified Buffer of one Vector unit."""
-        return self.integer("buffers.ub")
-
-    @cached_property
-    def l1_bytes(self) -> int:
-        """L1 buffer of one Cube core."""
-        return self.integer("buffers.l1")
-
-    @cached_property
-    def l0a_bytes(self) -> int:
-        """L0A, left operand of the Cube."""
-        return self.integer("buffers.l0a")
-
-    @cached_property
-    def l0b_bytes(self) -> int:
-        """L0B, right operand of the Cube."""
-        return self.integer("buffers.l0b")
-
-    @cached_property
-    def l0c_bytes(self) -> int:
-        """L0C, accumulators of the Cube."""
-        return self.integer("buffers.l0c")
-
-    @cached_property
-    def bt_bytes(self) -> int:
-        """Bias table; 0 where there is none."""
-        return self.integer("buffers.bt")
-
-    @cached_property
-    def cube_cores(self) -> int:
-        """Cube units on one die."""
-        return self.integer("cores.cube_cores")
-
-    @cached_property
-    def vector_cores(self) -> int:
-        """Vector units on one die that go with a Cube."""
-        return self.integer("cores.vector_cores")
-
-    @cached_property
-    def aiv_per_aic(self) -> int:
-        """Vector units per Cube unit."""
-        return self.integer("cores.aiv_per_aic")
+    ub_bytes = _size("buffers.ub", "Unified Buffer of one Vector unit.")
+    l1_bytes = _size("buffers.l1", "L1 buffer of one Cube core.")
+    l0a_bytes = _size("buffers.l0a", "L0A, left operand of the Cube.")
+    l0b_bytes = _size("buffers.l0b", "L0B, right operand of the Cube.")
+    l0c_bytes = _size("buffers.l0c", "L0C, accumulators of the Cube.")
+    bt_bytes = _size("buffers.bt", "Bias table; 0 where there is none.")
+    cube_cores = _size("cores.cube_cores", "Cube units on one die.")
+    vector_cores = _size("cores.vector_cores", "Vector units on one die that go with a Cube.")
+    aiv_per_aic = _size("cores.aiv_per_aic", "Vector units per Cube unit.")
 
     @cached_property
     def aicore_mhz(self) -> float:
@@ -199,11 +175,8 @@ class Product:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Product):
             return NotImplemented
-        return (self.name, self.figures_by_key, self.sources) == (
-            other.name,
-            other.figures_by_key,
-            other.sources,
-        )
+        mine, others = ((p.name, p.figures_by_key, p.sources) for p in (self, other))
+        return mine == others
 
     def __hash__(self) -> int:
         return int(self.fingerprint[:15], 16)

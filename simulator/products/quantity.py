@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from .figure import Value
-from .spec import Rule
+from .spec import FigureRule
 
 # Factor from a suffix to the unit of the schema. KiB is 1024 bytes; TB/s is 1e12 bytes a second.
 SUFFIXES: dict[str, dict[str, float]] = {
@@ -40,16 +40,17 @@ class BadQuantityError(ValueError):
     """A value that does not fit its rule; the text says why, the caller adds file and key."""
 
 
-def convert(raw: object, rule: Rule, unit: str | None = None) -> Value:
+def convert(raw: object, rule: FigureRule, unit: str | None = None) -> Value:
     """`raw` (text, number, or a sequence for tuples) as a value of `rule`; `unit` is that of bare numbers."""
     if rule.kind in ("text", "texts"):
         return _texts(raw, rule)
     if rule.kind == "ints":
         return tuple(int(number(item, rule, unit)) for item in _items(raw))
-    return _typed(number(raw, rule, unit), rule)
+    value = number(raw, rule, unit)
+    return int(value) if rule.kind == "int" else value
 
 
-def number(raw: object, rule: Rule, unit: str | None = None) -> float:
+def number(raw: object, rule: FigureRule, unit: str | None = None) -> float:
     """`raw` in the unit of the rule, checked against its range."""
     if isinstance(raw, str):
         value, unit = _split(raw, rule, unit)
@@ -58,11 +59,13 @@ def number(raw: object, rule: Rule, unit: str | None = None) -> float:
     else:
         raise BadQuantityError(f"must be a number in {rule.unit}, got {show(raw)}")
     scaled = value * factor(rule, unit)
-    _check_range(scaled, raw, rule)
+    broken = _broken_rule(scaled, rule)
+    if broken:
+        raise BadQuantityError(f"{broken}, got {show(raw)}")
     return scaled
 
 
-def factor(rule: Rule, unit: str | None) -> float:
+def factor(rule: FigureRule, unit: str | None) -> float:
     """What a number in `unit` is multiplied by to be in the unit of the rule."""
     table = SUFFIXES[rule.unit]
     if not unit:
@@ -82,7 +85,7 @@ def show(raw: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _split(raw: str, rule: Rule, unit: str | None) -> tuple[float, str | None]:
+def _split(raw: str, rule: FigureRule, unit: str | None) -> tuple[float, str | None]:
     if _WORDS.fullmatch(raw):
         return math.nan, unit
     match = _NUMBER.fullmatch(raw) if len(raw) <= 100 else None
@@ -91,13 +94,7 @@ def _split(raw: str, rule: Rule, unit: str | None) -> tuple[float, str | None]:
     return float(match[1].replace("_", "")), match[2] or unit
 
 
-def _check_range(value: float, raw: object, rule: Rule) -> None:
-    broken = _broken_rule(value, rule)
-    if broken:
-        raise BadQuantityError(f"{broken}, got {show(raw)}")
-
-
-def _broken_rule(value: float, rule: Rule) -> str | None:
+def _broken_rule(value: float, rule: FigureRule) -> str | None:
     if not math.isfinite(value) or abs(value) >= LARGEST:
         return "must be finite and less than 2^62"
     if value < 0:
@@ -113,10 +110,6 @@ def _broken_rule(value: float, rule: Rule) -> str | None:
     return None
 
 
-def _typed(value: float, rule: Rule) -> Value:
-    return int(value) if rule.kind == "int" else value
-
-
 def _items(raw: object) -> Sequence[object]:
     if isinstance(raw, str):
         return [item.strip() for item in raw.split(",")]
@@ -125,7 +118,7 @@ def _items(raw: object) -> Sequence[object]:
     raise BadQuantityError(f"must be a list, got {show(raw)}")
 
 
-def _texts(raw: object, rule: Rule) -> Value:
+def _texts(raw: object, rule: FigureRule) -> Value:
     items = _items(raw) if rule.kind == "texts" else [raw]
     texts = tuple(_text(item, rule) for item in items)
     if len(set(texts)) < len(texts):
@@ -133,7 +126,7 @@ def _texts(raw: object, rule: Rule) -> Value:
     return texts if rule.kind == "texts" else texts[0]
 
 
-def _text(raw: object, rule: Rule) -> str:
+def _text(raw: object, rule: FigureRule) -> str:
     if not isinstance(raw, str) or not raw.strip():
         raise BadQuantityError(f"must be text, got {show(raw)}")
     if rule.choices and raw not in rule.choices:

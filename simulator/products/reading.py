@@ -15,7 +15,7 @@ from ..errors import ProductError
 from .checks import suggestion
 from .figure import Figure, Value
 from .quantity import BadQuantityError, convert, number, show
-from .spec import ASSUMED_GRADE, GRADES, Rule, rule_for
+from .spec import ASSUMED_GRADE, GRADES, FigureRule, rule_for
 
 Table = Mapping[str, object]
 FIELDS = ("value", "unit", "source", "grade", "low", "high", "note", "overridden")
@@ -82,10 +82,8 @@ def _entries(data: Table, prefix: str, where: str) -> Iterator[tuple[str, object
 
 def _spread(key: str, entry: Table, where: str) -> Iterator[tuple[str, object]]:
     """One entry per name of a table-valued figure; low and high are tables of the same names."""
-    values, common = (
-        entry["value"],
-        {name: item for name, item in entry.items() if name not in ("low", "high")},
-    )
+    values = entry["value"]
+    common = {name: item for name, item in entry.items() if name not in ("low", "high")}
     ranges = {name: entry[name] for name in ("low", "high") if name in entry}
     assert isinstance(values, Mapping)
     for name, bound in ranges.items():
@@ -94,9 +92,7 @@ def _spread(key: str, entry: Table, where: str) -> Iterator[tuple[str, object]]:
                 f"{where}: {key}: {name} must be a table with the names of value, got {show(bound)}"
             )
     for name, value in values.items():
-        bounds = {
-            end: bound[name] for end, bound in ranges.items() if isinstance(bound, Mapping) and name in bound
-        }
+        bounds = {end: x[name] for end, x in ranges.items() if isinstance(x, Mapping) and name in x}
         yield f"{key}.{name}", {**common, "value": value, **bounds}
 
 
@@ -112,7 +108,7 @@ def _read_one(key: str, entry: object, where: str, bare_source: str | None) -> F
     return Figure(key, value, rule.unit, bare_source, ASSUMED_GRADE, overridden=True)
 
 
-def _full(key: str, entry: Table, rule: Rule, where: str) -> Figure:
+def _full(key: str, entry: Table, rule: FigureRule, where: str) -> Figure:
     _check_fields(key, entry, where)
     unit = str(entry["unit"])
     value = _checked(key, entry["value"], rule, unit, where)
@@ -137,14 +133,14 @@ def _check_fields(key: str, entry: Table, where: str) -> None:
         )
 
 
-def _rule(key: str, where: str) -> Rule:
+def _rule(key: str, where: str) -> FigureRule:
     rule = rule_for(key)
     if rule is None:
         raise ProductError(f"{where}: unknown key {show(key)}{suggestion(key)}")
     return rule
 
 
-def _checked(key: str, raw: object, rule: Rule, unit: str | None, where: str) -> Value:
+def _checked(key: str, raw: object, rule: FigureRule, unit: str | None, where: str) -> Value:
     try:
         if unit is not None and rule.unit == "text" and unit != "text":
             raise BadQuantityError(f"is text, got the unit {show(unit)}")
@@ -153,7 +149,7 @@ def _checked(key: str, raw: object, rule: Rule, unit: str | None, where: str) ->
         raise ProductError(f"{where}: {key} {error}") from None
 
 
-def _bound(key: str, raw: object, rule: Rule, unit: str, where: str) -> float | None:
+def _bound(key: str, raw: object, rule: FigureRule, unit: str, where: str) -> float | None:
     if raw is None:
         return None
     if rule.kind not in ("int", "float"):

@@ -7,7 +7,7 @@ table writes `<path>`, `<op>` and `<dtype>` where one line serves many keys; `ru
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from .vocabulary import DTYPES, OPS, PATHS, PATHS_ALWAYS, PATHS_COUPLED, PIPES
 
@@ -17,47 +17,31 @@ ASSUMED_GRADE = "D"
 
 
 @dataclass(frozen=True)
-class Rule:
+class FigureRule:
     """What one key must look like.
 
     kind: "int", "float", "text", "texts" (tuple of str) or "ints" (tuple of int).
     unit: the unit of the stored value. bounds: "positive", "non-negative", "power of two", "multiple of 16" (sides of
-    fractals) or "".
+    fractals); of numbers alone.
     choices: allowed texts, or () for any. need: "always" or "" (may be left out).
     """
 
     kind: str
     unit: str
-    bounds: str = ""
+    bounds: str = "positive"
     choices: tuple[str, ...] = ()
     need: str = "always"
 
 
-def _text(*choices: str, need: str = "always") -> Rule:
-    return Rule("text", "text", choices=choices, need=need)
+def _text(*choices: str, kind: str = "text", need: str = "always") -> FigureRule:
+    return FigureRule(kind, "text", choices=choices, need=need)
 
 
-def _texts(*choices: str, need: str = "always") -> Rule:
-    return Rule("texts", "text", choices=choices, need=need)
+_texts = partial(_text, kind="texts")
+_count, _bytes = partial(FigureRule, "int", "count"), partial(FigureRule, "int", "bytes")
+_cycles, _rate = partial(FigureRule, "float", "cycles"), partial(FigureRule, "float")
 
-
-def _count(bounds: str = "positive", need: str = "always") -> Rule:
-    return Rule("int", "count", bounds, need=need)
-
-
-def _bytes(bounds: str = "positive", need: str = "always") -> Rule:
-    return Rule("int", "bytes", bounds, need=need)
-
-
-def _cycles(bounds: str = "positive", need: str = "always") -> Rule:
-    return Rule("float", "cycles", bounds, need=need)
-
-
-def _rate(unit: str, need: str = "always") -> Rule:
-    return Rule("float", unit, "positive", need=need)
-
-
-TABLE: dict[str, Rule] = {
+TABLE: dict[str, FigureRule] = {
     "product.name": _text(),
     "product.family": _text(),
     "product.soc_version": _text(),
@@ -76,7 +60,7 @@ TABLE: dict[str, Rule] = {
     "buffers.ub": _bytes(),
     "buffers.bt": _bytes("non-negative"),
     "buffers.fb_total": _bytes("non-negative"),
-    "buffers.fb_parts": Rule("ints", "bytes", "positive", need=""),
+    "buffers.fb_parts": FigureRule("ints", "bytes", need=""),
     "buffers.ub_reserved_always": _bytes("non-negative"),
     "buffers.ub_reserved_default": _bytes("non-negative"),
     "buffers.l1_reserved": _bytes("non-negative"),
@@ -109,8 +93,8 @@ TABLE: dict[str, Rule] = {
     "cube.mnk_max": _count(),
     "cube.accumulate_barrier_tiles": _count("non-negative"),
     "cube.queue_depth": _count(need=""),
-    "cube.k_per_cycle.<dtype>": Rule("int", "elements/cycle", "positive", need=""),
-    "cube.k0.<dtype>": Rule("int", "elements", "positive", need=""),
+    "cube.k_per_cycle.<dtype>": FigureRule("int", "elements/cycle", need=""),
+    "cube.k0.<dtype>": FigureRule("int", "elements", need=""),
     "path.<path>.pipe": _text(*PIPES),
     "path.<path>.bytes_per_cycle": _rate("bytes/cycle"),
     "path.<path>.fixed_cycles": _cycles("non-negative"),
@@ -130,10 +114,10 @@ TABLE: dict[str, Rule] = {
     "vector.partial_mask_penalty_cycles": _cycles("non-negative"),
     "vector.mask_set_cycles": _cycles("non-negative"),
     "vector.missing_instructions": _texts(need=""),
-    "vector.lanes.<dtype>": Rule("int", "elements/cycle", "positive", need=""),
+    "vector.lanes.<dtype>": FigureRule("int", "elements/cycle", need=""),
     "vector.op.<op>.isa": _text(),
     "vector.op.<op>.fixed_cycles": _cycles(),
-    "vector.op.<op>.issue_cycles.<dtype>": Rule("float", "cycles", "non-negative", need=""),
+    "vector.op.<op>.issue_cycles.<dtype>": FigureRule("float", "cycles", "non-negative", need=""),
     "vector.op.<op>.per_repeat.<dtype>": _rate("cycles/repeat", need=""),
     "vector.op.<op>.per_repeat_conflict.<dtype>": _rate("cycles/repeat", need=""),
     "ub_banks.groups": _count(),
@@ -146,7 +130,7 @@ TABLE: dict[str, Rule] = {
     "ub_banks.read_read_conflict": _text("same group", "same bank", "none"),
     "ub_banks.write_write_conflict": _text("same group", "same bank", "none"),
     "ub_banks.read_write_conflict": _text("same group", "same bank", "none"),
-    "ub_banks.read_write_conflict_cycles": Rule("float", "cycles/repeat", "non-negative"),
+    "ub_banks.read_write_conflict_cycles": FigureRule("float", "cycles/repeat", "non-negative"),
     "ub_banks.write_delay_repeats": _count("non-negative"),
     "ub_banks.cycles_8_blocks_same_group": _cycles(),
     "ub_banks.cycles_block_stride_8": _cycles(),
@@ -156,9 +140,9 @@ TABLE: dict[str, Rule] = {
     "sync.pipe_barrier_v_cycles": _cycles("non-negative"),
     "sync.event_ids": _count(),
     "sync.cross_core_model_cycles": _cycles("non-negative"),
-    "launch.single_core_overhead_us": Rule("float", "us", "non-negative"),
-    "launch.all_cores_overhead_us": Rule("float", "us", "non-negative"),
-    "launch.kernel_head_us": Rule("float", "us", "non-negative"),
+    "launch.single_core_overhead_us": FigureRule("float", "us", "non-negative"),
+    "launch.all_cores_overhead_us": FigureRule("float", "us", "non-negative"),
+    "launch.kernel_head_us": FigureRule("float", "us", "non-negative"),
     "launch.dispatch_cycles_per_program": _cycles("non-negative"),
     "scalar.simple_op_cycles": _cycles(),
     "scalar.issue_cycles_per_instruction": _cycles(),
@@ -176,7 +160,7 @@ TABLE: dict[str, Rule] = {
 
 
 @lru_cache(maxsize=4096)
-def rule_for(key: str) -> Rule | None:
+def rule_for(key: str) -> FigureRule | None:
     """The line of the table that a concrete key falls under, or None for a key that no product may have."""
     return None if "<" in key else TABLE.get(key) or TABLE.get(_pattern(key.split(".")))
 

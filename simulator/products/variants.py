@@ -31,9 +31,8 @@ def _at_end(product: Product, fast: bool) -> Product:
 
 def _moved(figure: Figure, fast: bool) -> Figure:
     """A figure that the user set has no range of its own any more."""
-    if figure.overridden or not isinstance(figure.value, int | float):
-        return figure
-    if figure.unit not in (*FASTER_WITH_MORE, *SLOWER_WITH_MORE):
+    fixed = figure.unit not in (*FASTER_WITH_MORE, *SLOWER_WITH_MORE)
+    if figure.overridden or fixed or not isinstance(figure.value, int | float):
         return figure
     ends = [x for x in (figure.value, figure.low, figure.high) if x is not None]
     best = max(ends) if (figure.unit in FASTER_WITH_MORE) == fast else min(ends)

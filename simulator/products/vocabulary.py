@@ -12,12 +12,8 @@ PATHS_ALWAYS = (
     "gm_to_ub", "gm_to_l1", "gm_to_l1_nd2nz", "l1_to_l0a", "l1_to_l0b", "l1_to_bt", "l0c_to_gm",
     "ub_to_gm", "ub_to_ub",
 )
-PATHS_COUPLED = (
-    "l0c_to_ub", "ub_to_l1", "l1_to_ub",
-)
-PATHS_OPTIONAL = (
-    "gm_to_l0a", "gm_to_l0b", "l0c_to_l1", "l1_to_fb", "l1_to_gm",
-)
+PATHS_COUPLED = ("l0c_to_ub", "ub_to_l1", "l1_to_ub")
+PATHS_OPTIONAL = ("gm_to_l0a", "gm_to_l0b", "l0c_to_l1", "l1_to_fb", "l1_to_gm")
 PATHS = (*PATHS_ALWAYS, *PATHS_COUPLED, *PATHS_OPTIONAL)
 
 PIPES = ("S", "MTE1", "MTE2", "MTE3", "M", "V", "FIXP")

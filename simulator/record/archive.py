@@ -33,13 +33,12 @@ DEFLATE_OR_STORED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
+    struct.error,
     EOFError,
-    NotImplementedError,
     OSError,
     OverflowError,
     RuntimeError,
     ValueError,
-    struct.error,
 )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..precision.metrics import ErrorReport, histogram_labels
+from .picking import picked
 from .run import Buffer, Launch, Pipe, Run, Timeline
 
 ROUNDING = 1e-6  # of a launch's cycles: sums of many figures
@@ -30,13 +31,9 @@ def check_figures(run: Run) -> None:
         _launch(launch, f"launches.{k}", run)
     for name, report in run.errors.items():
         _errors(report, f"errors.{name[:40]}")
-    for where, x in (*_figures(run.changes, "changes"), *_seconds(run)):
-        _expect(0 <= x < math.inf, where, x, POSSIBLE)
-
-
-def _seconds(run: Run) -> Iterator[tuple[str, float]]:
-    for name in ("values_seconds", "time_seconds"):
-        yield from _figures(getattr(run, name), name)
+    for name, value in picked(run, "changes values_seconds time_seconds").items():
+        for where, x in _figures(value, name):
+            _expect(0 <= x < math.inf, where, x, POSSIBLE)
 
 
 def _expect(true: bool, where: str, x: Any, rule: str) -> None:
@@ -62,30 +59,23 @@ def _figures(value: Any, where: str) -> Iterator[tuple[str, float]]:
 
 
 def _launch(launch: Launch, where: str, run: Run) -> None:
-    least = (
-        -ROUNDING * launch.cycles if 0 < launch.cycles < math.inf else 0.0
-    )  # of what is left of a difference
+    # What is left of a difference may be less than 0 by a rounding.
+    least = -ROUNDING * launch.cycles if 0 < launch.cycles < math.inf else 0.0
     for f in fields(launch):
         if f.name not in FREE:
             for name, x in _figures(getattr(launch, f.name), f"{where}.{f.name}"):
                 _expect(least <= x < math.inf, name, x, POSSIBLE)
-    _expect(
-        launch.overhead_us <= launch.time_us * (1 + ROUNDING),
-        f"{where}.overhead_us",
-        launch.overhead_us,
-        f"the whole launch takes {launch.time_us} us",
-    )
+    whole = f"the whole launch takes {launch.time_us} us"
+    most_us = launch.time_us * (1 + ROUNDING)
+    _expect(launch.overhead_us <= most_us, f"{where}.overhead_us", launch.overhead_us, whole)
     most = launch.cycles * launch.cores * max(1, len(launch.pipes)) + 1
     rule = f"{len(launch.pipes)} pipes of {launch.cores} cores take no more than {most:.4g} in that time"
     _expect(launch.instructions <= most, f"{where}.instructions", launch.instructions, rule)
     _cores(launch, where, run)
     spent = sum(x.cycles for x in launch.lines) + launch.other_cycles
-    _expect(
-        abs(spent - launch.cycles) <= ROUNDING * max(1.0, launch.cycles),
-        f"{where}.lines and other_cycles together",
-        spent,
-        f"they must add up to the launch's {launch.cycles} cycles",
-    )
+    same = abs(spent - launch.cycles) <= ROUNDING * max(1.0, launch.cycles)
+    rule = f"they must add up to the launch's {launch.cycles} cycles"
+    _expect(same, f"{where}.lines and other_cycles together", spent, rule)
     for n, pipe in launch.pipes.items():
         _pipe(pipe, launch, f"{where}.pipes.{n[:40]}")
     for n, b in launch.buffers.items():
@@ -100,21 +90,18 @@ def _cores(launch: Launch, where: str, run: Run) -> None:
         _expect(launch.cores <= most, f"{where}.cores", launch.cores, f"the run's product has {most} at most")
     used = f"{where}.cores_used"
     _expect(launch.cores_used <= launch.cores, used, launch.cores_used, f"there are {launch.cores} cores")
-    _expect(
-        launch.cores_used <= launch.programs, used, launch.cores_used, f"there are {launch.programs} programs"
-    )
-    count = len(launch.core_cycles)
-    _expect(
-        count in (0, launch.cores),
-        f"the length of {where}.core_cycles",
-        count,
-        f"there are {launch.cores} cores",
-    )
+    programs = launch.programs
+    _expect(launch.cores_used <= programs, used, launch.cores_used, f"there are {programs} programs")
+    _each_core(launch.core_cycles, launch, f"{where}.core_cycles")
     for n, each in launch.core_bytes.items():
-        name = f"the length of {where}.core_bytes.{n[:40]}"
-        _expect(len(each) in (0, launch.cores), name, len(each), f"there are {launch.cores} cores")
-    longest = max(launch.core_cycles, default=0.0)
-    _within(longest, launch.cycles, f"{where}.core_cycles at most")
+        _each_core(each, launch, f"{where}.core_bytes.{n[:40]}")
+    _within(max(launch.core_cycles, default=0.0), launch.cycles, f"{where}.core_cycles at most")
+
+
+def _each_core(each: tuple[float, ...], launch: Launch, where: str) -> None:
+    """A figure for each core, or none."""
+    rule = f"there are {launch.cores} cores"
+    _expect(len(each) in (0, launch.cores), f"the length of {where}", len(each), rule)
 
 
 def _cores_of(product: dict[str, Any]) -> int | None:
@@ -127,44 +114,29 @@ def _cores_of(product: dict[str, Any]) -> int | None:
 
 
 def _within(cycles: float, whole: float, where: str) -> None:
-    _expect(
-        cycles <= whole * (1 + ROUNDING) + ROUNDING, where, cycles, f"the launch takes {whole} cycles in all"
-    )
+    rule = f"the launch takes {whole} cycles in all"
+    _expect(cycles <= whole * (1 + ROUNDING) + ROUNDING, where, cycles, rule)
 
 
 def _pipe(pipe: Pipe, launch: Launch, where: str) -> None:
     _within(pipe.busy_cycles, launch.cycles, f"{where}.busy_cycles")
     _expect(pipe.share <= 1 + ROUNDING, f"{where}.share", pipe.share, "no more than all of the time can be")
-    for name, each in (
-        ("core_busy", pipe.core_busy),
-        ("core_waits", pipe.core_waits),
-        *pipe.core_conflicts.items(),
-    ):
-        _expect(
-            len(each) in (0, launch.cores),
-            f"the length of {where}.{name[:40]}",
-            len(each),
-            f"there are {launch.cores} cores",
-        )
+    apart = {**pipe.core_conflicts, "core_busy": pipe.core_busy, "core_waits": pipe.core_waits}
+    for name, each in apart.items():
+        _each_core(each, launch, f"{where}.{name[:40]}")
         _within(max(each, default=0.0), launch.cycles, f"{where}.{name[:40]} at most")
 
 
 def _buffer(b: Buffer, cycles: float, where: str) -> None:
-    for name in ("peak_bytes", "placed_bytes"):
-        size = getattr(b, name)
-        _expect(
-            size <= b.capacity_bytes,
-            f"{where}.{name}",
-            size,
-            f"the buffer has {b.capacity_bytes} bytes, and what does not fit does not run",
-        )
+    rule = f"the buffer has {b.capacity_bytes} bytes, and what does not fit does not run"
+    for name, size in picked(b, "peak_bytes placed_bytes").items():
+        _expect(size <= b.capacity_bytes, f"{where}.{name}", size, rule)
     _within(max((c for c, _ in b.held), default=0.0), cycles, f"{where}.held at most, the cycle of which,")
 
 
 def _timeline(t: Timeline, launch: Launch, where: str) -> None:
     """Arrays of one length, which `record/loading.py` has looked at."""
-    for name in ("start", "end", "done", "gap", "bandwidth", "bytes"):
-        values = getattr(t, name)
+    for name, values in picked(t, "start end done gap bandwidth bytes").items():
         if values is not None and len(values):
             bad = ~((values >= 0) & (values < math.inf))
             _expect(not bad.any(), f"{where}.{name}", _first(values, bad), POSSIBLE)
@@ -175,12 +147,8 @@ def _timeline(t: Timeline, launch: Launch, where: str) -> None:
             raise UsageError(f"is damaged: {where}.{name} is {_first(getattr(t, name), early)}; {begun}")
     _expect(0 <= t.until < math.inf, f"{where}.until", t.until, POSSIBLE)
     _within(float(t.end.max(initial=0.0)), launch.cycles, f"{where}.end at most")
-    limits = {
-        "core": (0, launch.cores),
-        "program": (0, launch.programs),
-        "line": (-1, len(launch.lines)),
-        "record": (0, 2**62),
-    }
+    limits = {"core": (0, launch.cores), "program": (0, launch.programs), "line": (-1, len(launch.lines))}
+    limits["record"] = (0, 2**62)
     for name, (low, count) in limits.items():
         values = getattr(t, name)
         bad = (values < low) | (values >= count)
@@ -194,18 +162,8 @@ def _first(values: np.ndarray, chosen: np.ndarray) -> Any:
 def _errors(report: ErrorReport, where: str) -> None:
     """Sizes may be NaN or infinite; counts are of elements."""
     count = math.prod(report.shape)
-    for name in (
-        "compared",
-        "exact",
-        "overflow",
-        "nan",
-        "underflow",
-        "subnormal",
-        "nan_mismatch",
-        "inf_mismatch",
-        "small_errors",
-    ):
-        x = getattr(report, name)
+    counts = "compared exact overflow nan underflow subnormal nan_mismatch inf_mismatch small_errors"
+    for name, x in picked(report, counts).items():
         _expect(0 <= x <= count, f"{where}.{name}", x, f"there are {count} elements")
     bins, labels = report.ulp_histogram, len(histogram_labels())
     _expect(len(bins) == labels, f"the length of {where}.ulp_histogram", len(bins), f"it has {labels} bins")

@@ -1,8 +1,8 @@
 """Dataclasses as JSON data plus numpy arrays, and back, led by the annotations of their fields.
 
 What comes back is checked against the same annotations, field by field: the data may be anybody's. JSON has no NaN and
-no infinity: in a field of type float they are the words "NaN", "Infinity", "-Infinity"; in a field of type Any, where a
-word would be a word, they are {"$float": "NaN"}, and a tuple is {"$tuple": [...]}. An array is {"$array": name}.
+no infinity: in a field of type float they are the texts "NaN", "Infinity", "-Infinity"; in a field of type Any, where a
+text would be a text, they are {"$float": "NaN"}, and a tuple is {"$tuple": [...]}. An array is {"$array": name}.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import lru_cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -21,14 +21,8 @@ from ..products.quantity import show
 
 MAX_DEPTH = 32
 LARGEST = {int: 2**63, float: 2**100, bool: 2}  # what views can calculate with
-WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-SCALARS: dict[Any, tuple[type, ...]] = {
-    bool: (bool,),
-    int: (int,),
-    float: (int, float),
-    str: (str,),
-    type(None): (type(None),),
-}
+NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+SCALARS: dict[Any, Any] = {bool: bool, int: int, float: int | float, str: str, type(None): type(None)}
 
 # ---- to JSON ----
 
@@ -50,10 +44,8 @@ class Encoder:
         if is_dataclass(hint):
             return self._dataclass(value, hint, where)
         if get_origin(hint) is tuple:
-            inner = _tuple_hints(hint, len(value))
-            return [
-                self.encode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(zip(value, inner, strict=True))
-            ]
+            pairs = zip(value, _tuple_hints(hint, len(value)), strict=True)
+            return [self.encode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(pairs)]
         if get_origin(hint) is dict:
             inner = get_args(hint)[1]
             return {str(k): self.encode(x, inner, f"{where}.{k}") for k, x in value.items()}
@@ -72,7 +64,7 @@ def encode_any(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
-        return {"$float": _word(value)}
+        return {"$float": _name_of(value)}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple):
@@ -94,11 +86,11 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
-        return _word(value)
+        return _name_of(value)
     return value
 
 
-def _word(value: float) -> str:
+def _name_of(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
@@ -127,16 +119,15 @@ class Decoder:
         return self._container(data, hint, where)
 
     def _container(self, data: Any, hint: Any, where: str) -> Any:
-        if get_origin(hint) is dict:
+        if get_origin(hint) in (dict, Mapping):
             inner = get_args(hint)[1]
             return {k: self.decode(x, inner, f"{where}.{k}") for k, x in _typed(data, dict, where).items()}
         items = _typed(data, list, where)
         inner = _tuple_hints(hint, len(items))
         if len(inner) != len(items):
             raise UsageError(f"{where} must have {len(inner)} items, it has {len(items)}")
-        return tuple(
-            self.decode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(zip(items, inner, strict=True))
-        )
+        pairs = zip(items, inner, strict=True)
+        return tuple(self.decode(x, h, f"{where}.{k}") for k, (x, h) in enumerate(pairs))
 
     def _dataclass(self, data: Any, hint: Any, where: str) -> Any:
         _typed(data, dict, where or hint.__name__)
@@ -144,10 +135,19 @@ class Decoder:
         required = {f.name for f in fields(hint) if _is_required(f)}
         odd = sorted((required - data.keys()) | (data.keys() - hints.keys()))
         if odd:
-            word = "lacks" if odd[0] in required else "has unknown"
-            raise UsageError(f"{where or hint.__name__} {word} field {show(odd[0])}")
+            verb = "lacks" if odd[0] in required else "has unknown"
+            raise UsageError(f"{where or hint.__name__} {verb} field {show(odd[0])}")
         prefix = f"{where}." if where else ""
         return hint(**{n: self.decode(x, hints[n], prefix + n) for n, x in data.items()})
+
+
+def decode_plain(data: Any, hint: Any, where: str) -> Any:
+    """JSON data that names no arrays, such as that of explorations and studies, as a value whose annotation is `hint`."""
+    return Decoder({}, _no_arrays).decode(data, hint, where)
+
+
+def _no_arrays(name: str) -> NoReturn:
+    raise UsageError(f"names an array {show(name)}, which only records of runs have")
 
 
 def decode_any(data: Any, where: str, depth: int = 0) -> Any:
@@ -165,8 +165,8 @@ def decode_any(data: Any, where: str, depth: int = 0) -> Any:
 
 
 def _decode_tagged(tag: str, data: Any, where: str, depth: int) -> Any:
-    if tag == "$float" and isinstance(data, str) and data in WORDS:
-        return WORDS[data]
+    if tag == "$float" and isinstance(data, str) and data in NOT_FINITE:
+        return NOT_FINITE[data]
     if tag == "$tuple" and isinstance(data, list):
         return tuple(decode_any(x, where, depth + 1) for x in data)
     if tag == "$dict" and isinstance(data, list) and all(map(_is_pair, data)):
@@ -183,8 +183,8 @@ def _bad_tag(tag: str, where: str) -> Any:
 
 
 def _checked_scalar(data: Any, hint: Any, where: str) -> Any:
-    if hint is float and isinstance(data, str) and data in WORDS:
-        return WORDS[data]
+    if hint is float and isinstance(data, str) and data in NOT_FINITE:
+        return NOT_FINITE[data]
     if not isinstance(data, SCALARS[hint]) or (isinstance(data, bool) and hint is not bool):
         raise UsageError(f"{where[:60]} must be {hint.__name__}, got {show(data)}")
     if isinstance(data, int) and abs(data) >= LARGEST[hint]:

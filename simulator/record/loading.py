@@ -88,8 +88,8 @@ def _run_data(text: bytes) -> Any:
     return data.get("run")
 
 
-def _no_literal(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
+def _no_literal(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
 
 
 def _too_deep() -> NoReturn:

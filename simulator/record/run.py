@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .lazy_views import show, write
+from .lazy_views import ShownRecord, write
 from .no_assembly import NoAssembly
 
 if TYPE_CHECKING:
     from ..precision.metrics import ErrorReport
 
-ASSUMED_FIGURES = (
-    "nobody published these figures, they are assumed (grade D): "  # begins a launch's note; keys follow
-)
+# Begins a launch's note; keys follow.
+ASSUMED_FIGURES = "nobody published these figures, they are assumed (grade D): "
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Buffer:
 class Timeline:
     """The first instructions of a launch, in the order in which they were computed: parallel arrays, one entry for each.
 
-    pipe indexes `pipes`, line indexes `Launch.lines`, name indexes `names` (the operation, or the way a transfer takes).
+    pipe indexes `pipes`, line indexes `Launch.lines`, name indexes `names` (the operation, or the path of a transfer).
     start, end: cycles between which the pipe is taken; done: when the result can be used. bytes: of a transfer, else 0.
     program, record: which program of the launch, and which of its instructions.
 
@@ -164,7 +163,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Roof:
-    """What a launch asks of a unit or of a way of memory. amount: in `unit` ("operations" or "bytes"), all cores together.
+    """What a launch asks of a unit or of a path to memory. amount: in `unit` ("operations" or "bytes"), all cores together.
     per_us: the most that all cores get there in one us."""
 
     amount: float
@@ -186,7 +185,7 @@ class Launch:
     """One kernel launch. cycles are of the AI Core clock, without the launch overhead; time_us is with it.
 
     bounds: name -> least time in us that this limit alone would allow. lines: dearest first.
-    resources: "HBM", "L2" -> bytes that passed. warnings: words for the user. notes: cost figures that had to be taken
+    resources: "HBM", "L2" -> bytes that passed. warnings: messages for the user. notes: cost figures that had to be taken
     from the nearest documented row, and choices of the model that matter for this launch.
     grades: grade of the figures (A document, B measurement, C third party, D assumed) -> us of `time_us` that rest on it.
     low_us, high_us: time with every figure at the fast and at the slow end of what was published; None where not asked for.
@@ -194,7 +193,7 @@ class Launch:
     same; empty where not asked for.
     roofs: "Vector fp32", "Cube fp16", "HBM", "L2", "GM to UB" ... -> what was asked of it and what it gives at most.
     sources: the functions whose lines were charged; core_cycles: core by core when its last program was done, 0 for a core
-    without any. core_bytes: unit and way ("AIV.GM to UB") -> core by core the bytes that it moved. directions: tensor
+    without any. core_bytes: unit and path ("AIV.GM to UB") -> core by core the bytes that it moved. directions: tensor
     argument -> "in", "out" or "in out", what the kernel does with it. All four are empty where no timeline was asked for.
     """
 
@@ -246,7 +245,7 @@ class Launch:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(ShownRecord):
     """One run. `launches` is empty when only values were asked for; `errors` when only time was.
 
     product: the product's data (`Product.to_dict()`); options: every choice that the numbers depend on.
@@ -268,9 +267,8 @@ class Run:
     inputs: dict[str, str] = field(default_factory=dict)
     values_seconds: float | None = None
     time_seconds: float | None = None
-    value_warnings: tuple[
-        str, ...
-    ] = ()  # what the values showed, such as two programs storing to one address
+    # What the values showed, such as two programs storing to one address.
+    value_warnings: tuple[str, ...] = ()
 
     @property
     def cycles(self) -> float:
@@ -371,21 +369,11 @@ class Run:
 
         save_run(self, path)
 
-    def html(self, path: str | Path) -> None:
-        """Write the report to `path`: one HTML file that opens offline. What is there is replaced once it is whole."""
-        write("html", self, path)
-
-    def _repr_html_(self) -> str:
-        return show("notebook", self)
-
     def __repr__(self) -> str:
         """One line; `print(run)` shows the whole."""
-        words = (self.op or self.name, self.case, self.dtype, f"on {self.product.get('name')}")
+        about = (self.op or self.name, self.case, self.dtype, f"on {self.product.get('name')}")
         took = f": {self.time_us:.4g} us" if self.launches else ""
-        return f"<Run {' '.join(w for w in words if w)}{took}>"
-
-    def __str__(self) -> str:
-        return show("text", self)
+        return f"<Run {' '.join(w for w in about if w)}{took}>"
 
 
 def add_up(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:

@@ -1,1 +1,1 @@
-"""Time of a launch. Imports go one way: operations < placement < costs < engine < trace < lowering < results < estimate."""
+"""Time of a launch. Imports go one way: placement < costs < engine < trace < lowering < results < estimate."""

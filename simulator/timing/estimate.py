@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,15 +15,16 @@ from ..interpreter.arguments import runtime_arguments
 from ..interpreter.backend import AddressBackend, Backend
 from ..interpreter.lanes import program_order
 from ..interpreter.program_order.order import directions
+from ..interpreter.state import DataDependentError
 from ..interpreter.tensors import Tensor
 from ..interpreter.two_cores.flags import flag_order, scheduling
 from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
-from ..products import Product
 from ..record.run import Buffer, Launch, Pipe
 from .costs.l2_cache import FirstTouch
 from .engine.engine import REASONS, EngineResult, Group, simulate
 from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
+from .fitting import require_places
 from .lowering.context import Plan
 from .lowering.flags import check_barrier
 from .lowering.l0_buffers import NAMES as L0_NAMES
@@ -34,32 +34,51 @@ from .lowering.lowered import Lowered
 from .lowering.lowering import Lowering
 from .lowering.shared_turns import shares_turns
 from .lowering.warnings import buffer_words, grid_words, padded_rows
-from .placement.accumulator_inits import BT
-from .placement.allocate import Placement
-from .placement.fewer_copies import place_with_fewer
-from .placement.layouts import Definitions
-from .placement.memory_spaces import L0C, L1, UB, Homes
-from .placement.strides import block_by_block
+from .placement.memory_spaces import UB
 from .results.bounds import bounds_us
 from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
 from .results.occupancy import Points, held
 from .results.rooflines import core_bytes, roofs
 from .results.sensitivity import lifted_cycles
 from .results.timeline import launch_timeline, source_texts, timeline_words
+from .trace.scalar_evolution import NotAlikeError
 
-MAX_PLACEMENTS = 16  # kept for one program
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
 
 
 def estimate(call: Call) -> Launch:
-    """Time of a launch, without values."""
+    """Time of a launch, without values.
+
+    Where many iterations were lowered at once and cannot be, or where one of them fails, it is lowered anew without that: so
+    the first failure in the program's order is what is told.
+    """
+    together = True
+    while True:
+        try:
+            return _estimate(call, together)
+        except NotAlikeError as e:
+            call.program.one_by_one.add(e.loop)
+        except (AscendtileError, OverflowError) as e:
+            if not together or isinstance(e, DataDependentError | BufferOverflowError):
+                raise
+            together = False
+
+
+def _estimate(call: Call, together: bool) -> Launch:
+    """together: whether iterations may be lowered many at once."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     numbers, touch = np.arange(total, dtype=np.int64), _cache(call)
     order = flag_order(call.program, call.grid, call.arguments)
     apart = order is not None and not order.in_order
     limit = call.device.step_limit
-    walk = Lowered(call.program, apart, lambda part: Turns(part, call.grid, AddressBackend(), limit))
+
+    def turns(part: Program) -> Turns:
+        out = Turns(part, call.grid, AddressBackend(), limit)
+        out.together = together
+        return out
+
+    walk = Lowered(call.program, apart, turns)
     size = 1 if order is not None and not order.even else total
     groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)
@@ -90,14 +109,15 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
 def make_plan(call: Call) -> Plan:
     """Buffers and costs. Raises `BufferOverflowError` with the largest block that fits."""
     program, device = call.program, call.device
-    homes, placement, vector = require_places(call)
+    spaces, placement = require_places(call)
+    vector = spaces.has_vector_work
     shared = vector and shares_turns(program, device.product)
-    wiring = wire(device.product, homes.has_dot, vector, has_sub_vectors(program) or shared)
+    wiring = wire(device.product, spaces.has_dot, vector, has_sub_vectors(program) or shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = Plan(
         program,
         device.product,
-        homes,
+        spaces,
         placement,
         wiring,
         device.hf32,
@@ -106,147 +126,11 @@ def make_plan(call: Call) -> Plan:
         device.unit_flag,
         device.workspace_copies,
     )
-    if homes.has_dot:
+    if spaces.has_dot:
         check_products(plan)
     padded_rows(plan)
     buffer_words(plan)
     return plan
-
-
-def require_places(call: Call) -> tuple[Homes, Placement, bool]:
-    """As `_place`. Raises `BufferOverflowError` with the largest block that fits."""
-    try:
-        return _place(call, call.program)
-    except BufferOverflowError as e:
-        raise _Overflow(e, call) from None
-
-
-class _Overflow(BufferOverflowError):
-    """An overflow with its way out, which is found by trying: only if somebody reads it, a search over tilings does not."""
-
-    def __init__(self, found: BufferOverflowError, call: Call) -> None:
-        super().__init__(str(found), found.space, found.need_bytes, found.have_bytes)
-        self.call = call
-
-    def __str__(self) -> str:
-        return f"{self.args[0]}\n{self.advice}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return BufferOverflowError, (str(self), self.space, self.need_bytes, self.have_bytes)
-
-    @functools.cached_property
-    def advice(self) -> str:
-        return _advice(self.call)
-
-
-def has_vector_work(program: Program, homes: Homes) -> bool:
-    """Whether any tile has to be in UB, be it one of offsets only, or the scalar unit of a vector core has to help."""
-    if not homes.has_dot or homes.copied_to_ub or homes.staged or program.split_words:
-        return True
-    for op in program.walk():
-        if op.kind == "move" and op.id not in homes.in_place:
-            return True
-        if any(r.shape and homes.definitions.root(r) is r and homes.home(r) == UB for r in op.results):
-            return True  # also indices that are elements, such as those with a remainder
-        if op.kind in ("load", "store", "atomic"):
-            v = op.results[0] if op.kind == "load" else op.args[1]
-            if op.kind != "load" and v is not None and not v.shape:
-                return True  # a single element leaves through UB
-            root = None if v is None else homes.definitions.root(v)
-            if v is not None and v.shape and (root is None or homes.home(root) == UB):
-                return True
-    return False
-
-
-def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Homes, Placement, bool]:
-    """Homes, placement and whether there is vector work: found once for each program, product and choice of the device."""
-    device, blocks = call.device, block_by_block(program, call.arguments)
-    copies = copies or device.multibuffer
-    banks = _banks(device.product) if device.banks_apart else None
-    strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
-    key = (device.product, copies, device.multibuffer_l0c, banks, strided)
-    found = program.placements.get(key)
-    if found is None:
-        homes, limits = _homes(program, device.product)
-        l0c = device.multibuffer_l0c
-        found = (
-            homes,
-            place_with_fewer(program, homes, copies, limits, device.product.name, l0c, blocks, banks),
-            has_vector_work(program, homes),
-        )
-        if len(program.placements) >= MAX_PLACEMENTS:
-            program.placements.pop(next(iter(program.placements)))
-        program.placements[key] = found
-    return found
-
-
-def _homes(program: Program, product: Product) -> tuple[Homes, dict[str, tuple[int, int]]]:
-    """Where values live, and capacity and alignment of each buffer that they need."""
-    homes = Homes(
-        program,
-        Definitions(program),
-        fixpipe=product.core_model == "split",
-        bias_table=product.bt_bytes > 0,
-    )
-    limits = {UB: (product.ub_bytes, product.integer("alignment.ub"))}
-    if homes.has_dot:
-        reserved = product.integer("buffers.l1_reserved")
-        limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
-        limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
-    if BT in homes.of_value.values():
-        limits[BT] = (product.bt_bytes, product.integer("alignment.bt"))
-    for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
-        if any(op.attrs["space"] == name for op in program.buffers.values()):
-            limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))
-    return homes, limits
-
-
-def _banks(product: Product) -> tuple[int, int] | None:
-    """(bytes after which the groups of UB's banks come again, bytes that a repeat reads), if they matter."""
-    if product.text("ub_banks.read_read_conflict") == "none":
-        return None
-    turn = product.integer("ub_banks.groups") * product.integer("ub_banks.row_bytes")
-    return turn, product.integer("vector.bytes_per_repeat")
-
-
-def _advice(call: Call) -> str:
-    """The largest value of each compile-time size with which the kernel fits, found by trying."""
-    words = []
-    for name, x in call.constants.items():
-        if isinstance(x, bool) or not isinstance(x, int) or x < 2:
-            continue
-        best = _largest(call, name, x)
-        if best:
-            words.append(f"{name} = {best} (now {x})")
-    fitting = next((n for n in range(call.device.multibuffer - 1, 0, -1) if _fits(call, {}, n)), 0)
-    if fitting:
-        words.append(f"multibuffer {fitting if fitting > 1 else 'off'} (then this size fits)")
-    return (
-        f"The largest that fits: {'; or '.join(words)}."
-        if words
-        else "No smaller compile-time size makes it fit."
-    )
-
-
-def _largest(call: Call, name: str, now: int) -> int:
-    low, high = 0, now  # low fits (0: none found yet), high does not
-    probe = now // 2
-    while probe > low:
-        if _fits(call, {name: probe}):
-            low = probe
-        else:
-            high = probe
-        probe = (low + high) // 2
-    return low
-
-
-def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> bool:
-    try:
-        program = call.kernel.program(call.types, {**call.constants, **changed})
-        _place(call, program, copies)
-    except AscendtileError:
-        return False
-    return True
 
 
 def _lower(walk: Lowered, call: Call, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> Group:

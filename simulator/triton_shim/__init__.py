@@ -1,6 +1,6 @@
 """Modules named triton, triton.language ... in `sys.modules`, so that a Triton script runs here as it is.
 
-    from ascendtile.simulator import triton_shim
+    from .. import triton_shim
 
     triton_shim.install()  # before the first import of triton
     import triton
@@ -23,8 +23,8 @@ from typing import Any
 
 from ..errors import UsageError
 from ..observers import watch
+from .kernel_warnings import tell
 from .standin import StandIn
-from .telling import tell
 
 DEVICES = ("npu", "cuda")
 

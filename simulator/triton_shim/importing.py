@@ -17,7 +17,7 @@ from .standin import StandIn, missing
 class Finder(MetaPathFinder):
     """Calls `loaded(torch)` once torch is imported, so that nobody waits for torch who does not use it.
 
-    Of a part of Triton that no stand-in has, it says so in the words of the simulator.
+    Of a part of Triton that no stand-in has, it says so, and what to do.
     """
 
     def __init__(self, loaded: Callable[[ModuleType], None]) -> None:

@@ -84,12 +84,10 @@ class JITFunction(JitFunction, KernelInterface):
         except EmptyGridError:
             return None
         except AscendtileError as e:
-            raise e.with_traceback(
-                None
-            ) from None  # the message has the kernel's place; frames of ours say nothing
+            # The message has the kernel's place; frames of ours say nothing.
+            raise e.with_traceback(None) from None
 
-    def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
+    __getitem__ = KernelInterface.__getitem__
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:

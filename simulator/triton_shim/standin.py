@@ -27,7 +27,7 @@ class _Existing(Loader):
 class StandIn(ModuleType):
     """A module named like one of Triton's.
 
-    own: the names it defines. behind: modules of ascendtile whose names it shows, looked up at each use, so that a word
+    own: the names it defines. behind: modules of ascendtile whose names it shows, looked up at each use, so that a name
     that is added there is seen here. A name that neither has is an AttributeError that says so.
     """
 
@@ -61,7 +61,7 @@ class StandIn(ModuleType):
 
 def _asked_by_import(frame: FrameType) -> bool:
     """Whether the code of `frame` is at `from module import name`: Python would replace an AttributeError there by its own
-    words, which do not say what to do."""
+    message, which do not say what to do."""
     code = frame.f_code.co_code
     return 0 <= frame.f_lasti < len(code) and code[frame.f_lasti] == dis.opmap["IMPORT_FROM"]
 
@@ -86,6 +86,6 @@ def _module(name: str) -> ModuleType | None:
 def missing(module: str, name: str) -> str:
     """What is said of a name that a stand-in lacks."""
     return (
-        f"{module} has no {name!r} in ascendtile: the simulator does not model it (yet); use a word it has, see "
+        f"{module} has no {name!r} in ascendtile: the simulator does not model it (yet); use a name it has, see "
         f"dir({module}), or guard the import with `except ImportError`"
     )

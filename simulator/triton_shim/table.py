@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import cdiv
-from . import config, driver, kernel, others, tbe, testing, tuning
+from ..record.picking import picked
+from . import driver, kernel, runtime, tbe, testing, tuning
 from .standin import StandIn
 
 VERSION = "3.5.0"  # of the surface that is modelled: what Triton-Ascend's main branch is built on
@@ -17,50 +18,28 @@ BUFFER = (f"{LANGUAGE}.extension.buffer", f"{LANGUAGE}.extra.cann.buffer")
 
 # Module -> the modules of ours whose names it shows.
 BEHIND: dict[str, tuple[str, ...]] = {
-    "tbe": (),
-    "tbe.common": (),
-    "tbe.common.platform": (),
-    "triton": (),
-    "triton._utils": (),
-    "triton.backends": (),
-    "triton.backends.ascend": (),
-    "triton.backends.ascend.driver": (),
-    "triton.backends.ascend.runtime": (),
-    "triton.backends.ascend.testing": (),
-    "triton.backends.compiler": (),
-    "triton.compiler": (),
-    "triton.compiler.compiler": (),
-    "triton.compiler.errors": (),
-    "triton.errors": (),
-    "triton.extension": (),
-    "triton.extension.buffer": (),
     "triton.extension.buffer.language": BUFFER,
-    "triton.knobs": (),
-    "triton.language": (LANGUAGE, *EXTENSION),  # Triton-Ascend 3.2 has the extension's words here, too
+    "triton.language": (LANGUAGE, *EXTENSION),  # Triton-Ascend 3.2 has the extension's builtins here, too
     "triton.language.core": (LANGUAGE,),
-    "triton.language.extra": (),
-    "triton.language.extra.ascend": (),
     "triton.language.extra.ascend.libdevice": (*MATHS, *EXTENSION),
-    "triton.language.extra.cann": (),
     "triton.language.extra.cann.extension": EXTENSION,
     "triton.language.extra.cann.libdevice": (*MATHS, *EXTENSION),
-    "triton.language.extra.cuda": (),
     "triton.language.extra.cuda.libdevice": MATHS,
     "triton.language.extra.libdevice": MATHS,
     "triton.language.math": (f"{LANGUAGE}.math", LANGUAGE, *MATHS),
     "triton.language.random": (f"{LANGUAGE}.random", LANGUAGE),
     "triton.language.standard": (LANGUAGE,),
-    "triton.runtime": (),
-    "triton.runtime.autotuner": (),
-    "triton.runtime.driver": (),
-    "triton.runtime.errors": (),
-    "triton.runtime.jit": (),
-    "triton.runtime.libentry": (),
-    "triton.testing": (),
-    "triton.tools": (),
-    "triton.tools.get_ascend_devices": (),
     "triton.tools.tensor_descriptor": ("ascendtile.simulator.tensor_descriptor",),
 }
+# Modules with the names of `own_names` alone, or with none.
+BARE = """
+    tbe tbe.common tbe.common.platform triton triton._utils triton.backends triton.backends.ascend
+    triton.backends.ascend.driver triton.backends.ascend.runtime triton.backends.ascend.testing triton.backends.compiler
+    triton.compiler triton.compiler.compiler triton.compiler.errors triton.errors triton.extension
+    triton.extension.buffer triton.knobs triton.language.extra triton.language.extra.ascend triton.language.extra.cann
+    triton.language.extra.cuda triton.runtime triton.runtime.autotuner triton.runtime.driver triton.runtime.errors
+    triton.runtime.jit triton.runtime.libentry triton.testing triton.tools triton.tools.get_ascend_devices
+"""
 
 
 def next_power_of_2(n: int) -> int:
@@ -71,49 +50,31 @@ def next_power_of_2(n: int) -> int:
 
 def own_names() -> dict[str, dict[str, Any]]:
     """Module -> the names it has of its own."""
-    jit = {
-        "JITFunction": kernel.JITFunction,
-        "KernelInterface": kernel.KernelInterface,
-        "KernelParam": kernel.KernelParam,
-        "constexpr_function": others.constexpr_function,
-        "jit": kernel.jit,
-    }
-    tuners = {
-        "Autotuner": tuning.Autotuner,
-        "Config": config.Config,
-        "Heuristics": tuning.Heuristics,
-        "autotune": tuning.autotune,
-        "heuristics": tuning.heuristics,
-    }
+    jit = picked(kernel, "JITFunction KernelInterface KernelParam jit")
+    jit["constexpr_function"] = runtime.constexpr_function
+    tuners = picked(tuning, "Autotuner Config Heuristics autotune heuristics")
     devices = driver.Driver()
     active = {"active": devices.active, "default": devices.default, "driver": devices}
     numbers = {"cdiv": _host(cdiv), "next_power_of_2": _host(next_power_of_2)}
     target = {"GPUTarget": driver.GPUTarget}
     return {
         "tbe.common.platform": tbe.NAMES,
-        "triton": {
-            "__version__": VERSION,
-            **jit,
-            **tuners,
-            **numbers,
-            **others.ERRORS,
-            "set_allocator": others.set_allocator,
-        },
+        "triton": {"__version__": VERSION, **jit, **tuners, **numbers, **runtime.ERRORS, **runtime.ALLOCATOR},
         "triton._utils": {"TRITON_MAX_TENSOR_NUMEL": 1 << 20},
         "triton.backends.ascend.testing": {"do_bench_npu": testing.do_bench_npu},
         "triton.backends.compiler": target,
-        "triton.compiler": others.ERRORS,
-        "triton.compiler.errors": others.ERRORS,
-        "triton.errors": others.ERRORS,
-        "triton.knobs": others.KNOBS,
-        "triton.language.core": others.CORE,
+        "triton.compiler": runtime.ERRORS,
+        "triton.compiler.errors": runtime.ERRORS,
+        "triton.errors": runtime.ERRORS,
+        "triton.knobs": runtime.KNOBS,
+        "triton.language.core": runtime.CORE,
         "triton.language.standard": numbers,
-        "triton.runtime": {**jit, **tuners, **others.ERRORS},
-        "triton.runtime.autotuner": {**tuners, **others.ERRORS},
+        "triton.runtime": {**jit, **tuners, **runtime.ERRORS},
+        "triton.runtime.autotuner": {**tuners, **runtime.ERRORS},
         "triton.runtime.driver": {**active, "set_active": devices.set_active},
-        "triton.runtime.errors": others.ERRORS,
+        "triton.runtime.errors": runtime.ERRORS,
         "triton.runtime.jit": jit,
-        "triton.runtime.libentry": {"libentry": others.libentry, "libtuner": others.libtuner},
+        "triton.runtime.libentry": {"libentry": runtime.libentry, "libtuner": runtime.libtuner},
         "triton.testing": testing.NAMES,
         "triton.tools.get_ascend_devices": {"is_compile_on_910_95": False},
     }
@@ -127,8 +88,8 @@ def _host(fn: Any) -> Any:
 
 def build() -> dict[str, StandIn]:
     """All stand-ins by name, each also an attribute of the one above it."""
-    own = own_names()
-    made = {name: StandIn(name, own.get(name, {}), behind) for name, behind in BEHIND.items()}
+    own, every = own_names(), dict.fromkeys(BARE.split(), ()) | BEHIND
+    made = {name: StandIn(name, own.get(name, {}), behind) for name, behind in every.items()}
     for name, module in made.items():
         above, _, last = name.rpartition(".")
         if above:

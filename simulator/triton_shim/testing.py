@@ -34,7 +34,7 @@ def do_bench(
     """Simulated milliseconds of the launches that `fn()` makes; it is called once, since every call takes the same time.
 
     quantiles: as many numbers, all alike. return_mode: "mean", "median", "min", "max", or "all" for a list. A function that
-    launches nothing has no simulated time: nan, and a word on standard error.
+    launches nothing has no simulated time: nan, and a message on standard error.
     """
     if return_mode not in ("min", "max", "mean", "median", "all"):
         raise UsageError(f"return_mode is min, max, mean, median or all, got {return_mode!r}")

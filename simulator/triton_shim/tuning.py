@@ -99,11 +99,8 @@ class Autotuner(KernelInterface):
         return self.cache[key]
 
     def _check_generated(self, kwargs: dict[str, Any]) -> None:
-        lacking = [
-            p.name
-            for p in self.base_fn.params
-            if p.is_constexpr and not p.has_default and p.name not in {**(self.nargs or {}), **kwargs}
-        ]
+        needed = [p.name for p in self.base_fn.params if p.is_constexpr and not p.has_default]
+        lacking = [n for n in needed if n not in {**(self.nargs or {}), **kwargs}]
         if self.generated and lacking and self.fn is self.base_fn:
             raise UsageError(
                 f"autotune of {self.__name__} lists no candidates, so there is one without values, as in Triton, and "
@@ -142,11 +139,9 @@ class Autotuner(KernelInterface):
                 trial = self._trial(config, args, kwargs, grid)
             out.append(trial)
             if os.environ.get(PRINT) == "1":
-                words = trial.reason if trial.time_us is None else f"{trial.time_us:.3f} us"
-                sys.stderr.write(
-                    f"autotune of {self.__name__}: candidate {number} of {len(configs)}, {config}: {words}\n"
-                )
-                sys.stderr.flush()
+                verdict = trial.reason if trial.time_us is None else f"{trial.time_us:.3f} us"
+                head = f"autotune of {self.__name__}: candidate {number} of {len(configs)}, {config}"
+                print(f"{head}: {verdict}", file=sys.stderr, flush=True)
         return out
 
     # -- a candidate -------------------------------------------------------------------------------------------------

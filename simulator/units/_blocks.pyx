@@ -1,7 +1,7 @@
 """Memory for tiles that is kept and given out again: fresh pages at every operation cost more than the work.
 
-A `Block` is memory under Python's buffer protocol; an array made on it owns it, and when the last view of
-that array is gone the memory comes back here. The block given back last goes out first: it is the one that
+A `MemoryBlock` is memory under Python's buffer protocol; an array made on it owns it, and when the last view
+of that array is gone the memory comes back here. The block given back last goes out first: it is the one that
 the cache still holds.
 """
 
@@ -66,7 +66,7 @@ cdef void give_back(void* memory, Py_ssize_t capacity) noexcept:
 
 
 @cython.final
-cdef class Block:
+cdef class MemoryBlock:
     """`size` writable bytes, aligned to a cache line, not initialised."""
 
     cdef void* memory

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._blocks import Block
+from ._blocks import MemoryBlock
 
 LEAST_BYTES = 1 << 16  # below this the allocator of numpy keeps memory itself
 
@@ -15,4 +15,8 @@ LEAST_BYTES = 1 << 16  # below this the allocator of numpy keeps memory itself
 def new_tile(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array of any content, C-contiguous; as `np.empty`, but quicker for tiles that come and go."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    return np.empty(shape, dtype) if size < LEAST_BYTES else np.ndarray(shape, dtype, memoryview(Block(size)))
+    return (
+        np.empty(shape, dtype)
+        if size < LEAST_BYTES
+        else np.ndarray(shape, dtype, memoryview(MemoryBlock(size)))
+    )

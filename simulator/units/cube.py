@@ -173,7 +173,7 @@ def _operand(values: Array, rules: CubeRules, on_grid: bool) -> Float32:
     on_grid = on_grid or rules.operand == "fp32"  # every float32 is
     if on_grid and rules.overflow == "inf_nan" and array.dtype == np.float32:
         if rules.accumulate != "blas" or subnormals != "keep":
-            array = np.ascontiguousarray(array)  # numpy's product takes turned operands as they are
+            array = np.ascontiguousarray(array)  # numpy's product takes transposed operands as they are
         if subnormals == "keep" or (rules.operand != "fp16" and not has_subnormals(array.reshape(-1))):
             return array
     how = (rules.operand, rules.operand_round, rules.overflow)

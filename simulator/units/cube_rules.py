@@ -41,7 +41,7 @@ class CubeRules:
     or INT32 where operands are INT8; "fp16" is an FP16 accumulator (910A, 310P; A). overflow: "inf_nan" (IEEE) or
     "saturate": infinite operands are read as the largest finite value and NaN as 0, results stop at the largest finite
     value (hw-native-sys/pto-isa, docs/isa, page on mad). hf32_round: RINT or RNE is mode 0 of the control register,
-    ROUND or RNA mode 1, RNZ the other reading of mode 1. fp32_subnormals: of FP32 and BF16 operands and of FP32 results
+    ROUND or RNA mode 1, RNZ the other form of mode 1. fp32_subnormals: of FP32 and BF16 operands and of FP32 results
     (A). fp16_subnormals: of FP16 operands (I: kept). hf32_subnormals: FP32 subnormals among HF32 operands (I: flushed).
     """
 

@@ -50,7 +50,7 @@ def fixpipe(
     overflow: str = "inf_nan",
     path: str = "fixp",
 ) -> Array:
-    """Accumulators as `target`: held float32 for fp32, fp16 and bf16, int8 or int32 arrays for those.
+    """Accumulators as `target`: float32 arrays for fp32, fp16 and bf16, int8 or int32 arrays for those.
 
     acc: (..., M, N), float32 or int32. scale: FP32, one for all or (N,), read as 1+8+10 bits; the product with it is
     rounded once. overflow: of casts from FP32; INT32 to FP16 saturates in either mode. path: see `output_path`.

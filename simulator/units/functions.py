@@ -1,4 +1,4 @@
-"""Elementary and special functions of tiles, correctly rounded: the loops of `_functions.pyx` on held arrays.
+"""Elementary and special functions of tiles, correctly rounded: the loops of `_functions.pyx` on arrays of the host.
 
 Values of halves are float32 arrays on the grid of their format; a function of them is rounded once, to that grid. float32
 and float64 results are the double rounded once; in float64 that is the C library's own accuracy, below one unit in the
@@ -6,8 +6,6 @@ last place.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -21,7 +19,7 @@ MOST_STEPS = 4000  # of ldexp: beyond the range of doubles, so nothing is cut of
 
 def unary(name: str, x: np.ndarray, dtype: DType) -> np.ndarray:
     """name(x); for halves a float32 rounded to odd, which the caller brings to the grid."""
-    out = np.empty(x.shape, dtype.held)
+    out = np.empty(x.shape, dtype.host_dtype)
     _functions.unary(name, _flat(x), out.reshape(-1), dtype.bits == 16)
     return out
 
@@ -29,7 +27,7 @@ def unary(name: str, x: np.ndarray, dtype: DType) -> np.ndarray:
 def binary(name: str, x: np.ndarray, y: np.ndarray, dtype: DType) -> np.ndarray:
     """name(x, y), elementwise after broadcasting; rounded as in `unary`."""
     x, y = np.broadcast_arrays(x, y)
-    out = np.empty(x.shape, dtype.held)
+    out = np.empty(x.shape, dtype.host_dtype)
     _functions.binary(name, _flat(x), _flat(y), out.reshape(-1), dtype.bits == 16)
     return out
 
@@ -37,7 +35,7 @@ def binary(name: str, x: np.ndarray, y: np.ndarray, dtype: DType) -> np.ndarray:
 def fma(x: np.ndarray, y: np.ndarray, z: np.ndarray, dtype: DType) -> np.ndarray:
     """x * y + z with one rounding; rounded as in `unary`."""
     x, y, z = np.broadcast_arrays(x, y, z)
-    out = np.empty(x.shape, dtype.held)
+    out = np.empty(x.shape, dtype.host_dtype)
     if dtype.bits == 64:
         _functions.fma_f64(_flat(x), _flat(y), _flat(z), out.reshape(-1))
     else:
@@ -49,12 +47,12 @@ def high_product(x: np.ndarray, y: np.ndarray, dtype: DType) -> np.ndarray:
     """The upper half of the product of two integers of `dtype`."""
     if dtype.bits <= 32:
         wide = np.int64 if dtype.kind == "int" else np.uint64
-        return np.asarray((x.astype(wide) * y.astype(wide)) >> wide(dtype.bits)).astype(dtype.held)
+        return np.asarray((x.astype(wide) * y.astype(wide)) >> wide(dtype.bits)).astype(dtype.host_dtype)
     high = _unsigned_high(x.astype(np.uint64), y.astype(np.uint64))
     if dtype.kind == "int":  # two's complement: each negative factor has taken 2^64 times the other too much
         high -= np.where(x < 0, y.astype(np.uint64), np.uint64(0))
         high -= np.where(y < 0, x.astype(np.uint64), np.uint64(0))
-    return high.astype(dtype.held)
+    return high.astype(dtype.host_dtype)
 
 
 def _unsigned_high(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -68,7 +66,7 @@ def _unsigned_high(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def next_after(x: np.ndarray, y: np.ndarray, dtype: DType) -> np.ndarray:
     """The value of `dtype` next to x in the direction of y."""
     stepped = np.nextafter(x.astype(dtype.storage), y.astype(dtype.storage))
-    return np.asarray(stepped.astype(dtype.held))
+    return np.asarray(stepped.astype(dtype.host_dtype))
 
 
 def scaled(x: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -104,20 +102,12 @@ def reversed_bits(x: np.ndarray, dtype: DType) -> np.ndarray:
     one = np.uint64(1)
     for k in range(dtype.bits):
         out |= (raw >> np.uint64(k) & one) << np.uint64(dtype.bits - 1 - k)
-    return out.astype(f"u{dtype.itemsize}").view(dtype.held)
+    return out.astype(f"u{dtype.itemsize}").view(dtype.host_dtype)
 
 
 def _raw(x: np.ndarray, dtype: DType) -> np.ndarray:
     """The bits of integers, as unsigned ones."""
     return np.ascontiguousarray(x).view(f"u{dtype.itemsize}")
-
-
-INTEGER_UNARY: dict[str, Callable[[np.ndarray, DType], np.ndarray]] = {
-    "popc": bits_set,
-    "clz": leading_zeros,
-    "ffs": first_set,
-    "brev": reversed_bits,
-}
 
 
 def _flat(x: np.ndarray) -> np.ndarray:

@@ -1,17 +1,12 @@
-"""Indices of extremes, and running combinations, of held arrays (P, *shape)."""
+"""Indices of extremes, and running combinations, of arrays (P, *shape) in the host dtype."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ..precision.dtypes import DType
-from .vector import _FLOAT as FLOAT
 from .vector import _IEEE as IEEE
-from .vector import _INTEGER as INTEGER
-from .vector import Numerics
+from .vector import COMBINE, Numerics
 from .vector import _rounded as rounded
 
 
@@ -28,26 +23,22 @@ def arg_reduce(name: str, x: np.ndarray, axis: int, first: bool) -> np.ndarray:
     return np.where(hit.any(axis=at), index, 0).astype(np.int32)
 
 
-SCANS = {"sum": "add", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
-
-
 def scan(
     name: str, x: np.ndarray, axis: int, reverse: bool, dtype: DType, numerics: Numerics | None = None
 ) -> np.ndarray:
     """Running combination along tile axis `axis`, one element after another from the first (last, if `reverse`) on.
 
-    name: one of SCANS. Each step is rounded in `dtype`, under the unit's overflow and subnormal rules.
+    name: one of COMBINE. Each step is rounded in `dtype`, under the unit's overflow and subnormal rules.
     """
     rules = numerics or IEEE
     work = np.moveaxis(np.flip(x, axis + 1) if reverse else x, axis + 1, 0)
-    out = np.array(work, dtype.held, order="C")
+    out = np.array(work, dtype.host_dtype, order="C")
     with np.errstate(all="ignore"):
         if name in ("sum", "mul") and _needs_rounding(dtype, rules):
-            step: Callable[..., Any] = FLOAT[SCANS[name]]
             for k in range(1, len(out)):
-                rounded(step(out[k - 1], out[k], out=out[k]), dtype, rules)
+                rounded(COMBINE[name](out[k - 1], out[k], out=out[k]), dtype, rules)
         else:
-            _combiner(SCANS[name], dtype).accumulate(out, axis=0, out=out, dtype=dtype.held)  # type: ignore[attr-defined]
+            _combiner(name, dtype).accumulate(out, axis=0, out=out, dtype=dtype.host_dtype)
     back = np.moveaxis(out, 0, axis + 1)
     return np.ascontiguousarray(np.flip(back, axis + 1) if reverse else back)
 
@@ -58,7 +49,7 @@ def _needs_rounding(dtype: DType, rules: Numerics) -> bool:
     return dtype.is_floating() and (dtype.bits == 16 or (special and dtype.bits == 32))
 
 
-def _combiner(name: str, dtype: DType) -> Callable[..., Any]:
-    if dtype.is_bool() and name in ("add", "mul"):
-        return np.logical_xor if name == "add" else np.logical_and
-    return (FLOAT if dtype.is_floating() else INTEGER)[name]
+def _combiner(name: str, dtype: DType) -> np.ufunc:
+    if dtype.is_bool() and name in ("sum", "mul"):
+        return np.logical_xor if name == "sum" else np.logical_and
+    return COMBINE[name]

@@ -1,4 +1,4 @@
-"""What the Vector unit does to values: elementwise operations, casts and reductions on held arrays.
+"""What the Vector unit does to values: elementwise operations, casts and reductions on arrays in the host dtype.
 
 Arrays are (P, *shape); FP16 and BF16 values are float32 arrays on the grid of their format. Each operation rounds once in
 its own type: float32 has more than twice the significand bits of a half plus two, so computing in float32 and rounding
@@ -54,30 +54,18 @@ _HALVES = ("fp16", "bf16")
 _IEEE = Numerics()
 _NEAREST = _rounding.MODES["RINT"]
 
-_FLOAT: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
+# (type of the result, numerics, operands) -> the result; `rounded` makes one of a plain function on arrays.
+UnitFunction = Callable[..., np.ndarray]
+_QUIET = np.errstate(all="ignore")  # infinities and NaN are results as others
+# What reductions and scans combine elements by. fmax and fmin skip NaN, as the unit does.
+COMBINE: dict[str, np.ufunc] = {
+    "sum": np.add,
     "mul": np.multiply,
-    "div": np.divide,
     "max": np.fmax,
     "min": np.fmin,
-    "max_nan": np.maximum,
-    "min_nan": np.minimum,
-    "mod": np.fmod,
-    "copysign": np.copysign,
-}
-_INTEGER: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
-    "shl": np.left_shift,
-    "shr": np.right_shift,
-    "mod": np.fmod,
 }
 _COMPARE: dict[str, Callable[..., Any]] = {
     "lt": np.less,
@@ -90,7 +78,8 @@ _COMPARE: dict[str, Callable[..., Any]] = {
 
 
 def _shape(*arrays: np.ndarray) -> tuple[int, ...]:
-    return np.broadcast_shapes(*(a.shape for a in arrays))
+    first, *rest = [a.shape for a in arrays]
+    return np.broadcast_shapes(first, *rest) if any(s != first for s in rest) else first
 
 
 def _rounded(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
@@ -119,61 +108,135 @@ def flushed(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     return out
 
 
-def binary(
-    name: str, a: np.ndarray, b: np.ndarray, dtype: DType, numerics: Numerics | None = None
+def rounded(compute: Callable[..., np.ndarray]) -> UnitFunction:
+    """The unit's function of `compute`, which takes and gives arrays (P or 1, *shape).
+
+    Halves are given to it as float32. Its result is rounded once to the type of the result, under the unit's overflow and
+    subnormal rules; that is the correct rounding of one sum, product, quotient or root.
+    """
+
+    def apply(dtype: DType, numerics: Numerics, *operands: np.ndarray) -> np.ndarray:
+        return _rounded(
+            _filled(compute, new_tile(_shape(*operands), dtype.host_dtype), operands), dtype, numerics
+        )
+
+    return apply
+
+
+def _filled(
+    compute: Callable[..., np.ndarray], out: np.ndarray, operands: tuple[np.ndarray, ...]
 ) -> np.ndarray:
-    """`a op b` in `dtype`; both operands are held in it."""
-    out = new_tile(_shape(a, b), dtype.held)
-    if dtype.name in _GRID and name in OPERATIONS and _in_one_pass(name, a, b, out, dtype, numerics or _IEEE):
-        return out
-    with np.errstate(all="ignore"):
-        special = _special_binary(name, a, b, dtype, numerics or _IEEE)
-        if special is not None:
-            return special
-        if dtype.is_floating():
-            _float_op(name)(a, b, out=out)
-            return _rounded(out, dtype, numerics or _IEEE)
-        if name == "floordiv":
-            return _truncated_division(a, b)
-        if name not in _INTEGER:
-            raise UsageError(f"{name} of {dtype} elements is not supported")
-        _INTEGER[name](a, b, out=out)
+    """`out` with what `compute` gives on the operands."""
+    with np.errstate(all="ignore"):  # quicker than the decorator
+        if isinstance(compute, np.ufunc):
+            compute(*operands, out=out)
+        else:
+            out[...] = compute(*operands)
     return out
 
 
-def _special_binary(
-    name: str, a: np.ndarray, b: np.ndarray, dtype: DType, numerics: Numerics
-) -> np.ndarray | None:
-    """Functions of two operands that no numpy operation of the unit's type gives."""
-    if name in functions.BINARY:
-        return _rounded(functions.binary(name, a, b, dtype), dtype, numerics)
-    if name[-3:] in _DIRECTIONS:
-        return _directed(_DOUBLE[name[:-3]](a.astype(np.float64), b), name[-3:], dtype)
-    if name == "nextafter":
-        return functions.next_after(a, b, dtype)
-    if name == "ldexp":
-        return _from_double(functions.scaled(a, b), dtype, numerics)
-    return functions.high_product(a, b, dtype) if name == "umulhi" else None
+def in_one_pass(name: str, ufunc: np.ufunc) -> UnitFunction:
+    """A sum, difference, product or quotient; computed and rounded together, where the layouts of the operands allow."""
+    number = OPERATIONS[name]
+
+    def apply(dtype: DType, numerics: Numerics, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = new_tile(_shape(a, b), dtype.host_dtype)
+        saturate, flush, target = (
+            numerics.overflow == "saturate",
+            numerics.flushes(dtype),
+            _GRID.get(dtype.name),
+        )
+        if target is not None and out.size and arithmetic(number, a, b, out, target, saturate, flush):
+            return out
+        return _rounded(_filled(ufunc, out, (a, b)), dtype, numerics)
+
+    return apply
 
 
-_DIRECTIONS = {"_rz": "TRUNC", "_rd": "FLOOR", "_ru": "CEIL"}
-_DOUBLE = {"div": np.divide, "mul": np.multiply}
+def special(name: str) -> UnitFunction:
+    """A function of `units/functions.py` by name."""
+    compute: Callable[..., np.ndarray] = functions.unary if name in functions.UNARY else functions.binary
+    return lambda dtype, numerics, *operands: _rounded(compute(name, *operands, dtype), dtype, numerics)
 
 
-def _directed(exact: np.ndarray, way: str, dtype: DType) -> np.ndarray:
-    """A double rounded in one direction: right for products, quotients and roots, which are never closer than a double's
-    last bit to a value of a narrower type without being that value."""
+def of_type(compute: Callable[..., np.ndarray]) -> UnitFunction:
+    """What `compute(*operands, dtype)` gives, exact in the type."""
+
+    @_QUIET
+    def apply(dtype: DType, numerics: Numerics, *operands: np.ndarray) -> np.ndarray:
+        return compute(*operands, dtype).astype(dtype.host_dtype, copy=False)
+
+    return apply
+
+
+DIRECTIONS = {"rz": "TRUNC", "rd": "FLOOR", "ru": "CEIL"}
+
+
+def directed(exact: np.ufunc, direction: str) -> UnitFunction:
+    """A double rounded in one of DIRECTIONS: right for products, quotients and roots, which are never closer than a
+    double's last bit to a value of a narrower type without being that value."""
+
+    @_QUIET
+    def apply(dtype: DType, numerics: Numerics, first: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+        if dtype.bits == 64:
+            raise UsageError(f"directed rounding (_{direction}) of fp64 is not supported; use the _rn form")
+        return np.asarray(round_to(exact(first.astype(np.float64), *rest), dtype.name, DIRECTIONS[direction]))
+
+    return apply
+
+
+@_QUIET
+def scaled(dtype: DType, numerics: Numerics, x: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """x * 2^n, rounded once."""
+    exact = functions.scaled(x, n)
     if dtype.bits == 64:
-        raise UsageError(f"directed rounding ({way}) of fp64 is not supported; use the _rn form")
-    return np.asarray(round_to(exact, dtype.name, _DIRECTIONS[way]))
-
-
-def _from_double(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
-    """A double result in its type, rounded once."""
-    if dtype.bits == 64:
-        return x
+        return exact
     flush = "flush" if numerics.flushes(dtype) else "keep"
-    return np.asarray(round_to(x, dtype.name, overflow=numerics.overflow, subnormals=flush))
+    return np.asarray(round_to(exact, dtype.name, overflow=numerics.overflow, subnormals=flush))
+
+
+def transcendental(single: Callable[..., Any], double: np.ufunc) -> UnitFunction:
+    """exp or log, correctly rounded (see `_elementwise.pyx`); of float64 the C library's."""
+
+    def apply(dtype: DType, numerics: Numerics, x: np.ndarray) -> np.ndarray:
+        out = new_tile(x.shape, dtype.host_dtype)
+        if dtype.bits == 64:
+            return _filled(double, out, (x,))
+        single(np.ascontiguousarray(x).reshape(-1), out.reshape(-1), dtype.bits == 16)
+        return _rounded(out, dtype, numerics)
+
+    return apply
+
+
+exp, log = transcendental(exp_f32, np.exp), transcendental(log_f32, np.log)
+ESTIMATE_BITS = 9  # of the significand: what the printed examples of the Ascend C pages lie on
+
+
+def estimate(exact: Callable[[np.ndarray], np.ndarray]) -> UnitFunction:
+    """A coarse instruction: the exact value, rounded to nearest at 9 significand bits.
+
+    The documents say only that FP16 misses 0.1 % and FP32 0.01 %; their 15 printed results lie on this grid, 8 of them one
+    step from the nearest point, so the grid is inferred and the rule assumed. `Numerics.coarse` turns it off.
+    """
+
+    @_QUIET
+    def apply(dtype: DType, numerics: Numerics, x: np.ndarray) -> np.ndarray:
+        out, wide = new_tile(x.shape, dtype.host_dtype), exact(x.astype(np.float64))
+        if numerics.coarse:
+            significand, exponent = np.frexp(wide)
+            wide = np.ldexp(np.rint(np.ldexp(significand, ESTIMATE_BITS)), exponent - ESTIMATE_BITS)
+        out[...] = wide
+        return _rounded(out, dtype, numerics)
+
+    return apply
+
+
+def truncated_division(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Integer quotient toward zero, as C and Triton have it."""
+    q: np.ndarray = np.floor_divide(a, b)
+    if q.dtype.kind == "i":
+        q += (q * b != a) & ((a < 0) != (b < 0))
+    return q
 
 
 def fma(
@@ -183,28 +246,6 @@ def fma(
     if not dtype.is_floating():
         return np.asarray(a * b + c)
     return _rounded(functions.fma(a, b, c, dtype), dtype, numerics or _IEEE)
-
-
-def _in_one_pass(
-    name: str, a: np.ndarray, b: np.ndarray, out: np.ndarray, dtype: DType, numerics: Numerics
-) -> bool:
-    """Operation and rounding together, where the layouts of the operands allow."""
-    saturate, flush = numerics.overflow == "saturate", numerics.flushes(dtype)
-    return bool(out.size) and arithmetic(OPERATIONS[name], a, b, out, _GRID[dtype.name], saturate, flush)
-
-
-def _float_op(name: str) -> Callable[..., Any]:
-    if name not in _FLOAT:
-        raise UsageError(f"{name} of floating-point elements is not supported; cast to integers first")
-    return _FLOAT[name]
-
-
-def _truncated_division(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Integer quotient toward zero, as C and Triton have it."""
-    q: np.ndarray = np.floor_divide(a, b)
-    if q.dtype.kind == "i":
-        q += (q * b != a) & ((a < 0) != (b < 0))
-    return q
 
 
 def compare(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -219,88 +260,6 @@ def select(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     out[...] = b
     np.copyto(out, a, where=condition)
     return out
-
-
-def unary(name: str, x: np.ndarray, dtype: DType, numerics: Numerics | None = None) -> np.ndarray:
-    """An elementary function in `dtype`, correctly rounded (see `_elementwise.pyx`)."""
-    if name in functions.INTEGER_UNARY:
-        return functions.INTEGER_UNARY[name](x, dtype).astype(dtype.held)
-    if name[-3:] in _DIRECTIONS:
-        with np.errstate(all="ignore"):
-            return _directed(np.sqrt(x.astype(np.float64)), name[-3:], dtype)
-    if name in functions.UNARY:
-        return _rounded(functions.unary(name, x, dtype), dtype, numerics or _IEEE)
-    out = new_tile(x.shape, dtype.held)
-    if name in _TRANSCENDENTAL:
-        return _transcendental(name, x, dtype, out, numerics or _IEEE)
-    exact = _COARSE.get(name) if numerics is not None and not numerics.coarse else None
-    with np.errstate(all="ignore"):
-        if exact is not None:
-            out[...] = exact(x.astype(np.float64))
-        else:
-            _UNARY[name](x, out=out)
-    return _rounded(out, dtype, numerics or _IEEE) if dtype.is_floating() else out
-
-
-_UNARY: dict[str, Callable[..., Any]] = {
-    "neg": np.negative,
-    "abs": np.abs,
-    "sqrt": np.sqrt,
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
-ESTIMATE_BITS = 9  # of the significand: what the printed examples of the Ascend C pages lie on
-
-
-def _estimate(exact: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
-    """A coarse instruction: the exact value, rounded to nearest at 9 significand bits.
-
-    The documents say only that FP16 misses 0.1 % and FP32 0.01 %; their 15 printed results lie on this grid, 8 of them one
-    step from the nearest point, so the grid is inferred and the rule assumed.
-    """
-
-    def apply(x: np.ndarray, out: np.ndarray) -> np.ndarray:
-        significand, exponent = np.frexp(exact(x.astype(np.float64)))
-        out[...] = np.ldexp(np.rint(np.ldexp(significand, ESTIMATE_BITS)), exponent - ESTIMATE_BITS)
-        return out
-
-    return apply
-
-
-_COARSE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "rec": lambda x: np.asarray(1.0 / x),
-    "rsqrt": lambda x: np.asarray(1.0 / np.sqrt(x)),
-}
-_UNARY |= {name: _estimate(exact) for name, exact in _COARSE.items()}
-_TRANSCENDENTAL = {"exp": (exp_f32, np.exp), "log": (log_f32, np.log)}
-
-# Names of all operations of one operand, and of two.
-UNARY = frozenset(
-    (
-        *_UNARY,
-        *_TRANSCENDENTAL,
-        *functions.UNARY,
-        *functions.INTEGER_UNARY,
-        *(f"sqrt{way}" for way in _DIRECTIONS),
-    )
-)
-BINARY = frozenset(
-    (
-        *(*_FLOAT, *_INTEGER, *functions.BINARY, "floordiv", "nextafter", "ldexp", "umulhi"),
-        *(f"{name}{way}" for name in _DOUBLE for way in _DIRECTIONS),
-    )
-)
-
-
-def _transcendental(
-    name: str, x: np.ndarray, dtype: DType, out: np.ndarray, numerics: Numerics
-) -> np.ndarray:
-    single, double = _TRANSCENDENTAL[name]
-    if dtype.bits == 64:
-        with np.errstate(all="ignore"):
-            return np.asarray(double(x, out=out))
-    single(np.ascontiguousarray(x).reshape(-1), out.reshape(-1), dtype.bits == 16)
-    return _rounded(out, dtype, numerics)
 
 
 def bitcast(x: np.ndarray, source: DType, target: DType) -> np.ndarray:
@@ -329,15 +288,15 @@ def cast(
     if target.is_bool():
         return np.asarray(x != 0)
     if not target.is_floating():
-        return to_integer(x, target.name) if source.is_floating() else x.astype(target.held)
+        return to_integer(x, target.name) if source.is_floating() else x.astype(target.host_dtype)
     if target.bits == 16 and (source.bits == 64 or (source.bits == 32 and source.is_int())):
         rules = numerics or _IEEE  # the source has more bits than float32: rounded once, not twice
         flush = "flush" if rules.flushes(target) else "keep"
         return np.asarray(round_to(x, target.name, overflow=rules.overflow, subnormals=flush))
     with np.errstate(over="ignore", invalid="ignore"):
         if _exact(source, target):
-            return np.asarray(x if x.dtype == target.held else x.astype(target.held))
-        return _rounded(np.array(x, target.held, order="C"), target, numerics or _IEEE)
+            return np.asarray(x if x.dtype == target.host_dtype else x.astype(target.host_dtype))
+        return _rounded(np.array(x, target.host_dtype, order="C"), target, numerics or _IEEE)
 
 
 def _limited(x: np.ndarray, source: DType, target: DType, overflow: str) -> np.ndarray:
@@ -345,12 +304,14 @@ def _limited(x: np.ndarray, source: DType, target: DType, overflow: str) -> np.n
     if source.is_floating():
         return to_integer(x, target.name, overflow=overflow)
     if overflow == "wrap":
-        return x.astype(target.held)
-    ends = np.iinfo(target.held)
+        return x.astype(target.host_dtype)
+    ends = np.iinfo(target.host_dtype)
     below, above = (x < ends.min, x > ends.max)  # Python numbers: compared exactly
-    out = x.astype(target.held)
+    out = x.astype(target.host_dtype)
     return np.asarray(
-        np.where(above, target.held.type(ends.max), np.where(below, target.held.type(ends.min), out))
+        np.where(
+            above, target.host_dtype.type(ends.max), np.where(below, target.host_dtype.type(ends.min), out)
+        )
     )
 
 
@@ -368,11 +329,11 @@ def reduce(name: str, x: np.ndarray, axis: int, dtype: DType, numerics: Numerics
             else _fold(np.add, x, axis + 1, dtype, numerics)
         )
     if name == "sum":
-        return np.asarray(x.sum(axis=axis + 1, dtype=dtype.held))
+        return np.asarray(x.sum(axis=axis + 1, dtype=dtype.host_dtype))
     if name == "mul" and dtype.is_floating():
         return _fold(np.multiply, x, axis + 1, dtype, numerics)
     with np.errstate(all="ignore"):
-        return np.asarray((_FLOAT if dtype.is_floating() else _INTEGER)[name].reduce(x, axis=axis + 1))  # type: ignore[attr-defined]
+        return np.asarray(COMBINE[name].reduce(x, axis=axis + 1))
 
 
 def _sum_last(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
@@ -403,20 +364,20 @@ def _fold(
 
 
 def decode(stored: np.ndarray, dtype: DType) -> np.ndarray:
-    """Elements as they lie in memory, in held form."""
+    """Elements as they lie in memory, in the host dtype."""
     if dtype.name not in _HALVES:
-        return stored.astype(dtype.held, copy=False)
+        return stored.astype(dtype.host_dtype, copy=False)
     bits = np.ascontiguousarray(stored).view(np.uint16)
     out = np.empty(bits.shape, np.float32)
     _rounding.decode(bits.reshape(-1), out.reshape(-1), dtype.name == "bf16")
     return out
 
 
-def encode(held: np.ndarray, dtype: DType) -> np.ndarray:
-    """Held elements as they lie in memory."""
+def encode(x: np.ndarray, dtype: DType) -> np.ndarray:
+    """Elements in the host dtype as they lie in memory."""
     if dtype.name not in _HALVES:
-        return held.astype(dtype.storage, copy=False)
-    flat = np.ascontiguousarray(held, np.float32)
+        return x.astype(dtype.storage, copy=False)
+    flat = np.ascontiguousarray(x, np.float32)
     bits = np.empty(flat.shape, np.uint16)
     _rounding.encode(flat.reshape(-1), bits.reshape(-1), dtype.name == "bf16")
     return bits.view(dtype.storage)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 from ascendtile.kernels import aclnn
-from ascendtile.kernels.aclnn.overlap import meet, meets_itself
+from ascendtile.kernels.aclnn.overlap import overlap, overlaps_itself
 
 from .calls import blank, tensor
 from .pages import test_bce_page as bce
@@ -213,8 +213,8 @@ def test_places_that_meet_are_those_of_counted_addresses(first, second, shift, h
         size = views[-1].dtype.itemsize
         at = [offset + sum(i * s for i, s in zip(k, strides, strict=True)) for k in np.ndindex(*shape)]
         sets.append({a * size + b for a in at for b in range(size)})
-        assert meets_itself(views[-1]) == (len(set(at)) < len(at))
-    assert meet(*views) == bool(sets[0] & sets[1])
+        assert overlaps_itself(views[-1]) == (len(set(at)) < len(at))
+    assert overlap(*views) == bool(sets[0] & sets[1])
 
 
 def test_outputs_have_a_place_for_each_element():

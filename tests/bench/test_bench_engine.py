@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -99,7 +100,7 @@ def mixed_machine() -> Machine:
     )
 
 
-def at_random(records: int) -> Trace:
+def at_random(records: int) -> Records:
     """Records on all pipes of the mixed machine, each waiting for up to two of the forty before it."""
     rng = np.random.default_rng(1)
     pipe = rng.integers(0, 13, records)
@@ -117,11 +118,32 @@ def at_random(records: int) -> Trace:
         dep_start=np.cumsum([0, *waits]),
         dep=np.maximum(0, owner - rng.integers(1, 41, len(owner))),
         dep_kind=np.zeros(len(owner), np.int8),
-    ).trace()
+    )
 
 
-def measure(benchmark: BenchmarkFixture, machine: Machine, groups: list[Group], by_line: bool = True) -> None:
-    result = benchmark.pedantic(simulate, (machine, groups, 0, by_line), rounds=5, warmup_rounds=1)
+def in_a_ring(found: Records, slots: int = 64) -> Trace:
+    """Each record writes the next slot of a ring; whoever waits for it reads that, before it is written again."""
+    starts = found.dep_start
+    waits = [np.unique(found.dep[a:b] % slots).tolist() for a, b in itertools.pairwise(starts)]
+    trace = found.trace()
+    rows = trace.instructions.copy()
+    rows["reads"], rows["writes"] = [len(x) for x in waits], 1
+    rows["slot"] = np.cumsum([0, *(len(x) + 1 for x in waits)])[:-1]
+    used = [s for r, x in enumerate(waits) for s in (*x, r % slots)]
+    flags = np.zeros(slots, np.int8)
+    return Trace(
+        instructions=rows, code=trace.code, length=len(rows), slots=np.array(used, np.int32), flags=flags
+    )
+
+
+def measure(
+    benchmark: BenchmarkFixture,
+    machine: Machine,
+    groups: list[Group],
+    by_line: bool = True,
+    buffers: bool = True,
+) -> None:
+    result = benchmark.pedantic(simulate, (machine, groups, 0, by_line, buffers), rounds=5, warmup_rounds=1)
     assert result.records_run == CORES * RECORDS
     speed = result.records_run / benchmark.stats.stats.min
     benchmark.extra_info["records_per_second"] = speed
@@ -143,7 +165,13 @@ def test_a_million_records_of_twenty_traces(benchmark: BenchmarkFixture) -> None
 @pytest.mark.parametrize("by_line", [True, False])
 def test_a_million_records_on_thirteen_pipes(benchmark: BenchmarkFixture, by_line: bool) -> None:
     """More than half are transfers, and the rates change at nearly every one. by_line: False as a sweep has it."""
-    measure(benchmark, mixed_machine(), [Group(trace=at_random(RECORDS), programs=np.arange(CORES))], by_line)
+    group = Group(trace=in_a_ring(at_random(RECORDS)), programs=np.arange(CORES))
+    measure(benchmark, mixed_machine(), [group], by_line, buffers=False)
+
+
+def test_a_million_records_with_slots_of_their_own(benchmark: BenchmarkFixture) -> None:
+    """The same records; thirty thousand slots a core are more than the caches hold."""
+    measure(benchmark, mixed_machine(), [Group(trace=at_random(RECORDS).trace(), programs=np.arange(CORES))])
 
 
 def test_a_million_records_are_unrolled(benchmark: BenchmarkFixture) -> None:

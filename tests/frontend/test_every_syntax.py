@@ -155,7 +155,7 @@ def test_every_comparison(kind: str, tmp_path: Path) -> None:
     compile_body(tmp_path, f"x = {COMPARISONS[kind]}")
 
 
-WORDS = {
+BUILTINS = {
     "x = 'a' * 10**10": "the limit is 65536",
     "x = (1,) * 10**10": "the limit is 65536",
     "p.x = 3": "assignment to an attribute",
@@ -175,11 +175,11 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("body", sorted(WORDS))
+@pytest.mark.parametrize("body", sorted(BUILTINS))
 def test_messages_speak_of_the_kernel_and_not_of_the_simulator(body: str, tmp_path: Path) -> None:
     with pytest.raises(CompileError) as caught:
         compile_body(tmp_path, body)
-    assert WORDS[body] in str(caught.value)
+    assert BUILTINS[body] in str(caught.value)
 
 
 def test_an_unrolled_range_may_be_listed(tmp_path: Path) -> None:

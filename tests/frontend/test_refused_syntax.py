@@ -37,7 +37,7 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     "element read": ("x = tl.arange(0, 8)\ny = x[0]", "indexed with `:` and None", "x[0]"),
     "too many indices": ("x = tl.arange(0, 8)\ny = x[:, :, None]", "too many indices", "x[:"),
     "slice": ("x = tl.arange(0, 8)\ny = x[1:4]", "indexed with `:` and None", "x[1"),
-    "unknown word": ("x = tl.arrange(0, 8)", "tl has no word 'arrange'; did you mean arange", "tl.arr"),
+    "unknown builtin": ("x = tl.arrange(0, 8)", "tl has no builtin 'arrange'; did you mean arange", "tl.arr"),
     "unknown method": ("x = tl.arange(0, 8).foo()", "no attribute 'foo'", "tl.ar"),
     "unknown name": ("x = nothing + 1", "'nothing' is not defined", "nothing"),
     "unknown keyword": ("x = tl.exp(f, base=8)", "unexpected keyword argument 'base'", "tl.exp"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 from ascendtile.kernels import bce_with_logits_backward, get_operator, run_op
 from ascendtile.kernels.loss.vendor import vendor_cores, vendor_tile
-from ascendtile.kernels.operator.operator import Workshop
+from ascendtile.kernels.operator.plan import PlanContext
 from ascendtile.simulator.precision.dtypes import from_name
 from ascendtile.simulator.products import load_product
 
@@ -415,8 +415,8 @@ def test_only_the_vendors_kernel_of_910a_has_the_clamp():
     for product, strategy in itertools.product(
         ("ascend910a", "ascend910b3", "ascend310p"), ("auto", "vendor")
     ):
-        workshop = Workshop(load_product(product), False)
-        plan = OP.plan(shapes, options, OP.read_tiling({"strategy": strategy}), workshop)
+        context = PlanContext(load_product(product), False)
+        plan = OP.plan(shapes, options, OP.read_tiling({"strategy": strategy}), context)
         found[product, strategy] = plan.steps[-1].arguments["LEAST"]
     assert found.pop(("ascend910a", "vendor")) == -88.7
     assert set(found.values()) == {None}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ascendtile.kernels.matmul.sharing import sharing
+from ascendtile.kernels.matmul.loads import sharing
 
 
 def tiles_in_order(down, across, group, split):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import ascendtile.simulator as sim
 from ascendtile import kernels
 from ascendtile.kernels import Case, Parameter, get_operator, operators, run_op
+from ascendtile.kernels.operator.named_cases import read_cases
 from ascendtile.kernels.running.face import python_face
 
 ALL = list(operators().values())
@@ -49,6 +51,34 @@ def test_an_operator_describes_itself(op):
     assert all(case.name == name and case.title and case.source for name, case in op.cases.items())
     assert {name for case in op.cases.values() for name in case.sizes} <= set(op.sizes)
     assert "tiny" in op.cases
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        ({"sizes": {"rowss": 4}}, "rms_norm: case 'odd' has the unknown size 'rowss'; did you mean rows?"),
+        ({"options": {"eps": 1}}, "rms_norm: case 'odd' has the unknown option 'eps'"),
+    ],
+)
+def test_a_case_of_sizes_and_options_that_an_operator_lacks_is_refused(entry, text):
+    op = get_operator("rms_norm")
+    odd = replace(op.cases["tiny"], name="odd", **entry)
+    with pytest.raises(sim.UsageError) as error:
+        replace(op, cases={"odd": odd})
+    assert text in str(error.value)
+
+
+def test_a_file_of_cases_is_read_in_its_order_and_refused_with_the_entry_that_is_wrong(tmp_path):
+    good = '[op.b]\ntitle = "B"\nsizes = { n = 3, m = [1, 2] }\nsource = "x"\n'
+    (tmp_path / "cases.toml").write_text(
+        good + good.replace("op.b", "op.a") + good.replace("op.b", "other.c")
+    )
+    cases = read_cases(str(tmp_path / "op.py"), "op")
+    assert list(cases) == ["b", "a"]
+    assert cases["b"] == Case("b", "B", {"n": 3, "m": (1, 2)}, "x")
+    (tmp_path / "cases.toml").write_text(good + "tilte = 1\n")
+    with pytest.raises(sim.UsageError, match=r"cases\.toml: op\.b has title, sizes, source, tilte"):
+        read_cases(str(tmp_path / "op.py"), "op")
 
 
 @pytest.mark.drawn(16)

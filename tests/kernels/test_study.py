@@ -13,8 +13,7 @@ from ascendtile.kernels.operator.draw import DISTRIBUTIONS
 from ascendtile.kernels.running.run_op import run_op
 from ascendtile.kernels.study.bench import EXACT, ROUNDED
 from ascendtile.kernels.study.data import drawn
-from ascendtile.kernels.study.study import precision_study
-from ascendtile.kernels.study.sweep import precision_sweep
+from ascendtile.kernels.study.study import precision_study, precision_sweep
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.precision.cube_math import resolve_matmul
 from ascendtile.simulator.precision.metrics import compare

@@ -1,4 +1,4 @@
-"""Loops over vector cores, hints, and the words that the extension shares with Triton."""
+"""Loops over vector cores, hints, and the builtins that the extension shares with Triton."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_two_is_the_only_number_of_buffers() -> None:
 
 
 @sim.jit
-def shared_words(out, small, x, N: tl.constexpr):
+def shared_builtins(out, small, x, N: tl.constexpr):
     i = tl.arange(0, N)
     v = tl.load(x + i)
     tl.store(out + i, al.flip(v))
@@ -152,10 +152,10 @@ def shared_words(out, small, x, N: tl.constexpr):
     tl.store(small + N + i, al.cast(al.cast(v, tl.int32), tl.int8, overflow_mode="trunc"))
 
 
-def test_words_that_triton_has_too() -> None:
+def test_builtins_that_triton_has_too() -> None:
     x = (np.random.default_rng(3).standard_normal(48) * 300).astype(np.float32)
     out, small = np.zeros(96, np.float32), np.zeros(96, np.int8)
-    shared_words[(1,)](out, small, x, N=48)
+    shared_builtins[(1,)](out, small, x, N=48)
     np.testing.assert_array_equal(out, np.concatenate([x[::-1], np.sort(x)[::-1]]))
     np.testing.assert_array_equal(small[:48], np.clip(np.trunc(x), -128, 127).astype(np.int8))
     np.testing.assert_array_equal(small[48:], np.trunc(x).astype(np.int32).astype(np.int8))

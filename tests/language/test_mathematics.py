@@ -1,4 +1,4 @@
-"""Elementwise words in a kernel: their values, their types, what they refuse."""
+"""Elementwise builtins in a kernel: their values, their types, what they refuse."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ascendtile.simulator.language.extra import libdevice
 from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.units import functions, vector
 
+from ..support.elementwise import binary, unary
 from .values import output
 
 HALVES: dict[str, Any] = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16}
@@ -91,7 +92,7 @@ def test_functions_are_correctly_rounded(name: str) -> None:
     with mpmath.workdps(40):
         exact = [ORACLES[name](mpmath.mpf(float(v))) for v in x]
         nearest = _nearest(exact, 24, -149)
-    np.testing.assert_array_equal(vector.unary(name, x, ty.float32), nearest)
+    np.testing.assert_array_equal(unary(name, x, ty.float32), nearest)
     double = functions.unary(name, x.astype(np.float64), ty.float64)
     np.testing.assert_allclose(double, [float(v) for v in exact], rtol=2e-12, atol=1e-300)
 
@@ -119,7 +120,7 @@ def test_halves_are_rounded_once(name: str, half: str) -> None:
         nearest = _nearest([ORACLES[name](mpmath.mpf(float(v))) for v in x], digits, least)
     dtype = ty.from_name(half)
     assert dtype is not None
-    np.testing.assert_array_equal(vector.unary(name, x, dtype), nearest)
+    np.testing.assert_array_equal(unary(name, x, dtype), nearest)
 
 
 BINARY_ORACLES: dict[str, Any] = {
@@ -150,7 +151,7 @@ def test_functions_of_two_are_correctly_rounded(name: str) -> None:
             for u, v in zip(x, y, strict=True)
         ]
         nearest = _nearest(exact, 24, -149)
-    np.testing.assert_array_equal(vector.binary(name, x, y, ty.float32), nearest)
+    np.testing.assert_array_equal(binary(name, x, y, ty.float32), nearest)
 
 
 def test_fused_products_are_rounded_once() -> None:
@@ -171,9 +172,9 @@ def test_fused_products_are_rounded_once() -> None:
 
 @pytest.mark.parametrize("dtype", [ty.int32, ty.uint32, ty.int64, ty.uint64])
 def test_upper_halves_of_products(dtype: ty.DType) -> None:
-    ends = np.iinfo(dtype.held)
+    ends = np.iinfo(dtype.host_dtype)
     rng = np.random.default_rng(1)
-    x, y = (rng.integers(ends.min, ends.max, 500, dtype=dtype.held, endpoint=True) for _ in range(2))
+    x, y = (rng.integers(ends.min, ends.max, 500, dtype=dtype.host_dtype, endpoint=True) for _ in range(2))
     x[:2], y[:2] = ends.max, (ends.min, ends.max)
     got = functions.high_product(x, y, dtype)
     assert got.tolist() == [int(u) * int(v) >> dtype.bits for u, v in zip(x, y, strict=True)]
@@ -184,7 +185,7 @@ def test_upper_halves_of_products(dtype: ty.DType) -> None:
 def test_directed_rounding(name: str, way: str) -> None:
     rng = np.random.default_rng(2)
     x, y = (rng.uniform(-9, 9, 300).astype(np.float32) for _ in range(2))
-    got = vector.binary(f"{name}_{way}", x, y, ty.float32)
+    got = binary(f"{name}_{way}", x, y, ty.float32)
     for u, v, g in zip(x.tolist(), y.tolist(), got, strict=True):
         with mpmath.workdps(60):
             exact = mpmath.mpf(u) / v if name == "div" else mpmath.mpf(u) * v
@@ -199,7 +200,7 @@ X = np.array([0.3, 1.7, 2.5, 0.01, 7.75], np.float32)
 
 
 @sim.jit
-def all_words(out, x, B: tl.constexpr):
+def all_builtins(out, x, B: tl.constexpr):
     i = tl.arange(0, B)
     v = tl.load(x + i)
     tl.store(out + 0 * B + i, tl.floor(v) + tl.ceil(-v) + v.floor() + v.ceil())
@@ -212,8 +213,8 @@ def all_words(out, x, B: tl.constexpr):
     tl.store(out + 7 * B + i, tl.add(v, 1.0) * tl.sub(v, 1.0) - tl.mul(v, v))
 
 
-def test_words_in_a_kernel() -> None:
-    got = output(all_words, 40, X, B=5).reshape(8, 5)
+def test_builtins_in_a_kernel() -> None:
+    got = output(all_builtins, 40, X, B=5).reshape(8, 5)
     x = X.astype(np.float64)
     erf = np.array([float(mpmath.erf(v)) for v in x])
     np.testing.assert_array_equal(got[0], np.floor(x) + np.ceil(-x) + np.floor(x) + np.ceil(x))
@@ -331,7 +332,7 @@ def test_functions_of_bits(kind: Any) -> None:
 
 
 def test_every_name_of_the_table_compiles() -> None:
-    """Each word of libdevice builds a program for operands of its kind, and has words for help()."""
+    """Each builtin of libdevice builds a program for operands of its kind, and has a text for help()."""
     from ascendtile.simulator.ir.building.builder import Builder
 
     integer_names = {"popc", "clz", "ffs", "brev", "hadd", "rhadd", "sad", "mulhi", "umulhi"}
@@ -341,7 +342,7 @@ def test_every_name_of_the_table_compiles() -> None:
         "longlong_as_double": ty.int64,
         "double_as_longlong": ty.float64,
     }
-    for name, w in libdevice.WORDS.items():
+    for name, w in libdevice.BUILTINS.items():
         b = Builder()
         source = (
             ty.int32

@@ -8,7 +8,7 @@ from typing import Any
 
 from ascendtile.kernels import get_operator, run_op
 from ascendtile.kernels.validation import Summary, validate
-from ascendtile.reports.facts import facts, words
+from ascendtile.reports.facts import facts, texts
 from ascendtile.simulator import load_product
 
 Rows = list[list[str]]
@@ -45,7 +45,7 @@ def _operator(op: str, case: str, dtype: str) -> list[str]:
     knobs = {p.name: p.choices or () for p in get_operator(op).parameters}
     cube = [knob for knob in ("strategy", "combine") if "cube" in knobs.get(knob, ())]
     on_cube = _us(op, case, dtype, {cube[0]: "cube"}) if cube else ""
-    near = f"{bound.name} {words.percent(bound.fraction)}"
+    near = f"{bound.name} {texts.percent(bound.fraction)}"
     return [
         op,
         case,

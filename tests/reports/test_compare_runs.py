@@ -13,13 +13,13 @@ from hypothesis import given
 import ascendtile.simulator as sim
 from ascendtile.kernels.running.run_op import run_op
 from ascendtile.reports.cli.main import cli
-from ascendtile.reports.comparing.runs import compare_runs
+from ascendtile.reports.comparing import compare_runs
 from ascendtile.reports.comparing.table import difference_table
 from ascendtile.reports.facts.differences import FigurePair
-from ascendtile.reports.facts.words import percent, signed_percent
+from ascendtile.reports.facts.texts import percent, signed_percent
 from ascendtile.reports.html.comparison_page import comparison_page
+from ascendtile.reports.terminal.console import as_text
 from ascendtile.reports.terminal.difference_view import difference_json, difference_page
-from ascendtile.reports.terminal.explore_view import as_text
 
 from ..support.sample_runs import hostile_runs, launch, run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 import math
 from dataclasses import replace
@@ -14,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ascendtile.kernels import precision_study, precision_sweep, run_op
-from ascendtile.reports.facts.facts import main_stall_words
+from ascendtile.reports.facts.facts import main_stall_text
 from ascendtile.reports.facts.rooflines import units
 from ascendtile.reports.facts.study_json import study_json, sweep_json
-from ascendtile.reports.html.kinds import page_of, write_page
+from ascendtile.reports.html.pages import page_of, write_page
 from ascendtile.reports.html.roofline_chart import chart
 from ascendtile.reports.html.writing import page_text
-from ascendtile.reports.terminal.explore_view import as_text
+from ascendtile.reports.terminal.console import as_text
 from ascendtile.reports.terminal.page import run_report
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.precision.metrics import compare
@@ -177,15 +178,23 @@ def test_texts_of_an_exploration_stay_texts() -> None:
 
 
 def test_texts_of_a_study_stay_texts(study: dict[str, Any]) -> None:
-    words = {"dtype": EVIL, "reason": EVIL, "cube_math_type": EVIL}
+    words = {"reason": EVIL, "cube_math_type": EVIL, "compute_dtype": EVIL}
     rows = [
-        {**r, **words, "errors": {EVIL: r["errors"]["out"]} if r["errors"] else {}} for r in study["rows"]
+        {**r, **words, **{n: {EVIL: r[n]["out"]} for n in ("errors", "verdicts", "output_dtypes") if r[n]}}
+        for r in copy.deepcopy(study["rows"])
     ]
+    for verdict in (v for r in rows for by in r["verdicts"].values() for vs in by.values() for v in vs):
+        verdict |= {"rule": EVIL, "words": EVIL}
     head = {n: EVIL for n in ("op", "case", "product", "sample")}
     changed = {**study, **head, "data": {EVIL: EVIL}, "notes": [EVIL], "numerics": {EVIL: EVIL}, "rows": rows}
     page_reader.check_safe(page_text(page_of(changed)), scripts=1)
     sweep = {**changed, "sweep": {"parameter": EVIL, "points": [{"value": EVIL, "rows": rows}] * 2}}
     page_reader.check_safe(page_text(page_of(sweep)), scripts=1)
+
+
+def test_a_study_with_a_data_type_that_is_none_is_refused(study: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"points.0.rows.0.dtype: unknown number format"):
+        page_of({**study, "rows": [{**r, "dtype": EVIL} for r in study["rows"]]})
 
 
 @settings(suppress_health_check=list(HealthCheck))
@@ -294,7 +303,7 @@ def test_page_and_terminal_name_the_same_wait() -> None:
     """Also where a pipe is free most of the time because its program has nothing more for it."""
     done = run_op("matmul", case={"m": 60, "n": 52, "k": 104}, dtype="float16", values=False).run
     shown = " ".join(page_reader.check_safe(page_text(page_of(done)), scripts=2).text)
-    found = {n: main_stall_words(p, done.cycles) for n, p in done.pipes.items() if p.busy_cycles > 0}
+    found = {n: main_stall_text(p, done.cycles) for n, p in done.pipes.items() if p.busy_cycles > 0}
     assert any("the program's end" in x for x in found.values())
     terminal = as_text(run_report(done))
     for words in found.values():

@@ -15,7 +15,7 @@ from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports import pictures
 from ascendtile.reports.facts.rooflines import units
 from ascendtile.reports.facts.study_json import study_json, sweep_json
-from ascendtile.reports.html.kinds import page_of
+from ascendtile.reports.html.pages import page_of
 from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.pictures.style import COLOURS, drawn
 from ascendtile.simulator.errors import UsageError

@@ -12,9 +12,9 @@ from hypothesis import given
 from rich.cells import cell_len
 from rich.console import Console
 
-from ascendtile.reports.facts import words
+from ascendtile.reports.facts import texts
 from ascendtile.reports.terminal.console import make_console
-from ascendtile.reports.terminal.page import run_report, run_text
+from ascendtile.reports.terminal.page import run_report
 from ascendtile.simulator.precision.metrics import compare
 from ascendtile.simulator.record.run import Buffer, LiveValue, Pipe
 
@@ -66,31 +66,31 @@ keep    run.save("x.run") or --save x.run; then: ascendtile report x.run"""
 
 
 def test_the_whole_page():
-    assert run_text(run()) == PAGE
+    assert str(run()) == PAGE
     assert str(run()) == PAGE
 
 
 def test_the_page_of_plain_text_is_ascii_but_for_names():
-    assert run_text(run()).isascii()
+    assert str(run()).isascii()
 
 
 @given(hostile_runs())
 def test_no_line_is_wider_than_80_columns_and_nothing_unprintable_gets_out(one):
-    for line in run_text(one).split("\n"):
+    for line in str(one).split("\n"):
         assert cell_len(line) <= 80
         assert line.isprintable()
 
 
 def test_markup_escapes_and_long_names_are_only_text():
     odd = run(op="[red]<script>\x1b[31m", tiling={"[bold]x[/bold]": "\x07" * 3}, case="c" * 500)
-    text = run_text(odd)
+    text = str(odd)
     assert "[red]<script>\\x1b[31m" in text
     assert "[bold]x[/bold]=\\x07\\x07\\x07" in text
     assert "c" * 16 + ".." in text
 
 
 def test_values_only():
-    text = run_text(run(launches=()))
+    text = str(run(launches=()))
     assert "time    not asked for: this run has values only" in text
     assert "error against float64" in text
     for absent in ("bound ", "pipes", "buffers", "lines that cost", "us"):
@@ -98,13 +98,13 @@ def test_values_only():
 
 
 def test_time_only():
-    text = run_text(run(errors={}))
+    text = str(run(errors={}))
     assert "error against" not in text
     assert "HBM bandwidth allows" in text
 
 
 def test_several_launches():
-    text = run_text(run(launches=(launch("first"), launch("second", cycles=30000.0, time_us=21.0))))
+    text = str(run(launches=(launch("first"), launch("second", cycles=30000.0, time_us=21.0))))
     assert "time    59.0 us: 90,000 cycles at 1800 MHz + 8.00 us launch overhead" in text
     assert "work    80 programs in 2 launches, 24,690 instructions" in text
     rows = [line.split() for line in text.splitlines() if line.startswith(("first", "second"))]
@@ -122,7 +122,7 @@ def test_long_lists_are_cut_and_say_so():
         buffers={"UB": Buffer(300, 200, values)},
         notes=tuple(f"note {k}" for k in range(11)),
     )
-    text = run_text(run(launches=(one,) * 12))
+    text = str(run(launches=(one,) * 12))
     assert "3 more, none above 36.0 us" in text
     assert "and 4 smaller" in text
     assert "and 3 more notes" in text
@@ -131,19 +131,19 @@ def test_long_lists_are_cut_and_say_so():
 
 
 def test_a_buffer_over_its_capacity_has_a_full_bar():
-    text = run_text(run(launches=(launch(buffers={"UB": Buffer(400 * 1024, 200 * 1024)}),)))
+    text = str(run(launches=(launch(buffers={"UB": Buffer(400 * 1024, 200 * 1024)}),)))
     assert "UB  200 %                               400.0    200.0 ####################\n" in text
 
 
 def test_the_cube_mode_is_shown_where_there_is_a_cube():
     cube = launch(pipes={"AIC.M": Pipe(10.0, 0.1)})
-    assert "cube    cubeMathType USE_HF32" in run_text(run(launches=(cube,), cube_math_type="USE_HF32"))
+    assert "cube    cubeMathType USE_HF32" in str(run(launches=(cube,), cube_math_type="USE_HF32"))
     assert "cubeMathType" not in PAGE
 
 
 def test_losses_of_an_output_are_counted():
     lost = compare(np.float16([0, 6e-8, np.inf, 1]), np.float32([1e-9, 6e-8, 7e4, 1]), "fp16")
-    text = " ".join(run_text(run(errors={"out": lost})).split())
+    text = " ".join(str(run(errors={"out": lost})).split())
     assert (
         "- out: 1 infinite on one side only, 1 too large for the type, 1 lost to zero, 1 subnormal, of 4 elements"
         in text
@@ -199,21 +199,21 @@ def test_a_narrow_terminal_wraps_lines_and_cuts_no_digit(monkeypatch):
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        (words.micros(0.01144), "0.0114"),
-        (words.micros(1234.5), "1,234"),
-        (words.micros(math.nan), "nan"),
-        (words.count(1e300), "1e+300"),
-        (words.count(-math.inf), "-inf"),
-        (words.percent(math.inf), "inf %"),
-        (words.kib(2**90), "1.21e+24"),
-        (words.small(math.inf), "inf"),
-        (words.meaning("AIC.M"), "Cube unit (AIC.M)"),
-        (words.meaning("something else"), "something else"),
-        (words.clean("a\nb\tc\u202e\ud800"), "a b c\\u202e\\ud800"),
-        (words.clean("漢" * 10, 9), "漢漢漢 .."),
-        (words.place("/a/b.py", 7), "b.py:7"),
-        (words.place("/a/a_long_name.py", 1234, 12), "a_lon..:1234"),
-        (words.place("/a/b.py", 2**62, 10), "..:46116.."),
+        (texts.micros(0.01144), "0.0114"),
+        (texts.micros(1234.5), "1,234"),
+        (texts.micros(math.nan), "nan"),
+        (texts.count(1e300), "1e+300"),
+        (texts.count(-math.inf), "-inf"),
+        (texts.percent(math.inf), "inf %"),
+        (texts.kib(2**90), "1.21e+24"),
+        (texts.small(math.inf), "inf"),
+        (texts.meaning("AIC.M"), "Cube unit (AIC.M)"),
+        (texts.meaning("something else"), "something else"),
+        (texts.clean("a\nb\tc\u202e\ud800"), "a b c\\u202e\\ud800"),
+        (texts.clean("漢" * 10, 9), "漢漢漢 .."),
+        (texts.place("/a/b.py", 7), "b.py:7"),
+        (texts.place("/a/a_long_name.py", 1234, 12), "a_lon..:1234"),
+        (texts.place("/a/b.py", 2**62, 10), "..:46116.."),
     ],
 )
 def test_words(shown, text):
@@ -222,14 +222,14 @@ def test_words(shown, text):
 
 def test_an_odd_stall_is_named_as_it_is():
     one = launch(pipes={"AIV.V": Pipe(10.0, 0.1, {"moonlight": 30000.0})})
-    assert "moonlight (50 %)" in run_text(run(launches=(replace(one),)))
+    assert "moonlight (50 %)" in str(run(launches=(replace(one),)))
 
 
 def test_values_that_are_alike_at_the_peak_are_one_row():
     """Eight tiles that differ by their place only; bytes are those of all."""
     one = launch().buffers["UB"].peak[0]
     many = tuple(replace(one, offset=k * one.bytes, bytes=2048, copies=1) for k in range(8))
-    page = run_text(run(launches=(launch(buffers={"UB": Buffer(65536, 196608, (one, *many))}),)))
+    page = str(run(launches=(launch(buffers={"UB": Buffer(65536, 196608, (one, *many))}),)))
     rows = [line for line in page.splitlines() if "4096 fp16" in line]
     assert [r.split()[:2] for r in rows] == [["x", "2x4096"], ["8", "x"]]
     assert rows[1].split()[5] == "16.0"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.reports.facts.timelines import told_part, told_words
+from ascendtile.reports.facts.timelines import told_part, told_text
 from ascendtile.reports.html import page_of
 from ascendtile.reports.html.timeline_data import timeline_data
 from ascendtile.reports.html.writing import page_text
@@ -34,7 +34,7 @@ def test_what_starts_before_that_cycle_is_kept_and_points_to_the_same(n: int, un
 def test_a_whole_timeline_is_left_alone() -> None:
     whole = replace(sample_runs.timeline(), complete=True, until=3.0)
     assert told_part(whole) is whole
-    assert told_words(sample_runs.launch(timeline=whole)) == ""
+    assert told_text(sample_runs.launch(timeline=whole)) == ""
 
 
 def test_the_page_draws_and_names_that_part_only() -> None:

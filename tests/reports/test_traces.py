@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import ascendtile.simulator as sim
 from ascendtile.kernels.running.run_op import run_op
 from ascendtile.reports.cli.main import cli
-from ascendtile.reports.traces.selecting import select
+from ascendtile.reports.traces.selection import select
 from ascendtile.reports.traces.writing import write_trace
 
 from ..support.sample_runs import launch, run, timeline

@@ -97,17 +97,17 @@ def test_tpe_begins_without_optuna_and_asks_it_for_one_point_in_32(monkeypatch):
     """Optuna takes longer than many evaluations: this is what keeps the sampler a small part of a sweep."""
     asked: list[int] = []
 
-    class Counting(proposals.Study):
+    class Counting(proposals.OptunaStudy):
         def ask(self, count):
             asked.append(count)
             return super().ask(count)
 
-    monkeypatch.setattr(proposals, "Study", Counting)
+    monkeypatch.setattr(proposals, "OptunaStudy", Counting)
     monkeypatch.setattr(proposals, "_optuna", lambda: pytest.fail("Optuna is not needed yet"))
     run("tpe", 0, budget=proposals.STARTUP)
     monkeypatch.undo()
     assert sum(asked) == 0
-    monkeypatch.setattr(proposals, "Study", Counting)
+    monkeypatch.setattr(proposals, "OptunaStudy", Counting)
     _, counted = run("tpe", 0, budget=120)
     assert len(counted.points) == 120
     assert 1 <= sum(asked) <= 120 // proposals.SHARES["tpe"]
@@ -115,7 +115,7 @@ def test_tpe_begins_without_optuna_and_asks_it_for_one_point_in_32(monkeypatch):
 
 @pytest.mark.extra("optuna")
 def test_tpe_looks_at_a_bounded_number_of_results():
-    study = proposals.Study(LARGE, "tpe", 1, 0)
+    study = proposals.OptunaStudy(LARGE, "tpe", 1, 0)
     costs = {number: valley(LARGE.point(number)) for number in range(0, LARGE.size, LARGE.size // 900)}
     for number, c in costs.items():
         study.tell(None, number, (c,))

@@ -10,7 +10,7 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.observers import watch
-from ascendtile.simulator.triton_shim import config, kernel, others, testing, tuning
+from ascendtile.simulator.triton_shim import config, kernel, runtime, testing, tuning
 
 
 @kernel.jit(do_not_specialize=["n"])
@@ -238,7 +238,7 @@ def test_what_every_candidate_fails_at_is_raised_as_it_is() -> None:
 def test_tuners_and_libentry_go_around_one_another() -> None:
     x, out = tensors()
     inner = tuning.heuristics({"TWICE": lambda a: 3})(double)
-    outer = others.libentry()(tuning.autotune(candidates(256), key=["n"])(inner))
+    outer = runtime.libentry()(tuning.autotune(candidates(256), key=["n"])(inner))
     outer[grid](x, out, len(x))
     assert (out == 3 * x).all()
     assert outer.jit_function is double

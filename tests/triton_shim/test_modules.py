@@ -80,17 +80,17 @@ def test_searches_find_nothing_without_an_error() -> None:
     assert not hasattr(triton, "frobnicate")
 
 
-def test_a_missing_word_is_a_compile_error_with_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "missing_word.py"
+def test_a_missing_builtin_is_a_compile_error_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "missing_builtin.py"
     path.write_text(
         "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef k(x):\n    tl.frobnicate(x, 1)\n"
     )
-    spec: Any = importlib.util.spec_from_file_location("missing_word", path)
+    spec: Any = importlib.util.spec_from_file_location("missing_builtin", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     with pytest.raises(sim.UsageError) as e:
         module.k.time((1,), sim.shape(4, "float32"))
-    assert f"{path}:7:5: tl has no word 'frobnicate'" in str(e.value)
+    assert f"{path}:7:5: tl has no builtin 'frobnicate'" in str(e.value)
     assert str(e.value).splitlines()[-1].strip() == "^"
 
 

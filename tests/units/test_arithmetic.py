@@ -12,6 +12,8 @@ import pytest
 from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.units import vector
 
+from ..support.elementwise import binary, unary
+
 HALVES = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16}
 ALL_BITS = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
@@ -38,7 +40,7 @@ def test_halves_round_once(name: str, op: str) -> None:
     a = held(ALL_BITS, name)[None, :]
     picks = rng.choice(ALL_BITS, 36)
     b = held(np.r_[picks, [0, 0x8000, 1, 0x7BFF]].astype(np.uint16), name)[:, None]
-    got = vector.binary(op, a, b, getattr(ty, {"fp16": "float16", "bf16": "bfloat16"}[name]))
+    got = binary(op, a, b, getattr(ty, {"fp16": "float16", "bf16": "bfloat16"}[name]))
     with np.errstate(all="ignore"):
         exact = OPERATIONS[op](a.astype(np.float64), b.astype(np.float64))
         want = exact.astype(HALVES[name]).astype(np.float32)
@@ -54,7 +56,7 @@ def test_single_precision_rounds_exactly(op: str) -> None:
     a, b = bits.view(np.float32).reshape(2, -1)
     keep = np.isfinite(a) & np.isfinite(b) & (b != 0)
     a, b = a[keep], b[keep]
-    got = vector.binary(op, a, b, ty.float32)
+    got = binary(op, a, b, ty.float32)
     for x, y, r in zip(a[:600].tolist(), b[:600].tolist(), got[:600].tolist(), strict=True):
         x_, y_ = Fraction(x), Fraction(y)
         exact = {"add": x_ + y_, "sub": x_ - y_, "mul": x_ * y_, "div": x_ / y_}[op]
@@ -72,8 +74,8 @@ def test_maximum_and_minimum_skip_nan_and_compare_does_not(name: str) -> None:
     assert dtype is not None
     x = np.array([1, np.nan, np.nan, -np.inf, 2, -0.5], np.float32)
     y = np.array([np.nan, 3, np.nan, 5, -2, -0.25], np.float32)
-    equal(vector.binary("max", x, y, dtype), np.array([1, 3, np.nan, 5, 2, -0.25], np.float32))
-    equal(vector.binary("min", x, y, dtype), np.array([1, 3, np.nan, -np.inf, -2, -0.5], np.float32))
+    equal(binary("max", x, y, dtype), np.array([1, 3, np.nan, 5, 2, -0.25], np.float32))
+    equal(binary("min", x, y, dtype), np.array([1, 3, np.nan, -np.inf, -2, -0.5], np.float32))
     want = {"lt": [4], "le": [4], "gt": [], "ge": [], "eq": [], "ne": [0, 1, 2, 3, 4]}
     a, b = x[[0, 1, 2, 4, 3]], y[[0, 1, 2, 5, 3]]
     for op, hits in {**want, "gt": [3], "ge": [3]}.items():
@@ -135,7 +137,7 @@ def test_integers_wrap_and_divide_toward_zero(kind: Any, op: str) -> None:
     a, b = (x.reshape(-1) for x in np.meshgrid(corners(kind), corners(kind)))
     keep = (b > 0) & (b < np.iinfo(kind).bits) if op in ("shl", "shr") else b != 0
     a, b = a[keep], b[keep]
-    got = vector.binary(op, a, b, ty.from_numpy(np.dtype(kind)))  # type: ignore[arg-type]
+    got = binary(op, a, b, ty.from_numpy(np.dtype(kind)))  # type: ignore[arg-type]
     assert got.dtype == kind
     want = [wrapped(EXACT[op](int(x), int(y)), kind) for x, y in zip(a, b, strict=True)]
     assert got.tolist() == want
@@ -147,9 +149,9 @@ def test_square_roots_and_signs_of_every_half(name: str) -> None:
     assert dtype is not None
     with np.errstate(invalid="ignore"):
         want = np.sqrt(x.astype(np.float64)).astype(HALVES[name]).astype(np.float32)
-    equal(vector.unary("sqrt", x, dtype), want)
-    equal(vector.unary("neg", x, dtype), -x)
-    equal(vector.unary("abs", x, dtype), np.abs(x))
+    equal(unary("sqrt", x, dtype), want)
+    equal(unary("neg", x, dtype), -x)
+    equal(unary("abs", x, dtype), np.abs(x))
 
 
 def test_select_takes_elements_and_broadcasts() -> None:

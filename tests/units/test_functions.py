@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ascendtile.simulator.precision import dtypes as ty
-from ascendtile.simulator.units import vector
+
+from ..support.elementwise import unary
 
 HALVES: dict[str, Any] = {"fp16": np.float16, "bf16": ml_dtypes.bfloat16}
 FUNCTIONS: dict[str, Any] = {"exp": (np.exp, mpmath.exp), "log": (np.log, mpmath.log)}
@@ -45,7 +46,7 @@ def test_every_half(name: str, half: str) -> None:
     x = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16).view(HALVES[half]).astype(np.float32)
     dtype = ty.from_name(half)
     assert dtype is not None
-    np.testing.assert_array_equal(vector.unary(name, x, dtype), correct(name, x, HALVES[half]))
+    np.testing.assert_array_equal(unary(name, x, dtype), correct(name, x, HALVES[half]))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -60,20 +61,20 @@ def test_single_precision_on_many_points(name: str) -> None:
     )
     x = np.concatenate([bits, usual if name == "exp" else np.abs(usual), near_one, -near_one, edges])
     with mpmath.workdps(60):
-        np.testing.assert_array_equal(vector.unary(name, x, ty.float32), correct(name, x, np.float32))
+        np.testing.assert_array_equal(unary(name, x, ty.float32), correct(name, x, np.float32))
 
 
 def test_logarithms_of_numbers_below_the_normal_range() -> None:
     x = (np.arange(1, 2000, 7) * 2.0**-149).astype(np.float32)
     with mpmath.workdps(60):
-        np.testing.assert_array_equal(vector.unary("log", x, ty.float32), correct("log", x, np.float32))
+        np.testing.assert_array_equal(unary("log", x, ty.float32), correct("log", x, np.float32))
 
 
 def test_special_values() -> None:
     x = np.array([0, -0.0, 1, np.inf, -np.inf, -1, np.nan], np.float32)
     for dtype in (ty.float16, ty.bfloat16, ty.float32):
-        assert vector.unary("exp", x[:5], dtype).tolist()[:2] == [1, 1]
-        assert vector.unary("exp", x[3:5], dtype).tolist() == [np.inf, 0]
-        assert vector.unary("log", x[:4], dtype).tolist() == [-np.inf, -np.inf, 0, np.inf]
-        assert np.isnan(vector.unary("log", x[4:], dtype)).all()
-        assert np.isnan(vector.unary("exp", x[6:], dtype)).all()
+        assert unary("exp", x[:5], dtype).tolist()[:2] == [1, 1]
+        assert unary("exp", x[3:5], dtype).tolist() == [np.inf, 0]
+        assert unary("log", x[:4], dtype).tolist() == [-np.inf, -np.inf, 0, np.inf]
+        assert np.isnan(unary("log", x[4:], dtype)).all()
+        assert np.isnan(unary("exp", x[6:], dtype)).all()

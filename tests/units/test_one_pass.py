@@ -10,8 +10,10 @@ from hypothesis.extra import numpy as hnp
 from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.precision.rounding import round_to
 from ascendtile.simulator.units import vector
-from ascendtile.simulator.units._blocks import Block, kept_now
+from ascendtile.simulator.units._blocks import MemoryBlock, kept_now
 from ascendtile.simulator.units.blocks import LEAST_BYTES, new_tile
+
+from ..support.elementwise import binary
 
 OPERATIONS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 SHAPES = hnp.mutually_broadcastable_shapes(num_shapes=2, min_dims=1, max_dims=4, max_side=5)
@@ -48,7 +50,7 @@ def test_any_layout_is_numpy_and_then_one_rounding(
     )
     numerics = vector.Numerics(overflow=overflow, fp32_subnormals=subnormals, fp16_subnormals=subnormals)
     dtype = {"fp32": ty.float32, "fp16": ty.float16, "bf16": ty.bfloat16}[name]
-    got = vector.binary(op, a, b, dtype, numerics)
+    got = binary(op, a, b, dtype, numerics)
     with np.errstate(all="ignore"):
         want = round_to(OPERATIONS[op](a, b), name, overflow=overflow, subnormals=subnormals)
     assert got.shape == shapes.result_shape
@@ -70,7 +72,7 @@ def test_a_tile_keeps_its_memory_as_long_as_a_view_of_it_lives() -> None:
 
 
 def test_memory_comes_back_and_only_so_much_is_kept() -> None:
-    many = [Block(1 << 20) for _ in range(100)]
+    many = [MemoryBlock(1 << 20) for _ in range(100)]
     before = kept_now()
     del many
     assert before < kept_now() <= 32 << 20

@@ -8,6 +8,8 @@ import ascendtile.simulator.language as tl
 from ascendtile.simulator.precision import dtypes as ty
 from ascendtile.simulator.units import vector
 
+from ..support.elementwise import binary, unary
+
 SATURATE = vector.Numerics(sum_order="tree_tree", overflow="saturate")
 FLUSH = vector.Numerics(fp32_subnormals="flush")
 TINY = np.float32(1e-40)
@@ -26,22 +28,22 @@ def test_half_sums_saturate_at_every_level():
 def test_results_saturate_and_nan_becomes_zero():
     big, inf = row(3e38, -3e38, 1), row(3e38, -3e38, np.inf)
     top = float(np.finfo(np.float32).max)
-    assert vector.binary("add", big, inf, ty.float32, SATURATE).tolist() == [[top, -top, top]]
-    assert vector.binary("sub", row(np.inf), row(np.inf), ty.float32, SATURATE).tolist() == [[0]]
-    assert vector.binary("mul", row(300), row(300), ty.float16, SATURATE).tolist() == [[65504]]
-    assert vector.unary("exp", row(12), ty.float16, SATURATE).tolist() == [[65504]]  # the guide's example
-    assert vector.unary("sqrt", row(-1), ty.float32, SATURATE).tolist() == [[0]]  # the guide's example
+    assert binary("add", big, inf, ty.float32, SATURATE).tolist() == [[top, -top, top]]
+    assert binary("sub", row(np.inf), row(np.inf), ty.float32, SATURATE).tolist() == [[0]]
+    assert binary("mul", row(300), row(300), ty.float16, SATURATE).tolist() == [[65504]]
+    assert unary("exp", row(12), ty.float16, SATURATE).tolist() == [[65504]]  # the guide's example
+    assert unary("sqrt", row(-1), ty.float32, SATURATE).tolist() == [[0]]  # the guide's example
 
 
 def test_subnormal_results_are_flushed_with_their_sign():
-    out = vector.binary("mul", row(1e-30, -1e-30, 1e-30), row(1e-10, 1e-10, 1), ty.float32, FLUSH)
+    out = binary("mul", row(1e-30, -1e-30, 1e-30), row(1e-10, 1e-10, 1), ty.float32, FLUSH)
     assert out.tolist() == [[0, 0, float(np.float32(1e-30))]]
     assert np.signbit(out).tolist() == [[False, True, False]]
-    assert vector.binary("mul", row(1e-30), row(1e-10), ty.float32)[0, 0] == TINY
+    assert binary("mul", row(1e-30), row(1e-10), ty.float32)[0, 0] == TINY
 
 
 def test_half_subnormals_are_kept():
-    assert vector.binary("mul", row(2**-14), row(2**-9), ty.float16, FLUSH).tolist() == [[2**-23]]
+    assert binary("mul", row(2**-14), row(2**-9), ty.float16, FLUSH).tolist() == [[2**-23]]
 
 
 @sim.jit

@@ -1,1 +1,1 @@
-"""What was found: explorations, the store that keeps every point, and the way back from files."""
+"""What was found: explorations, the store that keeps every point, and what reads it back from files."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...simulator.record.lazy_views import ShownRecord
+from ...simulator.record.picking import picked
 from ..evaluate import Evaluation
 from ..space.space import Point
 from .pareto import pareto
@@ -34,9 +35,8 @@ class Found:
         return float("inf") if self.evaluation.time_us is None else self.evaluation.time_us
 
     def to_dict(self) -> dict[str, Any]:
-        e = self.evaluation
-        more = {"point": dict(self.point), "bound_us": e.bound_us, "pipe": e.pipe, "waits": dict(e.waits)}
-        return {**self.documented(), **more}
+        more = picked(self.evaluation, "bound_us pipe waits")
+        return {**self.documented(), "point": dict(self.point), **more}
 
     def listed(self) -> dict[str, Any]:
         """As in the lists of the JSON of `ascendtile explore --json`: the point is what `space=` and `tiling=` take."""
@@ -44,18 +44,11 @@ class Found:
 
     def documented(self) -> dict[str, Any]:
         """As the best one in the JSON of `ascendtile explore --json`."""
-        e = self.evaluation
-        return {
-            "tiling": self.tiling,
-            "time_us": e.time_us,
-            "bound": e.bound,
-            "errors": e.errors,
-            "ub_peak_bytes": e.ub_peak_bytes,
-        }
+        return {"tiling": self.tiling, **picked(self.evaluation, "time_us bound errors ub_peak_bytes")}
 
 
 @dataclass(frozen=True)
-class Exploration:
+class Exploration(ShownRecord):
     """The outcome of one sweep.
 
     objective: "time", "error" or "ub". size, legal: points of the space, with the operator's own choice if that is beside
@@ -166,39 +159,17 @@ class Exploration:
 
     def _figures(self) -> dict[str, Any]:
         return {
-            "op": self.op,
-            "product": self.product,
-            "case": self.case,
-            "objective": self.objective,
-            "space": {"size": self.size, "legal": self.legal, "refused": dict(self.refused)},
-            "bounded": self.bounded,
-            "evaluated": self.evaluated,
+            **picked(self, "op product case objective"),
+            "space": picked(self, "size legal refused"),
+            **picked(self, "bounded evaluated"),
             "failed": sum(self.failed.values()),
-            "seconds": self.seconds,
-            "optimal": self.optimal,
-            "proof": self.proof,
+            **picked(self, "seconds optimal proof"),
         }
-
-    def html(self, path: str | Path) -> None:
-        """Write a page to `path`: heat maps, front, sensitivity, a table of all evaluated points."""
-        from ...simulator.record.lazy_views import write
-
-        write("html", self, path)
 
     def __repr__(self) -> str:
         """One line; `print(exploration)` shows the whole."""
         best = "no tiling" if self.best is None else f"best {self.best.time_us:.4g} us"
         return f"<Exploration {self.op}{f' {self.case}' if self.case else ''} on {self.product}: {best}>"
-
-    def _repr_html_(self) -> str:
-        from ...simulator.record.lazy_views import show
-
-        return show("notebook", self)
-
-    def __str__(self) -> str:
-        from ...simulator.record.lazy_views import show
-
-        return show("exploration", self)
 
 
 def axes_of(found: Iterable[Found], known: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import quote
 
 from ...simulator.errors import UsageError
-from ...simulator.record.codec import Decoder, Encoder
+from ...simulator.record.codec import Encoder, decode_plain
 from ...simulator.record.files import naming, regular_size
 from ..evaluate import Evaluation
 from .exploration import Exploration, Found, axes_of
@@ -21,7 +21,7 @@ MAX_BYTES = 2**30
 MAX_POINTS = 500_000
 MAX_TEXT = 2**20
 MAX_SWEEPS = 1000
-SCALARS = (str, int, float, bool, type(None))
+SAID = ("op", "product", "case", "objective", "bounded", "reused", "seconds", "optimal", "proof", "sampler")
 
 
 def about(e: Exploration) -> Any:
@@ -46,14 +46,12 @@ def stored_explorations(path: str | Path) -> tuple[Exploration, ...]:
 
 
 def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
-    whole = str(
-        db.execute("PRAGMA quick_check(1)").fetchone()[0]
-    )  # what is cut off may be a page that nobody reads
+    # What is cut off may be a page that nobody reads.
+    whole = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if whole != "ok":
         raise UsageError(f"is damaged: {whole.splitlines()[-1][:80]}")
-    head = dict(
-        db.execute("SELECT name, value FROM about WHERE length(value) < ?", (MAX_TEXT,)).fetchmany(10_000)
-    )
+    about = "SELECT name, value FROM about WHERE length(value) < ?"
+    head = dict(db.execute(about, (MAX_TEXT,)).fetchmany(10_000))
     if head.get("version") != str(VERSION):
         raise UsageError(
             f"is a store of version {str(head.get('version'))[:20]}, this ascendtile reads version {VERSION}"
@@ -70,7 +68,7 @@ def _explorations(db: sqlite3.Connection) -> tuple[Exploration, ...]:
 
 def _found(point: Any, result: Any) -> Found:
     read = _checked(lambda: json.loads(point))
-    evaluation = Decoder({}, _no_arrays).decode(_checked(lambda: json.loads(result)), Evaluation, "result")
+    evaluation = decode_plain(_checked(lambda: json.loads(result)), Evaluation, "result")
     return Found(_point(read), evaluation)
 
 
@@ -84,18 +82,18 @@ def _exploration(text: str | None, found: list[Found]) -> Exploration:
     """Refused and failed points are no results: they were counted when the sweep ended."""
     timed = tuple(x for x in found if x.evaluation.time_us is not None)
     if text is None:
-        return _without_words(timed)
+        return _unfinished(timed)
     data = _checked(lambda: json.loads(text))
-    whole: Exploration = Decoder({}, _no_arrays).decode(data, Exploration, "about")
+    whole: Exploration = decode_plain(data, Exploration, "about")
     return replace(whole, found=timed, axes=axes_of(timed, whole.axes))
 
 
-def _without_words(found: tuple[Found, ...]) -> Exploration:
+def _unfinished(found: tuple[Found, ...]) -> Exploration:
     """A sweep that a crash ended before it could say anything."""
-    words = "the sweep ended before it was done: what was evaluated until then is shown"
+    proof = "the sweep ended before it was done: what was evaluated until then is shown"
     return Exploration(
         op="unknown", product="unknown", case=None, objective="time", size=len(found), legal=len(found), refused={},
-        bounded=0, found=found, failed={}, reused=0, seconds=0.0, optimal=False, proof=words, axes=axes_of(found, {}),
+        bounded=0, found=found, failed={}, reused=0, seconds=0.0, optimal=False, proof=proof, axes=axes_of(found, {}),
         interrupted=True,
     )  # fmt: skip
 
@@ -105,26 +103,13 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
 
     Of the best few nothing is concluded about the others: `counted` says how many those are, and axes are the file's own.
     """
-    decode = Decoder({}, _no_arrays).decode
     space = data.get("space")
     if not isinstance(space, dict):
         raise UsageError("is no exploration: it has no space")
-    names = (
-        "op",
-        "product",
-        "case",
-        "objective",
-        "bounded",
-        "reused",
-        "seconds",
-        "optimal",
-        "proof",
-        "sampler",
-    )
-    given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in names if n in data}
+    given: dict[str, Any] = {"reused": 0} | {n: data[n] for n in SAID if n in data}
     given |= {"size": space.get("size"), "legal": space.get("legal"), "refused": space.get("refused", {})}
     given |= {"failed": _failures(data), "axes": data.get("axes", {}), "found": []}
-    whole: Exploration = decode(given, Exploration, "exploration")
+    whole: Exploration = decode_plain(given, Exploration, "exploration")
     points: dict[str, Found] = {}
     for key in ("top", "pareto"):
         items = data.get(key, [])
@@ -132,7 +117,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
             raise UsageError(f"is no exploration: {key} is no list of points")
         points.update((repr(x.point), x) for x in (_listed(item, whole.axes) for item in items))
     found = tuple(points.values())
-    evaluated = decode(data.get("evaluated", 0), int, "evaluated")
+    evaluated = decode_plain(data.get("evaluated", 0), int, "evaluated")
     if evaluated > len(found):
         return replace(whole, found=found, counted=evaluated)
     return replace(whole, found=found, axes=axes_of(found, whole.axes))
@@ -140,7 +125,7 @@ def exploration_of_json(data: Mapping[str, Any]) -> Exploration:
 
 def _failures(data: Mapping[str, Any]) -> Any:
     """Reason -> points; `--json` has their number alone."""
-    count = Decoder({}, _no_arrays).decode(data.get("failed", 0), int, "failed")
+    count = decode_plain(data.get("failed", 0), int, "failed")
     return data.get("failures", {"for a reason that is not in this file": count} if count > 0 else {})
 
 
@@ -167,8 +152,8 @@ def _one_of_many(item: Any, where: str) -> Exploration:
     changed = item.get("set")
     if not isinstance(changed, dict) or not changed:
         return found
-    words = ", ".join(f"{n}={str(x)[:40]}" for n, x in changed.items())
-    return replace(found, case=f"{found.case or ''}  with {words}".strip())
+    changes = ", ".join(f"{n}={str(x)[:40]}" for n, x in changed.items())
+    return replace(found, case=f"{found.case or ''}  with {changes}".strip())
 
 
 def _listed(item: Any, axes: Mapping[str, Any]) -> Found:
@@ -176,7 +161,7 @@ def _listed(item: Any, axes: Mapping[str, Any]) -> Found:
         raise UsageError("is no exploration: it lists a point without a tiling")
     tiling, point = item["tiling"], item.get("point")
     names = ("time_us", "bound_us", "bound", "errors", "ub_peak_bytes", "pipe", "waits", "tiling")
-    found = Decoder({}, _no_arrays).decode({n: item[n] for n in names if n in item}, Evaluation, "point")
+    found = decode_plain({n: item[n] for n in names if n in item}, Evaluation, "point")
     given = point if point is not None else {n: x for n, x in tiling.items() if n in axes or not axes}
     return Found(_point(given), found)
 
@@ -186,7 +171,3 @@ def _checked(read: Any) -> Any:
         return read()
     except (ValueError, TypeError, RecursionError) as e:
         raise UsageError(f"is damaged: {str(e)[:100]}") from None
-
-
-def _no_arrays(name: str) -> NoReturn:
-    raise UsageError("names an array, which explorations do not have")

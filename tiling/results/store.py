@@ -137,15 +137,15 @@ class Store:
             f"{self.path} is damaged: a row has {str(what)[:60]!r}; take another file, or remove it to start anew"
         )
 
-    def describe(self, sweep: str, words: Mapping[str, Any]) -> None:
-        """Keep what an exploration of this sweep says besides its points: `reading.about`, which has the way back.
+    def describe(self, sweep: str, about: Mapping[str, Any]) -> None:
+        """Keep what an exploration of this sweep says besides its points: `reading.about`; that module reads it back.
 
         Raises `StoreError` where the file cannot grow.
         """
         try:
             with self.db:
                 self.db.execute(
-                    "INSERT OR REPLACE INTO about VALUES (?, ?)", (f"sweep {sweep}", json.dumps(words))
+                    "INSERT OR REPLACE INTO about VALUES (?, ?)", (f"sweep {sweep}", json.dumps(about))
                 )
         except sqlite3.Error as e:
             raise StoreError(

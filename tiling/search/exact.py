@@ -84,9 +84,8 @@ def search(
     report: told after every point (done, left as far as is known, best so far).
     """
     order = legal if bounds is None else legal[np.argsort(bounds, kind="stable")]
-    ordered = (
-        None if bounds is None else np.sort(np.append(np.full(len(ahead), -np.inf), bounds), kind="stable")
-    )
+    first = np.full(len(ahead), -np.inf)
+    ordered = None if bounds is None else np.sort(np.append(first, bounds), kind="stable")
     count = len(ahead) + len(order)
     out, best = Outcome(), float("inf")
     stopped = False
@@ -164,5 +163,5 @@ def _conclude(
         return True, f"{shown}; all {count:,} legal points were evaluated{ran}"
     assert ordered is not None
     least = f"({ordered[out.looked]:,.6g} us or more)"
-    words = "; which of them fit in the buffers was not looked at" if out.failed else ""
-    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}{words}"
+    unknown = "; which of them fit in the buffers was not looked at" if out.failed else ""
+    return True, f"{shown}; all {rest:,} remaining points have a bound above it {least}{unknown}"

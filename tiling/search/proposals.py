@@ -90,9 +90,8 @@ class Neighbours:
         found = sorted([*self.best, (costs, number)])
         if len(costs) > 1 and len(found) > PARENTS:
             front = set(pareto(np.array([c for c, _ in found])).tolist())
-            found = [x for k, x in enumerate(found) if k in front] + [
-                x for k, x in enumerate(found) if k not in front
-            ]
+            order = sorted(range(len(found)), key=lambda k: k not in front)
+            found = [found[k] for k in order]
             if len(front) > PARENTS:  # one leaves, so that not only the fastest stay
                 found.pop(self.draw.randrange(len(front)))
         self.best = found[:PARENTS]
@@ -105,7 +104,7 @@ class OptunaProposals:
     """
 
     def __init__(self, space: Space, sampler: str, objectives: int, seed: int) -> None:
-        self.study = Study(space, sampler, objectives, seed)
+        self.study = OptunaStudy(space, sampler, objectives, seed)
         self.evenly, self.near = RandomProposals(space, seed), Neighbours(space, seed)
         self.wait, self.share = STARTUP if sampler == "tpe" else 0, SHARES[sampler]
         self.told, self.due = 0, 0
@@ -134,7 +133,7 @@ class OptunaProposals:
             self.study.tell(None, number, costs)
 
 
-class Study:
+class OptunaStudy:
     """An Optuna study in memory, filled when it is asked. An axis of numbers keeps its order, others are choices."""
 
     def __init__(self, space: Space, sampler: str, objectives: int, seed: int) -> None:
@@ -146,7 +145,7 @@ class Study:
         self.made: Any = None
         self.kinds: dict[str, Any] = {}
         self.results: list[tuple[int, Costs]] = []  # of the study and those that it is yet to be told
-        self.held = 0  # of these in the study
+        self.known = 0  # how many of them the study has
 
     def ask(self, count: int) -> list[tuple[Any, int]]:
         """Trials and the numbers of their points."""
@@ -165,20 +164,20 @@ class Study:
             self.made.tell(asked, state=_optuna().trial.TrialState.FAIL)
         else:
             self.made.tell(asked, list(costs))
-            self.results.insert(self.held, (number, costs))
-            self.held += 1
+            self.results.insert(self.known, (number, costs))
+            self.known += 1
 
     def _hand_over(self) -> None:
         """Tell the study what came in since it was last asked; make it, or make it anew where it has grown too large."""
         if self.made is None or (self.kind == "tpe" and len(self.results) > 2 * MOST_TRIALS):
             self._make()
-        new, self.held = self.results[self.held :], len(self.results)
+        new, self.known = self.results[self.known :], len(self.results)
         self.made.add_trials([self._trial(number, costs) for number, costs in new])
 
     def _make(self) -> None:
         optuna = _optuna()
         if self.kind == "tpe":
-            self.results, self.held = _few(self.results), 0
+            self.results, self.known = _few(self.results), 0
             made = optuna.samplers.TPESampler(seed=self.seed + len(self.results), multivariate=True)
         else:
             made = optuna.samplers.NSGAIISampler(population_size=REPRODUCES, seed=self.seed)

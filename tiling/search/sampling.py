@@ -51,43 +51,43 @@ def sample(
     source = _source(space, sampler, objectives, seed)
     if budget.points is None and budget.seconds is None:
         budget = Budget(USUAL_POINTS)
-    walk = _Walk(space, least, objective, objectives, evaluate, source, seed)
+    sampled = _Sampled(space, least, objective, objectives, evaluate, source, seed)
     more = True
     try:
-        walk.begin(ahead)
-        walk.refill(known)
-        while more and not budget.over(walk.out.looked):
-            more = walk.batch(budget.room(walk.out.looked, BATCH))
-            left = 0 if budget.points is None else budget.points - walk.out.looked
-            report(walk.out.looked, left, walk.best)
+        sampled.begin(ahead)
+        sampled.refill(known)
+        while more and not budget.over(sampled.out.looked):
+            more = sampled.batch(budget.room(sampled.out.looked, BATCH))
+            left = 0 if budget.points is None else budget.points - sampled.out.looked
+            report(sampled.out.looked, left, sampled.best)
     except KeyboardInterrupt:
-        walk.out.interrupted = True
-    if not (more or walk.out.interrupted or walk.out.looked or walk.out.skipped):
-        raise UsageError(_empty(walk))
-    walk.out.optimal = bool(walk.out.found) and walk.nothing_left()
-    walk.out.proof = _words(walk, sampler, seed, more)
-    return walk.out
+        sampled.out.interrupted = True
+    if not (more or sampled.out.interrupted or sampled.out.looked or sampled.out.skipped):
+        raise UsageError(_empty(sampled))
+    sampled.out.optimal = bool(sampled.out.found) and sampled.nothing_left()
+    sampled.out.proof = _proof(sampled, sampler, seed, more)
+    return sampled.out
 
 
-def _words(walk: _Walk, sampler: str, seed: int, more: bool) -> str:
-    out, shown = walk.out, ""
+def _proof(sampled: _Sampled, sampler: str, seed: int, more: bool) -> str:
+    out, shown = sampled.out, ""
     if out.found:
-        shown = f"; best {walk.best:,.6g}{UNITS[walk.objective]}"
+        shown = f"; best {sampled.best:,.6g}{UNITS[sampled.objective]}"
     if out.optimal:
-        rest = f", {walk.above():,} more have a bound above it" if walk.above() else ""
+        rest = f", {sampled.above():,} more have a bound above it" if sampled.above() else ""
         return f"{shown.removeprefix('; ')}; all {out.looked:,} legal points that may be better were evaluated{rest}"
     above = f", {out.skipped:,} more had a bound above the best" if out.skipped else ""
     above += f", {out.known:,} of them from the store" if out.known else ""
     ended = "" if more else f"; ended as {sum(WIDE):,} even draws gave no new point to try"
     return (
-        f"not proved: {out.looked:,} of {walk.space.size:,} points sampled ({sampler}, seed {seed}){above}"
+        f"not proved: {out.looked:,} of {sampled.space.size:,} points sampled ({sampler}, seed {seed}){above}"
         f"{ended}{shown}"
     )
 
 
-def _empty(walk: _Walk) -> str:
-    drawn = ", ".join(f"{n!r} refused {count:,}" for n, count in walk.out.refused.items())
-    count = sum(walk.out.refused.values())
+def _empty(sampled: _Sampled) -> str:
+    drawn = ", ".join(f"{n!r} refused {count:,}" for n, count in sampled.out.refused.items())
+    count = sum(sampled.out.refused.values())
     return f"no legal point was found: of {count:,} that were drawn {drawn}; widen an axis or drop a rule"
 
 
@@ -99,7 +99,7 @@ def _source(space: Space, sampler: str, objectives: int, seed: int) -> Proposals
     return OptunaProposals(space, sampler, objectives, seed)
 
 
-class _Walk:
+class _Sampled:
     """One sampled sweep. settled: costs of the points that need no evaluation any more (None: not legal, cannot be run)."""
 
     def __init__(
@@ -142,10 +142,8 @@ class _Walk:
 
     def nothing_left(self) -> bool:
         """Whether every point of the space was evaluated, is refused, or has a bound above the best."""
-        return (
-            len(self.settled) + len(self.bounds) == self.space.size
-            and min(self.bounds.values(), default=float("inf")) > self.best
-        )
+        known = len(self.settled) + len(self.bounds) == self.space.size
+        return known and min(self.bounds.values(), default=float("inf")) > self.best
 
     def above(self) -> int:
         """Points that were left out for their bounds."""

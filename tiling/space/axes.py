@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from ...kernels.bounds.vector import outputs_us
-from ...kernels.operator.operator import Case, Operator, Tensors, Workshop
+from ...kernels.operator.operator import Case, Operator
 from ...kernels.operator.parameter import AUTO, Parameter
+from ...kernels.operator.plan import PlanContext
+from ...kernels.operator.tensors import Tensors
 from ...kernels.running.fitting import plan_that_fits
-from ...kernels.running.problem import Problem, problem_of_case
+from ...kernels.running.problem import OpInputs, problem_of_case
 from ...simulator.device import CUBE_MATH_TYPES, device
 from ...simulator.errors import RefusedError, UsageError
 from ...simulator.products import Product
@@ -52,7 +54,7 @@ class OperatorPoints:
         knobs = {n: x for n, x in given.items() if n not in SETTINGS}
         dtypes: list[str | None] = [op.dtype(x) for x in settings.get("dtype", ())] or [dtype]
         modes = [_mode(x) for x in settings.get("cube_math_type", ())] or [mode]
-        self.problems: dict[Pair, Problem] = {}
+        self.problems: dict[Pair, OpInputs] = {}
         self.refused: dict[Pair, str] = {}
         self.first = self._read(dtypes, modes)
         self.dtype = self.first.dtype
@@ -88,12 +90,10 @@ class OperatorPoints:
         point = {n: x if n in fixed or again.get(n) == x else None for n, x in point.items()}
         return {n: point[n] if n in point else settings[n] for n in self.space.axes}
 
-    def _used(self, problem: Problem, knobs: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _used(self, problem: OpInputs, knobs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The knobs as really used."""
-        bench = Workshop(self.machine, False)
-        return plan_that_fits(
-            self.op, problem.tensors, problem.options, self.op.read_tiling(knobs), bench
-        ).tiling
+        bench, asked = PlanContext(self.machine, False), self.op.read_tiling(knobs)
+        return plan_that_fits(self.op, problem.tensors, problem.options, asked, bench).tiling
 
     def bounds(self, space: Space, numbers: np.ndarray) -> np.ndarray:
         """Least time in us of each point: the operator's own closed form, else that of writing its outputs."""
@@ -119,17 +119,16 @@ class OperatorPoints:
         if not missing and not any(x is None for column in columns.values() for x in column.tolist()):
             raise e
 
-    def _outputs_us(self, problem: Problem, mode: str) -> float:
+    def _outputs_us(self, problem: OpInputs, mode: str) -> float:
         with device(self.machine, values=False, cube_math_type=mode):
             try:
-                plan = self.op.plan(
-                    problem.tensors, problem.options, self.op.read_tiling({}), Workshop(self.machine, False)
-                )
+                bench = PlanContext(self.machine, False)
+                plan = self.op.plan(problem.tensors, problem.options, self.op.read_tiling({}), bench)
             except (UsageError, RefusedError):
                 return 0.0  # its own choice does not fit; others may
         return outputs_us(plan.outputs, problem.tensors, self.machine)
 
-    def _read(self, dtypes: list[Any], modes: list[str]) -> Problem:
+    def _read(self, dtypes: list[Any], modes: list[str]) -> OpInputs:
         """Inputs of every pair of settings; the first one that the operator takes."""
         errors: list[UsageError | RefusedError] = []
         for dtype in dtypes:
@@ -144,7 +143,7 @@ class OperatorPoints:
             raise errors[0]
         return next(iter(self.problems.values()))
 
-    def _problem(self, dtype: str | None, mode: str) -> Problem:
+    def _problem(self, dtype: str | None, mode: str) -> OpInputs:
         with device(self.machine, values=False, cube_math_type=mode) as here:
             problem = problem_of_case(self.op, self.case, dtype, here, 0, "normal", self.options)
             self.op.check(problem.tensors, problem.options, self.machine)
@@ -219,7 +218,7 @@ class OperatorPoints:
 
 
 def _with_options(
-    function: Callable[..., Any], problem: Problem, axes: Mapping[str, Any] | None = None
+    function: Callable[..., Any], problem: OpInputs, axes: Mapping[str, Any] | None = None
 ) -> Callable[..., Any]:
     """A function of a space, with the operator's arguments and the axes of the space where it asks for them."""
     asks = inspect.signature(function).parameters

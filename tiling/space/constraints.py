@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -54,9 +55,8 @@ def _of_lambda(constraint: Callable[..., Any]) -> str | None:
         text = inspect.getsource(constraint)
     except (OSError, TypeError):
         return None
-    found = [
-        x for start in range(len(text)) if text.startswith("lambda", start) if (x := _read(text[start:]))
-    ]
+    places = (m.start() for m in re.finditer("lambda", text))
+    found = [x for start in places if (x := _read(text[start:]))]
     same = [x for x in found if _alike(x, code)]
     chosen = same or found
     return " ".join(ast.unparse(chosen[0]).split())[:LONGEST_NAME] if chosen else None
@@ -78,9 +78,8 @@ def _alike(found: ast.Lambda, code: Any) -> bool:
     """Whether compiled it says the same."""
     made = compile(ast.Expression(found), "", "eval").co_consts[0]
     names = ("co_code", "co_names", "co_varnames")
-    return all(getattr(made, n) == getattr(code, n) for n in names) and repr(made.co_consts) == repr(
-        code.co_consts
-    )
+    alike = all(getattr(made, n) == getattr(code, n) for n in names)
+    return alike and repr(made.co_consts) == repr(code.co_consts)
 
 
 def told_apart(rules: Sequence[Rule]) -> list[Rule]:

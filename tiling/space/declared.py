@@ -31,7 +31,7 @@ class Declared:
     """A kernel without the tuners around it.
 
     space: what is declared, None if nothing is. grid: its grid, if that is declared, too. derived: name -> function of all
-    arguments by name, in the order in which they are computed. notes: words for the user.
+    arguments by name, in the order in which they are computed. notes: messages for the user.
     """
 
     kernel: JitFunction

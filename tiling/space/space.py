@@ -2,13 +2,14 @@
 
     space = Space({"BLOCK": powers_of_two(256, 16384), "buffers": (1, 2)}, [Rule("fits", lambda BLOCK, **_: BLOCK <= 8192)])
 
-Points are numbered in the order of the axes, the last one fastest, and are held as columns of numpy arrays: a space of a
+Points are numbered in the order of the axes, the last one fastest, and are kept as columns of numpy arrays: a space of a
 million points takes megabytes, and rules over whole columns take milliseconds.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -86,8 +87,8 @@ def rule_of(constraint: Callable[..., Any] | Rule) -> Rule:
     name = getattr(constraint, "__name__", "constraint")
     if name == "<lambda>":
         try:
-            words = " ".join(inspect.getsource(constraint).split())
-            name = words[words.index("lambda") :].rstrip(" ,")[:60]
+            source = " ".join(inspect.getsource(constraint).split())
+            name = source[source.index("lambda") :].rstrip(" ,")[:60]
         except (OSError, TypeError, ValueError):
             name = "constraint"
     return Rule(name, constraint)
@@ -112,9 +113,7 @@ class Space:
                 raise UsageError(
                     f"the axis {name!r} of the space has the value {str(large[0])[:40]}, the largest is {LARGEST_VALUE}"
                 )
-        self.size = 1
-        for values in self.axes.values():
-            self.size *= len(values)
+        self.size = math.prod(map(len, self.axes.values()))
         if self.size > MOST_NUMBERS:
             raise UsageError(
                 f"the space has {self.size:.2g} points, more than {MOST_NUMBERS:.2g} have no number; give fewer "
@@ -167,7 +166,7 @@ class Space:
             left = left[keep]
         if self.rules and not len(left):
             raise UsageError(
-                f"the space is empty: {_last_words(refused, self.size)}; widen an axis or drop a rule"
+                f"the space is empty: {_why_empty(refused, self.size)}; widen an axis or drop a rule"
             )
         return left, refused
 
@@ -224,13 +223,10 @@ def _called(rule: Rule, point: Point) -> Any:
         ) from None
 
 
-def _last_words(refused: Mapping[str, int], size: int) -> str:
-    words = ", ".join(f"{name!r} refused {n:,}" for name, n in refused.items())
-    return (
-        f"of {size:,} points {words}; {list(refused)[-1]!r} removed the last"
-        if refused
-        else "it has no point"
-    )
+def _why_empty(refused: Mapping[str, int], size: int) -> str:
+    counts = ", ".join(f"{name!r} refused {n:,}" for name, n in refused.items())
+    told = f"of {size:,} points {counts}; {list(refused)[-1]!r} removed the last" if refused else ""
+    return told or "it has no point"
 
 
 def _array(values: tuple[Any, ...]) -> np.ndarray:

@@ -48,9 +48,9 @@ class Rates:
 
     @cached_property
     def load(self) -> float:
-        way = "path.gm_to_l1_nd2nz"
-        fast = f"{way}.l2_hit_bytes_per_cycle"
-        return self.product.number(fast if self.product.has(fast) else f"{way}.bytes_per_cycle")
+        path = "path.gm_to_l1_nd2nz"
+        fast = f"{path}.l2_hit_bytes_per_cycle"
+        return self.product.number(fast if self.product.has(fast) else f"{path}.bytes_per_cycle")
 
     @cached_property
     def row(self) -> float:
@@ -77,8 +77,8 @@ class Rates:
             each = cube.startup + cube.switch + cube.barrier_cycles(m1, n1)
             multiply = cube.mmad_cycles(m, n, k, self.operand) + parts * each
             rows, columns = (
-                cube.load_cycles(way, x, k1, False) * parts
-                for way, x in ((cube.to_l0a, m1), (cube.to_l0b, n1))
+                cube.load_cycles(path, x, k1, False) * parts
+                for path, x in ((cube.to_l0a, m1), (cube.to_l0b, n1))
             )
             found = self.known[m, n, k] = multiply, rows, columns, parts == 1
         return found
@@ -89,7 +89,7 @@ class Rates:
         return max(sum(size for size, _ in shares) / self.load, bursts * self.row, congested)
 
 
-def together(*pipes: float) -> float:
+def overlapped(*pipes: float) -> float:
     """Time of pipes that work at the same time."""
     longest = max(pipes)
     return longest + NOT_HIDDEN * (sum(pipes) - longest)
@@ -112,7 +112,7 @@ class Image:
         return cls(g, channels, depth, m.count, rows)
 
     @property
-    def turned(self) -> bool:
+    def channels_last(self) -> bool:
         """Whether grad_input is stored as rows of channels first: its phases lie apart in memory, or it has a bias."""
         return self.geometry.strided_gather or self.rows
 
@@ -178,7 +178,7 @@ class Image:
             many = self._sharers(rates, rows, tile, max(1, times * steps))
             shares = (h * w * rows * size, many[0]), (seen * size, many[1])
             loads = rates.loads(shares, deep // rates.c0 * (h * w + lines))
-            total += times * steps * together(loads, *self._products(rates, rows, tile, deep, h * w))
+            total += times * steps * overlapped(loads, *self._products(rates, rows, tile, deep, h * w))
         return total
 
     def reload_cycles(self, rates: Rates, rows: int, tile: Tile, deep: int) -> float:
@@ -188,19 +188,19 @@ class Image:
         many = self._sharers(rates, rows, tile, max(1, steps // len(self.planes)))
         shares = (rows * size, many[0]), (prod(tile) * size, many[1])
         loads = rates.loads(shares, deep // rates.c0 * (1 + tile[0] * tile[1]))
-        return steps * together(loads, *self._products(rates, rows, tile, deep, 1))
+        return steps * overlapped(loads, *self._products(rates, rows, tile, deep, 1))
 
     def _products(self, rates: Rates, rows: int, tile: Tile, deep: int, times: int) -> tuple[float, float]:
         """Positions are rows of the product where they are rows of what is stored."""
-        sides = (prod(tile), rows) if self.turned else (rows, prod(tile))
+        sides = (prod(tile), rows) if self.channels_last else (rows, prod(tile))
         return rates.products(*sides, deep, times)
 
     def cycles(self, rates: Rates, taps: str, rows: int, tile: Tile, deep: int) -> float:
         """One tile."""
-        way = self.reload_cycles if taps == "reload" else self.window_cycles
+        cycles = self.reload_cycles if taps == "reload" else self.window_cycles
         drain = 0.0 if rows * up(prod(tile), 16) * 8 <= rates.product.l0c_bytes else 500.0
         spread = RELOADED if taps == "reload" else 1.0
-        return way(rates, rows, tile, deep) * spread + drain + ITEM_CYCLES
+        return cycles(rates, rows, tile, deep) * spread + drain + ITEM_CYCLES
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class Weights:
         apart = self.geometry.axes[2].stride > 1 and not self.windows
         bursts = rows / c0 * (tile[0] if whole else lines) + columns / c0 * (prod(tile) if apart else lines)
         loads = rates.loads([((positions * rows + seen * columns) * size, 1)], bursts)
-        return together(loads, *rates.products(rows, columns, positions, taps, kept=True))
+        return overlapped(loads, *rates.products(rows, columns, positions, taps, kept=True))
 
     def drain_cycles(self, rows: int, columns: int) -> float:
         """Of the sums of one tile."""

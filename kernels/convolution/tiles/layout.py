@@ -14,12 +14,11 @@ from ....simulator import language as tl
 from ....simulator.language.extra.cann import extension as al
 from ....simulator.products import Product
 from ...operator.layout import up
-from ...operator.operator import Step, Tensor, dtype_of
+from ...operator.plan import Step
+from ...operator.tensors import Tensor, dtype_of
 from ..geometry import Geometry, Merging
 
-TILE_BYTES = (
-    16384  # of the wider of the two element types, twice for the turned tile; of large images twice as much
-)
+TILE_BYTES = 16384  # of the wider of the two element types, twice for the transposed tile; of large images twice as much
 ITEM_US = 0.35  # of a tile on a Vector core, for the choice of cores only
 MANY_TILES = 8  # for each core, from which on larger tiles still share the work evenly
 PATCH_ELEMENTS = 4096
@@ -28,7 +27,7 @@ SPREAD_ELEMENTS = 1024  # of a tile whose elements lie apart in memory: each lan
 
 @sim.jit
 def to_rows(x_ptr, out_ptr, items, C, P, PITCH: tl.constexpr, BC: tl.constexpr, BP: tl.constexpr):
-    """out (N, P, PITCH) = x (N, C, P) turned, in the type of out; channels from C on are zero."""
+    """out (N, P, PITCH) = x (N, C, P) transposed, in the type of out; channels from C on are zero."""
     across, down = tl.cdiv(P, BP), PITCH // BC
     for item in range(tl.program_id(0), items, tl.num_programs(0)):
         n = item // (across * down)
@@ -42,17 +41,10 @@ def to_rows(x_ptr, out_ptr, items, C, P, PITCH: tl.constexpr, BC: tl.constexpr, 
 
 @sim.jit
 def from_rows(
-    x_ptr,
-    out_ptr,
-    items,
-    C,
-    P,
-    PITCH: tl.constexpr,
-    BC: tl.constexpr,
-    BP: tl.constexpr,
-    SHARED: tl.constexpr = False,
-):
-    """out (N, C, P) = x (N, P, PITCH) turned back, in the type of out. SHARED: two Vector cores share the items."""
+    x_ptr, out_ptr, items, C, P,
+    PITCH: tl.constexpr, BC: tl.constexpr, BP: tl.constexpr, SHARED: tl.constexpr = False,
+):  # fmt: skip
+    """out (N, C, P) = x (N, P, PITCH) transposed back, in the type of out. SHARED: two Vector cores share the items."""
     across, down = tl.cdiv(P, BP), tl.cdiv(C, BC)
     for item in al.parallel(tl.program_id(0), items, tl.num_programs(0), bind_sub_block=SHARED):
         n = item // (across * down)
@@ -67,21 +59,11 @@ def from_rows(
 
 @sim.jit
 def weight_blocks(
-    w_ptr,
-    out_ptr,
-    items,
-    GROUPS: tl.constexpr,
-    NARROW: tl.constexpr,
-    WIDE: tl.constexpr,
-    TAPS: tl.constexpr,
-    EXTENT: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    BA: tl.constexpr,
-    BB: tl.constexpr,
-    BACK: tl.constexpr,
-    THROUGH_FP16: tl.constexpr,
-):
+    w_ptr, out_ptr, items,
+    GROUPS: tl.constexpr, NARROW: tl.constexpr, WIDE: tl.constexpr, TAPS: tl.constexpr,
+    EXTENT: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, BA: tl.constexpr, BB: tl.constexpr,
+    BACK: tl.constexpr, THROUGH_FP16: tl.constexpr,
+):  # fmt: skip
     """Between w (GROUPS * NARROW, WIDE, TAPS) and blocks (merged groups, TAPS, ROWS, COLS).
 
     Group i of a merged group has rows i * NARROW and columns i * WIDE on. BACK: from blocks to w, by way of FP16 if asked.
@@ -118,15 +100,9 @@ def clear(out_ptr, n, COLS: tl.constexpr):
 
 @sim.jit
 def stuff_zeros(
-    x_ptr,
-    out_ptr,
-    items,
-    SIZES: tl.constexpr,
-    OUT: tl.constexpr,
-    STRIDE: tl.constexpr,
-    C0: tl.constexpr,
-    BW: tl.constexpr,
-):
+    x_ptr, out_ptr, items,
+    SIZES: tl.constexpr, OUT: tl.constexpr, STRIDE: tl.constexpr, C0: tl.constexpr, BW: tl.constexpr,
+):  # fmt: skip
     """out (planes, *OUT, C0) = x (planes, *SIZES, C0) with STRIDE - 1 zeros between neighbours; out is zero before."""
     across = tl.cdiv(SIZES[2], BW)
     lane = tl.arange(0, C0)[None, :]
@@ -150,7 +126,7 @@ def rows_step(x: Tensor, out: Tensor, channels: int, product: Product, back: boo
     positions = prod(rows.shape[1:-1])
     width = max(dtype_of(x).itemsize, dtype_of(out).itemsize)
     many = batch * positions * pitch * width > MANY_TILES * product.vector_cores * TILE_BYTES
-    bc, bp = turned_tile(pitch, positions, (2 if many else 1) * TILE_BYTES // width)
+    bc, bp = transposed_tile(pitch, positions, (2 if many else 1) * TILE_BYTES // width)
     across = -(-positions // bp)
     items = batch * across * (-(-channels // bc) if back else pitch // bc)
     arguments = {
@@ -168,7 +144,7 @@ def cores_for(items: int, product: Product) -> int:
     return min(range(1, most + 1), key=lambda n: (-(-items // n) * ITEM_US + n * wake, n))
 
 
-def turned_tile(pitch: int, positions: int, elements: int) -> tuple[int, int]:
+def transposed_tile(pitch: int, positions: int, elements: int) -> tuple[int, int]:
     """(channels, positions) of a tile of about `elements`; channels divide the row, few positions take more of them."""
     across = min(positions, 128)
     most = max(16, elements // up(across, 16))
@@ -207,16 +183,9 @@ def clear_step(out: Tensor, product: Product) -> Step:
 
 @sim.jit
 def fold_patches(
-    x_ptr,
-    out_ptr,
-    items,
-    C,
-    PATCHES: tl.constexpr,
-    TAPS: tl.constexpr,
-    PITCH: tl.constexpr,
-    BW: tl.constexpr,
-    BACK: tl.constexpr,
-):
+    x_ptr, out_ptr, items, C,
+    PATCHES: tl.constexpr, TAPS: tl.constexpr, PITCH: tl.constexpr, BW: tl.constexpr, BACK: tl.constexpr,
+):  # fmt: skip
     """Between an image (N, C, *PATCHES * TAPS) and rows (N, *PATCHES, PITCH) of C * TAPS channels; BACK: x has the rows."""
     PLANE: tl.constexpr = PATCHES[1] * TAPS[1] * PATCHES[2] * TAPS[2]
     across = tl.cdiv(PATCHES[2], BW)

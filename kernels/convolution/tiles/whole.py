@@ -1,9 +1,10 @@
 # mypy: disable-error-code="no-untyped-def"
-"""All of a call in one launch: layouts, both gradients, and the gradient of the weight turned back.
+"""All of a call in one launch: layouts, both gradients, and the gradient of the weight transposed back.
 
-The Vector cores make what grad_input is made of. Then all cores meet; the Cubes go on with grad_input, and beside them the
-Vector cores make the other image and sum the bias. They tell the Cubes when the other image is there (a meeting of Vector
-cores, then a flag), which go on with grad_weight. All meet once more, and the Vector cores turn grad_weight back.
+The Vector cores make what grad_input is made of. After a barrier of all cores the Cubes go on with grad_input, and
+beside them the Vector cores make the other image and sum the bias. They tell the Cubes when the other image is there (a
+barrier of Vector cores, then a flag), which go on with grad_weight. After one more barrier the Vector cores transpose
+grad_weight back.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.language.extra.cann import extension as al
 from ...operator.layout import up
-from ...operator.operator import Step
+from ...operator.plan import Step
 from ...shared.sums import sum_partials
 from ..preparation import JOBS
-from .both import IMAGE_NUMBERS, WEIGHT_NUMBERS
 from .layout import from_rows
 from .prepare import bias_sums, clear_items, image_blocks, weight_fractals
 from .weight import weight_tiles
@@ -28,66 +28,24 @@ VECTOR_CORES = 2  # beside each Cube
 
 @sim.jit
 def whole(
-    first_ptr,
-    first_out,
-    second_ptr,
-    second_out,
-    weight_ptr,
-    weight_out,
-    zero_ptr,
-    gaps_ptr,
-    dy_ptr,
-    parts_ptr,
-    bias_ptr,
-    image_ptr,
-    sums_ptr,
-    turned_ptr,
-    zeros,
-    gaps,
-    image_items,
-    weight_items,
-    N,
-    chunks,
-    part,
-    part_stride,
-    FIRST: tl.constexpr,
-    SECOND: tl.constexpr,
-    WEIGHT: tl.constexpr,
-    ZERO: tl.constexpr,
-    GAPS: tl.constexpr,
-    BIAS: tl.constexpr,
-    BIAS_SUM: tl.constexpr,
-    IMAGE: tl.constexpr,
-    GRAD_WEIGHT: tl.constexpr,
-    NARROW_FIRST: tl.constexpr,
-    BACK: tl.constexpr,
-):
-    """Jobs as for `prepare` and `both_gradients`; an empty tuple: there is no such job.
+    first_ptr, first_out, second_ptr, second_out, weight_ptr, weight_out, zero_ptr, gaps_ptr, dy_ptr,
+    parts_ptr, bias_ptr, image_ptr, sums_ptr, transposed_ptr, zeros, gaps, image_items, weight_items, N, chunks,
+    part, part_stride,
+    FIRST: tl.constexpr, SECOND: tl.constexpr, WEIGHT: tl.constexpr, ZERO: tl.constexpr, GAPS: tl.constexpr,
+    BIAS: tl.constexpr, BIAS_SUM: tl.constexpr, IMAGE: tl.constexpr, GRAD_WEIGHT: tl.constexpr,
+    NARROW_FIRST: tl.constexpr, BACK: tl.constexpr,
+):  # fmt: skip
+    """Jobs as for `prepare`, `image_windows` and `weight_tiles`; an empty tuple: there is no such job.
 
     SECOND is made beside grad_input if there is one. BIAS_SUM: (channels, parts, columns) of `sum_partials`. NARROW_FIRST:
     the first image is the one that GRAD_WEIGHT calls narrow. BACK: what `from_rows` takes after its pointers.
     """
     done = 0
     if FIRST:
-        image_blocks(
-            first_ptr,
-            first_out,
-            done,
-            FIRST[0],
-            FIRST[1],
-            FIRST[2],
-            FIRST[3],
-            FIRST[4],
-            FIRST[5],
-            FIRST[6],
-            True,
-        )
+        image_blocks(first_ptr, first_out, done, *FIRST, True)
         done += FIRST[0]
     if WEIGHT:
-        weight_fractals(
-            weight_ptr, weight_out, done, WEIGHT[0], WEIGHT[1], WEIGHT[2], WEIGHT[3], WEIGHT[4], WEIGHT[5], WEIGHT[6],
-            WEIGHT[7], WEIGHT[8], WEIGHT[9], True,
-        )  # fmt: skip
+        weight_fractals(weight_ptr, weight_out, done, *WEIGHT, True)
         done += WEIGHT[0]
     if ZERO:
         clear_items(zero_ptr, done, zeros, ZERO[1], True)
@@ -98,49 +56,36 @@ def whole(
     if IMAGE:
         al.sync_block_all("all", 0)
     if SECOND:
-        image_blocks(
-            second_ptr, second_out, done, SECOND[0], SECOND[1], SECOND[2], SECOND[3], SECOND[4], SECOND[5], SECOND[6],
-            True,
-        )  # fmt: skip
+        image_blocks(second_ptr, second_out, done, *SECOND, True)
         done += SECOND[0]
     if GRAD_WEIGHT:
         al.sync_block_all("all_vector", 1)
         al.sync_block_set("vector", "cube", 2)
     if BIAS:
-        bias_sums(
-            dy_ptr, parts_ptr, done, BIAS[0], BIAS[1], BIAS[2], BIAS[3], BIAS[4], BIAS[5], BIAS[6], True
-        )
+        bias_sums(dy_ptr, parts_ptr, done, *BIAS, True)
         al.sync_block_all("all_vector", 3)
-        sum_partials(parts_ptr, bias_ptr, BIAS_SUM[0], BIAS_SUM[1], BIAS_SUM[2])
+        sum_partials(parts_ptr, bias_ptr, *BIAS_SUM)
     if IMAGE:
-        image_windows(
-            first_out, weight_out, image_ptr, image_ptr, image_items, N, IMAGE[0], IMAGE[1], IMAGE[2], IMAGE[3], IMAGE[4],
-            IMAGE[5], IMAGE[6], IMAGE[7], IMAGE[8], IMAGE[9], IMAGE[10], IMAGE[11], IMAGE[12], IMAGE[13], IMAGE[14],
-            IMAGE[15], IMAGE[16], IMAGE[17], IMAGE[18], IMAGE[19], False,
-        )  # fmt: skip
+        image_windows(first_out, weight_out, image_ptr, image_ptr, image_items, N, IMAGE)
     if GRAD_WEIGHT:
         al.sync_block_wait("vector", "cube", 2)
         narrow_ptr = first_out if NARROW_FIRST else second_out
         wide_ptr = second_out if NARROW_FIRST else first_out
         weight_tiles(
-            narrow_ptr, wide_ptr, sums_ptr, image_items, weight_items, N, chunks, part, part_stride,
-            GRAD_WEIGHT[0], GRAD_WEIGHT[1], GRAD_WEIGHT[2], GRAD_WEIGHT[3], GRAD_WEIGHT[4], GRAD_WEIGHT[5],
-            GRAD_WEIGHT[6], GRAD_WEIGHT[7], GRAD_WEIGHT[8], GRAD_WEIGHT[9], GRAD_WEIGHT[10], GRAD_WEIGHT[11],
-            GRAD_WEIGHT[12], GRAD_WEIGHT[13], GRAD_WEIGHT[14], GRAD_WEIGHT[15],
-        )  # fmt: skip
+            narrow_ptr,
+            wide_ptr,
+            sums_ptr,
+            image_items,
+            weight_items,
+            N,
+            chunks,
+            part,
+            part_stride,
+            GRAD_WEIGHT,
+        )
     if BACK:
         al.sync_block_all("all", 4)
-        from_rows(
-            sums_ptr,
-            turned_ptr,
-            BACK[0],
-            BACK[1],
-            BACK[2],
-            BACK[3],
-            BACK[4],
-            BACK[5],
-            True,
-        )
+        from_rows(sums_ptr, transposed_ptr, *BACK, True)
 
 
 def whole_step(
@@ -154,12 +99,11 @@ def whole_step(
     c, d = (s.arguments if s is not None else {} for s in (back, bias))
     given |= {
         **{"bias_ptr": d.get("out_ptr", stand_in), "image_ptr": a.get("out_ptr", stand_in)},
-        **{"sums_ptr": b.get("out_ptr", stand_in), "turned_ptr": c.get("out_ptr", stand_in)},
+        **{"sums_ptr": b.get("out_ptr", stand_in), "transposed_ptr": c.get("out_ptr", stand_in)},
         **{"image_items": a.get("items", 0), "weight_items": b.get("items", 0), "N": (a or b)["N"]},
         **{n: b.get(n, 0) for n in ("chunks", "part", "part_stride")},
         "BIAS_SUM": (d["n"], d["PARTS"], d["COLS"]) if d else (),
-        "IMAGE": tuple(a[n] for n in IMAGE_NUMBERS) if a else (),
-        "GRAD_WEIGHT": tuple(b[n] for n in WEIGHT_NUMBERS) if b else (),
+        **{"IMAGE": a.get("S", ()), "GRAD_WEIGHT": b.get("S", ())},
         "NARROW_FIRST": bool(b) and b["narrow_ptr"] is jobs["first_out"],
         "BACK": tuple(c[n] for n in ("items", "C", "P", "PITCH", "BC", "BP")) if c else (),
         "multibuffer": (a or b)["multibuffer"],

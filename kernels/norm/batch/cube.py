@@ -9,7 +9,6 @@ The Cube multiplies in the format that cubeMathType says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .... import simulator as sim
@@ -17,14 +16,16 @@ from ....simulator import language as tl
 from ....simulator.device import current_device
 from ....simulator.errors import UsageError
 from ....simulator.precision.cube_math import Resolution
-from ....simulator.precision.dtypes import DType, float32
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ...shared.casts import cast_step
+from ...operator.plan import Made, PlanContext, Step
+from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...shared.casts import converted
 from ..column_products import fill_ones, operand, resolution
-from .choice import Given, View
+from ..planes import Planes
+from .choice import ChannelTensors
 from .tiles import put_sums
 
 NAME = "batch_norm_reduce_backward"
@@ -46,20 +47,9 @@ def load_rows(ptr, at, tile, alive, inside, EVEN: tl.constexpr):
 
 @sim.jit
 def diagonals(
-    dy_ptr,
-    x_ptr,
-    ones_ptr,
-    sums_ptr,
-    samples,
-    channels,
-    space,
-    blocks,
-    parts,
-    samples_per_part,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    EVEN: tl.constexpr,
-):
+    dy_ptr, x_ptr, ones_ptr, sums_ptr, samples, channels, space, blocks, parts, samples_per_part,
+    ROWS: tl.constexpr, COLS: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
     """Items are a block of ROWS channels and a part of the samples. sums (2, parts, blocks, ROWS, ROWS): ones dy^T, x dy^T.
 
     x_ptr None: only the first half. EVEN: no tile reaches beyond the tensor.
@@ -87,16 +77,9 @@ def diagonals(
 
 @sim.jit
 def finish_diagonals(
-    sums_ptr,
-    mean_ptr,
-    invstd_ptr,
-    outputs,
-    channels,
-    blocks,
-    PARTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    WITH_X: tl.constexpr,
-):
+    sums_ptr, mean_ptr, invstd_ptr, outputs, channels, blocks,
+    PARTS: tl.constexpr, ROWS: tl.constexpr, WITH_X: tl.constexpr,
+):  # fmt: skip
     """The outputs from what `diagonals` wrote; blocks of channels in turn."""
     part, row = tl.arange(0, PARTS), tl.arange(0, ROWS)
     size = blocks * (ROWS * ROWS)
@@ -120,9 +103,7 @@ def resolved(x: Tensor, product: Product) -> Resolution:
     return resolution(dtype_of(x), product, current_device().cube_math_type)
 
 
-def choose_cube(
-    view: View, itemsize: int, with_x: bool, knobs: Mapping[str, Any], product: Product
-) -> dict[str, Any]:
+def choose_cube(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, product: Product) -> dict[str, Any]:
     """Every knob: whole channels of a sample where they fit in L1, parts so that the cores have about the same to do."""
     most = product.cube_cores
     if knobs["cores"] is not None and knobs["cores"] > most:
@@ -156,14 +137,14 @@ def _parts(samples: int, blocks: int, cores: int) -> int:
     )
 
 
-def cube_cycles(
-    view: View, itemsize: int, with_x: bool, tiling: Mapping[str, Any], product: Product
-) -> float:
+def cube_cycles(view: Planes, itemsize: int, with_x: bool, tiling: Knobs, product: Product) -> float:
     """About the cycles of a tiling: what a core loads at its port, or all of them from memory, and the launches around."""
     blocks, chunks = -(-view.channels // CHANNELS), -(-view.space // tiling["cols"])
-    turns = -(-blocks * tiling["parts"] // tiling["cores"]) * -(-view.samples // tiling["parts"]) * chunks
+    iterations = (
+        -(-blocks * tiling["parts"] // tiling["cores"]) * -(-view.samples // tiling["parts"]) * chunks
+    )
     load = CHANNELS * tiling["cols"] * itemsize / product.number("path.gm_to_l1_nd2nz.bytes_per_cycle")
-    own = turns * (1 + with_x) * (load + LOAD_CYCLES / tiling["buffers"])
+    own = iterations * (1 + with_x) * (load + LOAD_CYCLES / tiling["buffers"])
     size = view.samples * view.channels * view.space * itemsize * (1 + with_x)
     shared = size / (product.hbm_bytes_per_cycle * product.number("memory.read_efficiency"))
     return float(max(own, shared)) + LAUNCHES_CYCLES
@@ -172,19 +153,17 @@ def cube_cycles(
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def cube_steps(
-    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
-) -> tuple[list[Step], dict[str, Any]]:
+def cube_steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> Made:
     """Casts to what the Cube multiplies, a tile of ones, the products, and the outputs from them."""
-    product, with_x = workshop.product, given.x is not None
+    product, with_x = context.product, given.x is not None
     compute, found = operand(NAME, dtype_of(given.dy), product)
     tiling = choose_cube(view, compute.itemsize, with_x, knobs, product)
     steps: list[Step] = []
-    dy, x = (_converted(t, compute, workshop, steps) for t in (given.dy, given.x))
-    ones = workshop.tensor((CHANNELS, tiling["cols"]), compute)
+    dy, x = (t if t is None else converted(t, compute, context, steps) for t in (given.dy, given.x))
+    ones = context.tensor((CHANNELS, tiling["cols"]), compute)
     steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
     blocks, parts = -(-view.channels // CHANNELS), tiling["parts"]
-    sums = workshop.tensor((1 + with_x, parts, blocks, CHANNELS, CHANNELS), float32)
+    sums = context.tensor((1 + with_x, parts, blocks, CHANNELS, CHANNELS), float32)
     arguments = {
         **{"dy_ptr": dy, "x_ptr": x, "ones_ptr": ones, "sums_ptr": sums},
         **{"samples": view.samples, "channels": view.channels, "space": view.space},
@@ -193,22 +172,16 @@ def cube_steps(
         "EVEN": view.channels % CHANNELS == 0 and view.space % tiling["cols"] == 0,
     }
     steps.append(Step(diagonals, tiling["cores"], arguments, {"hf32_round": found.hf32_round}))
-    steps.append(_finish(given, sums, blocks, parts, view, workshop))
+    steps.append(_finish(given, sums, blocks, parts, view, context))
     return steps, tiling
 
 
-def _finish(given: Given, sums: Tensor, blocks: int, parts: int, view: View, workshop: Workshop) -> Step:
+def _finish(
+    given: ChannelTensors, sums: Tensor, blocks: int, parts: int, view: Planes, context: PlanContext
+) -> Step:
     arguments = {
         **{"sums_ptr": sums, "mean_ptr": given.mean, "invstd_ptr": given.invstd, "outputs": given.outputs},
         **{"channels": view.channels, "blocks": blocks, "PARTS": parts, "ROWS": CHANNELS},
         "WITH_X": given.x is not None,
     }
-    return Step(finish_diagonals, min(blocks, workshop.product.vector_cores), arguments)
-
-
-def _converted(x: Tensor | None, dtype: DType, workshop: Workshop, steps: list[Step]) -> Tensor | None:
-    if x is None or dtype_of(x) == dtype:
-        return x
-    out = workshop.tensor(x.shape, dtype)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
-    return out
+    return Step(finish_diagonals, min(blocks, context.product.vector_cores), arguments)

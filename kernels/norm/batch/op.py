@@ -27,37 +27,37 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision import dtypes as ty
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
-from ...operator.arguments import flag_argument
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
-from ...operator.operator import (
+from ...operator.messages import check_dtype, refuse
+from ...operator.named_cases import read_cases
+from ...operator.operator import OnCube, Operator, offered_on
+from ...operator.parallel import float64, in_chunks
+from ...operator.parameter import Argument, choice, flag_argument, integer
+from ...operator.plan import Made, Plan, PlanContext
+from ...operator.tensors import (
     DTYPE_NAMES,
     Arrays,
-    Case,
-    OnCube,
-    Operator,
-    Plan,
+    Knobs,
+    Options,
     Sizes,
-    Step,
     Tensors,
-    Workshop,
     dims,
     dtype_name,
     dtype_of,
+    element_type,
 )
-from ...operator.parallel import float64, in_chunks
-from ...operator.parameter import Argument, choice, integer
-from ...operator.refusing import check_dtype, refuse
 from ...running.face import python_face
+from ...shared.banks import BANKS
 from ...shared.sums import zero_fill_step
 from ..column_products import resolution
-from .choice import Given, View, choose, fastest_cycles, sum_steps
+from ..planes import Planes
+from .choice import ChannelTensors, choose, fastest_cycles, sum_steps
 from .cube import choose_cube, cube_cycles, cube_steps, resolved
 from .space import bound_us, explored, fits
 from .vendor import vendor_steps
 
 NAME = "batch_norm_reduce_backward"
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
 OUTPUTS = ("sum_dy", "sum_dy_xmu", "grad_weight", "grad_bias")
 FLAG_OF = {"sum_dy": "input_g", "sum_dy_xmu": "input_g", "grad_weight": "weight_g", "grad_bias": "bias_g"}
 EPS = 1e-5
@@ -91,14 +91,14 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
 
 def statistics_of(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and 1 / sqrt(variance + eps) of each channel, in float64."""
-    view = View.of(x.shape)
+    view = Planes.of(x.shape)
     count = max(1, view.samples * view.space)
     mean = channel_sums(x, view, lambda part, _: part) / count
     squares = channel_sums(x, view, lambda part, at: (part - mean[at]) ** 2)
     return mean, 1 / np.sqrt(squares / count + EPS)
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The rules of the operator's page, in its order; gives warnings."""
     check_types(tensors, product)
     return check_shapes(tensors)
@@ -151,9 +151,7 @@ PARAMETERS = (
     choice("form", "centred", ("centred", "uncentred"), "subtract the mean before or after the sum"),
     choice("sums", "lanes", ("lanes", "tile", "kahan"), "how a core adds its tiles"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded in a loop"),
-    choice(
-        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
-    ),
+    BANKS,
 )
 OPTIONS = (
     integer("input_g", 1, 0, 1, "1: sum_dy and sum_dy_xmu are wanted"),
@@ -168,24 +166,24 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
-    view = View.of(tensors["x"].shape)
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
+    view = Planes.of(tensors["x"].shape)
     dtype = output_dtype(tensors, options)
     wanted = [n for n in OUTPUTS if options[FLAG_OF[n]]]
-    outputs = {n: workshop.output(n, (view.channels,), dtype) for n in wanted}
+    outputs = {n: context.output(n, (view.channels,), dtype) for n in wanted}
     notes = _beyond(tensors, dtype)
     if not wanted or not tensors["x"].size:
-        fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values()]
+        fills = [zero_fill_step(out, context.product.vector_cores) for out in outputs.values()]
         return Plan(tuple(fills), outputs, _idle(knobs), notes)
     with_x = "sum_dy_xmu" in outputs or "grad_weight" in outputs
-    given = Given(
+    given = ChannelTensors(
         tensors["grad_out"],
         tensors["x"] if with_x else None,
         tensors["mean"] if with_x else None,
         tensors["invstd"] if with_x else None,
         tuple(outputs.get(n) for n in OUTPUTS),
     )
-    steps, tiling = _steps(given, view, knobs, workshop)
+    steps, tiling = _steps(given, view, knobs, context)
     return Plan(tuple(steps), outputs, tiling, notes, tiling["strategy"] == "cube")
 
 
@@ -196,23 +194,21 @@ def _beyond(tensors: Tensors, dtype: ty.DType) -> tuple[str, ...]:
     return (f"{NAME}: outputs of type {names[0]}: its document has those of the input, {names[1]}",)
 
 
-def _steps(
-    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
-) -> tuple[list[Step], dict[str, Any]]:
+def _steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> Made:
     if knobs["strategy"] == "vendor":
-        return vendor_steps(given, view, knobs, workshop)
+        return vendor_steps(given, view, knobs, context)
     if given.x is None:
         knobs = {**knobs, "form": "uncentred"}
-    if knobs["strategy"] == "cube" or _cube_pays(given, view, knobs, workshop):
-        return cube_steps(given, view, knobs, workshop)
-    tiling = choose(view, dtype_of(given.dy).itemsize, given.x is not None, knobs, workshop)
-    return sum_steps(given, view, tiling, workshop), tiling
+    if knobs["strategy"] == "cube" or _cube_pays(given, view, knobs, context):
+        return cube_steps(given, view, knobs, context)
+    tiling = choose(view, dtype_of(given.dy).itemsize, given.x is not None, knobs, context)
+    return sum_steps(given, view, tiling, context), tiling
 
 
-def _cube_pays(given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop) -> bool:
+def _cube_pays(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> bool:
     """Whether auto leaves the sums to the Cube: where the form is the one it has, the operands stay what they are, and it is
     the faster one by the counts of both."""
-    product, dtype = workshop.product, dtype_of(given.dy)
+    product, dtype = context.product, dtype_of(given.dy)
     free = knobs["strategy"] == "auto" and knobs["form"] == "uncentred" and knobs["sums"] == "lanes"
     if not free or product.core_model != "split" or view.space == 1 or knobs["cores"] is not None:
         return False
@@ -222,20 +218,19 @@ def _cube_pays(given: Given, view: View, knobs: Mapping[str, Any], workshop: Wor
     with_x = given.x is not None
     tiling = choose_cube(view, dtype.itemsize, with_x, knobs, product)
     cube = cube_cycles(view, dtype.itemsize, with_x, tiling, product)
-    return cube < fastest_cycles(view, dtype.itemsize, with_x, knobs, workshop)
+    return cube < fastest_cycles(view, dtype.itemsize, with_x, knobs, context)
 
 
-def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
+def _idle(knobs: Knobs) -> dict[str, Any]:
     """Knobs of a run in which nothing is summed."""
     strategy = "channel_split" if knobs["strategy"] == "auto" else knobs["strategy"]
     return {**knobs, "strategy": strategy, "samples": 0, "rows": 0, "cols": 0, "parts": 0, "cores": 0}
 
 
-def output_dtype(tensors: Tensors, options: Mapping[str, Any]) -> ty.DType:
+def output_dtype(tensors: Tensors, options: Options) -> ty.DType:
     """The option, or the type of x."""
-    found = dtype_of(tensors["x"]) if options["out_dtype"] == "auto" else ty.from_name(options["out_dtype"])
-    assert found is not None
-    return found
+    name = options["out_dtype"]
+    return dtype_of(tensors["x"]) if name == "auto" else element_type(name)
 
 
 # -- reference -------------------------------------------------------------------------------------------------------
@@ -243,14 +238,13 @@ def output_dtype(tensors: Tensors, options: Mapping[str, Any]) -> ty.DType:
 CHUNK = 1 << 16  # elements: 512 KiB in float64
 
 
-def channel_sums(x: np.ndarray, view: View, make: Any, *others: np.ndarray) -> np.ndarray:
+def channel_sums(x: np.ndarray, view: Planes, make: Any, *others: np.ndarray) -> np.ndarray:
     """Sum over N and S of make(x, at, *others) in float64; `at` indexes (C, 1) vectors by the rows of a chunk."""
     rows = view.samples * view.channels
     flat = [a.reshape(rows, view.space) for a in (x, *others)]
     out = np.zeros((view.samples, view.channels))
-    whole = max(
-        1, view.channels
-    )  # chunks of whole samples where a sample is small, so that at is a plain slice
+    # Chunks of whole samples where a sample is small, so that `at` is a plain slice.
+    whole = max(1, view.channels)
     step = (
         max(1, CHUNK // max(1, view.space * whole)) * whole
         if view.space < 512
@@ -267,9 +261,9 @@ def channel_sums(x: np.ndarray, view: View, make: Any, *others: np.ndarray) -> n
     return np.asarray(out.sum(axis=0))
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """The outputs that are wanted, in float64, by the centred form."""
-    view = View.of(inputs["x"].shape)
+    view = Planes.of(inputs["x"].shape)
     mean, invstd = (float64(inputs[n]) for n in ("mean", "invstd"))
     sum_dy = channel_sums(inputs["grad_out"], view, lambda dy, _: dy)
     xmu = channel_sums(
@@ -282,9 +276,7 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {n: x for n, x in found.items() if options[FLAG_OF[n]]}
 
 
-def _formula_seen(
-    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray]
-) -> Arrays:
+def _formula_seen(inputs: Arrays, options: Options, seen: Callable[[np.ndarray], np.ndarray]) -> Arrays:
     """Strategy cube multiplies grad_out and x; mean and invstd come in FP32 at the end."""
     return formula({**inputs, **{n: seen(inputs[n]) for n in ("grad_out", "x")}}, options)
 
@@ -295,36 +287,6 @@ def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
 
 # -- the operator ----------------------------------------------------------------------------------------------------
 
-
-def _case(name: str, title: str, shape: tuple[int, ...], source: str) -> Case:
-    sizes: dict[str, int | tuple[int, ...]] = {"n": shape[0], "c": shape[1]}
-    return Case(name, title, sizes | ({"space": shape[2:]} if shape[2:] else {}), source)
-
-
-_RESNET = "layer sizes of ResNet-50 at 224 x 224, batch 32"
-CASES = (
-    _case("resnet50-stage1", "ResNet-50 stage 1, 1x1 and 3x3", (32, 64, 56, 56), _RESNET),
-    _case("resnet50-stem", "ResNet-50 stem", (32, 64, 112, 112), _RESNET),
-    _case("resnet50-stage1-out", "ResNet-50 stage 1, last layer", (32, 256, 56, 56), _RESNET),
-    _case("resnet50-stage2", "ResNet-50 stage 2", (32, 128, 28, 28), _RESNET),
-    _case("resnet50-stage2-out", "ResNet-50 stage 2, last layer", (32, 512, 28, 28), _RESNET),
-    _case("resnet50-stage3-out", "ResNet-50 stage 3, last layer", (32, 1024, 14, 14), _RESNET),
-    _case("resnet50-stage4", "ResNet-50 stage 4, rows of 49", (32, 512, 7, 7), _RESNET),
-    _case("resnet50-stage4-out", "ResNet-50 stage 4, last layer", (32, 2048, 7, 7), _RESNET),
-    _case("yolov5s-stem", "YOLOv5-s stem at 640", (16, 32, 320, 320), "public YOLOv5-s model definition"),
-    _case("yolov5s-neck", "YOLOv5-s neck", (16, 512, 20, 20), "public YOLOv5-s model definition"),
-    _case("mobilenetv2-head", "MobileNetV2 head", (64, 1280, 7, 7), "public MobileNetV2 model definition"),
-    _case("resnet3d", "3-D ResNet-18, stage 1", (8, 64, 16, 56, 56), "public R3D-18 model definition"),
-    _case(
-        "projector",
-        "BatchNorm1d of a projector, S = 1",
-        (4096, 1024),
-        "usual head of self-supervised training",
-    ),
-    _case("pointnet", "PointNet, 1024 points", (32, 64, 1024), "public PointNet model definition"),
-    _case("segmentation", "segmentation head, 19 channels", (2, 19, 512, 1024), "19 classes of Cityscapes"),
-    _case("tiny", "small enough to look at", (4, 6, 5, 5), "made for a first look"),
-)
 
 DOC = """Sums of batch norm's gradient per channel, on a product.
 
@@ -339,19 +301,14 @@ than x (out_dtype). `notes` of the result say so."""
 OPERATOR = Operator(
     name=NAME,
     summary="sums of batch norm's gradient per channel (aclnnBatchNormReduceBackward)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("grad_out", "x", "mean", "invstd"),
     optional=("weight",),
     without_influence=("weight",),
     main="x",
     fixed_dtypes={"mean": "float32", "invstd": "float32"},
     outputs=OUTPUTS,
-    sizes={
-        "n": "samples",
-        "c": "channels",
-        "space": "optional: axes after the channels; none if left out",
-    },
-    cases={c.name: c for c in CASES},
+    sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(
@@ -359,7 +316,7 @@ OPERATOR = Operator(
         Argument("out_dtype", "str", "auto", keyword=True),
     ),
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=offered_on(2201, 1001),
     describe=describe,
     draw=draw,
     check=check,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....simulator.products import Product
-from ...bounds.vector import REPEAT, Machine, core_counts, reading_us
-from ...operator.operator import Tensors, dtype_of
-from .choice import View
+from ...bounds.vector import REPEAT, VectorRates, core_counts, reading_us
+from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
+from ..planes import Planes
 
-Columns = Mapping[str, np.ndarray]
 COLS = (512, 1024, 2048, 4096, 8192)
 ROWS = (1, 2, 4, 8, 16, 32, 64)
 CHANNELS = (64, 128, 256, 512)  # of a tile of columns
@@ -21,7 +19,7 @@ CHANNELS = (64, 128, 256, 512)  # of a tile of columns
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     """Axes: strategy, tile, cores, how parts come together, copies. form and sums compute other values: no axes; and so does
     strategy cube, which can be given."""
-    view, most = View.of(tensors["x"].shape), product.vector_cores
+    view, most = Planes.of(tensors["x"].shape), product.vector_cores
     share = -(-view.channels // min(most, view.channels))
     common = {
         "cores": core_counts(tensors, product, (1, 2)),
@@ -39,11 +37,9 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
-    view, size = View.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
+    view, size = Planes.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
     columns, cube = points["strategy"] == "columns", points["strategy"] == "cube"
     rows = np.minimum(points["rows"], np.where(columns, view.samples, view.channels))
     cols = np.minimum(points["cols"], np.where(columns, view.channels, view.space))
@@ -62,7 +58,7 @@ def fits(
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point, whichever outputs are wanted: dy is read and widened."""
-    m, view, size = Machine(product), View.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
+    m, view, size = VectorRates(product), Planes.of(tensors["x"].shape), dtype_of(tensors["x"]).itemsize
     elements = tensors["x"].size
     cube = points["strategy"] == "cube"  # whose cores have other ports: what memory takes is sure
     cores = np.where(cube, elements, np.minimum(points["cores"], max(1, elements)))

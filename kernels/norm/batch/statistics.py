@@ -7,7 +7,6 @@ All arithmetic is FP32; every core has channels of its own, whose tiles are merg
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
@@ -15,19 +14,20 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
-from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.messages import check_dtype, refuse
+from ...operator.operator import Operator
 from ...operator.parameter import integer
-from ...operator.refusing import check_dtype, refuse
+from ...operator.plan import Plan, PlanContext, Step
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
 from ..norm_statistics import channel_statistics, column_statistics
 from ..norm_statistics_space import bound_channels, explored_channels, fits_channels
-from .choice import View
-from .op import CASES as BACKWARD_CASES
+from ..planes import Planes
+from .op import OPERATOR as GRADIENT
 from .op import statistics_of
 
 NAME = "batch_norm_statistics"
 EPS = 1e-5
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
@@ -40,7 +40,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     return {"x": numbers.signal("x", shapes["x"], center=0.5)}
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """Rank 2 to 8, channels on axis 1, not empty."""
     check_dtype(NAME, "x", tensors["x"], OPERATOR.dtypes_on(product), product)
     shape = tensors["x"].shape
@@ -64,12 +64,12 @@ def element_bytes(itemsize: int, copies: int) -> int:
     return (itemsize * copies if copies > 1 else 4) + 18
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x = tensors["x"]
-    view = View.of(x.shape)
-    share = -(-view.channels // min(workshop.cores(knobs["cores"]), view.channels))
-    budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
-    outputs = {n: workshop.output(n, (view.channels,), float32) for n in ("mean", "invstd")}
+    view = Planes.of(x.shape)
+    share = -(-view.channels // min(context.cores(knobs["cores"]), view.channels))
+    budget = (context.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
+    outputs = {n: context.output(n, (view.channels,), float32) for n in ("mean", "invstd")}
     common = {
         **{"x_ptr": x, "mean_ptr": outputs["mean"], "invstd_ptr": outputs["invstd"]},
         **{"samples": view.samples, "channels": view.channels},
@@ -91,27 +91,25 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     return Plan((Step(kernel, tiling["cores"], arguments),), outputs, tiling)
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """mean and invstd in float64."""
     mean, invstd = statistics_of(inputs["x"])
     return {"mean": mean, "invstd": invstd}
 
 
-CASES = BACKWARD_CASES
 DOC = """mean and invstd (C,), float32, of x (N, C, ...), rank 2 to 8, float16, bfloat16 or float32."""
 
 OPERATOR = Operator(
     name=NAME,
     summary="batch norm's mean and 1 / standard deviation per channel, for batch_norm_reduce_backward",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x",),
     main="x",
     outputs=("mean", "invstd"),
-    sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
-    cases={c.name: c for c in CASES},
+    sizes=GRADIENT.sizes,
+    cases=GRADIENT.cases,
     parameters=PARAMETERS,
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=GRADIENT.architectures,
     describe=describe,
     draw=draw,
     check=check,

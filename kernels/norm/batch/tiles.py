@@ -1,9 +1,9 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Tile kernels of BatchNormReduceBackward; the mathematics is in batch_norm_reduce_backward.py.
+"""Tile kernels of BatchNormReduceBackward; the mathematics is in op.py.
 
 The inputs are seen as (N, C, S), S all axes after the channel, or as (N, C) where S is 1. A grid of programs shares them:
 `parts` along N and S, the others along C. Each program keeps one accumulator of a whole tile and reduces it once at the
-end, so that a turn of the loop costs two additions and no reduction.
+end, so that an iteration of the loop costs two additions and no reduction.
 """
 
 from __future__ import annotations
@@ -70,28 +70,48 @@ def channel_sums(x):
 
 
 @sim.jit
+def tile_sums(x):
+    """Sums of the channels of a tile: (samples, channels, columns) or (samples, channels)."""
+    return channel_sums(x) if len(x.shape) == 3 else tl.sum(x, axis=0)
+
+
+@sim.jit
+def load_terms(dy_ptr, x_ptr, at, tile, mask, mean):
+    """dy, and dy * (x - mean) in fp32: mean None is not taken off, and None stands for the product without x."""
+    dy, product = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32), None
+    if x_ptr is not None:
+        x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
+        product = dy * x if mean is None else dy * (x - mean)
+    return dy, product
+
+
+@sim.jit
+def add_up(sums, x, SUM: tl.constexpr):
+    """(lanes, what their rounding lost, channels) with a tile added as SUM says; x None: nothing."""
+    lanes, lost, channels = sums
+    if x is not None:
+        if SUM == "lanes":
+            lanes += x
+        elif SUM == "kahan":
+            lanes, lost = add_compensated(lanes, lost, x)
+        else:
+            channels += tile_sums(x)
+    return lanes, lost, channels
+
+
+@sim.jit
+def whole_sums(sums, SUM: tl.constexpr):
+    """Sums of channels from what `add_up` has added."""
+    return sums[2] if SUM == "tile" else tile_sums(sums[0])
+
+
+@sim.jit
 def planes(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    invstd_ptr,
-    parts_ptr,
-    outputs,
-    samples,
-    channels,
-    space,
-    chunks,
-    items,
-    items_per_part,
-    parts,
-    channels_per_core,
-    SAMPLES: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    CENTRED: tl.constexpr,
-    SUM: tl.constexpr,
+    dy_ptr, x_ptr, mean_ptr, invstd_ptr, parts_ptr, outputs, samples, channels, space, chunks, items,
+    items_per_part, parts, channels_per_core,
+    SAMPLES: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, CENTRED: tl.constexpr, SUM: tl.constexpr,
     ATOMIC: tl.constexpr,
-):
+):  # fmt: skip
     """Sums over N and S of tensors (N, C, S), in tiles of SAMPLES x ROWS channels x COLS of S.
 
     An item is a chunk of COLS of S of SAMPLES samples; program `part` of each group of `parts` takes items_per_part of them,
@@ -110,60 +130,31 @@ def planes(
     tile = (sample * channels + row[None, :, None]) * space + col
     for first in range(own, last, ROWS):
         alive = row < last - first
-        dy_sum, dyx_sum = zeros(SAMPLES, ROWS, COLS), zeros(SAMPLES, ROWS, COLS)
-        dy_lost, dyx_lost = zeros(SAMPLES, ROWS, COLS), zeros(SAMPLES, ROWS, COLS)
-        dy_rows, dyx_rows = tl.zeros((ROWS,), tl.float32), tl.zeros((ROWS,), tl.float32)
+        dy_sum = zeros(SAMPLES, ROWS, COLS), zeros(SAMPLES, ROWS, COLS), tl.zeros((ROWS,), tl.float32)
+        dyx_sum = zeros(SAMPLES, ROWS, COLS), zeros(SAMPLES, ROWS, COLS), tl.zeros((ROWS,), tl.float32)
+        mean = None
         if CENTRED:
             mean = tl.load(mean_ptr + first + row, mask=alive, other=0.0).to(tl.float32)[None, :, None]
         for item in range(begin, stop):
             block, start = item // chunks * SAMPLES, item % chunks * COLS
             at = (block * channels + first) * space + start
             mask = (sample < samples - block) & alive[None, :, None] & (col < space - start)
-            dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-            if x_ptr is not None:
-                x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-                product = dy * (x - mean) if CENTRED else dy * x
-            if SUM == "lanes":
-                dy_sum += dy
-                if x_ptr is not None:
-                    dyx_sum += product
-            elif SUM == "kahan":
-                dy_sum, dy_lost = add_compensated(dy_sum, dy_lost, dy)
-                if x_ptr is not None:
-                    dyx_sum, dyx_lost = add_compensated(dyx_sum, dyx_lost, product)
-            else:
-                dy_rows += channel_sums(dy)
-                if x_ptr is not None:
-                    dyx_rows += channel_sums(product)
-        if SUM != "tile":
-            dy_rows = channel_sums(dy_sum)
-            dyx_rows = channel_sums(dyx_sum)
-        dyx = dyx_rows if x_ptr is not None else None
+            dy, product = load_terms(dy_ptr, x_ptr, at, tile, mask, mean)
+            dy_sum, dyx_sum = add_up(dy_sum, dy, SUM), add_up(dyx_sum, product, SUM)
+        dy, dyx = whole_sums(dy_sum, SUM), whole_sums(dyx_sum, SUM)
+        dyx = None if x_ptr is None else dyx
         if parts_ptr is None:
-            put_sums(dy_rows, dyx, mean_ptr, invstd_ptr, outputs, first + row, alive, CENTRED)
+            put_sums(dy, dyx, mean_ptr, invstd_ptr, outputs, first + row, alive, CENTRED)
         else:
-            put_part(parts_ptr, part, channels, first + row, dy_rows, dyx, alive, ATOMIC)
+            put_part(parts_ptr, part, channels, first + row, dy, dyx, alive, ATOMIC)
 
 
 @sim.jit
 def columns(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    invstd_ptr,
-    parts_ptr,
-    outputs,
-    channels,
-    items,
-    items_per_part,
-    parts,
+    dy_ptr, x_ptr, mean_ptr, invstd_ptr, parts_ptr, outputs, channels, items, items_per_part, parts,
     channels_per_core,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    CENTRED: tl.constexpr,
-    SUM: tl.constexpr,
-    ATOMIC: tl.constexpr,
-):
+    ROWS: tl.constexpr, COLS: tl.constexpr, CENTRED: tl.constexpr, SUM: tl.constexpr, ATOMIC: tl.constexpr,
+):  # fmt: skip
     """As planes for tensors (N, C): tiles of ROWS samples x COLS channels, `items` samples in all; no sum in a register."""
     pid = tl.program_id(0)
     part, own = pid % parts, pid // parts * channels_per_core
@@ -173,52 +164,37 @@ def columns(
     tile = row[:, None] * channels + col[None, :]
     for first in range(own, last, COLS):
         inside = col < last - first
-        dy_sum, dyx_sum = tl.zeros((ROWS, COLS), tl.float32), tl.zeros((ROWS, COLS), tl.float32)
-        dy_lost, dyx_lost = tl.zeros((ROWS, COLS), tl.float32), tl.zeros((ROWS, COLS), tl.float32)
-        dy_cols, dyx_cols = tl.zeros((COLS,), tl.float32), tl.zeros((COLS,), tl.float32)
+        dy_sum = (
+            tl.zeros((ROWS, COLS), tl.float32),
+            tl.zeros((ROWS, COLS), tl.float32),
+            tl.zeros((COLS,), tl.float32),
+        )
+        dyx_sum = (
+            tl.zeros((ROWS, COLS), tl.float32),
+            tl.zeros((ROWS, COLS), tl.float32),
+            tl.zeros((COLS,), tl.float32),
+        )
+        mean = None
         if CENTRED:
             mean = tl.load(mean_ptr + first + col, mask=inside, other=0.0).to(tl.float32)[None, :]
         for item in range(begin, stop, ROWS):
             at = item * channels + first
             mask = (row < stop - item)[:, None] & inside[None, :]
-            dy = tl.load(dy_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-            if x_ptr is not None:
-                x = tl.load(x_ptr + at + tile, mask=mask, other=0.0).to(tl.float32)
-                product = dy * (x - mean) if CENTRED else dy * x
-            if SUM == "lanes":
-                dy_sum += dy
-                if x_ptr is not None:
-                    dyx_sum += product
-            elif SUM == "kahan":
-                dy_sum, dy_lost = add_compensated(dy_sum, dy_lost, dy)
-                if x_ptr is not None:
-                    dyx_sum, dyx_lost = add_compensated(dyx_sum, dyx_lost, product)
-            else:
-                dy_cols += tl.sum(dy, axis=0)
-                if x_ptr is not None:
-                    dyx_cols += tl.sum(product, axis=0)
-        if SUM != "tile":
-            dy_cols = tl.sum(dy_sum, axis=0)
-            dyx_cols = tl.sum(dyx_sum, axis=0)
-        dyx = dyx_cols if x_ptr is not None else None
+            dy, product = load_terms(dy_ptr, x_ptr, at, tile, mask, mean)
+            dy_sum, dyx_sum = add_up(dy_sum, dy, SUM), add_up(dyx_sum, product, SUM)
+        dy, dyx = whole_sums(dy_sum, SUM), whole_sums(dyx_sum, SUM)
+        dyx = None if x_ptr is None else dyx
         if parts_ptr is None:
-            put_sums(dy_cols, dyx, mean_ptr, invstd_ptr, outputs, first + col, inside, CENTRED)
+            put_sums(dy, dyx, mean_ptr, invstd_ptr, outputs, first + col, inside, CENTRED)
         else:
-            put_part(parts_ptr, part, channels, first + col, dy_cols, dyx, inside, ATOMIC)
+            put_part(parts_ptr, part, channels, first + col, dy, dyx, inside, ATOMIC)
 
 
 @sim.jit
 def finish(
-    parts_ptr,
-    mean_ptr,
-    invstd_ptr,
-    outputs,
-    channels,
-    PARTS: tl.constexpr,
-    COLS: tl.constexpr,
-    CENTRED: tl.constexpr,
-    WITH_X: tl.constexpr,
-):
+    parts_ptr, mean_ptr, invstd_ptr, outputs, channels,
+    PARTS: tl.constexpr, COLS: tl.constexpr, CENTRED: tl.constexpr, WITH_X: tl.constexpr,
+):  # fmt: skip
     """The outputs from PARTS pairs of rows of parts (2 * PARTS, C), upper half onto lower half; chunks of COLS in turn."""
     row, col = tl.arange(0, PARTS)[:, None], tl.arange(0, COLS)
     for first in range(tl.program_id(0) * COLS, channels, tl.num_programs(0) * COLS):

@@ -7,60 +7,49 @@ are cast. 16-bit inputs move 32 bytes per element, FP32 inputs 20, against 4 and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ...shared.casts import cast_step
+from ...operator.plan import Made, PlanContext, Step
+from ...operator.tensors import Knobs, Tensor
+from ...shared.casts import cast_step, converted
 from ...shared.sums import REPEAT
-from .choice import Given, View, choose, finish_step, sum_steps
+from ..planes import Planes
+from .choice import ChannelTensors, choose, finish_step, sum_steps
 from .tiles import multiply
 
 MULTIPLY_BLOCK = 8192
-LEAST_CHANNELS = (
-    1024  # of a core in the last kernel: 4096 bytes of FP32 (hicann/ops-nn, op_host of the AscendC version)
-)
+# Of a core in the last kernel: 4096 bytes of FP32 (hicann/ops-nn, op_host of the AscendC version).
+LEAST_CHANNELS = 1024
 
 
-def vendor_steps(
-    given: Given, view: View, knobs: Mapping[str, Any], workshop: Workshop
-) -> tuple[list[Step], dict[str, Any]]:
+def vendor_steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanContext) -> Made:
     """The chain and its tiling; sums by the general reduction, uncentred."""
     steps: list[Step] = []
     dy, x, mean, invstd = (
-        _as_fp32(t, workshop, steps) for t in (given.dy, given.x, given.mean, given.invstd)
+        t if t is None else converted(t, float32, context, steps)
+        for t in (given.dy, given.x, given.mean, given.invstd)
     )
     assert dy is not None
     tiling = choose(
-        view, 4, False, {**knobs, "strategy": "auto", "form": "uncentred", "banks": "packed"}, workshop
+        view, 4, False, {**knobs, "strategy": "auto", "form": "uncentred", "banks": "packed"}, context
     )
-    sums = workshop.tensor((2, view.channels), float32)
+    sums = context.tensor((2, view.channels), float32)
     if x is not None:
-        product = workshop.tensor(x.shape, float32)
-        steps.append(_multiply_step(dy, x, product, workshop.product.vector_cores))
-        steps += _reduce(product, _row(sums, 1), view, tiling, workshop)
-    steps += _reduce(dy, _row(sums, 0), view, tiling, workshop)
-    wide = tuple(None if o is None else workshop.tensor(o.shape, float32) for o in given.outputs)
-    whole = Given(dy, x, mean, invstd, wide)
+        product = context.tensor(x.shape, float32)
+        steps.append(_multiply_step(dy, x, product, context.product.vector_cores))
+        steps += _reduce(product, _row(sums, 1), view, tiling, context)
+    steps += _reduce(dy, _row(sums, 0), view, tiling, context)
+    wide = tuple(None if o is None else context.tensor(o.shape, float32) for o in given.outputs)
+    whole = ChannelTensors(dy, x, mean, invstd, wide)
     cols = up(min(view.channels, LEAST_CHANNELS), REPEAT)
-    steps.append(finish_step(whole, sums, tiling, workshop.product.vector_cores, cols))
+    steps.append(finish_step(whole, sums, tiling, context.product.vector_cores, cols))
     for out, found in zip(given.outputs, wide, strict=True):
         if out is not None and found is not None:
-            steps.append(cast_step(found, out, workshop.product.vector_cores, knobs["buffers"]))
+            steps.append(cast_step(found, out, context.product.vector_cores, knobs["buffers"]))
     return steps, {**tiling, "strategy": "vendor"}
-
-
-def _as_fp32(x: Tensor | None, workshop: Workshop, steps: list[Step]) -> Tensor | None:
-    if x is None or dtype_of(x) == float32:
-        return x
-    out = workshop.tensor(x.shape, float32)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
-    return out
 
 
 def _row(sums: Tensor, number: int) -> Tensor:
@@ -74,5 +63,5 @@ def _multiply_step(x: Tensor, y: Tensor, out: Tensor, cores: int) -> Step:
     return Step(multiply, grid, {"x_ptr": x, "y_ptr": y, "out_ptr": out, "n": x.size, "BLOCK": block})
 
 
-def _reduce(x: Tensor, out: Tensor, view: View, tiling: Mapping[str, Any], workshop: Workshop) -> list[Step]:
-    return sum_steps(Given(x, None, None, None, (out, None, None, None)), view, tiling, workshop)
+def _reduce(x: Tensor, out: Tensor, view: Planes, tiling: Knobs, context: PlanContext) -> list[Step]:
+    return sum_steps(ChannelTensors(x, None, None, None, (out, None, None, None)), view, tiling, context)

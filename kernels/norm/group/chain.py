@@ -10,7 +10,6 @@ launches of Expand and Mul there are is not told: one for each operand is assume
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,11 +20,13 @@ from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import DType, float32
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ...shared.casts import cast_step
+from ...operator.plan import PlanContext, Step
+from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...shared.casts import converted
 from ...shared.stretches import stretch_step
 from ...shared.sums import row_sums
-from .choice import Given, View
+from ..planes import Planes
+from .choice import GroupTensors
 
 EPSILON = 1e-5  # of batch norm's kernels
 TILE = 4096  # elements
@@ -84,20 +85,10 @@ def bn_training_update_grad(
 
 @sim.jit
 def bn_training_reduce_grad(
-    t_ptr,
-    x_ptr,
-    mean_ptr,
-    variance_ptr,
-    scale_ptr,
-    offset_ptr,
-    dx_ptr,
-    tasks,
-    length,
-    share,
-    inverse_length,
-    epsilon,
+    t_ptr, x_ptr, mean_ptr, variance_ptr, scale_ptr, offset_ptr, dx_ptr, tasks, length, share,
+    inverse_length, epsilon,
     COLS: tl.constexpr,
-):
+):  # fmt: skip
     """dx = (t - mean(t) - xh * mean(t * xh)) / sqrt(variance + epsilon); programs take `share` columns in turn."""
     col = tl.arange(0, COLS)
     pieces = (length + share - 1) // share
@@ -144,7 +135,7 @@ def reduce_first(x_ptr, out_ptr, rows, length, COLS: tl.constexpr):
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def chain_tiling(view: View, knobs: Mapping[str, Any], cores: int) -> dict[str, Any]:
+def chain_tiling(view: Planes, knobs: Knobs, cores: int) -> dict[str, Any]:
     """The knobs that stand for the chain, whose kernels have tiles of their own."""
     return {
         **{**knobs, "strategy": "vendor", "groups": 1, "rows": 1, "cols": min(TILE, view.depth * view.space)},
@@ -153,32 +144,32 @@ def chain_tiling(view: View, knobs: Mapping[str, Any], cores: int) -> dict[str, 
     }
 
 
-def chain_steps(given: Given, view: View, workshop: Workshop) -> list[Step]:
+def chain_steps(given: GroupTensors, view: Planes, context: PlanContext) -> list[Step]:
     """The launches for the outputs that are wanted."""
     steps: list[Step] = []
     if given.dx is not None:
-        _of_dx(given, view, workshop, steps)
+        _of_dx(given, view, context, steps)
     if given.dgamma is not None:
-        product = _normalised_times_dy(given, view, workshop, steps)
-        _two_sums(product, given.dgamma, view, workshop, steps)
+        product = _normalised_times_dy(given, view, context, steps)
+        _two_sums(product, given.dgamma, view, context, steps)
     if given.dbeta is not None:
-        _two_sums(given.dy, given.dbeta, view, workshop, steps)
+        _two_sums(given.dy, given.dbeta, view, context, steps)
     return [replace(step, switches={**step.switches, "banks_apart": False}) for step in steps]
 
 
-def _of_dx(given: Given, view: View, workshop: Workshop, steps: list[Step]) -> None:
-    cores, dtype, length = workshop.product.vector_cores, dtype_of(given.x), view.depth * view.space
+def _of_dx(given: GroupTensors, view: Planes, context: PlanContext, steps: list[Step]) -> None:
+    cores, dtype, length = context.product.vector_cores, dtype_of(given.x), view.depth * view.space
     t = given.dy
     if given.gamma is not None:
-        t = workshop.tensor(given.dy.shape, dtype)
+        t = context.tensor(given.dy.shape, dtype)
         cols = even_part(view.space, TILE)
         rows = even_part_of(view.channels, max(1, TILE // up(cols, 16)))
         tile = {"planes": view.samples * view.channels, "channels": view.channels, "S": view.space}
         step = {**tile, "x_ptr": given.dy, "gamma_ptr": given.gamma, "out_ptr": t, "ROWS": rows, "COLS": cols}
         grid = min(cores, view.samples * view.channels // rows)
         steps.append(Step(times_channel, grid, {**step, "multibuffer": COPIES}))
-    mean, rstd = (_wide(x, workshop, steps) for x in (given.mean, given.rstd))
-    variance, scale, offset = (workshop.tensor((view.tasks,), float32) for _ in range(3))
+    mean, rstd = (converted(x, float32, context, steps, COPIES) for x in (given.mean, given.rstd))
+    variance, scale, offset = (context.tensor((view.tasks,), float32) for _ in range(3))
     block = min(TILE, up(view.tasks, 16))
     own = {"rstd_ptr": rstd, "out_ptr": variance, "n": view.tasks, "epsilon": EPSILON, "BLOCK": block}
     steps.append(Step(recovered_variance, -(-view.tasks // block), own))
@@ -196,18 +187,20 @@ def _of_dx(given: Given, view: View, workshop: Workshop, steps: list[Step]) -> N
     steps.append(Step(bn_training_reduce_grad, grid, {**common, **last}))
 
 
-def _normalised_times_dy(given: Given, view: View, workshop: Workshop, steps: list[Step]) -> Tensor:
+def _normalised_times_dy(
+    given: GroupTensors, view: Planes, context: PlanContext, steps: list[Step]
+) -> Tensor:
     """(x - mean) * rstd * dy, every step a launch that writes it out in the type of x."""
-    cores, dtype = workshop.product.vector_cores, dtype_of(given.x)
+    cores, dtype = context.product.vector_cores, dtype_of(given.x)
     shape = (view.tasks, view.depth * view.space)
 
     def expanded(x: Tensor) -> Tensor:
-        whole = workshop.tensor(shape, dtype)
+        whole = context.tensor(shape, dtype)
         steps.append(stretch_step(reshaped(x, (view.tasks, 1), dtype), whole, cores))
         return whole
 
     def paired(x: Tensor, y: Tensor, difference: bool) -> Tensor:
-        out = workshop.tensor(shape, dtype)
+        out = context.tensor(shape, dtype)
         block = min(2 * TILE, up(-(-out.size // cores), 16))
         own = {"x_ptr": x, "y_ptr": y, "out_ptr": out, "n": out.size, "DIFFERENCE": difference}
         grid = min(cores, -(-out.size // block))
@@ -219,10 +212,10 @@ def _normalised_times_dy(given: Given, view: View, workshop: Workshop, steps: li
     return paired(given.dy, normalised, False)
 
 
-def _two_sums(x: Tensor, out: Tensor, view: View, workshop: Workshop, steps: list[Step]) -> None:
+def _two_sums(x: Tensor, out: Tensor, view: Planes, context: PlanContext, steps: list[Step]) -> None:
     """Over S, then over N, the sums between them in the type of x."""
-    cores, planes = workshop.product.vector_cores, view.samples * view.channels
-    of_planes = workshop.tensor((view.samples, view.channels), dtype_of(x))
+    cores, planes = context.product.vector_cores, view.samples * view.channels
+    of_planes = context.tensor((view.samples, view.channels), dtype_of(x))
     cols = even_part(view.space, TILE)
     rows = min(-(-planes // cores), max(1, TILE // up(cols, 16)))
     own = {"x_ptr": x, "out_ptr": of_planes, "rows": planes, "length": view.space, "ROWS": rows, "COLS": cols}
@@ -240,11 +233,3 @@ def even_part_of(n: int, most: int) -> int:
 def reshaped(x: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """The same elements in another shape."""
     return x.reshape(shape) if isinstance(x, np.ndarray) else Shape(shape, dtype)
-
-
-def _wide(x: Tensor, workshop: Workshop, steps: list[Step]) -> Tensor:
-    if dtype_of(x) == float32:
-        return x
-    out = workshop.tensor(x.shape, float32)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, COPIES))
-    return out

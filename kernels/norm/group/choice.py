@@ -3,50 +3,33 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ....simulator.errors import UsageError
 from ....simulator.products import Product
 from ...operator.layout import even_part, up
-from ...operator.operator import Tensor, Workshop
+from ...operator.plan import PlanContext
+from ...operator.tensors import Knobs, Tensor
+from ..planes import Planes
 
 BLOCK = 16  # elements to which a row of a tile is padded at most
 MARGIN_BYTES = 4096  # of UB, for sums of channels and what belongs to a group
-# What a turn of a loop, a group and two more launches cost, in elements of a core's share, and what an element costs that is
-# read twice, by one launch or by two, beside one that is read once: fitted to the simulator's own times.
-TURN_ELEMENTS = 660
+# What an iteration of a loop, a group and two more launches cost, in elements of a core's share, and what an element costs
+# that is read twice, by one launch or by two, beside one that is read once: fitted to the simulator's own times.
+ITERATION_ELEMENTS = 660
 GROUP_ELEMENTS = 3700
 LAUNCH_ELEMENTS = 48_000
 TWICE = 1.45
 # By bytes of an element; the second launch finds dy and x in L2 where they fit there together.
-TWICE_APART, TWICE_HELD = {2: 1.38, 4: 2.65}, {2: 1.49, 4: 1.9}
+TWICE_APART, TWICE_IN_L2 = {2: 1.38, 4: 2.65}, {2: 1.49, 4: 1.9}
 UNITS_PER_CORE = 4
 NAME = "group_norm_backward"
 
 
 @dataclass(frozen=True)
-class View:
-    """The data as (samples, groups, depth channels of a group, space)."""
-
-    samples: int
-    groups: int
-    depth: int
-    space: int
-
-    @property
-    def channels(self) -> int:
-        return self.groups * self.depth
-
-    @property
-    def tasks(self) -> int:
-        """Groups of all samples."""
-        return self.samples * self.groups
-
-
-@dataclass(frozen=True)
-class Given:
+class GroupTensors:
     """Inputs and the outputs that are wanted (None: not)."""
 
     dy: Tensor
@@ -63,7 +46,7 @@ class Given:
         return {f"{n}_ptr": getattr(self, n) for n in names}
 
 
-def resident_bytes(view: View, groups: int, itemsize: int, copies: int) -> int:
+def resident_bytes(view: Planes, groups: int, itemsize: int, copies: int) -> int:
     """UB bytes of a tile of whole groups, at most (checked against the placement by a test).
 
     dy, x and dx in their own type, `copies` each; three FP32 tiles (an FP32 tile is computed on where it was loaded) and, of
@@ -88,24 +71,24 @@ VENDOR_LINE_BYTES = 28  # UB bytes per channel of a tile of one sample in vector
 SUM_BYTES = 24  # UB bytes per channel of a tile of vectors: two accumulators, gamma, the sums of a tile
 
 
-def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+def choose(view: Planes, itemsize: int, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """Every knob: as given, or by the rules here.
 
     strategy auto: vectors where S is 1 and a group fits; else of resident (if a group fits by `resident_bytes`),
     streamed and shared the one whose busiest core has the least work. The other knobs: see the functions of the
     strategies.
     """
-    cores = workshop.cores(knobs["cores"])
+    cores = context.cores(knobs["cores"])
     if knobs["strategy"] == "vendor":
-        return vendor_tiling(view, itemsize, knobs, workshop.product, cores)
+        return vendor_tiling(view, itemsize, knobs, context.product, cores)
     if knobs["strategy"] == "vectors" and view.space != 1:
         raise UsageError(
             f"{NAME}: strategy vectors is for HxW = 1; here HxW is {view.space}: take resident, streamed, shared or auto"
         )
     wanted = knobs["strategy"]
-    if wanted == "auto" and view.space == 1 and _vectors_fit(view, itemsize, knobs, workshop.ub_bytes):
+    if wanted == "auto" and view.space == 1 and _vectors_fit(view, itemsize, knobs, context.ub_bytes):
         wanted = "vectors"
-    twice = (TWICE_HELD if stays_in_l2(view, itemsize, workshop.product) else TWICE_APART)[itemsize]
+    twice = (TWICE_IN_L2 if stays_in_l2(view, itemsize, context.product) else TWICE_APART)[itemsize]
     shared = functools.partial(_shared, twice=twice)
     makers: dict[str, Callable[..., Choice | None]]
     makers = {
@@ -116,7 +99,7 @@ def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Worksh
         "cube": _cube,
     }
     names = ("resident", "streamed", "shared") if wanted == "auto" else (wanted,)
-    found = [makers[n](view, itemsize, knobs, workshop.ub_bytes, cores) for n in names]
+    found = [makers[n](view, itemsize, knobs, context.ub_bytes, cores) for n in names]
     _, best = min((x for x in found if x is not None), key=lambda x: x[0])
     return {**knobs, **best}
 
@@ -124,7 +107,7 @@ def choose(view: View, itemsize: int, knobs: Mapping[str, Any], workshop: Worksh
 Choice = tuple[float, dict[str, Any]]
 
 
-def _resident(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice | None:
+def _resident(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice | None:
     """groups of a tile: a divisor of the groups of a sample, so that the busiest core has the least work."""
     fits = [
         g
@@ -140,19 +123,18 @@ def _resident(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, core
     size = view.depth * up(view.space, BLOCK)
 
     def work(groups: int) -> float:
-        turns = -(-(view.tasks // groups) // cores)
-        return turns * (groups * size + TURN_ELEMENTS) + groups * size
+        iterations = -(-(view.tasks // groups) // cores)
+        return iterations * (groups * size + ITERATION_ELEMENTS) + groups * size
 
     groups = min(fits, key=work)
     tiles = view.tasks // groups
-    used = -(
-        -tiles // -(-tiles // cores)
-    )  # no more than keep the number of turns: a launch costs what it wakes
+    # No more than keep the number of iterations: a launch costs what it wakes.
+    used = -(-tiles // -(-tiles // cores))
     tiling = {"strategy": "resident", "groups": groups, "rows": view.depth, "cols": view.space, "parts": 1}
     return work(groups), {**tiling, "cores": used}
 
 
-def _tile(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int) -> tuple[int, int]:
+def _tile(view: Planes, itemsize: int, knobs: Knobs, ub: int) -> tuple[int, int]:
     """(channels, elements of S) of a tile: whole channels if several fit, else a chunk of one."""
     budget = max(BLOCK, (ub - MARGIN_BYTES) // tile_bytes(itemsize, knobs["buffers"]))
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget // BLOCK * BLOCK))
@@ -160,29 +142,28 @@ def _tile(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int) -> tuple
     return min(view.depth, knobs["rows"] or even_part(view.depth, most)), cols
 
 
-def _streamed(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+def _streamed(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     rows, cols = _tile(view, itemsize, knobs, ub)
     share = -(-view.tasks // cores)
-    turns = -(-view.depth // rows) * -(-view.space // cols)
-    work = share * (turns * (TWICE * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + GROUP_ELEMENTS)
+    iterations = -(-view.depth // rows) * -(-view.space // cols)
+    work = share * (iterations * (TWICE * rows * up(cols, BLOCK) + 2 * ITERATION_ELEMENTS) + GROUP_ELEMENTS)
     tiling = {"strategy": "streamed", "groups": 1, "rows": rows, "cols": cols, "parts": 1}
     return work, {**tiling, "cores": -(-view.tasks // share)}
 
 
 def strip_of_sums(depth: int, parts: int, ub: int) -> int:
     """Channels of a group whose sums shared and cube add up at once: all where their tiles take half of UB at most."""
-    most = (
-        ub // 2 // (parts * 24 + 32)
-    )  # two tiles of FP32, twice, and half of each to add it up; what becomes of them
+    # Two tiles of FP32, twice, and half of each to add it up; what becomes of them.
+    most = ub // 2 // (parts * 24 + 32)
     return depth if depth <= most else max(BLOCK, even_part(depth, most // BLOCK * BLOCK))
 
 
-def stays_in_l2(view: View, itemsize: int, product: Product) -> bool:
+def stays_in_l2(view: Planes, itemsize: int, product: Product) -> bool:
     """Whether L2 still holds dy and x when the launch that read them is over: both fit, and the oldest leave first."""
     return 2 * view.tasks * view.depth * view.space * itemsize <= product.number("l2.size")
 
 
-def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int, twice: float) -> Choice:
+def _shared(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int, twice: float) -> Choice:
     """parts: spans of S, as many as give every core UNITS_PER_CORE units."""
     rows, cols = _tile(view, itemsize, knobs, ub)
     blocks, chunks = -(-view.depth // rows), -(-view.space // cols)
@@ -190,25 +171,25 @@ def _shared(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores:
     parts = -(-chunks // -(-chunks // min(chunks, knobs["parts"] or wanted)))
     units = view.tasks * blocks * parts
     share = -(-units // cores)
-    turns = share * -(-chunks // parts)
-    work = turns * (twice * rows * up(cols, BLOCK) + 2 * TURN_ELEMENTS) + LAUNCH_ELEMENTS
+    iterations = share * -(-chunks // parts)
+    work = iterations * (twice * rows * up(cols, BLOCK) + 2 * ITERATION_ELEMENTS) + LAUNCH_ELEMENTS
     work += -(-share // (blocks * parts)) * GROUP_ELEMENTS
     tiling = {"strategy": "shared", "groups": 1, "rows": rows, "cols": cols, "parts": parts}
     return work, {**tiling, "cores": -(-units // share), "combine": "two_phase"}
 
 
-def _cube(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+def _cube(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     """The launch of dx as in shared; the sums of channels are the Cube's, in the form that it has."""
     work, tiling = _shared(view, itemsize, knobs, ub, cores, TWICE)
     return work, {**tiling, "strategy": "cube", "form": "sums"}
 
 
-def _vectors_fit(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int) -> bool:
+def _vectors_fit(view: Planes, itemsize: int, knobs: Knobs, ub: int) -> bool:
     each = vector_bytes(itemsize, knobs["buffers"]) + SUM_BYTES
     return up(view.depth, BLOCK) * each + MARGIN_BYTES <= ub
 
 
-def _vectors(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores: int) -> Choice:
+def _vectors(view: Planes, itemsize: int, knobs: Knobs, ub: int, cores: int) -> Choice:
     """groups of a tile: a divisor of the groups of a sample; parts: cores that share the samples of a group."""
     each, width = vector_bytes(itemsize, knobs["buffers"]), up(view.depth, BLOCK)
     divisors = [g for g in range(1, view.groups + 1) if view.groups % g == 0]
@@ -229,7 +210,7 @@ def _vectors(view: View, itemsize: int, knobs: Mapping[str, Any], ub: int, cores
 # -- what the vendor's tiling takes (hicann/ops-nn, norm/group_norm_grad/op_host/group_norm_grad_tiling.cpp) ---------------
 
 
-def vendor_mode(view: View, itemsize: int, ub: int) -> tuple[int, int]:
+def vendor_mode(view: Planes, itemsize: int, ub: int) -> tuple[int, int]:
     """(mode, columns of a tile): 5 for S = 1, 0 a group resident, 1 one channel, 2 channels in ping-pong, 3 parts of one.
 
     A tile takes three tensors of 4 bytes an element, or 6 in 16 bits (landing and working copy); rows are rounded up to
@@ -248,9 +229,7 @@ def vendor_mode(view: View, itemsize: int, ub: int) -> tuple[int, int]:
     return 3, (ub - reserve) // (3 * each) // (e * 8) * (e * 8)
 
 
-def vendor_tiling(
-    view: View, itemsize: int, knobs: Mapping[str, Any], product: Product, cores: int
-) -> dict[str, Any]:
+def vendor_tiling(view: Planes, itemsize: int, knobs: Knobs, product: Product, cores: int) -> dict[str, Any]:
     """The knobs of the kernel that does as the vendor's mode does; groups are dealt out in equal runs.
 
     Of mode 5 a group that does not fit whole goes in runs of channels.
@@ -287,7 +266,7 @@ def vendor_tiling(
     }
 
 
-def kernel_of(view: View, tiling: Mapping[str, Any]) -> str:
+def kernel_of(view: Planes, tiling: Knobs) -> str:
     """Which kernel a tiling is for; the vendor's modes are told apart by their tile."""
     if tiling["strategy"] != "vendor":
         return str(tiling["strategy"])

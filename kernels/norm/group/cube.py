@@ -8,38 +8,31 @@ Vector units have nothing to do for them, and nothing passes through UB. dx, dga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.errors import UsageError
-from ....simulator.precision.dtypes import DType, float32
+from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
-from ...shared.casts import cast_step
+from ...operator.plan import PlanContext, Step
+from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...shared.casts import converted
 from ..batch.cube import diagonals
 from ..column_products import fill_ones, operand
-from .choice import NAME, View
+from ..planes import Planes
+from .choice import NAME
 
-MOST_BLOCKS = 16  # blocks of 16 channels that a turn of the last launch takes
+MOST_BLOCKS = 16  # blocks of 16 channels that an iteration of the last launch takes
 
 
 @sim.jit
 def channel_sums(
-    squares_ptr,
-    mean_ptr,
-    rstd_ptr,
-    sums_ptr,
-    tasks,
-    planes,
-    D,
-    ALL: tl.constexpr,
-    BLOCKS: tl.constexpr,
-    ROWS: tl.constexpr,
-):
+    squares_ptr, mean_ptr, rstd_ptr, sums_ptr, tasks, planes, D,
+    ALL: tl.constexpr, BLOCKS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """sums_ptr (2, N, C): sum(dy) and sum(dy * xh) of channels, from what `diagonals` wrote: (2, tasks, ALL, ROWS, ROWS)."""
     block, row = tl.arange(0, BLOCKS), tl.arange(0, ROWS)
     line = block[:, None] * (ROWS * ROWS) + row[None, :]
@@ -64,7 +57,7 @@ def tile_bytes(cols: Any, itemsize: int, copies: Any) -> Any:
     return (2 * copies + 1) * FRACTAL * (-(-cols // FRACTAL) * FRACTAL) * itemsize
 
 
-def choose_cols(view: View, itemsize: int, knobs: Mapping[str, Any], product: Product) -> int:
+def choose_cols(view: Planes, itemsize: int, knobs: Knobs, product: Product) -> int:
     """Elements of a channel in a tile: the knob cube_cols, or equal parts of as many as fit in L1."""
     room = product.l1_bytes - L1_KEPT
     most = max(FRACTAL, room // tile_bytes(FRACTAL, itemsize, knobs["buffers"]) * FRACTAL)
@@ -84,20 +77,20 @@ def cube_sums_steps(
     mean: Tensor,
     rstd: Tensor,
     sums: Tensor,
-    view: View,
+    view: Planes,
     tiling: dict[str, Any],
-    workshop: Workshop,
+    context: PlanContext,
 ) -> list[Step]:
     """Casts to what the Cube multiplies, a tile of ones, the products, and (2, N, C) sums from them."""
-    product = workshop.product
+    product = context.product
     compute, resolved = operand(NAME, dtype_of(x), product)
     cols = tiling["cube_cols"] = choose_cols(view, compute.itemsize, tiling, product)
     steps: list[Step] = []
-    dy, x = (_converted(t, compute, workshop, steps) for t in (dy, x))
-    ones = workshop.tensor((FRACTAL, cols), compute)
+    dy, x = (converted(t, compute, context, steps) for t in (dy, x))
+    ones = context.tensor((FRACTAL, cols), compute)
     steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
     blocks = -(-view.depth // FRACTAL)
-    squares = workshop.tensor((2, view.tasks, blocks, FRACTAL, FRACTAL), float32)
+    squares = context.tensor((2, view.tasks, blocks, FRACTAL, FRACTAL), float32)
     arguments = {
         **{"dy_ptr": dy, "x_ptr": x, "ones_ptr": ones, "sums_ptr": squares},
         **{"samples": view.tasks, "channels": view.depth, "space": view.space},
@@ -118,11 +111,3 @@ def cube_sums_steps(
         },
     }
     return [*steps, Step(channel_sums, min(product.vector_cores, view.tasks), last)]
-
-
-def _converted(x: Tensor, dtype: DType, workshop: Workshop, steps: list[Step]) -> Tensor:
-    if dtype_of(x) == dtype:
-        return x
-    out = workshop.tensor(x.shape, dtype)
-    steps.append(cast_step(x, out, workshop.product.vector_cores, 2))
-    return out

@@ -8,7 +8,7 @@ With x as (N, G, D, S), gamma and beta (C,): mean and rstd = 1 / sqrt(variance +
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,20 +17,21 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
-from ...operator.operator import Arrays, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.messages import check_dtype, check_same_dtype, refuse
+from ...operator.operator import Case, Operator
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, integer
-from ...operator.refusing import check_dtype, check_same_dtype, refuse
+from ...operator.plan import Plan, PlanContext, Step
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
 from ..norm_statistics import group_norm_forward
 from ..norm_statistics_space import bound_groups, explored_groups, fits_groups
-from .choice import View
-from .op import CASES as BACKWARD_CASES
+from ..planes import Planes
+from .op import OPERATOR as GRADIENT
 from .op import statistics_of
 
 NAME = "group_norm"
 EPS = 1e-5
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
 
 
 def describe(sizes: Sizes, dtype: str) -> dict[str, Shape]:
@@ -48,14 +49,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     }
 
 
-def view_of(shape: tuple[int, ...], groups: int) -> View:
-    space = 1
-    for n in shape[2:]:
-        space *= n
-    return View(shape[0], groups, shape[1] // groups, space)
-
-
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """One type; channels on axis 1, divided by the groups; gamma and beta of one element per channel; not empty."""
     check_dtype(NAME, "x", tensors["x"], OPERATOR.dtypes_on(product), product)
     check_same_dtype(NAME, tensors, "x", ("gamma", "beta"))
@@ -88,17 +82,17 @@ def element_bytes(itemsize: int, copies: int) -> int:
     return (2 * itemsize * copies if copies > 1 else 4) + 18
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x = tensors["x"]
-    view = view_of(x.shape, options["group"])
-    share = -(-view.tasks // min(workshop.cores(knobs["cores"]), view.tasks))
-    budget = (workshop.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
+    view = Planes.of(x.shape, options["group"])
+    share = -(-view.tasks // min(context.cores(knobs["cores"]), view.tasks))
+    budget = (context.ub_bytes - 4096) // element_bytes(dtype_of(x).itemsize, knobs["buffers"])
     cols = min(view.space, knobs["cols"] or even_part(view.space, budget // 16 * 16))
     rows = min(view.depth, knobs["rows"] or even_part(view.depth, max(1, budget // up(cols, 16))))
     tiling = {**knobs, "rows": rows, "cols": cols, "cores": -(-view.tasks // share)}
     of_groups = (view.samples, view.groups)
     shapes = {"y": x.shape, "mean": of_groups, "rstd": of_groups}
-    outputs = {n: workshop.output(n, shape, dtype_of(x)) for n, shape in shapes.items()}
+    outputs = {n: context.output(n, shape, dtype_of(x)) for n, shape in shapes.items()}
     arguments = {
         **{f"{n}_ptr": t for n, t in tensors.items()},
         **{f"{n}_ptr": t for n, t in outputs.items()},
@@ -116,9 +110,9 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     return Plan((Step(group_norm_forward, tiling["cores"], arguments),), outputs, tiling)
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """y, mean and rstd in float64."""
-    view = view_of(inputs["x"].shape, options["group"])
+    view = Planes.of(inputs["x"].shape, options["group"])
     mean, rstd = statistics_of(inputs["x"], view.tasks)
     gamma, beta = (float64(inputs[n]).reshape(view.groups, view.depth, 1) for n in ("gamma", "beta"))
     x = inputs["x"].reshape(view.tasks, view.depth, view.space)
@@ -138,17 +132,12 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     }
 
 
-# The number of groups is an option here, not a size: no input has it.
-CASES = tuple(
-    type(c)(
-        c.name,
-        c.title,
-        {n: size for n, size in c.sizes.items() if n != "group"},
-        c.source,
-        {"group": c.sizes["group"]},
-    )
-    for c in BACKWARD_CASES
-)
+def _case(gradient: Case) -> Case:
+    """The number of groups is an option here, not a size: no input has it."""
+    sizes = dict(gradient.sizes)
+    return replace(gradient, options={"group": sizes.pop("group")}, sizes=sizes)
+
+
 DOC = """y (as x), mean and rstd (N, group) of group normalisation with eps 1e-5, all of the type of x.
 
 x: (N, C, ...), rank 2 to 8, float16, bfloat16 or float32; gamma, beta: (C,), of the same type."""
@@ -156,17 +145,16 @@ x: (N, C, ...), rank 2 to 8, float16, bfloat16 or float32; gamma, beta: (C,), of
 OPERATOR = Operator(
     name=NAME,
     summary="group normalisation: y, and mean and rstd for group_norm_backward (aclnnGroupNorm)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x", "gamma", "beta"),
     main="x",
     outputs=("y", "mean", "rstd"),
-    sizes={"n": "samples", "c": "channels", "space": "optional: axes after the channels; none if left out"},
-    cases={c.name: c for c in CASES},
+    sizes={n: help for n, help in GRADIENT.sizes.items() if n != "group"},
+    cases={n: _case(c) for n, c in GRADIENT.cases.items()},
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(Argument("group", "int"),),
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=GRADIENT.architectures,
     describe=describe,
     draw=draw,
     check=check,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,10 +11,13 @@ import numpy as np
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
-from ...operator.operator import Step, Tensor, Workshop, dtype_of
+from ...operator.plan import PlanContext, Step
+from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...shared.banks import placement
 from ...shared.sums import REPEAT, zero_fill_step
+from ..planes import Planes
 from .chain import chain_steps
-from .choice import Given, View, kernel_of, stays_in_l2, strip_of_sums
+from .choice import GroupTensors, kernel_of, stays_in_l2, strip_of_sums
 from .cube import cube_sums_steps
 from .tiles import resident, shared_dx, shared_sums, streamed, sum_rows, vectors
 
@@ -34,32 +37,31 @@ class Sums:
     after: tuple[Step, ...]
 
 
-def make_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
+def make_steps(given: GroupTensors, view: Planes, tiling: dict[str, Any], context: PlanContext) -> list[Step]:
     """All launches of a tiling."""
-    if tiling["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING:
-        return chain_steps(given, view, workshop)
+    if tiling["strategy"] == "vendor" and context.product.integer("product.npu_arch") == TRAINING:
+        return chain_steps(given, view, context)
     kernel = kernel_of(view, tiling)
     if kernel in ("shared", "cube"):
-        return _apart(_shared_steps(given, view, tiling, workshop), tiling)
+        return _apart(_shared_steps(given, view, tiling, context), tiling)
     rows = tiling["parts"] if kernel == "vectors" else view.samples
-    sums = _place(given, view, rows, tiling, workshop)
+    sums = _place(given, view, rows, tiling, context)
     make = {"resident": _resident_step, "streamed": _streamed_step, "vectors": _vectors_step}[kernel]
     return _apart([*sums.before, make(given, view, tiling, sums), *sums.after], tiling)
 
 
-def _apart(steps: Sequence[Step], tiling: Mapping[str, Any]) -> list[Step]:
+def _apart(steps: Sequence[Step], tiling: Knobs) -> list[Step]:
     """The launches with tiles placed as the knob `banks` says."""
-    apart = {"banks_apart": tiling["banks"] == "apart"}
-    return [replace(step, switches={**step.switches, **apart}) for step in steps]
+    return [replace(step, switches={**step.switches, **placement(tiling)}) for step in steps]
 
 
-def _place(given: Given, view: View, rows: int, tiling: Mapping[str, Any], workshop: Workshop) -> Sums:
+def _place(given: GroupTensors, view: Planes, rows: int, tiling: Knobs, context: PlanContext) -> Sums:
     """The outputs themselves where one row holds all sums, or else a workspace (2, rows, C) in FP32.
 
     two_phase: a row for each sample (or part). pairwise: two samples add to a row, whose result does not depend on their
     order. atomic: all add to one row.
     """
-    cores = workshop.product.vector_cores
+    cores = context.product.vector_cores
     per_row = {"two_phase": 1, "pairwise": 2, "atomic": rows}[tiling["combine"]] if rows > 1 else 1
     rows, atomic = -(-rows // per_row), per_row > 1
     wanted = [t for t in (given.dgamma, given.dbeta) if t is not None]
@@ -69,7 +71,7 @@ def _place(given: Given, view: View, rows: int, tiling: Mapping[str, Any], works
         fills = tuple(zero_fill_step(t, cores) for t in wanted) if atomic else ()
         return Sums(given.dgamma, given.dbeta, per_row, atomic, fills, ())
     spaces = [
-        None if t is None else workshop.tensor((rows, view.channels), float32)
+        None if t is None else context.tensor((rows, view.channels), float32)
         for t in (given.dgamma, given.dbeta)
     ]
     fills = tuple(zero_fill_step(t, cores) for t in spaces if t is not None) if atomic else ()
@@ -79,12 +81,7 @@ def _place(given: Given, view: View, rows: int, tiling: Mapping[str, Any], works
 
 
 def _sum_step(
-    given: Given,
-    spaces: Sequence[Tensor | None],
-    rows: int,
-    view: View,
-    tiling: Mapping[str, Any],
-    cores: int,
+    given: GroupTensors, spaces: Sequence[Tensor | None], rows: int, view: Planes, tiling: Knobs, cores: int
 ) -> Step:
     """Strips of channels over the cores, whole repeats of 64; of few rows wide ones, since a launch costs what it wakes."""
     least = min(SUM_TILE // 8 // rows // REPEAT, 4) * REPEAT
@@ -103,80 +100,54 @@ def _sum_step(
     return Step(sum_rows, min(cores, -(-view.channels // cols)), arguments)
 
 
-def _inverse(view: View) -> float:
+def _inverse(view: Planes) -> float:
     return 1.0 / (view.depth * view.space)
 
 
-def _resident_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
-    arguments = {
+def _common(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> dict[str, Any]:
+    """What resident, streamed and vectors all take."""
+    return {
         **given.pointers(),
         "dgamma_ptr": sums.dgamma,
         "dbeta_ptr": sums.dbeta,
-        "tasks": view.tasks,
         "channels": view.channels,
         "inverse": _inverse(view),
-        "per_row": sums.per_row,
-        "ALL": view.groups,
-        "GROUPS": tiling["groups"],
         "D": view.depth,
-        "S": view.space,
-        "FORM": tiling["form"],
         "ATOMIC": sums.atomic,
         "multibuffer": tiling["buffers"],
     }
-    return Step(resident, tiling["cores"], arguments)
 
 
-def _streamed_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
-    arguments = {
-        **given.pointers(),
-        "dgamma_ptr": sums.dgamma,
-        "dbeta_ptr": sums.dbeta,
-        "tasks": view.tasks,
-        "tasks_per_core": -(-view.tasks // tiling["cores"]),
-        "channels": view.channels,
-        "groups": view.groups,
-        "D": view.depth,
-        "S": view.space,
-        "inverse": _inverse(view),
-        "per_row": sums.per_row,
-        "ROWS": tiling["rows"],
-        "COLS": tiling["cols"],
-        "FORM": tiling["form"],
-        "ATOMIC": sums.atomic,
-        "multibuffer": tiling["buffers"],
-    }
-    return Step(streamed, tiling["cores"], arguments)
+def _resident_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
+    own = {"tasks": view.tasks, "per_row": sums.per_row, "S": view.space, "FORM": tiling["form"]}
+    tile = {"ALL": view.groups, "GROUPS": tiling["groups"]}
+    return Step(resident, tiling["cores"], {**_common(given, view, tiling, sums), **own, **tile})
 
 
-def _vectors_step(given: Given, view: View, tiling: Mapping[str, Any], sums: Sums) -> Step:
+def _streamed_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
+    share = -(-view.tasks // tiling["cores"])
+    own = {"tasks": view.tasks, "tasks_per_core": share, "groups": view.groups, "per_row": sums.per_row}
+    tile = {"S": view.space, "ROWS": tiling["rows"], "COLS": tiling["cols"], "FORM": tiling["form"]}
+    return Step(streamed, tiling["cores"], {**_common(given, view, tiling, sums), **own, **tile})
+
+
+def _vectors_step(given: GroupTensors, view: Planes, tiling: Knobs, sums: Sums) -> Step:
     parts, blocks = tiling["parts"], view.groups // tiling["groups"]
-    arguments = {
-        **given.pointers(),
-        "dgamma_ptr": sums.dgamma,
-        "dbeta_ptr": sums.dbeta,
-        "samples": view.samples,
-        "samples_per_part": -(-view.samples // parts),
-        "parts": parts,
-        "blocks_per_core": -(-blocks // (tiling["cores"] // parts)),
-        "channels": view.channels,
-        "inverse": _inverse(view),
-        "ALL": view.groups,
-        "GROUPS": tiling["groups"],
-        "SAMPLES": tiling["rows"],
-        "D": view.depth,
-        "ATOMIC": sums.atomic,
-        "multibuffer": tiling["buffers"],
-    }
-    return Step(vectors, tiling["cores"], arguments)
+    share = -(-blocks // (tiling["cores"] // parts))
+    own = {"samples": view.samples, "samples_per_part": -(-view.samples // parts), "parts": parts}
+    tile = {"ALL": view.groups, "GROUPS": tiling["groups"], "SAMPLES": tiling["rows"]}
+    shared = _common(given, view, tiling, sums)
+    return Step(vectors, tiling["cores"], {**shared, **own, **tile, "blocks_per_core": share})
 
 
-def _shared_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Workshop) -> list[Step]:
+def _shared_steps(
+    given: GroupTensors, view: Planes, tiling: dict[str, Any], context: PlanContext
+) -> list[Step]:
     """Sums of channels by one launch, or by several with the Cube; dx by a second one, dgamma and dbeta by a third."""
     parts, on_cube = tiling["parts"], tiling["strategy"] == "cube"
     each = 1 if on_cube else parts  # rows of sums of a sample
     rows = each * view.samples
-    workspace = workshop.tensor((2, rows, view.channels), float32)
+    workspace = context.tensor((2, rows, view.channels), float32)
     blocks = -(-view.depth // tiling["rows"])
     units = view.tasks * blocks * parts
     chunks = -(-view.space // tiling["cols"])
@@ -196,19 +167,19 @@ def _shared_steps(given: Given, view: View, tiling: dict[str, Any], workshop: Wo
     }
     if on_cube:
         of_x = (given.dy, given.x, given.mean, given.rstd)
-        steps = cube_sums_steps(*of_x, workspace, view, tiling, workshop)
+        steps = cube_sums_steps(*of_x, workspace, view, tiling, context)
     else:
         steps = [Step(shared_sums, tiling["cores"], {**common, "D": view.depth, "FORM": tiling["form"]})]
-    held = stays_in_l2(view, dtype_of(given.x).itemsize, workshop.product)
+    in_l2 = stays_in_l2(view, dtype_of(given.x).itemsize, context.product)
     if given.dx is not None:
         own = {"gamma_ptr": given.gamma, "dx_ptr": given.dx, "groups": view.groups, "inverse": _inverse(view)}
-        warm = {"warm_l2": ("dy_ptr", "x_ptr")} if held else {}
-        width = strip_of_sums(view.depth, each, workshop.ub_bytes)
+        warm = {"warm_l2": ("dy_ptr", "x_ptr")} if in_l2 else {}
+        width = strip_of_sums(view.depth, each, context.ub_bytes)
         sizes = {"PARTS": each, "D": view.depth, "WIDTH": width}
         steps.append(Step(shared_dx, tiling["cores"], {**common, **own, **sizes}, warm))
     if given.dgamma is not None or given.dbeta is not None:
         halves = [_half(workspace, 1), _half(workspace, 0)]
-        steps.append(_sum_step(given, halves, rows, view, tiling, workshop.product.vector_cores))
+        steps.append(_sum_step(given, halves, rows, view, tiling, context.product.vector_cores))
     return steps
 
 

@@ -12,7 +12,7 @@ Strategies: resident keeps whole groups in UB and reads dy and x once. streamed 
 twice over each. shared cuts finer than groups: one launch makes the sums of channels, one dx, one dgamma and dbeta.
 vectors is for S = 1, tiles along the channels. cube makes the sums of channels by products with ones and diagonals on the
 Cube, in the format that cube_math_type says and in form sums; the rest is as in shared. vendor is the tiling of the
-vendor's kernel on A2 and A3 (it narrows dx half away from zero and not to even, which no word of the language does:
+vendor's kernel on A2 and A3 (it narrows dx half away from zero and not to even, which no builtin of the language does:
 values differ in ties). dgamma and dbeta over N: two_phase (a row for each sample, summed by a second launch), pairwise (two
 samples add to a row atomically, any order of two gives the same), atomic.
 """
@@ -28,34 +28,26 @@ from .... import simulator as sim
 from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.products import Product
-from ...operator.arguments import NULLPTR, flags
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
-from ...operator.operator import (
-    Arrays,
-    Case,
-    OnCube,
-    Operator,
-    Plan,
-    Sizes,
-    Tensors,
-    Workshop,
-    dims,
-    dtype_of,
-)
+from ...operator.messages import check_dtype, check_same_dtype, refuse
+from ...operator.named_cases import read_cases
+from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
-from ...operator.parameter import Argument, choice, integer
-from ...operator.refusing import check_dtype, check_same_dtype, refuse
+from ...operator.parameter import NULLPTR, Argument, choice, flags, integer
+from ...operator.plan import Plan, PlanContext
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ...running.face import python_face
+from ...shared.banks import BANKS
 from ...shared.sums import zero_fill_step
 from ..column_products import resolution
+from ..planes import Planes
 from .chain import chain_tiling
-from .choice import Given, View, choose, kernel_of, stays_in_l2
+from .choice import GroupTensors, choose, kernel_of, stays_in_l2
 from .launches import TRAINING, make_steps
 from .space import bound_us, explored, fits
 
 NAME = "group_norm_backward"
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 1001: ("float16", "float32")}
 OUTPUTS = ("grad_input", "grad_gamma", "grad_beta")
 EPS = 1e-5
 MAX_RANK = 8
@@ -107,7 +99,7 @@ def statistics_of(x: np.ndarray, tasks: int) -> tuple[np.ndarray, np.ndarray]:
     return mean, rstd
 
 
-def view_of(tensors: Mapping[str, Any], options: Mapping[str, Any]) -> View:
+def view_of(tensors: Mapping[str, Any], options: Options) -> Planes:
     """N, C, HxW and the number of groups: as given, or from the shapes of x (N, C, ...) and mean."""
     x = tensors["x"].shape
     space = 1
@@ -120,7 +112,7 @@ def view_of(tensors: Mapping[str, Any], options: Mapping[str, Any]) -> View:
     if group is None:
         group = max(1, tensors["mean"].size // max(1, n))
     _check_groups(c, group)
-    return View(n, group, c // group, hxw)
+    return Planes(n, group, c // group, hxw)
 
 
 def _check_groups(c: int, group: int) -> None:
@@ -136,7 +128,7 @@ def _one(sizes: Sizes, name: str) -> tuple[int, ...]:
     return found
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The rules of the operator's page, in its order; gives warnings."""
     check_types(tensors, product)
     return check_sizes(tensors, view_of(tensors, options), product)
@@ -149,7 +141,7 @@ def check_types(tensors: Tensors, product: Product) -> None:
 
 
 def check_sizes(
-    tensors: Tensors, view: View, product: Product, outputs: Tensors | None = None
+    tensors: Tensors, view: Planes, product: Product, outputs: Tensors | None = None
 ) -> tuple[str, ...]:
     """Limits of the groups on A2 and A3, ranks, then numbers of elements of the inputs, whatever the shapes are."""
     if product.integer("product.npu_arch") == 2201:
@@ -196,9 +188,7 @@ PARAMETERS = (
     choice("combine", "two_phase", ("two_phase", "pairwise", "atomic"), "dgamma and dbeta over samples"),
     choice("form", "xhat", ("xhat", "sums"), "sums of dy * xh, or of dy * x"),
     integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-    choice(
-        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
-    ),
+    BANKS,
     integer("cube_cols", None, 16, None, "cube: elements of a channel in a tile of the products", 16),
 )
 OPTIONS = (
@@ -212,36 +202,36 @@ OPTIONS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     view, dtype = view_of(tensors, options), dtype_of(tensors["x"])
     gamma = tensors.get("gamma")
     of_channels = (view.channels,) if gamma is None else gamma.shape
     shapes = {"grad_input": tensors["x"].shape, "grad_gamma": of_channels, "grad_beta": of_channels}
     masks = dict(zip(OUTPUTS, ("input_mask", "gamma_mask", "beta_mask"), strict=True))
-    outputs = {n: workshop.output(n, shapes[n], dtype) for n in OUTPUTS if options[masks[n]]}
+    outputs = {n: context.output(n, shapes[n], dtype) for n in OUTPUTS if options[masks[n]]}
     if not outputs or not tensors["x"].size:
-        fills = [zero_fill_step(out, workshop.product.vector_cores) for out in outputs.values() if out.size]
+        fills = [zero_fill_step(out, context.product.vector_cores) for out in outputs.values() if out.size]
         return Plan(tuple(fills), outputs, _idle(knobs))
     dx, dgamma, dbeta = (outputs.get(n) for n in OUTPUTS)
     dy, x, mean, rstd = (tensors[n] for n in ("grad_out", "x", "mean", "rstd"))
-    given = Given(dy, x, mean, rstd, gamma, dx, dgamma, dbeta)
-    chain = knobs["strategy"] == "vendor" and workshop.product.integer("product.npu_arch") == TRAINING
+    given = GroupTensors(dy, x, mean, rstd, gamma, dx, dgamma, dbeta)
+    chain = knobs["strategy"] == "vendor" and context.product.integer("product.npu_arch") == TRAINING
     if chain:
-        tiling = chain_tiling(view, knobs, workshop.cores(knobs["cores"]))
+        tiling = chain_tiling(view, knobs, context.cores(knobs["cores"]))
     else:
-        tiling = choose(view, dtype.itemsize, knobs, workshop)
-    held = kernel_of(view, tiling) in ("shared", "cube") and stays_in_l2(
-        view, dtype.itemsize, workshop.product
+        tiling = choose(view, dtype.itemsize, knobs, context)
+    in_l2 = kernel_of(view, tiling) in ("shared", "cube") and stays_in_l2(
+        view, dtype.itemsize, context.product
     )
-    notes = (HELD,) if held and dx is not None else ()
+    notes = (IN_L2,) if in_l2 and dx is not None else ()
     on_cube = tiling["strategy"] == "cube"
-    return Plan(tuple(make_steps(given, view, tiling, workshop)), outputs, tiling, notes, on_cube)
+    return Plan(tuple(make_steps(given, view, tiling, context)), outputs, tiling, notes, on_cube)
 
 
-HELD = "the launch of dx finds dy and x in L2, where the launch of the sums left them"
+IN_L2 = "the launch of dx finds dy and x in L2, where the launch of the sums left them"
 
 
-def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
+def _idle(knobs: Knobs) -> dict[str, Any]:
     """Knobs of a run in which there is nothing to do."""
     strategy = "resident" if knobs["strategy"] == "auto" else knobs["strategy"]
     return {**knobs, "strategy": strategy, "groups": 0, "rows": 0, "cols": 0, "parts": 0, "cores": 0}
@@ -252,14 +242,12 @@ def _idle(knobs: Mapping[str, Any]) -> dict[str, Any]:
 CHUNK = 1 << 16  # elements: 512 KiB in float64
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """The outputs that are wanted, in float64."""
     return _formula(inputs, (inputs["grad_out"], inputs["x"]), options)
 
 
-def _formula_seen(
-    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray]
-) -> Arrays:
+def _formula_seen(inputs: Arrays, options: Options, seen: Callable[[np.ndarray], np.ndarray]) -> Arrays:
     """Strategy cube makes the sums of channels from what it multiplies, dx from them and the inputs as they are."""
     return _formula(inputs, (seen(inputs["grad_out"]), seen(inputs["x"])), options)
 
@@ -268,7 +256,7 @@ def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
     return resolution(dtype_of(tensors["x"]), product, mode)
 
 
-def _formula(inputs: Arrays, summed: tuple[np.ndarray, np.ndarray], options: Mapping[str, Any]) -> Arrays:
+def _formula(inputs: Arrays, summed: tuple[np.ndarray, np.ndarray], options: Options) -> Arrays:
     """The outputs with the sums over channels of the gradient and the input in `summed`."""
     view = view_of(inputs, options)
     gamma = inputs.get("gamma")
@@ -318,36 +306,6 @@ def _formula(inputs: Arrays, summed: tuple[np.ndarray, np.ndarray], options: Map
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, n: int, c: int, space: tuple[int, ...], group: int, source: str) -> Case:
-    return Case(name, title, {"n": n, "c": c, "space": space, "group": group}, source)
-
-
-_UNET = "public Stable Diffusion 1.5 UNet definition, 512 x 512, two samples"
-CASES = (
-    _case("sd-unet-320", "Stable Diffusion UNet, top level", 2, 320, (64, 64), 32, _UNET),
-    _case("sd-unet-640", "Stable Diffusion UNet, second level", 2, 640, (32, 32), 32, _UNET),
-    _case("sd-unet-1280", "Stable Diffusion UNet, third level", 2, 1280, (16, 16), 32, _UNET),
-    _case("sd-unet-mid", "Stable Diffusion UNet, middle", 2, 1280, (8, 8), 32, _UNET),
-    _case("sd-unet-2560", "Stable Diffusion UNet decoder after the skip", 2, 2560, (16, 16), 32, _UNET),
-    _case("sd-unet-960", "Stable Diffusion UNet decoder, top level", 2, 960, (64, 64), 32, _UNET),
-    _case(
-        "sd-train-1920", "Stable Diffusion UNet decoder, training", 8, 1920, (32, 32), 32, "as above, batch 8"
-    ),
-    _case("sdxl-320", "SDXL UNet at 1024 x 1024", 4, 320, (128, 128), 32, "public SDXL UNet definition"),
-    _case(
-        "vae-128", "VAE decoder, last level", 1, 128, (512, 512), 32, "public Stable Diffusion VAE definition"
-    ),
-    _case("vae-512", "VAE, middle block", 1, 512, (64, 64), 32, "public Stable Diffusion VAE definition"),
-    _case("maskrcnn-fpn", "Mask R-CNN pyramid", 2, 256, (200, 304), 32, "public Mask R-CNN with group norm"),
-    _case("maskrcnn-box", "Mask R-CNN box head", 512, 256, (7, 7), 32, "public Mask R-CNN with group norm"),
-    _case("resnet50-gn", "ResNet-50 with group norm, stem", 32, 64, (112, 112), 32, "ResNet-50 at 224 x 224"),
-    _case("small-maps", "small feature maps, rows of 49", 16, 256, (7, 7), 32, "made for its edges"),
-    _case("video-vae", "video VAE, 17 frames", 1, 128, (17, 64, 64), 32, "usual video VAE sizes"),
-    _case("audio", "audio encoder, one group", 4, 512, (3000,), 1, "30 s of audio in an encoder"),
-    _case("tiny", "small enough to look at", 2, 8, (5, 5), 4, "made for a first look"),
-)
-
-
 def _masks(given: Any, inputs: Mapping[str, Any]) -> dict[str, int]:
     """output_mask as the three options that it stands for."""
     wanted = flags(NAME, "output_mask", given)
@@ -369,7 +327,6 @@ Beyond the operator's document: the Atlas A3 series, which newer ones have. `not
 OPERATOR = Operator(
     name=NAME,
     summary="gradient of group normalisation: dx, dgamma, dbeta (aclnnGroupNormBackward)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("grad_out", "x", "mean", "rstd"),
     optional=("gamma",),
     main="x",
@@ -380,7 +337,7 @@ OPERATOR = Operator(
         "space": "optional: axes after the channels; none if left out",
         "group": "groups of a sample",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     options=OPTIONS,
     arguments=(
@@ -388,7 +345,7 @@ OPERATOR = Operator(
         Argument("output_mask", "Sequence[bool]", (True, True, True), _masks),
     ),
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=offered_on(2201, 1001),
     describe=describe,
     draw=draw,
     check=check,

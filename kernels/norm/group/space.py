@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....simulator.products import Product
-from ...bounds.vector import REPEAT, Machine, core_counts, reading_us
+from ...bounds.vector import REPEAT, VectorRates, core_counts, reading_us
 from ...matmul.tiles import FRACTAL, L1_KEPT
-from ...operator.operator import Tensors, dtype_of
-from .choice import View
+from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
+from ..planes import Planes
 from .cube import tile_bytes as products_bytes
 
-Columns = Mapping[str, np.ndarray]
 COLS = (512, 1024, 2048, 4096, 8192)
 ROWS = (1, 2, 4, 8, 16, 32, 64)
 LEAST_TILE = 2048  # elements of a tile, or all of a group: smaller ones wait most of the time
 
 
-def view_of(tensors: Tensors) -> View:
-    """Samples, groups, channels of a group and elements of a channel, from the shapes of x (N, C, ...) and mean."""
+def view_of(tensors: Tensors) -> Planes:
+    """From the shapes of x (N, C, ...) and mean (N, groups)."""
     x = tensors["x"].shape
-    n, c = x[0], x[1]
-    groups = max(1, tensors["mean"].size // n)
-    return View(n, groups, c // groups, tensors["x"].size // (n * c))
+    return Planes.of(x, max(1, tensors["mean"].size // x[0]))
 
 
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
@@ -42,9 +38,7 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
     view, size = view_of(tensors), dtype_of(tensors["x"]).itemsize
     each = 2 * size * points["buffers"] + 4  # every copy of dy and x as loaded, and one FP32 tile
@@ -70,7 +64,7 @@ def fits(
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point, whichever outputs are wanted: dy and x are read, widened and multiplied."""
-    m, view, size = Machine(product), view_of(tensors), dtype_of(tensors["x"]).itemsize
+    m, view, size = VectorRates(product), view_of(tensors), dtype_of(tensors["x"]).itemsize
     elements = tensors["x"].size
     cast = m.casts((size,))
     cube = points["strategy"] == "cube"  # whose cores have other ports: what memory takes is sure

@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def"
-"""Tile kernels of GroupNormBackward; the mathematics is in group_norm_backward.py.
+"""Tile kernels of GroupNormBackward; the mathematics is in op.py.
 
 The data is (N, G, D, S): D channels of a group, S elements of a channel; a task is one group of one sample, in all N * G.
 Sums of dy and of dy * xh per channel go to row n // per_row of `dbeta` and `dgamma` (rows, C): added there if several
@@ -37,6 +37,15 @@ def times(x, gamma):
 
 
 @sim.jit
+def load_gamma(gamma_ptr, channel, first, row, alive):
+    """gamma of channels `channel` + `first` + `row` in fp32; None stands for ones."""
+    gamma = None
+    if gamma_ptr is not None:
+        gamma = tl.load(gamma_ptr + channel + first + row, mask=alive, other=0.0).to(tl.float32)
+    return gamma
+
+
+@sim.jit
 def factors(db, dg, mean, rstd, inverse, FORM: tl.constexpr):
     """What dx needs of a group's gamma-weighted sums of dy (db) and of dy * xh or dy * x (dg): dx = rstd * gamma * dy
     + first * (x - mean or x) + second."""
@@ -48,25 +57,11 @@ def factors(db, dg, mean, rstd, inverse, FORM: tl.constexpr):
 
 @sim.jit
 def resident(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    dbeta_ptr,
-    tasks,
-    channels,
-    inverse,
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, dbeta_ptr, tasks, channels, inverse,
     per_row,
-    ALL: tl.constexpr,
-    GROUPS: tl.constexpr,
-    D: tl.constexpr,
-    S: tl.constexpr,
-    FORM: tl.constexpr,
+    ALL: tl.constexpr, GROUPS: tl.constexpr, D: tl.constexpr, S: tl.constexpr, FORM: tl.constexpr,
     ATOMIC: tl.constexpr,
-):
+):  # fmt: skip
     """Tiles of GROUPS whole groups in turn; GROUPS divides ALL, the groups of a sample. dy and x are read once."""
     group, plane = tl.arange(0, GROUPS), tl.arange(0, GROUPS)[:, None] * D + tl.arange(0, D)[None, :]
     tile = plane[:, :, None] * S + tl.arange(0, S)[None, None, :]
@@ -84,13 +79,8 @@ def resident(
             dg = dg * rstd[:, None]
         here = first // ALL // per_row * channels + channel + plane
         put(dbeta_ptr, here, db, None, ATOMIC)
-        put(
-            dgamma_ptr,
-            here,
-            dg if FORM == "xhat" else (dg - db * mean[:, None]) * rstd[:, None],
-            None,
-            ATOMIC,
-        )
+        dg_xhat = dg if FORM == "xhat" else (dg - db * mean[:, None]) * rstd[:, None]
+        put(dgamma_ptr, here, dg_xhat, None, ATOMIC)
         if dx_ptr is not None:
             gamma = None if gamma_ptr is None else tl.load(gamma_ptr + channel + plane).to(tl.float32)
             one, two = tl.sum(times(db, gamma), axis=1), tl.sum(times(dg, gamma), axis=1)
@@ -110,19 +100,9 @@ def load_pair(dy_ptr, x_ptr, at, tile, mask, mean, FORM: tl.constexpr):
 
 @sim.jit
 def block_sums(
-    dy_ptr,
-    x_ptr,
-    at,
-    begin,
-    stop,
-    alive,
-    mean,
-    rstd,
-    S,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    FORM: tl.constexpr,
-):
+    dy_ptr, x_ptr, at, begin, stop, alive, mean, rstd, S,
+    ROWS: tl.constexpr, COLS: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
     """Sums of dy, and of dy * xh or dy * x, over columns [begin, stop) of ROWS channels from element `at` on."""
     col = tl.arange(0, COLS)
     tile = tl.arange(0, ROWS)[:, None] * S + col[None, :]
@@ -137,23 +117,9 @@ def block_sums(
 
 @sim.jit
 def write_dx(
-    dy_ptr,
-    x_ptr,
-    dx_ptr,
-    at,
-    begin,
-    stop,
-    alive,
-    gamma,
-    mean,
-    rstd,
-    a,
-    b,
-    S,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    FORM: tl.constexpr,
-):
+    dy_ptr, x_ptr, dx_ptr, at, begin, stop, alive, gamma, mean, rstd, a, b, S,
+    ROWS: tl.constexpr, COLS: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
     """dx of columns [begin, stop) of ROWS channels from element `at` on."""
     col = tl.arange(0, COLS)
     tile = tl.arange(0, ROWS)[:, None] * S + col[None, :]
@@ -167,27 +133,10 @@ def write_dx(
 
 @sim.jit
 def streamed(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    dbeta_ptr,
-    tasks,
-    tasks_per_core,
-    channels,
-    groups,
-    D,
-    S,
-    inverse,
-    per_row,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    FORM: tl.constexpr,
-    ATOMIC: tl.constexpr,
-):
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, dbeta_ptr, tasks, tasks_per_core,
+    channels, groups, D, S, inverse, per_row,
+    ROWS: tl.constexpr, COLS: tl.constexpr, FORM: tl.constexpr, ATOMIC: tl.constexpr,
+):  # fmt: skip
     """Whole groups for every core, in tiles of ROWS channels x COLS: one sweep for the sums, a second one for dx."""
     row = tl.arange(0, ROWS)
     begin = tl.program_id(0) * tasks_per_core
@@ -201,16 +150,9 @@ def streamed(
             at = (task * D + first) * S
             db, dg = block_sums(dy_ptr, x_ptr, at, 0, S, alive, mean, rstd, S, ROWS, COLS, FORM)
             put(dbeta_ptr, line + first + row, db, alive, ATOMIC)
-            put(
-                dgamma_ptr,
-                line + first + row,
-                dg if FORM == "xhat" else (dg - db * mean) * rstd,
-                alive,
-                ATOMIC,
-            )
-            gamma = None
-            if gamma_ptr is not None:
-                gamma = tl.load(gamma_ptr + channel + first + row, mask=alive, other=0.0).to(tl.float32)
+            dg_xhat = dg if FORM == "xhat" else (dg - db * mean) * rstd
+            put(dgamma_ptr, line + first + row, dg_xhat, alive, ATOMIC)
+            gamma = load_gamma(gamma_ptr, channel, first, row, alive)
             one += tl.sum(times(db, gamma), axis=0)
             two += tl.sum(times(dg, gamma), axis=0)
         if dx_ptr is not None:
@@ -218,31 +160,15 @@ def streamed(
             for first in range(0, D, ROWS):
                 alive = row < D - first
                 at = (task * D + first) * S
-                gamma = None
-                if gamma_ptr is not None:
-                    gamma = tl.load(gamma_ptr + channel + first + row, mask=alive, other=0.0).to(tl.float32)
+                gamma = load_gamma(gamma_ptr, channel, first, row, alive)
                 write_dx(dy_ptr, x_ptr, dx_ptr, at, 0, S, alive, gamma, mean, rstd, a, b, S, ROWS, COLS, FORM)
 
 
 @sim.jit
 def shared_sums(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    sums_ptr,
-    units,
-    units_per_core,
-    blocks,
-    parts,
-    span,
-    planes,
-    D,
-    S,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    FORM: tl.constexpr,
-):
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, sums_ptr, units, units_per_core, blocks, parts, span, planes, D, S,
+    ROWS: tl.constexpr, COLS: tl.constexpr, FORM: tl.constexpr,
+):  # fmt: skip
     """Sums of channels, shared finely: a unit is ROWS channels of a group (one of `blocks`) and one of `parts` spans of S.
 
     Every core has units that follow each other. sums_ptr (2, parts * N, C): dy, then dy * xh; `planes` = N * C.
@@ -285,9 +211,7 @@ def group_sums(
         alive = channel_of < D - first
         db = tl.sum(tl.load(here + first, mask=alive[None, :], other=0.0), axis=0)
         dg = tl.sum(tl.load(here + PARTS * planes + first, mask=alive[None, :], other=0.0), axis=0)
-        weights = None
-        if gamma_ptr is not None:
-            weights = tl.load(gamma_ptr + channel + first + channel_of, mask=alive, other=0.0).to(tl.float32)
+        weights = load_gamma(gamma_ptr, channel, first, channel_of, alive)
         one += tl.sum(times(db, weights), axis=0)
         two += tl.sum(times(dg, weights), axis=0)
     return one, two
@@ -295,28 +219,10 @@ def group_sums(
 
 @sim.jit
 def shared_dx(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    sums_ptr,
-    dx_ptr,
-    units,
-    units_per_core,
-    blocks,
-    parts,
-    span,
-    planes,
-    groups,
-    S,
-    inverse,
-    PARTS: tl.constexpr,
-    D: tl.constexpr,
-    WIDTH: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, gamma_ptr, sums_ptr, dx_ptr, units, units_per_core, blocks, parts,
+    span, planes, groups, S, inverse,
+    PARTS: tl.constexpr, D: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """dx with units as in shared_sums; every core adds up the sums of the groups that it has a part of, which are few."""
     row = tl.arange(0, ROWS)
     begin = tl.program_id(0) * units_per_core
@@ -330,52 +236,19 @@ def shared_dx(
         for unit in range(max(begin, task * per_task), min(last, task * per_task + per_task)):
             first, part = unit % per_task // parts * ROWS, unit % parts
             alive = row < D - first
-            gamma = None
-            if gamma_ptr is not None:
-                gamma = tl.load(gamma_ptr + channel + first + row, mask=alive, other=0.0).to(tl.float32)
+            gamma = load_gamma(gamma_ptr, channel, first, row, alive)
             at, stop = (task * D + first) * S, min(part * span + span, S)
             write_dx(
-                dy_ptr,
-                x_ptr,
-                dx_ptr,
-                at,
-                part * span,
-                stop,
-                alive,
-                gamma,
-                mean,
-                rstd,
-                a,
-                b,
-                S,
-                ROWS,
-                COLS,
-                "xhat",
-            )
+                dy_ptr, x_ptr, dx_ptr, at, part * span, stop, alive, gamma, mean, rstd, a, b, S, ROWS, COLS, "xhat"
+            )  # fmt: skip
 
 
 @sim.jit
 def vectors(
-    dy_ptr,
-    x_ptr,
-    mean_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    dbeta_ptr,
-    samples,
-    samples_per_part,
-    parts,
-    blocks_per_core,
-    channels,
-    inverse,
-    ALL: tl.constexpr,
-    GROUPS: tl.constexpr,
-    SAMPLES: tl.constexpr,
-    D: tl.constexpr,
-    ATOMIC: tl.constexpr,
-):
+    dy_ptr, x_ptr, mean_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, dbeta_ptr, samples, samples_per_part,
+    parts, blocks_per_core, channels, inverse,
+    ALL: tl.constexpr, GROUPS: tl.constexpr, SAMPLES: tl.constexpr, D: tl.constexpr, ATOMIC: tl.constexpr,
+):  # fmt: skip
     """S = 1: tiles of SAMPLES x GROUPS groups x D channels. Program `part` of `parts` has samples_per_part samples and
     blocks_per_core blocks of GROUPS groups; it writes row `part` of dgamma and dbeta, or adds to row 0 (ATOMIC)."""
     part = tl.program_id(0) % parts

@@ -9,32 +9,28 @@ of columns whose statistics are merged, so that no digits are lost where the mea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
-from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.named_cases import read_cases
+from ...operator.operator import Operator
 from ...operator.parallel import float64, in_chunks
+from ...operator.plan import Plan, PlanContext
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
 from ...running.face import python_face
 from ...shared.sums import row_sums
 from ..norm_statistics import merged, tile_statistics
-from ..rms.forward_space import bound_us, explored, fits  # the same tiles, and more operations on each
-from ..row_tiles import PARAMETERS, check_rows, choose
+from ..rms.forward import OPERATOR as ROWS
+from ..row_tiles import PARAMETERS, bound_us, check_rows, explored, fits, row_plan
 
 NAME = "layer_norm"
 EPS = 1e-5
-ARCHITECTURES = {
-    2201: ("float16", "bfloat16", "float32"),
-    2002: ("float16", "float32"),
-    1001: ("float16", "float32"),
-}
 
 # -- kernel ----------------------------------------------------------------------------------------------------------
 
@@ -61,21 +57,10 @@ def row_statistics(x_ptr, at, tile, col, alive, row_length, ROWS: tl.constexpr, 
 
 @sim.jit
 def layer_norm_rows(
-    x_ptr,
-    gamma_ptr,
-    beta_ptr,
-    y_ptr,
-    mean_ptr,
-    rstd_ptr,
-    row_count,
-    row_length,
-    rows_per_core,
-    inverse_length,
-    eps,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    WHOLE: tl.constexpr,
-):
+    x_ptr, gamma_ptr, beta_ptr, y_ptr, mean_ptr, rstd_ptr, row_count, row_length, rows_per_core,
+    inverse_length, eps,
+    ROWS: tl.constexpr, COLS: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
     """Rows of a core, ROWS at a time; WHOLE: COLS is the length of a row, which is then read once."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
@@ -137,37 +122,18 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     }
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """One type; gamma and beta have the last axes of x; no empty tensor."""
     check_rows(NAME, tensors, OPERATOR.dtypes_on(product), product)
     return ()
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
-    x, gamma = tensors["x"], tensors["gamma"]
-    length, count = gamma.size, x.size // gamma.size
-    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, 2, chunk_bytes)
-    leading = x.shape[: len(x.shape) - len(gamma.shape)]
-    outputs = {
-        "y": workshop.output("y", x.shape, dtype_of(x)),
-        "mean": workshop.output("mean", leading, float32),
-        "rstd": workshop.output("rstd", leading, float32),
-    }
-    arguments = {
-        **{"x_ptr": x, "gamma_ptr": gamma, "beta_ptr": tensors.get("beta")},
-        **{f"{n}_ptr": tensor for n, tensor in outputs.items()},
-        "row_count": count,
-        "row_length": length,
-        "rows_per_core": -(-count // tiling["cores"]),
-        "inverse_length": 1.0 / length,
-        "eps": EPS,
-        **{"ROWS": tiling["rows"], "COLS": tiling["cols"], "WHOLE": tiling["cols"] == length},
-        "multibuffer": tiling["buffers"],
-    }
-    return Plan((Step(layer_norm_rows, tiling["cores"], arguments),), outputs, tiling)
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
+    vectors, statistics = ("gamma", "beta"), ("mean", "rstd")
+    return row_plan(layer_norm_rows, EPS, chunk_bytes, vectors, statistics, tensors, knobs, context)
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """y, mean and rstd in float64."""
     gamma = float64(inputs["gamma"]).reshape(-1)
     beta = float64(inputs["beta"]).reshape(-1) if "beta" in inputs else 0.0
@@ -191,28 +157,6 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {"y": y.reshape(shape), "mean": mean.reshape(leading), "rstd": rstd.reshape(leading)}
 
 
-def _case(name: str, title: str, rows: int | tuple[int, ...], cols: int, source: str) -> Case:
-    return Case(name, title, {"rows": rows, "cols": cols}, source)
-
-
-_HIDDEN = "hidden size of the public model configuration"
-CASES = (
-    _case("bert-base", "BERT base, 32 sentences of 512 tokens", (32, 512), 768, _HIDDEN),
-    _case("bert-large", "BERT large, 16 sentences of 512 tokens", (16, 512), 1024, _HIDDEN),
-    _case("gpt2", "GPT-2, 8 x 1024 tokens", (8, 1024), 768, _HIDDEN),
-    _case("gpt2-xl", "GPT-2 XL, 4 x 1024 tokens", (4, 1024), 1600, _HIDDEN),
-    _case("gpt3-175b", "GPT-3 175B, 2048 tokens", 2048, 12288, "table 2.1 of Brown et al. 2020"),
-    _case("opt-6.7b", "OPT 6.7B, 2048 tokens", 2048, 4096, _HIDDEN),
-    _case("falcon-7b", "Falcon 7B, 2048 tokens", 2048, 4544, _HIDDEN),
-    _case("vit-base", "ViT-B/16, 64 images of 197 tokens", (64, 197), 768, _HIDDEN),
-    _case("vit-large", "ViT-L/16, 32 images of 197 tokens", (32, 197), 1024, _HIDDEN),
-    _case("swin-stage1", "Swin-T stage 1, 32 images of 56 x 56", (32, 3136), 96, _HIDDEN),
-    _case("whisper-large", "Whisper large, 4 x 1500 frames", (4, 1500), 1280, _HIDDEN),
-    _case("clip-text", "CLIP text encoder, 64 x 77 tokens", (64, 77), 768, _HIDDEN),
-    _case("decode", "one token of OPT 6.7B", 1, 4096, _HIDDEN),
-    _case("tiny", "small enough to look at", 8, 64, "made for a first look"),
-)
-
 DOC = """y (as x), mean and rstd (the axes of x before those of gamma, float32) of layer normalisation with eps 1e-5.
 
 x: float16, bfloat16 or float32; gamma, beta (None: zeros): the last axes of x, of the same type."""
@@ -220,16 +164,14 @@ x: float16, bfloat16 or float32; gamma, beta (None: zeros): the last axes of x, 
 OPERATOR = Operator(
     name=NAME,
     summary="layer normalisation: y, mean and rstd (aclnnLayerNorm)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x", "gamma"),
     optional=("beta",),
     main="x",
     outputs=("y", "mean", "rstd"),
-    sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
-    cases={c.name: c for c in CASES},
+    sizes=ROWS.sizes,
+    cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     doc=DOC,
-    architectures=ARCHITECTURES,
     describe=describe,
     draw=draw,
     check=check,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ....simulator.products import Product
 from ...operator.layout import up
-from ...operator.operator import Tensor, Workshop, dtype_of
+from ...operator.plan import PlanContext
+from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.sums import REPEAT
 
 BLOCK_BYTES = 32
@@ -82,21 +83,21 @@ def written_bytes(c: Candidate) -> int:
     return TOGETHER * c.rows * up(c.cols, BLOCK_BYTES // 4) * 4 * c.buffers
 
 
-def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+def choose(x: Tensor, gamma: Tensor, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """Every knob: as given, or by the rules here; cut to what the shapes allow.
 
     strategy vendor: see `vendor_tile`. What is left open is the candidate that fits and has the least time by `cycles`.
     """
     row_count, length = x.size // gamma.size, gamma.size
-    share = -(-row_count // min(workshop.cores(knobs["cores"]), row_count))
-    itemsize, product = dtype_of(x).itemsize, workshop.product
+    share = -(-row_count // min(context.cores(knobs["cores"]), row_count))
+    itemsize, product = dtype_of(x).itemsize, context.product
     used = {**knobs, "cores": -(-row_count // share)}
     if knobs["strategy"] == "vendor":
         return {**used, **vendor_tiling(length, share, itemsize, knobs, product.ub_bytes)}
     found = list(candidates(length, share, itemsize, knobs))
     on_cube = knobs["combine"] == "cube"
     size = {c: needs(c, length, itemsize) + on_cube * written_bytes(c) for c in found}
-    fitting = [c for c in found if size[c] <= workshop.ub_bytes]
+    fitting = [c for c in found if size[c] <= context.ub_bytes]
     if not fitting:  # what was asked for does not fit: the placement says by how much
         fitting = [min(found, key=size.__getitem__)]
     costs = Costs(product, itemsize)
@@ -104,7 +105,7 @@ def choose(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Worksho
     return {**used, **best._asdict()}
 
 
-def candidates(length: int, share: int, itemsize: int, knobs: Mapping[str, Any]) -> Iterator[Candidate]:
+def candidates(length: int, share: int, itemsize: int, knobs: Knobs) -> Iterator[Candidate]:
     """Tilings to choose from: what is given is kept."""
     every = ("full_row", "kept_row", "split_row")
     wanted = knobs["strategy"]
@@ -124,8 +125,8 @@ def _rows(
         yield Candidate(strategy, min(wanted, share), cols, buffers)
         return
     most = max(1, min(share, MOST_ELEMENTS // cols))
-    turns = (-(-share // rows) for rows in range(1, most + 1))
-    for rows in sorted({-(-share // n) for n in turns}):
+    iterations = (-(-share // rows) for rows in range(1, most + 1))
+    for rows in sorted({-(-share // n) for n in iterations}):
         yield Candidate(strategy, rows, cols, buffers)
 
 
@@ -160,9 +161,7 @@ def vendor_tile(length: int, share: int, itemsize: int) -> tuple[int, int]:
     return max(1, min(rows, share)), length
 
 
-def vendor_tiling(
-    length: int, share: int, itemsize: int, knobs: Mapping[str, Any], capacity: int
-) -> dict[str, Any]:
+def vendor_tiling(length: int, share: int, itemsize: int, knobs: Knobs, capacity: int) -> dict[str, Any]:
     """The vendor's tile. Its kernel computes in place on buffers of FP32 width; ours needs more for a row."""
     rows, cols = vendor_tile(length, share, itemsize)
     buffers = knobs["buffers"] or 2
@@ -200,26 +199,25 @@ class Costs:
         self.start = product.number("path.gm_to_ub.fixed_cycles")
 
     def cycles(self, c: Candidate, length: int, share: int) -> float:
-        """Of all turns of the loop over rows."""
+        """Of all iterations of the loop over rows."""
         chunks = -(-length // c.cols)
         repeats = c.rows * up(c.cols, 8) / REPEAT
         size = c.rows * length * self.itemsize * 2
-        turns = -(-share // c.rows)
+        iterations = -(-share // c.rows)
         if c.strategy == "split_row":
-            return self._split(c, length, size, turns)
+            return self._split(c, length, size, iterations)
         vector = self._kept(c, repeats, chunks)
-        spilled = (
-            1.5 if 1.5 * size * share / c.rows * self.cores > self.l2 else 1.0
-        )  # dx has to go to memory, too
+        # dx has to go to memory, too.
+        spilled = 1.5 if 1.5 * size * share / c.rows * self.cores > self.l2 else 1.0
         loads = max(size / self.port, size * spilled / self.share)
         if c.buffers > 1:
-            return turns * (max(vector, loads) + OVERLAP * min(vector, loads)) + loads
+            return iterations * (max(vector, loads) + OVERLAP * min(vector, loads)) + loads
         seen = min(1.0, NOT_HIDDEN / chunks) if c.strategy == "kept_row" else 1.0
         seen *= IN_PLACE if self.itemsize == 4 else 1.0
-        return turns * (max(vector, loads) + seen * min(vector, loads) + self.start) + loads
+        return iterations * (max(vector, loads) + seen * min(vector, loads) + self.start) + loads
 
     def _kept(self, c: Candidate, repeats: float, chunks: int) -> float:
-        """Vector cycles of a turn of full_row and kept_row."""
+        """Vector cycles of an iteration of full_row and kept_row."""
         operations = 7.0 + (3 if self.itemsize == 2 else 0) + (chunks > 1)
         if chunks > 1 and c.buffers > 1 and self.itemsize == 2:
             operations += CONFLICTS
@@ -231,8 +229,8 @@ class Costs:
             + self._ends(c, repeats)
         )
 
-    def _split(self, c: Candidate, length: int, size: int, turns: int) -> float:
-        """Of all turns of split_row, whose copies overlap from chunk to chunk; gamma comes with every chunk, twice."""
+    def _split(self, c: Candidate, length: int, size: int, iterations: int) -> float:
+        """Of all iterations of split_row, whose copies overlap from chunk to chunk; gamma comes with every chunk, twice."""
         chunks = -(-length // c.cols)
         operations, waits, rows, shown = SPLIT[self.itemsize]
         repeats = c.rows * up(c.cols, 8) / REPEAT
@@ -241,8 +239,8 @@ class Costs:
         gamma = 2 * length * self.itemsize / GAMMA_RATE
         loads = max(size / self.port, size / self.share) + size / self.again + gamma
         if c.buffers == 1:
-            return turns * (vector + loads + chunks * self.start)
-        return turns * (max(vector, loads) + shown * min(vector, loads)) + loads / chunks
+            return iterations * (vector + loads + chunks * self.start)
+        return iterations * (max(vector, loads) + shown * min(vector, loads)) + loads / chunks
 
     def _ends(self, c: Candidate, repeats: float) -> float:
         """The sum over a row: halving, one instruction that adds up 64 lanes, and what is made of it."""

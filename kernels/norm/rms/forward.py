@@ -2,52 +2,41 @@
 """RmsNorm, the forward of rms_norm_grad: y and the rstd that the gradient takes.
 
 With x as (R, D), gamma (D,): rstd = 1 / sqrt(mean(x * x over D) + eps); y = x * rstd * gamma. All arithmetic is FP32. Rows
-that fit stay in UB, and gamma for all turns of a core; longer ones are read twice, in chunks of columns.
+that fit stay in UB, and gamma for all iterations of a core; longer ones are read twice, in chunks of columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.interpreter.tensors import Shape
-from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
-from ...operator.operator import Arrays, Case, Operator, Plan, Sizes, Step, Tensors, Workshop, dims, dtype_of
+from ...operator.operator import Operator
 from ...operator.parallel import float64, in_chunks
+from ...operator.plan import Plan, PlanContext
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
 from ...running.face import python_face
 from ...shared.sums import row_sums
-from ..row_tiles import PARAMETERS, check_rows, choose
-from .forward_space import bound_us, explored, fits
+from ..row_tiles import PARAMETERS, bound_us, check_rows, explored, fits, row_plan
+from .op import OPERATOR as GRADIENT
 
 NAME = "rms_norm"
 EPS = 1e-6
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 2002: ("float16", "float32")}
 
 # -- kernel ----------------------------------------------------------------------------------------------------------
 
 
 @sim.jit
 def rms_norm_rows(
-    x_ptr,
-    gamma_ptr,
-    y_ptr,
-    rstd_ptr,
-    row_count,
-    row_length,
-    rows_per_core,
-    inverse_length,
-    eps,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    WHOLE: tl.constexpr,
-):
+    x_ptr, gamma_ptr, y_ptr, rstd_ptr, row_count, row_length, rows_per_core, inverse_length, eps,
+    ROWS: tl.constexpr, COLS: tl.constexpr, WHOLE: tl.constexpr,
+):  # fmt: skip
     """Rows of a core, ROWS at a time; WHOLE: COLS is the length of a row, which is then read once, and gamma too."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
@@ -103,35 +92,17 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
     }
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """One type; gamma has the last axes of x; no empty tensor."""
     check_rows(NAME, tensors, OPERATOR.dtypes_on(product), product)
     return ()
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
-    x, gamma = tensors["x"], tensors["gamma"]
-    length, count = gamma.size, x.size // gamma.size
-    tiling = choose(length, count, knobs, workshop, dtype_of(x).itemsize, 1, chunk_bytes)
-    cols = tiling["cols"]
-    leading = x.shape[: len(x.shape) - len(gamma.shape)]
-    outputs = {
-        "y": workshop.output("y", x.shape, dtype_of(x)),
-        "rstd": workshop.output("rstd", leading, float32),
-    }
-    arguments = {
-        **{"x_ptr": x, "gamma_ptr": gamma, "y_ptr": outputs["y"], "rstd_ptr": outputs["rstd"]},
-        "row_count": count,
-        "row_length": length,
-        "rows_per_core": -(-count // tiling["cores"]),
-        "inverse_length": 1.0 / length,
-        "eps": EPS,
-        **{"ROWS": tiling["rows"], "COLS": cols, "WHOLE": cols == length, "multibuffer": tiling["buffers"]},
-    }
-    return Plan((Step(rms_norm_rows, tiling["cores"], arguments),), outputs, tiling)
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
+    return row_plan(rms_norm_rows, EPS, chunk_bytes, ("gamma",), ("rstd",), tensors, knobs, context)
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """y and rstd in float64."""
     gamma = float64(inputs["gamma"]).reshape(-1)
     x = inputs["x"].reshape(-1, gamma.size)
@@ -149,16 +120,7 @@ def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
     return {"y": y.reshape(shape), "rstd": rstd.reshape(shape[: len(shape) - inputs["gamma"].ndim])}
 
 
-_HIDDEN = "hidden size of the public model configuration"
-CASES = (
-    Case("llama3-8b", "Llama-3 8B, 2048 tokens", {"rows": 2048, "cols": 4096}, _HIDDEN),
-    Case("llama3-70b", "Llama-3 70B, 1024 tokens", {"rows": 1024, "cols": 8192}, _HIDDEN),
-    Case("deepseek-v3", "DeepSeek-V3, 4096 tokens", {"rows": 4096, "cols": 7168}, _HIDDEN),
-    Case("query-norm", "norm of each of 32 query heads", {"rows": (2048, 32), "cols": 128}, _HIDDEN),
-    Case("decode", "one token of Llama-3 8B", {"rows": 1, "cols": 4096}, _HIDDEN),
-    Case("tiny", "small enough to look at", {"rows": 8, "cols": 64}, "made for a first look"),
-)
-
+CASES = ("llama3-8b", "llama3-70b", "deepseek-v3", "query-norm", "decode", "tiny")  # of the gradient
 DOC = """y (as x) and rstd (the axes of x before those of gamma, float32) of RMS normalisation with eps 1e-6.
 
 x: float16, bfloat16 or float32; gamma: the last axes of x, of the same type."""
@@ -166,15 +128,14 @@ x: float16, bfloat16 or float32; gamma: the last axes of x, of the same type."""
 OPERATOR = Operator(
     name=NAME,
     summary="RMS normalisation: y, and rstd for rms_norm_grad (aclnnRmsNorm)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("x", "gamma"),
     main="x",
     outputs=("y", "rstd"),
-    sizes={"rows": "rows, or all axes of x before the normalised ones", "cols": "normalised axes"},
-    cases={c.name: c for c in CASES},
+    sizes=GRADIENT.sizes,
+    cases={n: GRADIENT.cases[n] for n in CASES},
     parameters=PARAMETERS,
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=GRADIENT.architectures,
     describe=describe,
     draw=draw,
     check=check,

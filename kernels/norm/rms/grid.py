@@ -7,14 +7,15 @@ rows that a core has and makes dx. dy and x are read twice, the second time most
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import even_part, up
-from ...operator.operator import Step, Tensor, Tensors, Workshop, dtype_of
+from ...operator.plan import PlanContext, Step
+from ...operator.tensors import Knobs, Tensor, Tensors, dtype_of
+from ...shared.banks import placement
 from ...shared.sums import REPEAT, column_sums, row_sums, sum_partials_step, zero_fill_step
 from .choice import SPLIT_COLUMNS, split_row_bytes
 
@@ -23,22 +24,10 @@ LEAST_COLUMNS = 1024  # of a group: fewer are not worth a core
 
 @sim.jit
 def grid_sums(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dgamma_ptr,
-    means_ptr,
-    row_count,
-    row_length,
-    rows_per_core,
-    cols_per_core,
-    groups,
-    part_stride,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    ATOMIC: tl.constexpr,
-):
+    dy_ptr, x_ptr, rstd_ptr, gamma_ptr, dgamma_ptr, means_ptr, row_count, row_length, rows_per_core,
+    cols_per_core, groups, part_stride,
+    ROWS: tl.constexpr, COLS: tl.constexpr, ATOMIC: tl.constexpr,
+):  # fmt: skip
     """means (groups, rows): sums of t * x over a group of columns; dgamma + part_stride * (number of a core's rows)."""
     group, block = tl.program_id(0) % groups, tl.program_id(0) // groups
     stop = min(block * rows_per_core + rows_per_core, row_count)
@@ -71,21 +60,10 @@ def grid_sums(
 
 @sim.jit
 def grid_dx(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    means_ptr,
-    dx_ptr,
-    row_count,
-    row_length,
-    rows_per_core,
-    cols_per_core,
-    inverse_length,
-    GROUPS: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    dy_ptr, x_ptr, rstd_ptr, gamma_ptr, means_ptr, dx_ptr, row_count, row_length, rows_per_core,
+    cols_per_core, inverse_length,
+    GROUPS: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """dx of a core's rows and columns, from what grid_sums wrote."""
     group, block = tl.program_id(0) % GROUPS, tl.program_id(0) // GROUPS
     stop = min(block * rows_per_core + rows_per_core, row_count)
@@ -112,10 +90,10 @@ def grid_dx(
 # -- tiling and launches ---------------------------------------------------------------------------------------------
 
 
-def grid_tiling(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Workshop) -> dict[str, Any]:
+def grid_tiling(x: Tensor, gamma: Tensor, knobs: Knobs, context: PlanContext) -> dict[str, Any]:
     """groups: so many groups of columns that all cores have something; rows and columns of a tile by what fits in UB."""
     count, length = x.size // gamma.size, gamma.size
-    cores, itemsize = workshop.cores(knobs["cores"]), dtype_of(x).itemsize
+    cores, itemsize = context.cores(knobs["cores"]), dtype_of(x).itemsize
     most = max(1, min(cores, -(-length // LEAST_COLUMNS)))
     groups = min(knobs["groups"] or max(1, min(most, cores // count)), cores, -(-length // REPEAT))
     per_core = up(-(-length // groups), REPEAT)
@@ -123,7 +101,7 @@ def grid_tiling(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Wo
     share = -(-count // min(count, cores // groups))
     buffers = knobs["buffers"] or 2
     cols = min(per_core, up(knobs["cols"] or even_part(per_core, SPLIT_COLUMNS[-1]), REPEAT))
-    fit = workshop.ub_bytes // split_row_bytes(cols, 1, itemsize, buffers)
+    fit = context.ub_bytes // split_row_bytes(cols, 1, itemsize, buffers)
     rows = min(share, knobs["rows"] or max(1, fit))
     used = groups * -(-count // share)
     combine = "two_phase" if knobs["combine"] == "two_phase" else "atomic"
@@ -139,29 +117,29 @@ def grid_tiling(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any], workshop: Wo
 
 
 def grid_steps(
-    tensors: Tensors, dx: Tensor, dgamma: Tensor, tiling: Mapping[str, Any], workshop: Workshop
+    tensors: Tensors, dx: Tensor, dgamma: Tensor, tiling: Knobs, context: PlanContext
 ) -> list[Step]:
     """The launches: dgamma cleared or its parts, the sums, dx, and the sum of the parts."""
     x, length, groups = tensors["x"], dgamma.size, tiling["groups"]
-    count, cores = x.size // length, workshop.product.vector_cores
+    count, cores = x.size // length, context.product.vector_cores
     blocks = tiling["cores"] // groups
     share = -(-count // blocks)
-    means = workshop.tensor((groups, count), float32)
-    turns = -(-share // tiling["rows"])
+    means = context.tensor((groups, count), float32)
+    iterations = -(-share // tiling["rows"])
     parts = tiling["combine"] == "two_phase" and blocks > 1
-    target = workshop.tensor((blocks, length), float32) if parts else dgamma
-    atomic = turns > 1 or (blocks > 1 and not parts)
+    target = context.tensor((blocks, length), float32) if parts else dgamma
+    atomic = iterations > 1 or (blocks > 1 and not parts)
     common = {
         **{f"{n}_ptr": t for n, t in tensors.items()},
         **{"means_ptr": means, "row_count": count, "row_length": length, "rows_per_core": share},
         **{"cols_per_core": up(-(-length // groups), REPEAT), "ROWS": tiling["rows"], "COLS": tiling["cols"]},
         "multibuffer": tiling["buffers"],
     }
-    apart = {"banks_apart": tiling["banks"] == "apart"}
+    apart = placement(tiling)
     sums = {"dgamma_ptr": target, "groups": groups, "part_stride": length if parts else 0, "ATOMIC": atomic}
     own = {"dx_ptr": dx, "inverse_length": 1.0 / length, "GROUPS": groups}
-    held = 2 * x.size * dtype_of(x).itemsize <= workshop.product.number("l2.size")
-    warm = {"warm_l2": ("dy_ptr", "x_ptr")} if held else {}
+    fits_l2 = 2 * x.size * dtype_of(x).itemsize <= context.product.number("l2.size")
+    warm = {"warm_l2": ("dy_ptr", "x_ptr")} if fits_l2 else {}
     steps = [zero_fill_step(target, cores)] if atomic else []
     steps.append(Step(grid_sums, tiling["cores"], {**common, **sums}, apart))
     steps.append(Step(grid_dx, tiling["cores"], {**common, **own}, {**apart, **warm}))

@@ -35,26 +35,15 @@ from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...operator.beyond import Beyond
 from ...operator.draw import Draw
-from ...operator.messages import listed
-from ...operator.operator import (
-    Arrays,
-    Case,
-    OnCube,
-    Operator,
-    Plan,
-    Sizes,
-    Step,
-    Tensor,
-    Tensors,
-    Workshop,
-    dims,
-    dtype_name,
-    dtype_of,
-)
+from ...operator.messages import TILING_FAILED, listed, refuse
+from ...operator.named_cases import read_cases
+from ...operator.operator import OnCube, Operator, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import choice, integer
-from ...operator.refusing import TILING_FAILED, refuse
+from ...operator.plan import Plan, PlanContext, Step
+from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensor, Tensors, dims, dtype_name, dtype_of
 from ...running.face import python_face
+from ...shared.banks import BANKS, placement
 from ...shared.sums import sum_partials_step, zero_fill_step
 from ..column_products import choose_tile, column_steps, operand, resolution
 from .choice import TOGETHER, choose
@@ -64,7 +53,6 @@ from .tiles import full_row_vendor, kept_row, split_row, split_row_vendor
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
 
-ARCHITECTURES = {2201: ("float16", "bfloat16", "float32"), 2002: ("float16", "float32")}
 # (dy and x, gamma) by architecture; rstd and dgamma are always float32.
 TYPES = {
     2201: (
@@ -116,7 +104,7 @@ def rstd_of(x: np.ndarray, shape: tuple[int, ...], eps: float = 1e-6) -> np.ndar
     return out.reshape(shape)
 
 
-def check(tensors: Tensors, options: Mapping[str, Any], product: Product) -> tuple[str, ...]:
+def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ...]:
     """The rules of the operator's page, in its order; gives warnings."""
     check_types(tensors, product)
     check_shapes(tensors)
@@ -234,9 +222,7 @@ PARAMETERS = (
         "dgamma over cores: atomic add, a second kernel, or products with ones on the Cube",
     ),
     integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored in a loop"),
-    choice(
-        "banks", "apart", ("apart", "packed"), "tiles in UB: clear of each other's banks, or close together"
-    ),
+    BANKS,
     integer(
         "groups", None, 1, None, "grid: groups of columns; so many that all cores have something if left out"
     ),
@@ -245,28 +231,28 @@ PARAMETERS = (
 )
 
 
-def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any], workshop: Workshop) -> Plan:
+def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:
     x, gamma = tensors["x"], tensors["gamma"]
     outputs = {
-        "dx": workshop.output("dx", x.shape, dtype_of(x)),
-        "dgamma": workshop.output("dgamma", gamma.shape, float32),
+        "dx": context.output("dx", x.shape, dtype_of(x)),
+        "dgamma": context.output("dgamma", gamma.shape, float32),
     }
     if knobs["strategy"] == "grid" and knobs["combine"] == "cube":
         raise UsageError(
             "rms_norm_grad: combine cube is for full_row, kept_row and split_row; take atomic or two_phase"
         )
     if knobs["strategy"] == "grid" or _grid_pays(x, gamma, knobs):
-        tiling = grid_tiling(x, gamma, knobs, workshop)
-        steps = grid_steps(tensors, outputs["dx"], outputs["dgamma"], tiling, workshop)
+        tiling = grid_tiling(x, gamma, knobs, context)
+        steps = grid_steps(tensors, outputs["dx"], outputs["dgamma"], tiling, context)
         return Plan(tuple(steps), outputs, tiling)
-    tiling = choose(x, gamma, knobs, workshop)
+    tiling = choose(x, gamma, knobs, context)
     row_count = x.size // gamma.size
     on_cube = tiling["combine"] == "cube"
     parts, before, target = None, list[Step](), outputs["dgamma"]
     if on_cube:
-        parts, after = _on_cube(x, target, tiling, workshop)
+        parts, after = _on_cube(x, target, tiling, context)
     else:
-        before, target, after = _combined(target, tiling, workshop)
+        before, target, after = _combined(target, tiling, context)
     arguments = {
         **{f"{n}_ptr": tensor for n, tensor in tensors.items()},
         "dx_ptr": outputs["dx"],
@@ -279,18 +265,17 @@ def plan(tensors: Tensors, options: Mapping[str, Any], knobs: Mapping[str, Any],
     kernel, own = _kernel(tiling, gamma.size, dtype_of(x).itemsize)
     if tiling["strategy"] != "vendor":
         own["parts_ptr"] = parts
-    switches = {"banks_apart": tiling["banks"] == "apart"}
-    main = Step(kernel, tiling["cores"], {**arguments, **own}, switches)
+    main = Step(kernel, tiling["cores"], {**arguments, **own}, placement(tiling))
     return Plan((*before, main, *after), outputs, tiling, uses_cube=on_cube)
 
 
-def _grid_pays(x: Tensor, gamma: Tensor, knobs: Mapping[str, Any]) -> bool:
+def _grid_pays(x: Tensor, gamma: Tensor, knobs: Knobs) -> bool:
     """Whether auto cuts rows among cores: a single long one, for which one core would work and two launches cost less."""
     free = knobs["strategy"] == "auto" and knobs["combine"] != "cube" and knobs["cores"] is None
     return free and x.size == gamma.size and gamma.size >= GRID_COLUMNS
 
 
-def _kernel(tiling: Mapping[str, Any], length: int, itemsize: int) -> tuple[JitFunction, dict[str, Any]]:
+def _kernel(tiling: Knobs, length: int, itemsize: int) -> tuple[JitFunction, dict[str, Any]]:
     """The kernel of a tiling, and the arguments that only it has."""
     two_phase, strategy = tiling["combine"] == "two_phase", tiling["strategy"]
     if strategy in ("full_row", "kept_row"):
@@ -308,14 +293,12 @@ def _kernel(tiling: Mapping[str, Any], length: int, itemsize: int) -> tuple[JitF
     return split_row_vendor if strategy == "vendor" else split_row, own
 
 
-def _combined(
-    dgamma: Tensor, tiling: Mapping[str, Any], workshop: Workshop
-) -> tuple[list[Step], Tensor, list[Step]]:
+def _combined(dgamma: Tensor, tiling: Knobs, context: PlanContext) -> tuple[list[Step], Tensor, list[Step]]:
     """Launches before the main one, where it puts its parts of dgamma, launches after it."""
-    cores = workshop.product.vector_cores
+    cores = context.product.vector_cores
     if tiling["combine"] == "atomic":
         return [zero_fill_step(dgamma, cores)], dgamma, []
-    parts = workshop.tensor((tiling["cores"], dgamma.size), float32)
+    parts = context.tensor((tiling["cores"], dgamma.size), float32)
     adds = tiling["strategy"] == "split_row" or (
         tiling["strategy"] == "vendor" and tiling["cols"] < dgamma.size
     )
@@ -324,7 +307,7 @@ def _combined(
 
 
 def _on_cube(
-    x: Tensor, dgamma: Tensor, tiling: dict[str, Any], workshop: Workshop
+    x: Tensor, dgamma: Tensor, tiling: dict[str, Any], context: PlanContext
 ) -> tuple[Tensor, list[Step]]:
     """Where the main launch puts dy * xh, in the type that the Cube multiplies, and the launches that add it up.
 
@@ -335,18 +318,18 @@ def _on_cube(
         raise UsageError(
             "rms_norm_grad: combine cube is not the vendor's; take atomic or two_phase with strategy vendor"
         )
-    dtype, resolved = operand("rms_norm_grad", float32, workshop.product)
-    tile = choose_tile(rows, cols, dtype.itemsize, tiling, workshop.product)
+    dtype, resolved = operand("rms_norm_grad", float32, context.product)
+    tile = choose_tile(rows, cols, dtype.itemsize, tiling, context.product)
     tiling |= {"cube_rows": tile.rows, "cube_cols": tile.cols}
-    parts = workshop.tensor((rows, cols), dtype)
+    parts = context.tensor((rows, cols), dtype)
     flat = dgamma.reshape(-1) if isinstance(dgamma, np.ndarray) else Shape((cols,), float32)
-    return parts, column_steps(parts, flat, tile, resolved, dtype, workshop)
+    return parts, column_steps(parts, flat, tile, resolved, dtype, context)
 
 
 # -- reference -------------------------------------------------------------------------------------------------------
 
 
-def formula(inputs: Arrays, options: Mapping[str, Any]) -> Arrays:
+def formula(inputs: Arrays, options: Options) -> Arrays:
     """dx and dgamma in float64."""
     return _formula_seen(inputs, options, None)
 
@@ -356,7 +339,7 @@ def _resolve(tensors: Tensors, product: Product, mode: str) -> Resolution:
 
 
 def _formula_seen(
-    inputs: Arrays, options: Mapping[str, Any], seen: Callable[[np.ndarray], np.ndarray] | None
+    inputs: Arrays, options: Options, seen: Callable[[np.ndarray], np.ndarray] | None
 ) -> Arrays:
     """The same with what combine cube adds up, dy * xh, rounded by `seen` to what the Cube multiplies."""
     shape = inputs["x"].shape
@@ -388,66 +371,6 @@ def _chunk_rows(length: int) -> int:
 # -- the operator ----------------------------------------------------------------------------------------------------
 
 
-def _case(name: str, title: str, rows: int | tuple[int, ...], cols: int, source: str) -> Case:
-    return Case(name, title, {"rows": rows, "cols": cols}, source)
-
-
-_HIDDEN = "hidden size of the public model configuration"
-CASES = (
-    _case(
-        "llama3-8b", "Llama-3 8B, 2048 tokens", 2048, 4096, "hidden size of the public model configuration"
-    ),
-    _case(
-        "llama2-13b", "Llama-2 13B, 2048 tokens", 2048, 5120, "hidden size of the public model configuration"
-    ),
-    _case(
-        "llama3-70b", "Llama-3 70B, 1024 tokens", 1024, 8192, "hidden size of the public model configuration"
-    ),
-    _case(
-        "llama3-405b",
-        "Llama-3.1 405B, 1024 tokens",
-        1024,
-        16384,
-        "hidden size of the public model configuration",
-    ),
-    _case("qwen2-7b", "Qwen2 7B, 4096 tokens", 4096, 3584, "hidden size of the public model configuration"),
-    _case(
-        "deepseek-v3", "DeepSeek-V3, 4096 tokens", 4096, 7168, "hidden size of the public model configuration"
-    ),
-    _case(
-        "deepseek-v3-kv",
-        "DeepSeek-V3, low-rank key and value norm",
-        4096,
-        512,
-        "kv_lora_rank of the configuration",
-    ),
-    _case(
-        "query-norm",
-        "norm of each of 32 query heads",
-        (2048, 32),
-        128,
-        "head size of the public model configuration",
-    ),
-    _case("decode", "one token of Llama-3 8B", 1, 4096, "hidden size of the public model configuration"),
-    _case("llama3-1b", "Llama-3.2 1B and TinyLlama, 4096 tokens", 4096, 2048, _HIDDEN),
-    _case(
-        "deepseek-v3-query",
-        "DeepSeek-V3, low-rank query norm",
-        4096,
-        1536,
-        "q_lora_rank of the configuration",
-    ),
-    _case("key-norm", "norm of each of 8 key heads", (8192, 8), 64, _HIDDEN),
-    _case(
-        "vendor-12288",
-        "network case of the vendor's tests",
-        (256, 1),
-        12288,
-        "hicann/ops-nn, tests of rms_norm_grad",
-    ),
-    _case("tiny", "small enough to look at", 8, 64, "made for a first look"),
-)
-
 DOC = """dx and dgamma of RMS normalisation, on a product.
 
 x: L + T axes, 1 to 8 in all; gamma: T axes; rstd: L axes, float32, optionally followed by axes of length 1; dy as x.
@@ -460,7 +383,6 @@ newer documents have both. `notes` of the result say so. On 310P infinities and 
 OPERATOR = Operator(
     name="rms_norm_grad",
     summary="gradient of RMS normalisation: dx and dgamma (aclnnRmsNormGrad)",
-    dtypes=("float16", "bfloat16", "float32"),
     required=("dy", "x", "rstd", "gamma"),
     main="x",
     fixed_dtypes={"rstd": "float32"},
@@ -469,10 +391,10 @@ OPERATOR = Operator(
         "rows": "rows, or all axes of x before the normalised ones",
         "cols": "length of a row, or all normalised axes",
     },
-    cases={c.name: c for c in CASES},
+    cases=read_cases(__file__, "rms_norm_grad"),
     parameters=PARAMETERS,
     doc=DOC,
-    architectures=ARCHITECTURES,
+    architectures=offered_on(2201, 2002),
     describe=describe,
     draw=draw,
     check=check,

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
-from ...bounds.vector import LINE, Machine, Stream, core_counts, touched
+from ...bounds.vector import LINE, VectorRates, VectorWork, core_counts, last_part, touched
 from ...matmul.tiles import L1_KEPT
 from ...operator.layout import up
-from ...operator.operator import Tensors, dtype_of
+from ...operator.tensors import Columns, Knobs, Tensors, dtype_of
 from ...shared.sums import FILL_COLUMNS, REPEAT, SUM_COLUMNS
 from ..column_products import resolution
 from ..column_products import tile_bytes as product_bytes
+from ..row_tiles import row_lengths
 
-Columns = Mapping[str, np.ndarray]
 LONGEST_CHUNK = 8192
 MOST_ROWS = 128
 LEAST_TILE = 4096  # elements of a tile that is read twice: smaller ones wait most of the time
@@ -26,7 +25,7 @@ LEAST_TILE = 4096  # elements of a tile that is read twice: smaller ones wait mo
 def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     """Axes: strategy, rows and columns of a tile, cores, how parts of dgamma come together, copies. combine cube computes
     other values: it is no value of the axis, but can be given."""
-    count, length = _lengths(tensors)
+    count, length = row_lengths(tensors)
     share = -(-count // min(product.vector_cores, count))
     rows = tuple(r for r in (1, 2, 4, 8, 16, 32, 64, MOST_ROWS) if r < 2 * share)
     chunks = tuple(c for c in (256, 512, 1024, 2048, 4096, LONGEST_CHUNK) if c < length) or (
@@ -42,11 +41,9 @@ def explored(tensors: Tensors, product: Product) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def fits(
-    tensors: Tensors, product: Product, mode: str, points: Columns, axes: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+def fits(tensors: Tensors, product: Product, mode: str, points: Columns, axes: Knobs) -> Columns:
     """Rule -> which points keep it: what a tile needs at least, and no second name for the same tiling."""
-    count, length = _lengths(tensors)
+    count, length = row_lengths(tensors)
     size, ub = dtype_of(tensors["x"]).itemsize, product.ub_bytes
     whole, split = points["strategy"] == "full_row", points["strategy"] == "split_row"
     tile = points["rows"] * np.where(whole, length, np.minimum(points["cols"], length))
@@ -69,8 +66,8 @@ def fits(
 
 def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> np.ndarray:
     """Least time in us of each point, all launches of it."""
-    m = Machine(product)
-    count, length = _lengths(tensors)
+    m = VectorRates(product)
+    count, length = row_lengths(tensors)
     size = dtype_of(tensors["x"]).itemsize
     whole, once = points["strategy"] == "full_row", points["strategy"] != "split_row"
     on_cube = points["combine"] == "cube"
@@ -83,13 +80,11 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
     blocks = -(-share // rows)
     tiles = blocks * np.where(whole, 1, chunks)
     elements = share * length
-    smallest = (
-        np.where(share % rows, share % rows, rows) * np.where(length % cols, length % cols, cols) * size
-    )
-    stream = Stream(
-        turns=np.where(once, blocks, 2 * tiles),
+    smallest = last_part(share, rows) * last_part(length, cols) * size
+    stream = VectorWork(
+        iterations=np.where(once, blocks, 2 * tiles),
         loads=smallest,
-        per_turn=2,
+        per_iteration=2,
         loaded=elements * size * np.where(once, 2, 4),
         stored=elements * (size + np.where(on_cube, _operand_bytes(product, mode), 0)),
         repeats=_vector(m, size, once & ~on_cube, once, elements, np.where(once & ~whole, 0, tiles))
@@ -103,7 +98,7 @@ def bound_us(tensors: Tensors, product: Product, mode: str, points: Columns) -> 
 
 
 def _vector(
-    m: Machine, size: int, adds: np.ndarray, once: np.ndarray, elements: np.ndarray, tiles: np.ndarray
+    m: VectorRates, size: int, adds: np.ndarray, once: np.ndarray, elements: np.ndarray, tiles: np.ndarray
 ) -> np.ndarray:
     """Cycles of the Vector unit: all operations on all elements, or those on a tile that each need the one before (tiles:
     how many such tiles follow each other; none where two chunks alternate). What the sum of a row waits is `_tree`.
@@ -121,7 +116,7 @@ def _vector(
     )
 
 
-def _tree(m: Machine, cols: np.ndarray) -> np.ndarray:
+def _tree(m: VectorRates, cols: np.ndarray) -> np.ndarray:
     """Cycles that the sum of a tile's rows waits for its own steps: what comes before is issued, what comes after has to
     wait for its turn."""
     wait = m.chain(["add", "add"])[1]
@@ -134,7 +129,9 @@ def halvings(cols: int) -> int:
     return max(0, (cols // REPEAT - 1).bit_length()) if cols % REPEAT == 0 else 0
 
 
-def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, once: np.ndarray) -> np.ndarray:
+def _others_us(
+    m: VectorRates, length: int, points: Columns, used: np.ndarray, once: np.ndarray
+) -> np.ndarray:
     """The launch that clears dgamma or its parts (or makes ones), and the one that adds the parts (or multiplies them)."""
     two, on_cube = (points["combine"] == n for n in ("two_phase", "cube"))
     flight = (m.read_latency + m.write_latency) / m.product.us_to_cycles(1.0)
@@ -153,8 +150,3 @@ def _others_us(m: Machine, length: int, points: Columns, used: np.ndarray, once:
 def _operand_bytes(product: Product, mode: str) -> int:
     """Of an element of what combine cube writes out and the Cube adds up."""
     return 2 if resolution(float32, product, mode).compute == "fp16" else 4
-
-
-def _lengths(tensors: Tensors) -> tuple[int, int]:
-    length = tensors["gamma"].size
-    return tensors["x"].size // length, length

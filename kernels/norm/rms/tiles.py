@@ -1,5 +1,5 @@
 # mypy: disable-error-code="no-untyped-def, assignment, misc, var-annotated, operator, index"
-"""Tile kernels of RmsNormGrad; the mathematics is in rms_norm_grad.py."""
+"""Tile kernels of RmsNormGrad; the mathematics is in op.py."""
 
 from __future__ import annotations
 
@@ -58,21 +58,10 @@ def products(dys, xs, gammas, rstd):
 
 @sim.jit
 def kept_row(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    parts_ptr,
-    row_count,
-    rows_per_core,
-    SIZES: tl.constexpr,
-    ROWS: tl.constexpr,
-    TWO_PHASE: tl.constexpr,
-    OUT_COPIES: tl.constexpr,
+    dy_ptr, x_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, parts_ptr, row_count, rows_per_core,
+    SIZES: tl.constexpr, ROWS: tl.constexpr, TWO_PHASE: tl.constexpr, OUT_COPIES: tl.constexpr,
     TOGETHER: tl.constexpr,
-):
+):  # fmt: skip
     """dx of a core's rows, and its part of dgamma: added to dgamma, or row `pid` of a workspace. dy and x are read once.
 
     parts_ptr not None: what is to be added up for dgamma goes there, in its type, and nothing is added here.
@@ -139,21 +128,10 @@ def kept_row(
 
 @sim.jit
 def split_row(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    parts_ptr,
-    row_count,
-    row_length,
-    inverse_length,
-    rows_per_core,
-    part_stride,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    dy_ptr, x_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, parts_ptr, row_count, row_length,
+    inverse_length, rows_per_core, part_stride,
+    ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """As kept_row, but dy and x are read again for dx. Core `pid` adds to dgamma + pid * part_stride (0: all to one)."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
@@ -195,18 +173,9 @@ def split_row(
 
 @sim.jit
 def full_row_vendor(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    row_count,
-    rows_per_core,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-    TWO_PHASE: tl.constexpr,
-):
+    dy_ptr, x_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, row_count, rows_per_core,
+    ROWS: tl.constexpr, COLS: tl.constexpr, TWO_PHASE: tl.constexpr,
+):  # fmt: skip
     """As kept_row for rows of one chunk, by the vendor's steps: xh = x * rstd first, the row's factor rstd at the end."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)
@@ -237,20 +206,10 @@ def full_row_vendor(
 
 @sim.jit
 def split_row_vendor(
-    dy_ptr,
-    x_ptr,
-    rstd_ptr,
-    gamma_ptr,
-    dx_ptr,
-    dgamma_ptr,
-    row_count,
-    row_length,
-    inverse_length,
-    rows_per_core,
-    part_stride,
-    ROWS: tl.constexpr,
-    COLS: tl.constexpr,
-):
+    dy_ptr, x_ptr, rstd_ptr, gamma_ptr, dx_ptr, dgamma_ptr, row_count, row_length, inverse_length,
+    rows_per_core, part_stride,
+    ROWS: tl.constexpr, COLS: tl.constexpr,
+):  # fmt: skip
     """As split_row, a row at a time in blocks of ROWS: gamma and dgamma of a chunk serve all rows of a block."""
     pid = tl.program_id(0)
     stop = min(pid * rows_per_core + rows_per_core, row_count)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ascendtile.reports.cli.options import json_option
+from ..options import json_option
 
 if TYPE_CHECKING:
-    from ascendtile.reports.comparing.runs import ShownDifference
+    from ...facts.differences import RunDifference
 
 ENDINGS = (".html", ".htm", ".csv", ".png", ".svg", ".pdf")
 
@@ -27,7 +27,7 @@ ENDINGS = (".html", ".htm", ".csv", ".png", ".svg", ".pdf")
     metavar="FILE",
     help="Of two runs: write a page (.html), a table (.csv) or a picture (.png, .svg, .pdf).",
 )
-@json_option()
+@json_option
 def command(first: str, second: str, launch: int | None, output: str | None, as_json: bool) -> None:
     """Set a run beside another run, or beside a measured profile.
 
@@ -35,8 +35,8 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
     on a board, measured against predicted for each pipe. Both runs on one time axis: `ascendtile export A.run B.run`.
     """
     _check_output(output, as_json)
-    from ascendtile.reports.terminal.console import show, show_json
-    from ascendtile.simulator import load_run
+    from ....simulator import load_run
+    from ...terminal.console import present
 
     run = load_run(first)
     if _is_table(second):
@@ -44,33 +44,28 @@ def command(first: str, second: str, launch: int | None, output: str | None, as_
             raise click.UsageError(
                 "-o is of two runs; a comparison with a profile is shown, or printed with --json"
             )
-        from ascendtile.reports.comparing.profile import compare_profile
-        from ascendtile.reports.comparing.profile_view import profile_json, profile_page
-        from ascendtile.reports.vendor.reading import read_utilization
+        from ...comparing.profile import compare_profile
+        from ...comparing.profile_view import profile_json, profile_page
+        from ...vendor.reading import read_utilization
 
         profile = compare_profile(run, read_utilization(second), launch)
-        if as_json:
-            show_json(profile_json(profile))
-        else:
-            show(profile_page(profile))
+        present(as_json, profile_json, profile_page, profile)
         return
     if launch is not None:
         raise click.UsageError("--launch is for a PipeUtilization.csv; two runs are compared whole")
-    from ascendtile.reports.comparing.runs import compare_runs
-    from ascendtile.reports.terminal.difference_view import difference_json, difference_page
+    from ...facts.differences import RunDifference
+    from ...terminal.difference_view import difference_json, difference_page
 
-    difference = compare_runs(run, load_run(second))
+    difference = RunDifference.of(run, load_run(second))
     if output is not None:
         _write(difference, output)
-    elif as_json:
-        show_json(difference_json(difference))
     else:
-        show(difference_page(difference))
+        present(as_json, difference_json, difference_page, difference)
 
 
 def _check_output(output: str | None, as_json: bool) -> None:
     """Refuse what cannot be written before anything is read."""
-    from ascendtile.simulator.record.files import check_target
+    from ....simulator.record.files import check_target
 
     if output is None:
         return
@@ -81,8 +76,8 @@ def _check_output(output: str | None, as_json: bool) -> None:
         raise click.UsageError(f"-o {output}: the name must end in one of {', '.join(ENDINGS)}")
 
 
-def _write(difference: ShownDifference, output: str) -> None:
-    from ascendtile.reports.terminal.console import note
+def _write(difference: RunDifference, output: str) -> None:
+    from ...terminal.console import note
 
     ending = Path(output).suffix.lower()
     if ending == ".csv":
@@ -90,8 +85,8 @@ def _write(difference: ShownDifference, output: str) -> None:
     elif ending in (".html", ".htm"):
         difference.html(output)
     else:
-        from ascendtile.reports.pictures import difference as draw
-        from ascendtile.reports.pictures import save
+        from ...pictures import difference as draw
+        from ...pictures import save
 
         save(draw(difference.first, difference.second), output)
     note(f"wrote {output}")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ascendtile.reports.cli.options import json_option
+from ..options import json_option
 
 if TYPE_CHECKING:
-    from ascendtile.simulator.record.run import Run
+    from ....simulator.record.run import Run
 
 PRODUCT = "ascend910b3"
 FOLDER = "ascendtile-demo"
@@ -25,7 +25,7 @@ RUNS = (
 
 @click.command()
 @click.option("--out", metavar="DIR", default=FOLDER, show_default=True, help="Folder for the run records.")
-@json_option()
+@json_option
 def command(out: str, as_json: bool) -> None:
     """Four runs on ascend910b3 in about ten seconds.
 
@@ -40,7 +40,7 @@ def make_folder(out: str) -> None:
     """Before anything is computed: a folder that files can be written to."""
     import tempfile
 
-    from ascendtile.simulator.record.files import naming
+    from ....simulator.record.files import naming
 
     with naming(out, "write to"):
         os.makedirs(out, exist_ok=True)
@@ -48,9 +48,9 @@ def make_folder(out: str) -> None:
 
 
 def _one(number: int, out: str, as_json: bool) -> tuple[Run, str]:
-    from ascendtile.kernels import run_op
-    from ascendtile.reports.cli.progress import shown
-    from ascendtile.reports.terminal.console import note, show
+    from ....kernels import run_op
+    from ...terminal.console import note, show
+    from ..progress import shown
 
     op, case, dtype = RUNS[number]
     what = f"{number + 1}/{len(RUNS)} {op} {case} {dtype}"
@@ -61,7 +61,7 @@ def _one(number: int, out: str, as_json: bool) -> tuple[Run, str]:
     if as_json:
         note(f"{what}: {record}")
     else:
-        from ascendtile.reports.terminal.demo_view import compact
+        from ...terminal.demo_view import compact
 
         show(compact(run, record))
         show("")
@@ -69,14 +69,14 @@ def _one(number: int, out: str, as_json: bool) -> tuple[Run, str]:
 
 
 def _finish(shown: list[tuple[Run, str]], as_json: bool) -> None:
-    from ascendtile.reports.terminal.console import show, show_json
+    from ...terminal.console import show, show_json
 
     if as_json:
-        from ascendtile.reports.facts.json_view import run_json
+        from ...facts.json_view import run_json
 
         data: dict[str, Any] = {"runs": [run_json(run, record) for run, record in shown]}
         show_json(data)
     else:
-        from ascendtile.reports.terminal.demo_view import summary
+        from ...terminal.demo_view import summary
 
         show(summary([run for run, _ in shown]))

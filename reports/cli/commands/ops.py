@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import click
 
-from ascendtile.reports.cli.options import find_operator, json_option
+from ..options import find_operator, json_option
 
 
 @click.command()
 @click.argument("op", required=False)
-@json_option()
+@json_option
 def command(op: str | None, as_json: bool) -> None:
     """List operators, or the cases and tiling of one."""
-    from ascendtile.kernels import operators
-    from ascendtile.reports.terminal import ops_view as view
-    from ascendtile.reports.terminal.console import show, show_json
+    from ....kernels import operators
+    from ...terminal import ops_view as view
+    from ...terminal.console import present
 
     chosen = [find_operator(op)] if op else list(operators().values())
-    if as_json:
-        show_json(view.ops_json(chosen))
-    else:
-        show(view.op_page(chosen[0]) if op else view.ops_table(chosen))
+    present(as_json, view.ops_json, view.op_page if op else view.ops_table, chosen)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from ascendtile.reports.cli.options import AssignmentCommand, json_option, set_option
+from ..options import AssignmentCommand, json_option, set_option
 
 
 @click.command(cls=AssignmentCommand)
 @click.argument("name", required=False)
 @click.option("--assumed", is_flag=True, help="Only the figures that nobody published.")
-@set_option()
-@json_option()
+@set_option
+@json_option
 def command(name: str | None, assumed: bool, overrides: dict[str, str], as_json: bool) -> None:
     """List products, or the figures of one.
 
@@ -19,31 +19,13 @@ def command(name: str | None, assumed: bool, overrides: dict[str, str], as_json:
     """
     if name is None and (assumed or overrides):
         raise click.UsageError(f"{'--assumed' if assumed else '--set'} needs the NAME of a product")
+    from ....simulator.products import load_product, product_names
+    from ...terminal import products_view as view
+    from ...terminal.console import present
+
     if name is None:
-        _show_table(as_json)
+        products = [load_product(n) for n in product_names()]
+        present(as_json, view.products_json, view.products_table, products)
     else:
-        _show_product(name, assumed, overrides, as_json)
-
-
-def _show_table(as_json: bool) -> None:
-    from ascendtile.reports.terminal import products_view as view
-    from ascendtile.reports.terminal.console import show, show_json
-    from ascendtile.simulator.products import load_product, product_names
-
-    products = [load_product(name) for name in product_names()]
-    if as_json:
-        show_json(view.products_json(products))
-    else:
-        show(view.products_table(products))
-
-
-def _show_product(name: str, assumed: bool, overrides: dict[str, str], as_json: bool) -> None:
-    from ascendtile.reports.terminal import products_view as view
-    from ascendtile.reports.terminal.console import show, show_json
-    from ascendtile.simulator.products import load_product
-
-    product = load_product(name, overrides)
-    if as_json:
-        show_json(view.product_json(product, assumed))
-    else:
-        show(view.product_page(product, assumed))
+        product = load_product(name, overrides)
+        present(as_json, view.product_json, view.product_page, product, assumed)

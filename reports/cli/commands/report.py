@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ascendtile.reports.cli.options import json_option
+from ..options import json_option
 
 PICTURES = (
     "roofline, timeline, occupancy, errors, magnitude (runs), pareto, heatmap (explorations), "
@@ -21,7 +21,7 @@ PICTURES = (
     "-o", "--output", metavar="FILE", help="Write a page (.html), or with --picture a .png, .svg or .pdf."
 )
 @click.option("--picture", metavar="NAME", help=f"One picture: {PICTURES}.")
-@json_option()
+@json_option
 def command(files: tuple[str, ...], output: str | None, picture: str | None, as_json: bool) -> None:
     """Show what a record holds.
 
@@ -32,11 +32,14 @@ def command(files: tuple[str, ...], output: str | None, picture: str | None, as_
     Example: ascendtile report x.run -o x.html
     """
     _check(files, output, picture, as_json)
-    from ascendtile.reports.facts.reading import read_record
+    from ...facts.reading import read_record
 
     records = [read_record(f) for f in files]
     if output is None:
-        _show(records, files, as_json)
+        from ...terminal import record_view
+        from ...terminal.console import present
+
+        present(as_json, record_view.plain, record_view.page, records, files)
     elif picture is not None:
         _draw(records, picture, output)
     else:
@@ -54,7 +57,7 @@ def _check(files: tuple[str, ...], output: str | None, picture: str | None, as_j
     if as_json and output is not None:
         raise click.UsageError("--json prints data and -o writes a file; give one of them")
     if output is not None:
-        from ascendtile.simulator.record.files import check_target
+        from ....simulator.record.files import check_target
 
         check_target(output)
         if picture is None and Path(output).suffix.lower() not in (".html", ".htm"):
@@ -63,22 +66,10 @@ def _check(files: tuple[str, ...], output: str | None, picture: str | None, as_j
             )
 
 
-def _show(records: list[Any], files: tuple[str, ...], as_json: bool) -> None:
-    """In the terminal."""
-    from ascendtile.reports.terminal import record_view
-    from ascendtile.reports.terminal.console import show, show_json
-
-    if as_json:
-        show_json(record_view.plain(records, files))
-    else:
-        for page in record_view.pages(records, files):
-            show(page)
-
-
 def _write(records: list[Any], files: tuple[str, ...], output: str) -> None:
-    from ascendtile.reports.html import write_page
-    from ascendtile.reports.terminal.console import note
-    from ascendtile.simulator.errors import UsageError
+    from ....simulator.errors import UsageError
+    from ...html import write_page
+    from ...terminal.console import note
 
     try:
         write_page(records[0], output, *records[1:])
@@ -89,9 +80,9 @@ def _write(records: list[Any], files: tuple[str, ...], output: str) -> None:
 
 
 def _draw(records: list[Any], picture: str, output: str) -> None:
-    from ascendtile.reports.pictures import PAIRS, PICTURES, save
-    from ascendtile.reports.terminal.console import note
-    from ascendtile.simulator.record.run import Run
+    from ....simulator.record.run import Run
+    from ...pictures import PAIRS, PICTURES, save
+    from ...terminal.console import note
 
     first = records[0]
     kind = "run" if isinstance(first, Run) else "exploration" if isinstance(first, tuple) else "study"
@@ -110,8 +101,8 @@ def _draw(records: list[Any], picture: str, output: str) -> None:
 
 
 def _no_picture(picture: str, kind: str, known: dict[str, Any]) -> str:
-    from ascendtile.reports.facts.words import clean
-    from ascendtile.reports.pictures import PAIRS
+    from ...facts.texts import clean
+    from ...pictures import PAIRS
 
     if picture in PAIRS:
         return f"the picture {picture} is of two runs: give both files"

@@ -6,52 +6,32 @@ A path to a Python file instead of an operator (or `-m module`) runs a script: `
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from ascendtile.reports.cli.options import (
+from ..options import (
     AssignmentCommand,
-    AssignmentOption,
+    assignments,
+    check_inputs,
+    check_timed,
+    chosen_option,
     find_operator,
+    input_option,
     json_option,
     numerics_option,
     product_option,
+    read_sizes,
+    seed_option,
     set_option,
 )
-from ascendtile.reports.cli.script_command import first_word, is_script, script_command
+from ..script_command import first_argument, is_script, script_command
 
 if TYPE_CHECKING:
-    from ascendtile.kernels.operator.operator import Operator
-    from ascendtile.kernels.running.run_op import OpResult
-    from ascendtile.simulator.spread import Spread
-
-
-@dataclass(frozen=True)
-class RunRequest:
-    """What was asked for on the command line."""
-
-    op: str
-    case: str | None
-    size: dict[str, str]
-    dtype: str | None
-    product: str | None
-    overrides: dict[str, str]
-    numerics: dict[str, str]
-    cube_math_type: str
-    tiling: dict[str, str]
-    option: dict[str, str]
-    input_file: str | None
-    seed: int
-    distribution: str
-    no_values: bool
-    no_time: bool
-    explain: bool
-    atomic_seeds: int | None
-    save: str | None
-    as_json: bool
+    from ....kernels.operator.operator import Operator
+    from ....kernels.running.run_op import OpResult
+    from ....simulator.spread import Spread
 
 
 class RunCommand(AssignmentCommand):
@@ -60,17 +40,17 @@ class RunCommand(AssignmentCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        word = first_word(args, [self, script_command])
-        _check_no_record(word)
-        if is_script(word):
+        argument = first_argument(args, [self, script_command])
+        _check_no_record(argument)
+        if is_script(argument):
             return script_command.make_context(info_name, args, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
-def _check_no_record(word: str | None) -> None:
+def _check_no_record(argument: str | None) -> None:
     """A record is shown, not run."""
-    if word is not None and word.endswith(".run") and os.path.isfile(word):
-        raise click.UsageError(f"{word} is a record of a run: `ascendtile report {word}` shows it")
+    if argument is not None and argument.endswith(".run") and os.path.isfile(argument):
+        raise click.UsageError(f"{argument} is a record of a run: `ascendtile report {argument}` shows it")
 
 
 @click.command(cls=RunCommand)
@@ -78,38 +58,28 @@ def _check_no_record(word: str | None) -> None:
 @click.option(
     "--case", metavar="NAME", help="A case of `ascendtile ops OP`; without, the first one listed there."
 )
-@click.option(
-    "--size", cls=AssignmentOption, help="Sizes of your own instead of a case: --size rows=64 cols=512."
-)
+@assignments("--size", help="Sizes of your own instead of a case: --size rows=64 cols=512.")
 @click.option(
     "--dtype", metavar="D", help="Data type of the inputs; without, the first that the product takes."
 )
-@product_option()
-@set_option()
-@numerics_option()
-@click.option(
+@product_option
+@set_option
+@numerics_option
+@chosen_option(
     "--cube-math-type",
-    metavar="M",
-    default="KEEP_DTYPE",
-    show_default=True,
-    help="Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD; or 0 to 4.",
+    "M",
+    "KEEP_DTYPE",
+    "Precision mode of the Cube: KEEP_DTYPE, ALLOW_FP32_DOWN_PRECISION, USE_FP16, USE_HF32 or USE_FP32_ADD; or 0 to 4.",
 )
-@click.option(
-    "--tiling", cls=AssignmentOption, help="Knobs: --tiling rows=2 cols=1024. The op chooses the others."
-)
-@click.option("--option", cls=AssignmentOption, help="Arguments of the op itself: --option reduction=sum.")
-@click.option(
-    "--input", "input_file", metavar="FILE.npz", help="Inputs by name instead of a case (.npy for one)."
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random inputs."
-)
-@click.option(
+@assignments("--tiling", help="Knobs: --tiling rows=2 cols=1024. The op chooses the others.")
+@assignments("--option", "options", help="Arguments of the op itself: --option reduction=sum.")
+@input_option
+@seed_option("Of the random inputs.")
+@chosen_option(
     "--distribution",
-    metavar="D",
-    default="normal",
-    show_default=True,
-    help="Of the random inputs: normal, heavy (the tails of real gradients), lognormal, uniform or cancel.",
+    "D",
+    "normal",
+    "Of the random inputs: normal, heavy (the tails of real gradients), lognormal, uniform or cancel.",
 )
 @click.option("--no-values", is_flag=True, help="Time only: no tensor is made.")
 @click.option("--no-time", is_flag=True, help="Values and errors only.")
@@ -126,9 +96,9 @@ def _check_no_record(word: str | None) -> None:
     help="Also run in N drawn orders of the programs: how far the undefined order of atomics moves the outputs.",
 )
 @click.option("--save", metavar="F", help="Keep the run as a record for `ascendtile report`.")
-@json_option()
+@json_option
 @click.pass_context
-def command(ctx: click.Context, /, **asked: Any) -> None:
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Run an operator and show its page, or a Triton script as it is.
 
     The page has time and bounds, pipes, buffers, errors against float64 and the lines that cost most.
@@ -139,112 +109,75 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     for ascendtile stand before it: ascendtile run [--product P] [--set NAME=VALUE...] [--cube-math-type M] [--no-values |
     --no-time] [--explain] [--save F] [--out DIR] [--cuda] [--json] SCRIPT.py [ARGUMENTS...], or -m MODULE for a module.
     """
-    request = RunRequest(**asked)
-    _check(ctx, request)
-    from ascendtile.simulator.device import device
+    asked = SimpleNamespace(**options)
+    _check(ctx, asked)
+    from ....simulator.device import device
 
-    with device(numerics=request.numerics):
-        result = _run(request)
-        if request.save:
-            result.run.save(request.save)
-        _show(request, result, _spread(request))
+    with device(numerics=asked.numerics):
+        result = _run(asked)
+        if asked.save:
+            result.run.save(asked.save)
+        _show(asked, result, _spread(asked))
 
 
-def _check(ctx: click.Context, request: RunRequest) -> None:
+def _check(ctx: click.Context, asked: SimpleNamespace) -> None:
     """Refuse what contradicts itself, and a record that could not be written, before anything is computed."""
-    if request.no_values and request.no_time:
-        raise click.UsageError("--no-values and --no-time together leave nothing to do", ctx)
-    if request.explain and request.no_time:
-        raise click.UsageError("--explain times launches again, which --no-time leaves out", ctx)
-    if request.no_values and request.atomic_seeds:
+    check_timed(ctx, asked)
+    if asked.no_values and asked.atomic_seeds:
         raise click.UsageError("--atomic-seeds compares values, which --no-values leaves out", ctx)
-    sources = {"--case": request.case, "--size": request.size, "--input": request.input_file}
-    given = [flag for flag, value in sources.items() if value]
-    if len(given) > 1:
-        raise click.UsageError(f"{' and '.join(given)} each say what to run on; give one of them", ctx)
-    for name in ("seed", "distribution"):
-        if request.input_file and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"--{name} is for random inputs, --input brings its own; give one of them", ctx
-            )
-    if request.save:
-        from ascendtile.simulator.record.files import check_target
+    check_inputs(ctx, asked, "run on")
+    if asked.save:
+        from ....simulator.record.files import check_target
 
-        check_target(request.save)
+        check_target(asked.save)
 
 
-def _run(request: RunRequest) -> OpResult:
-    from ascendtile.kernels import run_op
-    from ascendtile.reports.cli.progress import shown
+def _run(asked: SimpleNamespace) -> OpResult:
+    from ....kernels import run_op
+    from ..progress import shown
 
-    op = find_operator(request.op)
-    with shown(f"{op.name} {request.case or ''}".strip()) as progress:
-        return run_op(
-            op, **_arguments(op, request), time=not request.no_time, explain=True, progress=progress
-        )
+    op = find_operator(asked.op)
+    with shown(f"{op.name} {asked.case or ''}".strip()) as progress:
+        return run_op(op, **_arguments(op, asked), time=not asked.no_time, explain=True, progress=progress)
 
 
-def _spread(request: RunRequest) -> dict[str, Spread]:
+def _spread(asked: SimpleNamespace) -> dict[str, Spread]:
     """The same run in other orders of the programs, values only."""
-    if request.atomic_seeds is None:
+    if asked.atomic_seeds is None:
         return {}
-    from ascendtile.kernels import run_op
-    from ascendtile.simulator.spread import atomic_spread
+    from ....kernels import run_op
+    from ....simulator.spread import atomic_spread
 
-    op = find_operator(request.op)
-    arguments = _arguments(op, request)
+    op = find_operator(asked.op)
+    arguments = _arguments(op, asked)
     return atomic_spread(
-        lambda: run_op(op, **arguments, time=False, errors=False).outputs, request.atomic_seeds
+        lambda: run_op(op, **arguments, time=False, errors=False).outputs, asked.atomic_seeds
     )
 
 
-def _arguments(op: Operator, request: RunRequest) -> dict[str, Any]:
-    from ascendtile.reports.cli.inputs import read_inputs
+def _arguments(op: Operator, asked: SimpleNamespace) -> dict[str, Any]:
+    from ....simulator.record.picking import picked
+    from ..inputs import read_inputs
 
-    inputs = read_inputs(request.input_file, op) if request.input_file else None
-    return {
-        "case": read_sizes(request.size) or request.case,
-        "dtype": request.dtype,
-        "product": request.product,
-        "overrides": request.overrides,
-        "cube_math_type": request.cube_math_type,
-        "tiling": request.tiling,
-        "options": request.option,
-        "inputs": inputs,
-        "seed": request.seed,
-        "distribution": request.distribution,
-        "values": not request.no_values,
-    }
+    inputs = read_inputs(asked.input_file, op) if asked.input_file else None
+    case = read_sizes(asked.size) or asked.case
+    given = picked(asked, "dtype product overrides cube_math_type tiling options seed distribution")
+    return {**given, "case": case, "inputs": inputs, "values": not asked.no_values}
 
 
-def read_sizes(given: dict[str, str]) -> dict[str, int | tuple[int, ...]]:
-    """rows=64 is a number, shape=8x3x5 is dimensions."""
-    return {name: _size(name, text) for name, text in given.items()}
+def _show(asked: SimpleNamespace, result: OpResult, spread: dict[str, Spread]) -> None:
+    from ...terminal.console import note, show, show_json
+    from ...terminal.spread_view import spread_json, spread_table
 
+    if asked.as_json:
+        from ...facts.json_view import run_json
 
-def _size(name: str, text: str) -> int | tuple[int, ...]:
-    parts = text.replace(",", "x").split("x")
-    if not all(part.isascii() and part.isdigit() and len(part) < 19 for part in parts):
-        raise click.BadParameter(
-            f"{name} must be a number such as 64, or dimensions such as 8x3x5, got {text!r}"
-        )
-    numbers = tuple(int(part) for part in parts)
-    return numbers[0] if len(numbers) == 1 else numbers
-
-
-def _show(request: RunRequest, result: OpResult, spread: dict[str, Spread]) -> None:
-    from ascendtile.reports.terminal.console import note, show, show_json
-    from ascendtile.reports.terminal.spread_view import spread_json, spread_table
-
-    if request.as_json:
-        from ascendtile.reports.facts.json_view import run_json
-
-        show_json(run_json(result.run, request.save, result.warnings) | spread_json(spread))
+        show_json(run_json(result.run, asked.save, result.warnings) | spread_json(spread))
         return
-    from ascendtile.reports.terminal.page import run_report
+    from ...terminal.page import run_report
 
     for warning in () if result.run.launches else result.warnings:  # with launches the page has them
         note(f"warning: {warning}")
-    show(run_report(result.run, request.save))
+    show(run_report(result.run, asked.save))
     if spread:
         show(spread_table(spread))

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from ascendtile.reports.cli.options import json_option
+from ..options import json_option
 
 PICTURES = (".png", ".svg")
 
@@ -21,7 +21,7 @@ PICTURES = (".png", ".svg")
 )
 @click.option("--plot", metavar="FILE.png|.svg", help="Measured against predicted, on logarithmic axes.")
 @click.option("--table", metavar="FILE.csv", help="Measurements of your own instead of the project's.")
-@json_option()
+@json_option
 def command(groups: tuple[str, ...], plot: str | None, table: str | None, as_json: bool) -> None:
     """Simulate what others measured on boards, and tell the error.
 
@@ -32,14 +32,14 @@ def command(groups: tuple[str, ...], plot: str | None, table: str | None, as_jso
     Example: ascendtile validate --group micro --plot micro.svg
     """
     _check(plot)
-    from ascendtile.kernels.validation import read_table, validate
-    from ascendtile.reports.cli.progress import shown
+    from ....kernels.validation import read_table, validate
+    from ..progress import shown
 
     rows = read_table(table) if table is not None else None
     with shown("rows") as progress:
         found = validate(rows, groups, progress=progress)
     if plot is not None:
-        from ascendtile.reports.pictures.validation import save_plot
+        from ...pictures.validation import save_plot
 
         save_plot(found, plot)
     _show(found, as_json)
@@ -59,9 +59,9 @@ def _check(plot: str | None) -> None:
 
 
 def _show(found: object, as_json: bool) -> None:
-    from ascendtile.kernels.validation import Validation
-    from ascendtile.reports.terminal import validation_view as view
-    from ascendtile.reports.terminal.console import note, show, show_json
+    from ....kernels.validation import Validation
+    from ...terminal import validation_view as view
+    from ...terminal.console import note, show, show_json
 
     assert isinstance(found, Validation)
     if not as_json:

@@ -267,7 +267,7 @@ class _Touched(AddressBackend):
 
     def _add_sum(self, op: Op, tensor: Tensor, affine: Affine, mask: Any, programs: np.ndarray) -> None:
         self.sums.add(op.id)
-        self.sum_bytes += len(programs) * math.prod(affine.shape) * tensor.dtype.held.itemsize
+        self.sum_bytes += len(programs) * math.prod(affine.shape) * tensor.dtype.host_dtype.itemsize
         plain = not affine.shape or mask is None or isinstance(mask, bool | Box)
         self.boxes &= plain and tensor is tensor.whole
         if self.sum_spans.count <= MAX_RUNS:

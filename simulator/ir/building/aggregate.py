@@ -11,17 +11,17 @@ from typing import Any
 
 from ..program import Value
 from .promotion import is_number
-from .registry import Word, unwrap
+from .registry import Builtin, unwrap
 
 
 class Aggregate(ABC):
-    """Base of what a kernel can name that is made of several values. `words` are its methods in a kernel."""
+    """Base of what a kernel can name that is made of several values. `methods` are builtins that it has in a kernel."""
 
-    words: dict[str, Word]
+    methods: dict[str, Builtin]
 
     @abstractmethod
     def parts(self) -> tuple[Any, ...]:
-        """Everything in it that may differ between turns of a loop or between branches."""
+        """Everything in it that may differ between iterations of a loop or between branches."""
 
     @abstractmethod
     def rebuilt(self, parts: tuple[Any, ...]) -> Aggregate:

@@ -69,18 +69,18 @@ class Block(Aggregate):
 class BlockPointer(Block):
     """What tl.make_block_ptr gives."""
 
-    words = {}  # noqa: RUF012
+    methods = {}  # noqa: RUF012
 
     def __str__(self) -> str:
         return f"a block pointer to {list(self.block)} of {self.element}"
 
 
 @dataclass(frozen=True)
-class TensorDescriptor(Block):
+class DescriptorInKernel(Block):
     """What tl.make_tensor_descriptor gives; `padding` is the value of elements outside."""
 
     padding: str = "zero"
-    words = {}  # noqa: RUF012  # filled in by language/descriptors.py
+    methods = {}  # noqa: RUF012  # filled in by language/descriptors.py
 
     def __str__(self) -> str:
         return f"a tensor descriptor of {list(self.block)} blocks of {self.element}"
@@ -121,8 +121,8 @@ def lists(what: str, rank: int | None = None, **named: Any) -> int:
     sizes = {name: len(unwrap(x)) for name, x in named.items()}
     first = next(iter(sizes.values())) if rank is None else rank
     if any(n != first for n in sizes.values()) or not first:
-        words = ", ".join(f"{name} {n}" for name, n in sizes.items())
-        raise KernelError(f"{what}: all lists must have one entry per axis, got {words}")
+        sizes_text = ", ".join(f"{name} {n}" for name, n in sizes.items())
+        raise KernelError(f"{what}: all lists must have one entry per axis, got {sizes_text}")
     return first
 
 

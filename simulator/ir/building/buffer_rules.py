@@ -28,7 +28,7 @@ class AddressSpace(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Buffer(Aggregate):
+class KernelBuffer(Aggregate):
     """A buffer, or (with `offsets`) the part of one that begins there. `strides` are those of a part, in elements."""
 
     key: str
@@ -37,7 +37,7 @@ class Buffer(Aggregate):
     space: AddressSpace | None
     strides: tuple[int, ...] = ()
     offsets: tuple[Any, ...] = ()
-    words = {}  # noqa: RUF012  # filled in by language/extra/cann/buffer.py
+    methods = {}  # noqa: RUF012  # filled in by language/extra/cann/buffer.py
 
     def parts(self) -> tuple[Any, ...]:
         return self.offsets
@@ -53,7 +53,7 @@ class Buffer(Aggregate):
         return f"a buffer of {self.dtype} {list(self.shape)}{where}"
 
     @property
-    def type(self) -> Buffer:
+    def type(self) -> KernelBuffer:
         return self
 
     @property
@@ -65,28 +65,28 @@ class Buffer(Aggregate):
         return self.space.value if self.space else AddressSpace.UB.value
 
 
-def check_rows(dst: Buffer, ways: Mapping[str, Any]) -> None:
+def check_rows(dst: KernelBuffer, modes: Mapping[str, Any]) -> None:
     """Rows that the fixpipe can write (Triton-Ascend, al.fixpipe): a multiple of elements on the last axis."""
     if len(dst.shape) != 2:
         return
     wide = dst.dtype.bits == 32
     least = 8 if wide else 16
-    if wide and ways["dma_mode"] != "NZ2ND":
+    if wide and modes["dma_mode"] != "NZ2ND":
         least = 16
-    if wide and ways["dual_dst_mode"] == "COLUMN_SPLIT":
+    if wide and modes["dual_dst_mode"] == "COLUMN_SPLIT":
         least = 32
     if dst.shape[1] % least:
         raise KernelError(
-            f"fixpipe: the last axis of {dst} must be a multiple of {least} elements ({ways['dma_mode']}, "
-            f"{ways['dual_dst_mode']})"
+            f"fixpipe: the last axis of {dst} must be a multiple of {least} elements ({modes['dma_mode']}, "
+            f"{modes['dual_dst_mode']})"
         )
     first = 8 if wide else 16
-    if ways["dma_mode"] == "NZ2DN" and dst.shape[0] % first:
+    if modes["dma_mode"] == "NZ2DN" and dst.shape[0] % first:
         raise KernelError(f"fixpipe: NZ2DN needs a first axis of {dst} that is a multiple of {first}")
 
 
 def check_aligned(
-    whole: Buffer, at: list[Any], size: tuple[int, ...], step: tuple[int, ...], pitch: tuple[int, ...]
+    whole: KernelBuffer, at: list[Any], size: tuple[int, ...], step: tuple[int, ...], pitch: tuple[int, ...]
 ) -> None:
     if any(s != 1 for s in step):
         raise KernelError(

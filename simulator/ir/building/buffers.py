@@ -11,13 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from ...precision import dtypes as ty
+from ..operations import FREE, RECORDED, Context, Operation, Scratch, define, result_type
 from ..program import Op, Program, Value
 from . import slices
 from .aggregate import Aggregate
 from .buffer_rules import (
     L0,
     AddressSpace,
-    Buffer,
+    KernelBuffer,
     check_aligned,
     check_rows,
     checked_space,
@@ -33,12 +37,22 @@ from .registry import unwrap
 KEY = "buffer "  # no name of a kernel has a space
 
 
+def _unwritten(at: Context, op: Op) -> np.ndarray:
+    """What nobody wrote: NaN, or the smallest integer."""
+    r, dtype = op.results[0], result_type(op)
+    return np.full((1, *r.shape), ty.limits(dtype)[0] if dtype.is_int() else np.nan, dtype.host_dtype)
+
+
+def _written(at: Context, op: Op, x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+    return x if op.attrs["offsets"] is None else slices.inserted(at, op, x, *rest)
+
+
 @dataclass(frozen=True)
 class Contents(Aggregate):
     """What a buffer holds."""
 
     value: Value
-    words = {}  # noqa: RUF012
+    methods = {}  # noqa: RUF012
 
     def parts(self) -> tuple[Any, ...]:
         return (self.value,)
@@ -55,7 +69,7 @@ def contents(env: Mapping[str, Any]) -> dict[str, Any]:
     return {n: x for n, x in env.items() if n.startswith(KEY)}
 
 
-def held(b: Builder, buffer: Buffer) -> Value:
+def value_in(b: Builder, buffer: KernelBuffer) -> Value:
     """The whole of what a buffer holds now."""
     found = b.contents.get(buffer.key)
     if not isinstance(found, Contents):
@@ -65,19 +79,20 @@ def held(b: Builder, buffer: Buffer) -> Value:
     return found.value
 
 
-def new(b: Builder, dtype: Any, shape: Any, space: Any, unique: bool = False) -> Buffer:
+@define(Operation(RECORDED, value=_unwritten), name="alloc")
+def new(b: Builder, dtype: Any, shape: Any, space: Any, unique: bool = False) -> KernelBuffer:
     """A buffer that nothing was written to."""
     dtype, sizes = element_type(dtype), check_shape(tuple(unwrap(n) for n in listed(shape)))
     if not sizes:
         raise KernelError("alloc: a buffer needs at least one axis")
-    buffer = Buffer(b.new_buffer(KEY), dtype, sizes, checked_space("alloc", space))
+    buffer = KernelBuffer(b.new_buffer(KEY), dtype, sizes, checked_space("alloc", space))
     value = b.value(dtype, sizes, buffer.key)
     b.emit("alloc", (), (value,), space=buffer.place, unique=bool(unwrap(unique)))
     b.contents[buffer.key] = Contents(value)
     return buffer
 
 
-def of_tensor(b: Builder, tensor: Any, space: Any, bound: Any) -> Buffer:
+def of_tensor(b: Builder, tensor: Any, space: Any, bound: Any) -> KernelBuffer:
     """A buffer that holds a tensor: `bound` if given, else where the tensor lies, else a new one in `space`."""
     what, where = "to_buffer", checked_space("to_buffer", space)
     v = tile(what, tensor)
@@ -87,7 +102,7 @@ def of_tensor(b: Builder, tensor: Any, space: Any, bound: Any) -> Buffer:
         _move(b, v, buffer, "bind")
         return buffer
     if where in (None, AddressSpace.UB):
-        buffer = Buffer(b.new_buffer(KEY), v.dtype, v.shape, where)  # type: ignore[arg-type]
+        buffer = KernelBuffer(b.new_buffer(KEY), v.dtype, v.shape, where)  # type: ignore[arg-type]
         b.contents[buffer.key] = Contents(v)
         return buffer
     buffer = new(b, v.dtype, v.shape, where)
@@ -105,23 +120,19 @@ def to_tensor(b: Builder, buffer: Any, target_shape: Any = None) -> Value:
     return _read(b, buffer)
 
 
-def _read(b: Builder, buffer: Buffer) -> Value:
-    v = held(b, buffer)
+@define(Operation(FREE, view=True), name="subview")
+@define(Operation(RECORDED, value=lambda at, op, x: x, view=True), name="from_l1")
+def _read(b: Builder, buffer: KernelBuffer) -> Value:
+    v = value_in(b, buffer)
     if buffer.place in L0:
         raise KernelError(
             f"{buffer} cannot be read: tl.dot alone fills and empties it; keep operands in L1 and take the result of tl.dot"
         )
     if buffer.offsets:
-        part = b.value(v.dtype, buffer.shape)
         fixed, moving = _split(buffer.offsets)
-        ones = (1,) * len(buffer.shape)
-        b.emit("subview", (v, *moving), (part,), offsets=fixed, sizes=buffer.shape, strides=ones)
-        v = part
-    if buffer.place != "L1":
-        return v
-    out = b.value(v.dtype, v.shape)
-    b.emit("from_l1", (v,), (out,))
-    return out
+        where: dict[str, Any] = {"offsets": fixed, "sizes": buffer.shape, "strides": (1,) * len(buffer.shape)}
+        v = b.emit_one("subview", (v, *moving), v.dtype, buffer.shape, **where)
+    return b.emit_one("from_l1", (v,), v.dtype, v.shape) if buffer.place == "L1" else v
 
 
 def copy(b: Builder, what: str, source: Any, target: Any, spaces: tuple[str, ...]) -> None:
@@ -135,19 +146,19 @@ def copy(b: Builder, what: str, source: Any, target: Any, spaces: tuple[str, ...
     _move(b, _read(b, src), dst, what)
 
 
-def fixpipe(b: Builder, source: Any, target: Any, ways: Mapping[str, Any]) -> None:
-    """A product straight from L0C to UB: checked as the vendor does; a launch refuses it where there is no such way."""
+def fixpipe(b: Builder, source: Any, target: Any, modes: Mapping[str, Any]) -> None:
+    """A product straight from L0C to UB: checked as the vendor does; a launch refuses it where there is no such path."""
     v, dst = tile("fixpipe", source), _buffer("fixpipe", target)
     if dst.place != "UB":
         raise KernelError(f"fixpipe: the target must be a buffer in UB, got {dst}")
-    check_rows(dst, ways)
-    if v.numel != held(b, dst).numel:
+    check_rows(dst, modes)
+    if v.numel != value_in(b, dst).numel:
         raise KernelError(f"fixpipe: {describe(v)} does not fill {dst}")
     b.only_elsewhere.setdefault("fixpipe", b.loc)
     _move(b, b.reshape(b.cast(v, dst.dtype), dst.shape), dst, "fixpipe")
 
 
-def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> Buffer:
+def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> KernelBuffer:
     """The part of a buffer that begins at `offsets`: constant sizes, stride 1, rows that begin on blocks of 32 bytes."""
     what, whole = "subview", _buffer("subview", buffer)
     rank = len(whole.shape)
@@ -164,12 +175,13 @@ def part(b: Builder, buffer: Any, offsets: Any, sizes: Any, strides: Any) -> Buf
     return replace(whole, shape=size, strides=pitch, offsets=tuple(at))
 
 
-def _move(b: Builder, v: Value, target: Buffer, how: str) -> None:
+@define(Operation(RECORDED, value=_written, scratch=Scratch.INTO_L1), name="move")
+def _move(b: Builder, v: Value, target: KernelBuffer, how: str) -> None:
     if target.place in L0:
         raise KernelError(
             f"{target}: tl.dot alone fills it; put its operands into L1, and take its result as it is"
         )
-    whole = held(b, target)
+    whole = value_in(b, target)
     out = b.value(whole.dtype, whole.shape, target.key)
     if target.offsets:
         fixed, moving = _split(target.offsets)
@@ -213,14 +225,14 @@ def _pitch(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
-def _buffer(what: str, x: Any) -> Buffer:
+def _buffer(what: str, x: Any) -> KernelBuffer:
     x = unwrap(x)
-    if not isinstance(x, Buffer):
+    if not isinstance(x, KernelBuffer):
         raise KernelError(f"{what} needs a buffer (alloc or to_buffer), got {describe(x)}")
     return x
 
 
-def _same(what: str, v: Value, buffer: Buffer) -> None:
+def _same(what: str, v: Value, buffer: KernelBuffer) -> None:
     if v.shape != buffer.shape or v.dtype != buffer.dtype:
         raise KernelError(
             f"{what}: {describe(v)} and {buffer} must have one shape and type; cast or reshape one"

@@ -1,6 +1,6 @@
 """Builds the tile program: one method per operation, with its type and shape rule.
 
-The words of the language (`language/`) call these methods; a method takes `Value`s or Python numbers and returns a
+The builtins of the language (`language/`) call these methods; a method takes `Value`s or Python numbers and returns a
 `Value` (or a Python number, where all operands are compile-time constants). Rules are Triton's.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from ...precision import dtypes as ty
 from ...precision.dtypes import DType
+from ..operations import NAMED, OPERATIONS
 from ..program import Loc, Op, Region, Value
 from ..types import AnyType, PointerType
 from .promotion import (
@@ -47,22 +48,24 @@ HelperCompiler = Callable[["Builder", Any, Sequence[Any]], Any]
 class Builder:
     """Appends operations to the current region of one program.
 
-    compile_helper: the compiler's way to compile a jit function that a kernel gives to a word.
+    compile_helper: the compiler's way to compile a jit function that a kernel gives to a builtin.
     """
 
     def __init__(self, compile_helper: HelperCompiler | None = None) -> None:
         self._compile_helper = compile_helper
         self.region = Region()
-        self.loc = Loc("<kernel>", 0)
+        self._loc = Loc("<kernel>", 0)
+        self.scope: Any = None  # what is compiled now: a function, and
+        self.node: Any = None  # a node of it that nobody asked the place of so far
         self.core = ""  # of the scope that is being compiled: cube, vector, or none
-        self.split_words: dict[str, Loc] = {}
+        self.split_builtins: dict[str, Loc] = {}
         self._values = 0
         self._ops = 0
         self.contents: dict[
             str, Any
         ] = {}  # names of the scope being compiled; buffers.py keeps what buffers hold there
         self.buffer_names: dict[str, str] = {}  # a buffer's key -> its name in the kernel
-        self.only_elsewhere: dict[str, Loc] = {}  # words that no product here can carry out
+        self.only_elsewhere: dict[str, Loc] = {}  # builtins that no product here can carry out
         self._buffers = 0
         self.copies: dict[int, int] = {}  # value -> buffers that the kernel asks for
         self.captured: dict[tuple[int, str], tuple[Any, str, Any]] = {}
@@ -72,6 +75,17 @@ class Builder:
         """Compile a jit function at this place; the value is what it returns."""
         assert self._compile_helper is not None
         return self._compile_helper(self, fn, args)
+
+    @property
+    def loc(self) -> Loc:
+        """Where the node stands that is compiled now; most nodes make nothing, and nobody asks."""
+        if self.node is not None:
+            self._loc, self.node = self.scope.place(self.node), None
+        return self._loc
+
+    @loc.setter
+    def loc(self, loc: Loc) -> None:
+        self._loc, self.node = loc, None
 
     # -- values and operations ---------------------------------------------------------------------------------------
 
@@ -97,9 +111,9 @@ class Builder:
         self._buffers += 1
         return f"{prefix}{self._buffers}"
 
-    def note_split_word(self, name: str) -> None:
-        """Remember a word that only products with split cores have, and where it was first said."""
-        self.split_words.setdefault(name, self.loc)
+    def note_split_builtin(self, name: str) -> None:
+        """Remember a builtin that only products with split cores have, and where it was first called."""
+        self.split_builtins.setdefault(name, self.loc)
 
     def capture(self, owner: Any, name: str, x: Any) -> bool:
         """Remember a constant read from outside of the kernel: `owner.lookup(name)` says later whether it still is `x`.
@@ -124,6 +138,11 @@ class Builder:
         regions: Sequence[Region] = (),
         **attrs: Any,
     ) -> Op:
+        known = name if kind in NAMED else kind
+        if known not in OPERATIONS:
+            raise KernelError(
+                f"there is no operation {known}; `define` it (simulator/README.md, Add a builtin)"
+            )
         if self.core:
             attrs.setdefault("core", self.core)
         op = Op(self._ops, kind, name, tuple(args), tuple(results), attrs, self.loc, tuple(regions))
@@ -131,9 +150,10 @@ class Builder:
         self.region.ops.append(op)
         return op
 
-    def _one(
+    def emit_one(
         self, kind: str, args: Sequence[Value | None], dtype: AnyType, shape: Sequence[int], **kw: Any
     ) -> Value:
+        """`emit` for one result of that type and shape, which is given."""
         out = self.value(dtype, shape)
         self.emit(kind, args, (out,), **kw)
         return out
@@ -144,12 +164,12 @@ class Builder:
             raise KernelError(f"expected a tile, a scalar or a number here, got {describe(value)}")
         try:
             dtype = dtype or ty.of_constant(value)
-            held: Number = (
+            known: Number = (
                 float_constant(float(value), dtype) if dtype.is_floating() else integer_constant(value, dtype)
             )
         except OverflowError as e:
             raise KernelError(str(e)) from None
-        return self._one("const", (), dtype, (), value=held)
+        return self.emit_one("const", (), dtype, (), value=known)
 
     def to_value(self, x: Operand, like: DType | None = None) -> Value:
         if isinstance(x, Value):
@@ -161,23 +181,23 @@ class Builder:
     # -- programs and creation ---------------------------------------------------------------------------------------
 
     def program_id(self, axis: int) -> Value:
-        return self._one("program_id", (), ty.int32, (), axis=grid_axis(axis))
+        return self.emit_one("program_id", (), ty.int32, (), axis=grid_axis(axis))
 
     def num_programs(self, axis: int) -> Value:
-        return self._one("num_programs", (), ty.int32, (), axis=grid_axis(axis))
+        return self.emit_one("num_programs", (), ty.int32, (), axis=grid_axis(axis))
 
     def arange(self, start: int, end: int) -> Value:
         for what, x in (("start", start), ("end", end)):
             if isinstance(x, bool) or not isinstance(x, int):
-                way = (
+                advice = (
                     "; a tile cannot take its size from data: take a tl.constexpr size and mask the rest"
                     if isinstance(x, Value)
                     else ""
                 )
-                raise KernelError(f"arange: {what} must be a compile-time integer, got {describe(x)}{way}")
+                raise KernelError(f"arange: {what} must be a compile-time integer, got {describe(x)}{advice}")
         if end <= start:
             raise KernelError(f"arange: end must be above start, got start {start} and end {end}")
-        return self._one("arange", (), ty.int32, (end - start,), start=start, end=end)
+        return self.emit_one("arange", (), ty.int32, (end - start,), start=start, end=end)
 
     def full(self, shape: Sequence[int], value: Operand, dtype: DType) -> Value:
         if isinstance(value, Value) and value.shape:
@@ -185,7 +205,7 @@ class Builder:
         return self.splat(self.cast(value, dtype), check_shape(shape))
 
     def splat(self, x: Value, shape: Sequence[int]) -> Value:
-        return x if tuple(shape) == x.shape else self._one("splat", (x,), x.dtype, shape)
+        return x if tuple(shape) == x.shape else self.emit_one("splat", (x,), x.dtype, shape)
 
     # -- shapes ------------------------------------------------------------------------------------------------------
 
@@ -204,13 +224,13 @@ class Builder:
                 "add axes with x[:, None] or tl.expand_dims"
             )
         check_broadcast(v.shape, shape)
-        return self._one("broadcast", (v,), v.dtype, shape)
+        return self.emit_one("broadcast", (v,), v.dtype, shape)
 
     def expand_dims(self, x: Value, axis: int) -> Value:
         rank = len(x.shape) + 1
         axis = axis_of(axis, rank)
         shape = (*x.shape[:axis], 1, *x.shape[axis:])
-        return self._one("expand_dims", (x,), x.dtype, shape, axis=axis)
+        return self.emit_one("expand_dims", (x,), x.dtype, shape, axis=axis)
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
         shape = check_shape(shape)
@@ -222,13 +242,13 @@ class Builder:
                 f"reshape: {list(x.shape)} has {x.numel} elements but {list(shape)} needs {n}; "
                 "the two products must be equal"
             )
-        return x if shape == x.shape else self._one("reshape", (x,), x.dtype, shape)
+        return x if shape == x.shape else self.emit_one("reshape", (x,), x.dtype, shape)
 
     def permute(self, x: Value, order: Sequence[int]) -> Value:
         order = tuple(axis_of(a, len(x.shape)) for a in order)
         if sorted(order) != list(range(len(x.shape))):
             raise KernelError(f"permute: {list(order)} is no permutation of the axes of {list(x.shape)}")
-        return self._one("permute", (x,), x.dtype, [x.shape[a] for a in order], order=order)
+        return self.emit_one("permute", (x,), x.dtype, [x.shape[a] for a in order], order=order)
 
     # -- arithmetic --------------------------------------------------------------------------------------------------
 
@@ -241,7 +261,7 @@ class Builder:
             return x
         if x.is_pointer or isinstance(dtype, PointerType):
             return self._pointer_cast(x, dtype)
-        return self._one("cast", (x,), dtype, x.shape)
+        return self.emit_one("cast", (x,), dtype, x.shape)
 
     def _pointer_cast(self, x: Value, dtype: DType | PointerType) -> Value:
         """Between pointers, and between pointers and integers of 64 bits: the address is kept."""
@@ -254,14 +274,14 @@ class Builder:
             raise KernelError(f"cannot cast {x.dtype} to {dtype}: an address is an integer")
         elif not x.is_pointer and x.dtype.bits != 64:  # type: ignore[union-attr]
             x = self.cast(x, ty.int64)
-        return self._one("cast", (x,), dtype, x.shape)
+        return self.emit_one("cast", (x,), dtype, x.shape)
 
     def cast_with(self, x: Operand, dtype: DType, rounding: str, overflow: str) -> Value:
         """A cast with a rounding mode (TRUNC or none) or a rule for integers that do not fit (saturate, wrap)."""
         v = self.to_value(x)
         if v.is_pointer:
             raise KernelError(f"cannot cast {v.dtype} to {dtype}")
-        return self._one("cast", (v,), dtype, v.shape, rounding=rounding or "RINT", overflow=overflow)
+        return self.emit_one("cast", (v,), dtype, v.shape, rounding=rounding or "RINT", overflow=overflow)
 
     def bitcast(self, x: Operand, dtype: DType) -> Value:
         """The same bits read as another type of the same width."""
@@ -271,7 +291,7 @@ class Builder:
             raise KernelError(f"a bitcast keeps the width: {describe(v)} cannot be read as {dtype}")
         if source == dtype or (source.is_int() and dtype.is_int()):
             return self.cast(v, dtype)
-        return self._one("bitcast", (v,), dtype, v.shape)
+        return self.emit_one("bitcast", (v,), dtype, v.shape)
 
     def binary(self, name: str, a: Operand, b: Operand) -> Operand:
         """`a op b` with Triton's promotion and broadcasting; folded where both are Python numbers."""
@@ -287,7 +307,7 @@ class Builder:
         if dtype.kind == "bool":
             name = self._boolean(name)
         a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
-        return self._one("binary", (a, b), dtype, a.shape, name=name)
+        return self.emit_one("binary", (a, b), dtype, a.shape, name=name)
 
     def _boolean(self, name: str) -> str:
         """The logical operation that arithmetic modulo 2 on booleans is."""
@@ -296,7 +316,7 @@ class Builder:
         return MODULO_2[name]
 
     def invert(self, x: Value) -> Operand:
-        """Every bit turned round."""
+        """Every bit flipped."""
         if not isinstance(x.dtype, DType) or x.dtype.is_floating():
             raise KernelError(f"`~` needs integers or booleans, got {describe(x)}")
         return self.binary("xor", x, self.const(-1, x.dtype))
@@ -308,7 +328,7 @@ class Builder:
             a, b = (self.cast(x, ty.int64) if isinstance(x, Value) else x for x in (a, b))
         dtype = self._common_type(a, b, name)
         a, b = self.same_shape(self._operand(a, dtype), self._operand(b, dtype))
-        return self._one("compare", (a, b), ty.int1, a.shape, name=name)
+        return self.emit_one("compare", (a, b), ty.int1, a.shape, name=name)
 
     def unary(self, name: str, x: Operand, dtype: DType | None = None) -> Value:
         v = self.to_value(x)
@@ -318,7 +338,7 @@ class Builder:
             return v
         if name == "neg" and v.dtype.is_bool():
             raise KernelError("the sign of a boolean has no meaning; cast with .to(tl.int32), or use `not`")
-        return self._one("unary", (v,), dtype or v.dtype, v.shape, name=name)
+        return self.emit_one("unary", (v,), dtype or v.dtype, v.shape, name=name)
 
     def fma(self, x: Operand, y: Operand, z: Operand) -> Value:
         """x * y + z with one rounding, in the common type of the three."""
@@ -330,7 +350,9 @@ class Builder:
             )
         dtype = functools.reduce(ty.promote, types)
         shape = functools.reduce(broadcast_shape, (v.shape for v in given if isinstance(v, Value)))
-        return self._one("fma", [self._stretch(self._operand(v, dtype), shape) for v in given], dtype, shape)
+        return self.emit_one(
+            "fma", [self._stretch(self._operand(v, dtype), shape) for v in given], dtype, shape
+        )
 
     def select(self, condition: Operand, a: Operand, b: Operand) -> Value:
         c = self.to_value(condition)
@@ -342,7 +364,7 @@ class Builder:
         if c.shape != va.shape:
             c, va = self.same_shape(c, va)
             c, vb = self.same_shape(c, vb)
-        return self._one("select", (c, va, vb), dtype, va.shape)
+        return self.emit_one("select", (c, va, vb), dtype, va.shape)
 
     def _select_pointers(self, c: Value, a: Operand, b: Operand) -> Value:
         if not isinstance(a, Value) or not isinstance(b, Value) or a.dtype != b.dtype:
@@ -352,7 +374,7 @@ class Builder:
         a, b = self.same_shape(a, b)
         c, a = self.same_shape(c, a)
         c, b = self.same_shape(c, b)
-        return self._one("select", (c, a, b), a.dtype, a.shape)
+        return self.emit_one("select", (c, a, b), a.dtype, a.shape)
 
     def to_bool(self, x: Operand) -> Value:
         v = self.to_value(x)
@@ -376,7 +398,7 @@ class Builder:
             offset = negative
         pointer = self.to_value(a)
         pointer, offset = self.same_shape(pointer, offset)
-        return self._one("addptr", (pointer, offset), pointer.dtype, pointer.shape)
+        return self.emit_one("addptr", (pointer, offset), pointer.dtype, pointer.shape)
 
     def _common_type(self, a: Operand, b: Operand, name: str) -> DType:
         if is_pointer(a) or is_pointer(b):
@@ -422,7 +444,7 @@ class Builder:
             raise KernelError("load: `other` is the value of masked-out elements and needs a `mask`")
         o = None if other is None else self.broadcast_to(self.cast(other, element), pointer.shape)
         hints = {"cache": cache} if cache else {}
-        return self._one("load", (pointer, m, o), element, pointer.shape, **hints)
+        return self.emit_one("load", (pointer, m, o), element, pointer.shape, **hints)
 
     def store(self, pointer: Value, value: Operand, mask: Operand | None) -> None:
         element = pointee(pointer, "store")
@@ -452,7 +474,7 @@ class Builder:
         pointer, m = self._with_mask(pointer, mask, f"atomic_{name}")
         if v.shape != pointer.shape:
             v = self.broadcast_to(v, pointer.shape)
-        return self._one("atomic", (pointer, v, m), element, pointer.shape, name=name)
+        return self.emit_one("atomic", (pointer, v, m), element, pointer.shape, name=name)
 
     def compare_and_swap(self, pointer: Value, expected: Operand, value: Operand) -> Value:
         """Atomic with a fourth operand: what memory must hold for `value` to be put there."""
@@ -462,7 +484,7 @@ class Builder:
             shape = broadcast_shape(shape, x.shape) if isinstance(x, Value) else shape
         pointer = self._stretch(pointer, shape)
         e, v = (self._stretch(self.cast(x, element), shape) for x in (expected, value))
-        return self._one("atomic", (pointer, v, None, e), element, shape, name="cas")
+        return self.emit_one("atomic", (pointer, v, None, e), element, shape, name="cas")
 
     def _atomic_type(self, name: str, pointer: Value) -> DType:
         element = pointee(pointer, f"atomic_{name}")
@@ -514,7 +536,7 @@ class Builder:
             raise KernelError(
                 f"dot: the accumulator must be a {dtype} tile of shape {list(shape)}, got {describe(acc)}"
             )
-        return self._one("dot", (a, b, acc), dtype, shape, precision=precision, asked=tuple(asked))
+        return self.emit_one("dot", (a, b, acc), dtype, shape, precision=precision, asked=tuple(asked))
 
     # -- reductions --------------------------------------------------------------------------------------------------
 
@@ -526,10 +548,10 @@ class Builder:
             raise KernelError(f"'{name}' of pointers has no meaning")
         if axis is None:
             flat = self.reshape(v, (v.numel,))
-            out = self._one("reduce", (flat,), v.dtype, (), name=name, axis=0)
+            out = self.emit_one("reduce", (flat,), v.dtype, (), name=name, axis=0)
             return self.splat(out, (1,) * len(v.shape)) if keep_dims else out
         axis = axis_of(axis, len(v.shape))
-        out = self._one(
+        out = self.emit_one(
             "reduce", (v,), v.dtype, [s for i, s in enumerate(v.shape) if i != axis], name=name, axis=axis
         )
         if not keep_dims:

@@ -13,11 +13,11 @@ from typing import Any
 
 from ...precision import dtypes as ty
 from ..program import Value
-from .blocks import TensorDescriptor
+from .blocks import DescriptorInKernel
 from .builder import Builder
 
 
-class Plan(ABC):
+class ArgumentPlan(ABC):
     """How an argument is put together from parameters."""
 
     @abstractmethod
@@ -26,7 +26,7 @@ class Plan(ABC):
 
 
 @dataclass(frozen=True)
-class Parameter(Plan):
+class ParameterPlan(ArgumentPlan):
     """One parameter."""
 
     name: str
@@ -36,7 +36,7 @@ class Parameter(Plan):
 
 
 @dataclass(frozen=True)
-class Constant(Plan):
+class ConstantPlan(ArgumentPlan):
     """A compile-time value; `kind` keeps 1, 1.0 and True apart."""
 
     value: Any
@@ -47,10 +47,10 @@ class Constant(Plan):
 
 
 @dataclass(frozen=True)
-class TuplePlan(Plan):
+class TuplePlan(ArgumentPlan):
     """A tuple of plans; `names` is the type of a tuple whose entries have names."""
 
-    items: tuple[Plan, ...]
+    items: tuple[ArgumentPlan, ...]
     names: type | None = None
 
     def build(self, b: Builder, params: Mapping[str, Value]) -> Any:
@@ -59,7 +59,7 @@ class TuplePlan(Plan):
 
 
 @dataclass(frozen=True)
-class DescriptorPlan(Plan):
+class DescriptorPlan(ArgumentPlan):
     """A tensor descriptor: base, shape and strides are parameters, the block is a compile-time value."""
 
     name: str
@@ -72,12 +72,12 @@ class DescriptorPlan(Plan):
             tuple(b.cast(params[f"{self.name}.{what}[{k}]"], ty.int64) for k in range(n))
             for what in ("shape", "strides")
         )
-        return TensorDescriptor(
+        return DescriptorInKernel(
             params[f"{self.name}.base"], shape, strides, (0,) * n, self.block, self.padding
         )
 
 
 def assembled(b: Builder, params: Mapping[str, Value], constants: Mapping[str, Any]) -> dict[str, Any]:
     """The names a kernel starts with."""
-    parts = {n: x.build(b, params) if isinstance(x, Plan) else x for n, x in constants.items()}
+    parts = {n: x.build(b, params) if isinstance(x, ArgumentPlan) else x for n, x in constants.items()}
     return {**{n: v for n, v in params.items() if n.isidentifier()}, **parts}

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...errors import UsageError
 from ...precision.dtypes import DType
-from ..program import Value
+from ..operations import Context, Operation, Place, Scratch, define
+from ..program import Op, Value
 from .builder import Builder
 from .promotion import KernelError, describe, is_number
 
@@ -48,6 +51,54 @@ def register(op: type) -> type:
     return op
 
 
+def _evaluated(at: Context, op: Op, *args: np.ndarray) -> list[np.ndarray]:
+    """Results of all programs, (P or 1, *shape) each, in the host dtype."""
+    count = max(x.shape[0] for x in args)
+    rows = [_called(at, op, args, p) for p in range(count)]
+    return [np.stack([row[k] for row in rows]) for k in range(len(op.results))]
+
+
+def _called(at: Context, op: Op, args: tuple[np.ndarray, ...], p: int) -> list[np.ndarray]:
+    given = [_stored(x[p if x.shape[0] > 1 else 0], v) for x, v in zip(args, op.args, strict=True)]
+    positional, keywords = filled(op.attrs["arguments"], given)
+    site, program = at.walk.site(op), int(at.walk.programs[p if p < len(at.walk.active) else 0])
+    try:
+        made = op.attrs["callback"](*positional, **keywords)
+    except Exception as e:
+        raise site.error(
+            f"custom op {op.name!r} in {site.program(program)}: {type(e).__name__}: {e}"
+        ) from None
+    made = keywords["out"] if made is None else made
+    made = made if isinstance(made, tuple | list) else (made,)
+    return [_in_host_dtype(op, x, r, site, program) for x, r in _pairs(op, made, site)]
+
+
+def _pairs(op: Op, made: Any, site: Place) -> Any:
+    if len(made) != len(op.results):
+        raise site.error(f"custom op {op.name!r} gave {len(made)} results, but `out` has {len(op.results)}")
+    return zip(made, op.results, strict=True)
+
+
+def _stored(x: np.ndarray, v: Value | None) -> Any:
+    """A copy for the callback in the type that memory would hold; a scalar as a numpy scalar."""
+    assert v is not None
+    assert isinstance(v.dtype, DType)
+    out = np.array(x, dtype=v.dtype.storage)
+    return out if v.shape else out[()]
+
+
+def _in_host_dtype(op: Op, x: Any, r: Value, site: Place, program: int) -> np.ndarray:
+    assert isinstance(r.dtype, DType)
+    out = np.asarray(x)
+    if out.shape != r.shape:
+        raise site.error(
+            f"custom op {op.name!r} gave shape {list(out.shape)} in {site.program(program)}, but `out` has "
+            f"{list(r.shape)}"
+        )
+    return out.astype(r.dtype.storage).astype(r.dtype.host_dtype)
+
+
+@define(Operation("custom", value=_evaluated, rows=("adds",), scratch=Scratch.ALL | Scratch.STATED))
 def custom(b: Builder, name: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Emit the operation; its results have the types of what is given as `out`."""
     op = _registered(name)
@@ -98,10 +149,10 @@ def _instance(op: Any, name: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _known(name: Any, field: str, x: Any, allowed: tuple[str, ...]) -> str:
-    word = str(getattr(x, "name", x))
-    if word not in allowed:
-        raise KernelError(f"custom op {name!r}: {field} is {word}; the model has {', '.join(allowed)}")
-    return word
+    given = str(getattr(x, "name", x))
+    if given not in allowed:
+        raise KernelError(f"custom op {name!r}: {field} is {given}; the model has {', '.join(allowed)}")
+    return given
 
 
 def _callback(op: type, name: Any) -> Callable[..., Any]:

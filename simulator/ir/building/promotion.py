@@ -1,4 +1,4 @@
-"""Small rules that all operations of a tile program share: folding of numbers, broadcasting, checks, words of errors."""
+"""Small rules that all operations of a tile program share: folding of numbers, broadcasting, checks, texts of errors."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def describe(x: object) -> str:
         return f"a {x.dtype} tile of shape {list(x.shape)}" if x.shape else f"a {x.dtype} scalar"
     if isinstance(x, tuple):
         return "a tuple"
-    if hasattr(x, "words"):  # block pointers and descriptors
+    if hasattr(x, "methods"):  # block pointers and descriptors
         return str(x)
     return f"{type(x).__name__} {x!r}"
 
@@ -190,8 +190,8 @@ def grid_axis(axis: int) -> int:
 def check_shape(shape: Sequence[int]) -> tuple[int, ...]:
     for s in shape:
         if isinstance(s, bool) or not isinstance(s, int):
-            way = "; take a tl.constexpr size and mask the rest" if isinstance(s, Value) else ""
-            raise KernelError(f"a shape must be made of compile-time integers, got {describe(s)}{way}")
+            advice = "; take a tl.constexpr size and mask the rest" if isinstance(s, Value) else ""
+            raise KernelError(f"a shape must be made of compile-time integers, got {describe(s)}{advice}")
         if s <= 0:
             raise KernelError(f"a shape must be made of positive integers, got {s} in {list(shape)}")
     return tuple(shape)

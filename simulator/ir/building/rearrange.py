@@ -1,20 +1,19 @@
-"""Builds operations that move elements inside of a tile: slices, joins, gathers, sorts; and reductions and scans by a
-function of the user, which become slices and that function, log2 of the axis times."""
+"""Operations that move elements inside of a tile, or carry them along an axis: slices, joins, gathers, scans, sorts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+import numpy as np
 
 from ...precision import dtypes as ty
-from ..program import Region, Value
-from ..types import AnyType
+from ...units import moving, scans
+from ..operations import WIDE, Context, Fallback, Operation, Scratch, define, result_type
+from ..program import Op, Value
 from .builder import Builder
 from .promotion import KernelError, Operand, axis_of, describe
-from .registry import Kernel
 
-Values = tuple[Value, ...]
-Combine = Callable[[Values, Values], Values]
+SORTING = Fallback(lambda t: not t.is_floating(), "a sort of {dtype} has no vector instruction")
 
 
 def tile(b: Builder, what: str, x: Operand) -> Value:
@@ -25,14 +24,19 @@ def tile(b: Builder, what: str, x: Operand) -> Value:
     return v
 
 
+def _slice(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
+    axis, step, count = op.attrs["axis"] + 1, op.attrs["step"], op.results[0].shape[op.attrs["axis"]]
+    index = op.attrs["start"] + step * np.arange(count)
+    return np.asarray(np.take(x, index, axis=axis))
+
+
+@define(Operation("slice", "copy", _slice, rows=("gather_mask", "gather"), scratch=Scratch.ALL), name="slice")
 def cut(b: Builder, v: Value, axis: int, start: int, count: int, step: int = 1) -> Value:
     """`count` elements from `start` on along an axis, `step` apart (which may be negative)."""
     if (start, count, step) == (0, v.shape[axis], 1):
         return v
     shape = [count if k == axis else n for k, n in enumerate(v.shape)]
-    out = b.value(v.dtype, shape)
-    b.emit("slice", (v,), (out,), axis=axis, start=start, step=step)
-    return out
+    return b.emit_one("slice", (v,), v.dtype, shape, axis=axis, start=start, step=step)
 
 
 def flip(b: Builder, v: Value, axis: int) -> Value:
@@ -40,6 +44,13 @@ def flip(b: Builder, v: Value, axis: int) -> Value:
     return v if n == 1 else cut(b, v, axis, n - 1, n, -1)
 
 
+def _cat(at: Context, op: Op, *parts: np.ndarray) -> np.ndarray:
+    count = max(p.shape[0] for p in parts)
+    wide = [np.broadcast_to(p, (count, *p.shape[1:])) for p in parts]
+    return np.concatenate(wide, axis=op.attrs["axis"] + 1)
+
+
+@define(Operation("cat", "copy", _cat, rows=("gather",), scratch=Scratch.ALL))
 def cat(b: Builder, parts: Sequence[Value], axis: int) -> Value:
     """Tiles behind each other along an axis; the other axes must be equal."""
     parts = [v for v in parts if v.shape[axis]]
@@ -53,9 +64,7 @@ def cat(b: Builder, parts: Sequence[Value], axis: int) -> Value:
     if len(parts) == 1:
         return first
     shape = [sum(v.shape[k] for v in parts) if k == axis else n for k, n in enumerate(first.shape)]
-    out = b.value(first.dtype, shape)
-    b.emit("cat", tuple(parts), (out,), axis=axis)
-    return out
+    return b.emit_one("cat", tuple(parts), first.dtype, shape, axis=axis)
 
 
 def join(b: Builder, x: Operand, y: Operand) -> Value:
@@ -85,11 +94,32 @@ def split(b: Builder, v: Value) -> tuple[Value, Value]:
 
 def element(b: Builder, v: Value) -> Value:
     """The scalar in a tile of one element."""
-    out = b.value(v.dtype, ())
-    b.emit("reduce", (b.reshape(v, (1,)),), (out,), name="max", axis=0)
-    return out
+    return b.emit_one("reduce", (b.reshape(v, (1,)),), v.dtype, (), name="max", axis=0)
 
 
+def _gather(at: Context, op: Op, source: np.ndarray, index: np.ndarray) -> np.ndarray:
+    axis = op.attrs["axis"] + 1
+    n = source.shape[axis]
+    bad = (index < 0) | (index >= n)
+    if bad.any():
+        raise _outside(at, op, index, bad, n)
+    count = max(source.shape[0], index.shape[0])
+    source = np.broadcast_to(source, (count, *source.shape[1:]))
+    index = np.broadcast_to(index, (count, *index.shape[1:]))
+    return np.take_along_axis(source, index.astype(np.int64), axis=axis)
+
+
+def _outside(at: Context, op: Op, index: np.ndarray, bad: np.ndarray, n: int) -> Exception:
+    first = tuple(np.argwhere(bad)[0])
+    site = at.walk.site(op)
+    program = site.program(at.walk.programs[first[0] if index.shape[0] > 1 else 0])
+    return site.error(
+        f"gather: index {int(index[first])} at element {[int(k) for k in first[1:]]} in {program} "
+        f"is outside of axis {op.attrs['axis']}, which has {n} elements; clamp it, or mask with tl.where"
+    )
+
+
+@define(Operation("gather", "gather", _gather, rows=("muls", "add"), scratch=Scratch.ALL | Scratch.OFFSETS))
 def gather(b: Builder, source: Value, index: Value, axis: int) -> Value:
     """source[..., index[...], ...] along an axis: the shape of `index`, whose other axes are those of `source`."""
     if not index.dtype.is_int() or index.dtype.is_bool():
@@ -102,21 +132,28 @@ def gather(b: Builder, source: Value, index: Value, axis: int) -> Value:
         raise KernelError(
             f"gather along axis {axis}: {list(source.shape)} and the index {list(index.shape)} must agree in all other axes"
         )
-    out = b.value(source.dtype, index.shape)
-    b.emit("gather", (source, index), (out,), axis=axis)
-    return out
+    return b.emit_one("gather", (source, index), source.dtype, index.shape, axis=axis)
 
 
+@define(
+    Operation(
+        "arg_reduce",
+        value=lambda at, op, x: scans.arg_reduce(op.name, x, op.attrs["axis"], op.attrs["first"]),
+        rows=("reduce_repeat_max", "compare", "select"),
+        scratch=Scratch.PARTIALS | Scratch.FIRST,
+        flops=1,
+        of_operand=True,
+    )
+)
 def arg_reduce(b: Builder, name: str, v: Value, axis: int | None, keep_dims: bool, first: bool) -> Value:
     """int32 index of the largest (argmax) or smallest element; of the whole tile in row-major order without an axis."""
     if axis is None:
         rank, v, axis = len(v.shape), b.reshape(v, (v.numel,)), 0
-        out = b.value(ty.int32, ())
-        b.emit("arg_reduce", (v,), (out,), name=name, axis=0, first=first)
+        out = b.emit_one("arg_reduce", (v,), ty.int32, (), name=name, axis=0, first=first)
         return b.splat(out, (1,) * rank) if keep_dims else out
     axis = axis_of(axis, len(v.shape))
-    out = b.value(ty.int32, [n for k, n in enumerate(v.shape) if k != axis])
-    b.emit("arg_reduce", (v,), (out,), name=name, axis=axis, first=first)
+    rest = [n for k, n in enumerate(v.shape) if k != axis]
+    out = b.emit_one("arg_reduce", (v,), ty.int32, rest, name=name, axis=axis, first=first)
     return _kept(b, out, axis) if keep_dims else out
 
 
@@ -124,110 +161,41 @@ def _kept(b: Builder, v: Value, axis: int) -> Value:
     return b.expand_dims(v, axis) if v.shape else b.splat(v, (1,))
 
 
+def _scan(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
+    return scans.scan(op.name, x, op.attrs["axis"], op.attrs["reverse"], result_type(op), at.numerics)
+
+
+@define(
+    Operation(
+        "scan",
+        value=_scan,
+        rows=("copy", "transpose_5hd"),
+        scratch=Scratch.ALL,
+        flops=1,
+        of_operand=True,
+        fallback=(WIDE,),
+        flushes=True,
+    )
+)
 def scan(b: Builder, name: str, v: Value, axis: int, reverse: bool) -> Value:
     """Running combination by a known operation: sum, mul, max, min, and, or, xor."""
-    out = b.value(v.dtype, v.shape)
-    b.emit("scan", (v,), (out,), name=name, axis=axis, reverse=reverse)
-    return out
+    return b.emit_one("scan", (v,), v.dtype, v.shape, name=name, axis=axis, reverse=reverse)
 
 
+@define(
+    Operation(
+        "sort",
+        value=lambda at, op, x: moving.sort(x, op.attrs["axis"], op.attrs["descending"]),
+        rows=("sort32", "mrgsort4", "muls", "gather_mask"),
+        scratch=Scratch.ALL | Scratch.PAIRS,
+        flops=1,
+        of_operand=True,
+        fallback=(SORTING,),
+    )
+)
 def sort(b: Builder, v: Value, axis: int, descending: bool) -> Value:
     if axis != len(v.shape) - 1:
         raise KernelError(
             f"sort along axis {axis} of {list(v.shape)}: only the last axis can be sorted; permute before"
         )
-    out = b.value(v.dtype, v.shape)
-    b.emit("sort", (v,), (out,), axis=axis, descending=descending)
-    return out
-
-
-# -- functions of the user -------------------------------------------------------------------------------------------
-
-KNOWN = {"add": "sum", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
-
-
-def known_operation(b: Builder, combine: Combine, types: Sequence[AnyType]) -> str | None:
-    """Which built-in reduction a combine function is: it must be one operation on its two operands and nothing else."""
-    if len(types) != 1:
-        return None
-    outer, b.region = b.region, Region()
-    try:
-        left, right = b.value(types[0]), b.value(types[0])
-        (out,) = combine((left,), (right,))
-        ops = b.region.ops
-    finally:
-        b.region = outer
-    one = len(ops) == 1 and ops[0].kind == "binary" and ops[0].results[0] is out and out.dtype == types[0]
-    if not one or {id(v) for v in ops[0].args} != {id(left), id(right)}:
-        return None
-    return KNOWN.get(ops[0].name)
-
-
-def combined(b: Builder, parts: Values, axis: int, combine: Combine) -> Values:
-    """One element along an axis: neighbours are combined in pairs, and their results again, until one is left.
-
-    The order of the elements is kept, so the function need not commute. An odd last one waits for the next round.
-    """
-    n = parts[0].shape[axis]
-    while n > 1:
-        half = n // 2
-        left = tuple(cut(b, v, axis, 0, half, 2) for v in parts)
-        right = tuple(cut(b, v, axis, 1, half, 2) for v in parts)
-        made = combine(left, right)
-        if n % 2:
-            rest = [cut(b, v, axis, n - 1, 1) for v in parts]
-            made = tuple(cat(b, (m, r), axis) for m, r in zip(made, rest, strict=True))
-        parts, n = made, half + n % 2
-    return parts
-
-
-def running(b: Builder, parts: Values, axis: int, combine: Combine, reverse: bool) -> Values:
-    """Running combination: in round k each element is combined with the one 2^k before it (behind it, if `reverse`)."""
-    if reverse:
-        parts = tuple(flip(b, v, axis) for v in parts)
-    n, distance = parts[0].shape[axis], 1
-    while distance < n:
-        early = tuple(cut(b, v, axis, 0, n - distance) for v in parts)
-        late = tuple(cut(b, v, axis, distance, n - distance) for v in parts)
-        head = [cut(b, v, axis, 0, distance) for v in parts]
-        made = combine(early, late)
-        parts = tuple(cat(b, (h, m), axis) for h, m in zip(head, made, strict=True))
-        distance *= 2
-    return tuple(flip(b, v, axis) for v in parts) if reverse else parts
-
-
-def combiner(b: Builder, fn: Any, types: Sequence[AnyType]) -> Combine:
-    """A jit function of 2n values as a function of two n-tuples; its results must have the types of its operands."""
-    if not isinstance(fn, Kernel):
-        raise KernelError(f"the combine function must be a @jit function, got {describe(fn)}")
-
-    def combine(left: Values, right: Values) -> Values:
-        out = b.compile_helper(fn, (*left, *right))
-        made = out if isinstance(out, tuple) else (out,)
-        if len(made) != len(types):
-            raise KernelError(
-                f"{fn.name} must return {len(types)} values, one for each input, got {len(made)}"
-            )
-        shape = left[0].shape
-        return tuple(_fitting(b, fn.name, x, t, shape) for x, t in zip(made, types, strict=True))
-
-    return combine
-
-
-def mapped(b: Builder, fn: Any, values: Sequence[Value]) -> Any:
-    """A jit function on values that are broadcast together."""
-    if not isinstance(fn, Kernel):
-        raise KernelError(f"map_elementwise takes a @jit function, got {describe(fn)}")
-    for k in range(1, len(values)):
-        values = [b.same_shape(v, values[k])[0] for v in values]
-    shape = values[0].shape if values else ()
-    return b.compile_helper(fn, [b.broadcast_to(v, shape) for v in values])
-
-
-def _fitting(b: Builder, name: str, x: Any, wanted: AnyType, shape: tuple[int, ...]) -> Value:
-    v = b.to_value(x, wanted if isinstance(wanted, ty.DType) else None)
-    if v.dtype != wanted:
-        raise KernelError(
-            f"{name} must return the types of its operands: {wanted} is expected, got {describe(v)}"
-        )
-    return b.broadcast_to(v, shape) if v.shape != shape else v
+    return b.emit_one("sort", (v,), v.dtype, v.shape, axis=axis, descending=descending)

@@ -1,12 +1,12 @@
-"""What a word of the language is: a documented Python function whose body builds operations.
+"""What a builtin of the kernel language is: a documented Python function whose body builds operations.
 
-    @word
+    @builtin
     def exp(b: Builder, x):
         "Exponential of each element ..."
         return b.unary("exp", x)
 
-Inside a kernel the compiler calls `exp.build(builder, ...)`; called from ordinary Python a word raises, as in Triton.
-`@word(method=True)` also makes the word a method of tiles: `x.exp()`.
+Inside a kernel the compiler calls `exp.build(builder, ...)`; called from ordinary Python a builtin raises, as in Triton.
+`@builtin(method=True)` also makes it a method of tiles: `x.exp()`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any, overload
 
 from ...errors import UsageError
 from ..source import Source
-from .builder import Builder
+from .builder import Builder as Builder
 from .promotion import KernelError
 
-METHODS: dict[str, Word] = {}
-# Python functions that are words inside of a kernel, as in Triton; filled by the language.
-OF_PYTHON: dict[Any, Word] = {}
-# Functions of Python's math -> the word that takes values of the program instead; filled by the language.
+METHODS: dict[str, Builtin] = {}
+# Python function -> the builtin that it is in a kernel, as in Triton; filled by the language.
+OF_PYTHON: dict[Any, Builtin] = {}
+# Functions of Python's math -> the builtin that takes values of the program instead; filled by the language.
 INSTEAD_OF: dict[Any, str] = {}
 
 
@@ -51,7 +51,7 @@ class Kernel(ABC):
         """A name from the kernel's closure or module, in a tuple; None if there is none."""
 
 
-class Word:
+class Builtin:
     """One name of the kernel language."""
 
     def __init__(self, build: Callable[..., Any], name: str) -> None:
@@ -60,7 +60,7 @@ class Word:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"<word {self.name}>"
+        return f"<builtin {self.name}>"
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
@@ -69,21 +69,26 @@ class Word:
         return inspect.Signature([p.replace(annotation=p.empty) for p in taken])
 
     @functools.cached_property
-    def _plain(self) -> tuple[tuple[str, ...], int] | None:
-        """(names, how many of them must be given) if all may be given by place or by name; else None."""
+    def _plain(self) -> tuple[tuple[str, ...], int, bool, tuple[str, ...]] | None:
+        """(names by place or by name, how many of them must be given, whether any number may follow by place, names that are
+        keywords only and need not be given); None if some parameter is none of these."""
         taken = self.signature.parameters.values()
-        if any(p.kind != p.POSITIONAL_OR_KEYWORD for p in taken):
+        either = [p for p in taken if p.kind == p.POSITIONAL_OR_KEYWORD]
+        only = [p for p in taken if p.kind == p.KEYWORD_ONLY and p.default is not p.empty]
+        more = [p for p in taken if p.kind == p.VAR_POSITIONAL]
+        if len(either) + len(only) + len(more) < len(taken):
             return None
-        return tuple(p.name for p in taken), sum(p.default is p.empty for p in taken)
+        least = sum(p.default is p.empty for p in either)
+        return tuple(p.name for p in either), least, bool(more), tuple(p.name for p in only)
 
     def _fits(self, count: int, named: Collection[str]) -> bool:
         """Whether so many arguments by place and those by name are right; where in doubt `bind` is asked."""
         if self._plain is None:
             return False
-        names, least = self._plain
-        by_name = names[count:]
+        names, least, more, only = self._plain
+        by_name = (*names[count:], *only)
         return (
-            count <= len(names)
+            (more or count <= len(names))
             and all(n in by_name for n in named)
             and all(n in named for n in names[count:least])
         )
@@ -99,34 +104,40 @@ class Word:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise UsageError(
-            f"{self.name} is a word of the kernel language: it can only be called inside a @jit function"
+            f"{self.name} is a builtin of the kernel language: it can only be called inside a @jit function"
         )
 
 
 @dataclass(frozen=True)
-class BoundWord:
+class BoundBuiltin:
     """`x.sum` before it is called."""
 
-    word: Word
+    builtin: Builtin
     value: Any
 
 
 @overload
-def word(build: Callable[..., Any]) -> Word: ...
+def builtin(build: Callable[..., Any]) -> Builtin: ...
 @overload
-def word(*, method: bool = False, name: str | None = None) -> Callable[[Callable[..., Any]], Word]: ...
+def builtin(*, method: bool = False, name: str | None = None) -> Callable[[Callable[..., Any]], Builtin]: ...
 
 
-def word(build: Callable[..., Any] | None = None, *, method: bool = False, name: str | None = None) -> Any:
-    """Make a word of a function `(builder, ...)`."""
+def builtin(build: Callable[..., Any] | None = None, *, method: bool = False, name: str | None = None) -> Any:
+    """Make a builtin of a function `(builder, ...)`."""
 
-    def make(f: Callable[..., Any]) -> Word:
-        w = Word(f, name or f.__name__)
-        if method:
-            METHODS[w.name] = w
-        return w
+    def make(f: Callable[..., Any]) -> Builtin:
+        return named(name or f.__name__, f, f.__doc__, method)
 
     return make if build is None else make(build)
+
+
+def named(name: str, build: Callable[..., Any], says: str | None, method: bool = False) -> Builtin:
+    """A builtin of a function that may serve several; `says` is what `help` shows."""
+    made = Builtin(build, name)
+    made.__doc__, made.__name__ = says, name  # type: ignore[attr-defined]
+    if method:
+        METHODS[name] = made
+    return made
 
 
 class constexpr:
@@ -160,17 +171,17 @@ class constexpr:
         return constexpr(self.value(*map(unwrap, args), **{k: unwrap(x) for k, x in kwargs.items()}))
 
 
-def _of_values(operation: Callable[..., Any], turned: bool = False) -> Callable[..., Any]:
+def _of_values(operation: Callable[..., Any], swapped: bool = False) -> Callable[..., Any]:
     """A method of `constexpr` that works on the values and wraps the result."""
 
     def method(self: constexpr, *others: Any) -> constexpr:
         values = (self.value, *map(unwrap, others))
-        return constexpr(operation(*(values[::-1] if turned else values)))
+        return constexpr(operation(*(values[::-1] if swapped else values)))
 
     return method
 
 
-for _name in (
+for _name in [
     "add",
     "sub",
     "mul",
@@ -183,10 +194,10 @@ for _name in (
     "xor",
     "lshift",
     "rshift",
-):
+]:
     _operation = getattr(operator, _name)
     setattr(constexpr, f"__{_name.strip('_')}__", _of_values(_operation))
-    setattr(constexpr, f"__r{_name.strip('_')}__", _of_values(_operation, turned=True))
+    setattr(constexpr, f"__r{_name.strip('_')}__", _of_values(_operation, swapped=True))
 for _name in ("lt", "le", "gt", "ge", "neg", "pos", "invert"):
     setattr(constexpr, f"__{_name}__", _of_values(getattr(operator, _name)))
 
@@ -194,17 +205,3 @@ for _name in ("lt", "le", "gt", "ge", "neg", "pos", "invert"):
 def unwrap(x: Any) -> Any:
     """The Python value behind a `constexpr`."""
     return x.value if isinstance(x, constexpr) else x
-
-
-__all__ = [
-    "INSTEAD_OF",
-    "METHODS",
-    "OF_PYTHON",
-    "BoundWord",
-    "Builder",
-    "Kernel",
-    "Word",
-    "constexpr",
-    "unwrap",
-    "word",
-]

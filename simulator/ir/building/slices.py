@@ -7,14 +7,40 @@ between programs. A slice outside of its tile is an error: here for constant off
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..program import Value
+import numpy as np
+
+from ...units import slices
+from ..operations import Context, Operation, Scratch, define
+from ..program import Op, Value
 from .builder import Builder
 from .promotion import KernelError, describe
 from .rearrange import tile
 
 
+def places_of(op: Op, moving: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    """Places of a slice on each axis, from the offsets that are values of the program."""
+    rest = iter(moving)
+    offsets = [next(rest) if x is None else np.array([x]) for x in op.attrs["offsets"]]
+    return slices.places(offsets, op.attrs["sizes"], op.attrs["strides"])
+
+
+def _extract(at: Context, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+    if not moving:
+        return slices.extract_fixed(x, op.attrs["offsets"], op.attrs["sizes"], op.attrs["strides"])
+    return slices.extract(x, places_of(op, moving))
+
+
+@define(
+    Operation(
+        "extract_slice",
+        "copy",
+        _extract,
+        rows=("gather", "compares"),
+        scratch=Scratch.FIRST | Scratch.SLICED,
+    )
+)
 def extract_slice(b: Builder, full: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """The elements offset + stride * i (0 <= i < size) of every axis: a tile of shape `sizes`."""
     what = "extract_slice"
@@ -22,11 +48,23 @@ def extract_slice(b: Builder, full: Value, offsets: Any, sizes: Any, strides: An
     where = _region(what, v, offsets, sizes, strides)
     if where.sizes == v.shape and all(x == 0 for x in where.offsets):
         return v
-    out = b.value(v.dtype, where.sizes)
-    b.emit(what, (v, *where.moving), (out,), **where.attrs)
-    return out
+    return b.emit_one(what, (v, *where.moving), v.dtype, where.sizes, **where.attrs)
 
 
+def inserted(at: Context, op: Op, full: np.ndarray, sub: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+    """The value of an insertion."""
+    return slices.insert(full, sub, places_of(op, moving))
+
+
+@define(
+    Operation(  # a whole tile that is a formula is written straight into the result
+        "insert_slice",
+        "copy",
+        inserted,
+        rows=("gather", "select", "compares"),
+        scratch=Scratch.SECOND | Scratch.SLICED,
+    )
+)
 def insert_slice(b: Builder, full: Value, sub: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """`full` with `sub` in place of the elements that `extract_slice` would take."""
     what = "insert_slice"
@@ -38,29 +76,31 @@ def insert_slice(b: Builder, full: Value, sub: Value, offsets: Any, sizes: Any, 
         )
     if s.dtype != v.dtype:
         raise KernelError(f"insert_slice: {describe(s)} cannot go into {describe(v)}; cast one of them")
-    out = b.value(v.dtype, v.shape)
-    b.emit(what, (v, s, *where.moving), (out,), **where.attrs)
-    return out
+    return b.emit_one(what, (v, s, *where.moving), v.dtype, v.shape, **where.attrs)
 
 
+def _element(at: Context, op: Op, x: np.ndarray, *moving: np.ndarray) -> np.ndarray:
+    out = slices.extract(x, places_of(op, moving))
+    return out.reshape(out.shape[0])
+
+
+@define(Operation("get_element", value=_element, scratch=Scratch.FIRST))
 def get_element(b: Builder, src: Value, indices: Any) -> Value:
     """The scalar at one index per axis."""
     what = "get_element"
     v = tile(b, what, src)
     ones = (1,) * len(v.shape)
     where = _region(what, v, indices, ones, ones)
-    out = b.value(v.dtype, ())
-    b.emit(what, (v, *where.moving), (out,), **where.attrs)
-    return out
+    return b.emit_one(what, (v, *where.moving), v.dtype, (), **where.attrs)
 
 
-class _Where:
+class _Where(NamedTuple):
     """offsets: one for each axis, None where it is a value of the program; those are `moving`, in order."""
 
-    def __init__(
-        self, offsets: tuple[int | None, ...], moving: list[Value], sizes: tuple[int, ...], strides: tuple[int, ...]
-    ) -> None:  # fmt: skip
-        self.offsets, self.moving, self.sizes, self.strides = offsets, moving, sizes, strides
+    offsets: tuple[int | None, ...]
+    moving: list[Value]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
 
     @property
     def attrs(self) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..liveness import read_by
+from ..operations import operation
 from ..program import Op, Program, Region, Value
 from .split_cores import CUBE, VECTOR, Cores, barrier_cores
-
-EFFECTS = ("store", "atomic", "sync", "print", "assert")
 
 
 def parts(program: Program) -> dict[str, Program]:
@@ -23,11 +22,11 @@ def parts(program: Program) -> dict[str, Program]:
     out = {}
     for core, other in ((CUBE, VECTOR), (VECTOR, CUBE)):
         part = _Part(needs[core], needs[other].received, program.op_count)
-        words = dict(program.split_words)
+        split = dict(program.split_builtins)
         if core == CUBE:
-            words.pop("sub_vec_id", None)
+            split.pop("sub_vec_id", None)
         body = part.region(program.body)
-        out[core] = replace(program, body=body, split_words=words, op_count=part.count).finish()
+        out[core] = replace(program, body=body, split_builtins=split, op_count=part.count).finish()
     return out
 
 
@@ -55,7 +54,7 @@ class _Needs:
         if at not in ("", self.core):
             self.received.update(r.id for r in op.results if r.id in self.values)
             return needed
-        if not (needed or at == self.core or (op.kind in EFFECTS)):
+        if not (needed or at == self.core or operation(op).effect):
             return False
         self.ops.add(op.id)
         self._need(*op.args)

@@ -1,4 +1,4 @@
-"""Moves symbolic operations that do not change from turn to turn out of their loops, as a compiler does.
+"""Moves symbolic operations that are the same in every iteration out of their loops, as a compiler does.
 
 Only operations that cost nothing in a buffer are moved (constants, index arithmetic, masks, views of scalars); dense ones
 stay where the kernel's author put them, since moving them would change what is alive in UB.
@@ -6,22 +6,10 @@ stay where the kernel's author put them, since moving them would change what is 
 
 from __future__ import annotations
 
+from ..operations import operation
 from ..program import Op, Program, Region
 
-MOVABLE = (
-    "const",
-    "program_id",
-    "num_programs",
-    "arange",
-    "splat",
-    "broadcast",
-    "expand_dims",
-    "permute",
-    "addptr",
-)
 ARITHMETIC = ("binary", "compare", "cast")
-_ANY = frozenset((*MOVABLE, *ARITHMETIC))
-MAY_FAIL = ("floordiv", "mod", "pow", "shl", "shr")
 
 
 def hoist(program: Program) -> None:
@@ -47,7 +35,7 @@ def _taken_out(loop: Op) -> list[Op]:
     for region in loop.regions:
         kept = []
         for op in region.ops:
-            if op.kind in _ANY and not _reads(op, inside) and _movable(op):
+            if _movable(op) and not _reads(op, inside):
                 moved.append(op)
                 inside.difference_update(r.id for r in op.results)
             else:
@@ -71,9 +59,10 @@ def _defined(region: Region) -> list[int]:
 
 
 def _movable(op: Op) -> bool:
-    if op.kind in MOVABLE:
-        return all(r.static.kind != "dense" for r in op.results)
-    if op.kind not in ARITHMETIC or op.name in MAY_FAIL:
+    entry = operation(op)
+    if op.kind not in ARITHMETIC:
+        return entry.formula and all(r.static.kind != "dense" for r in op.results)
+    if entry.may_fail:
         return False
     integer = all(v is None or not v.dtype.is_floating() for v in op.args)
     return integer and all(r.static.kind in ("scalar", "affine", "box") for r in op.results)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..operations import operation
 from ..program import Loc, Op, Program, Region, Value
 
 CUBE, VECTOR = "cube", "vector"
@@ -20,8 +21,6 @@ PIPES_OF = {
     CUBE: ("S", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
     VECTOR: ("S", "V", "MTE2", "MTE3", "ALL"),
 }
-VIEWS = ("splat", "broadcast", "expand_dims", "reshape", "permute", "bitcast", "subview", "from_l1")
-CONTROL = ("for", "while", "if")
 MEMORY = ("load", "store", "atomic")
 
 
@@ -55,7 +54,7 @@ class Cores:
         tiles = any(v is not None and v.shape and not v.is_pointer for v in (*op.args, *op.results))
         symbolic = all(r.static.kind in ("scalar", "affine", "box", "uniform", "pointer") for r in op.results)
         elements = any(v is not None and v.shape and v.static.kind == "dense" for v in op.args)
-        if op.kind in CONTROL or (op.kind not in MEMORY and not elements and symbolic):
+        if op.regions or (op.kind not in MEMORY and not elements and symbolic):
             return ""
         if op.attrs.get("core"):
             return str(op.attrs["core"])
@@ -64,13 +63,13 @@ class Cores:
         if op.kind in ("store", "atomic"):
             assert op.args[1] is not None
             return CUBE if self.from_product(op.args[1]) else VECTOR
-        return CUBE if op.kind in (*VIEWS, "cast") and self._stays_on_cube(op) else VECTOR
+        return CUBE if _seen_through(op) and self._stays_on_cube(op) else VECTOR
 
     def from_product(self, v: Value) -> bool:
         """Whether a tile is a product, seen through views and casts."""
         while v.id not in self.products:
             op = self.made.get(v.id)
-            if op is None or op.kind not in (*VIEWS, "cast") or op.args[0] is None:
+            if op is None or not _seen_through(op) or op.args[0] is None:
                 return False
             v = op.args[0]
         return True
@@ -93,7 +92,7 @@ class Cores:
     def _uses(self, v: Value) -> list[tuple[Op, int]]:
         out: list[tuple[Op, int]] = []
         for op, i in self.readers.get(v.id, []):
-            if op.kind in VIEWS and not op.results[0].is_pointer:
+            if operation(op).view and not op.results[0].is_pointer:
                 out += self._uses(op.results[0])
             else:
                 out.append((op, i))
@@ -123,8 +122,8 @@ def check(program: Program) -> tuple[str, Loc] | None:
                 op.loc,
             )
         if given == CUBE and op.name == "fixpipe":
-            continue  # what leaves L0C is the Cube's work; whether there is a way to UB is the product's business
-        if given == CUBE and op.kind not in ("dot", "sync", *MEMORY, *CONTROL) and _needs_vector(program, op):
+            continue  # what leaves L0C is the Cube's work; whether there is a path to UB is the product's business
+        if given == CUBE and not _of_any_core(op) and _needs_vector(program, op):
             what = op.name or op.kind
             return (
                 f'{what}: the cube core has no vector unit; put it under scope(core_mode="vector")',
@@ -133,9 +132,23 @@ def check(program: Program) -> tuple[str, Loc] | None:
     return SubCores(program).wrong(program.body) if has_sub_vectors(program) else None
 
 
+def _of_any_core(op: Op) -> bool:
+    return bool(op.regions) or op.kind in ("dot", "sync", *MEMORY)
+
+
+def _seen_through(op: Op) -> bool:
+    """Whether a result belongs to the core that has the operand."""
+    return operation(op).view or op.kind == "cast"
+
+
 def _needs_vector(program: Program, op: Op) -> bool:
     dense = any(r.shape and r.static.kind == "dense" for r in op.results)
-    if not dense or op.kind in (*VIEWS, "alloc") or (op.kind == "move" and op.attrs["space"] != "UB"):
+    if (
+        not dense
+        or operation(op).view
+        or op.kind == "alloc"
+        or (op.kind == "move" and op.attrs["space"] != "UB")
+    ):
         return False
     return not (op.kind == "cast" and Cores(program).from_product(op.results[0]))
 
@@ -211,19 +224,4 @@ class SubCores:
 
 def has_sub_vectors(program: Program) -> bool:
     """Whether a program asks which of the Vector cores it runs on."""
-    return "sub_vec_id" in program.split_words
-
-
-__all__ = [
-    "CORES",
-    "CUBE",
-    "EVENTS",
-    "MODES",
-    "PIPES_OF",
-    "SUB_VECTOR_CORES",
-    "VECTOR",
-    "CoreScope",
-    "Cores",
-    "check",
-    "has_sub_vectors",
-]
+    return "sub_vec_id" in program.split_builtins

@@ -1,4 +1,4 @@
-"""Words that exist on one vendor's hardware only, and the mathematics library of the device."""
+"""Builtins that exist on one vendor's hardware only, and the mathematics library of the device."""
 
 from . import cann, libdevice
 

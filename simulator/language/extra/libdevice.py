@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...ir.building import functions
 from ...ir.building.promotion import KernelError, Operand, describe
-from ...ir.building.registry import Builder, Word
+from ...ir.building.registry import Builder, Builtin, named
 from ...ir.program import Value
 from ...precision import dtypes as ty
 from ..mathematics import abs, fdiv, floating, fma, umulhi
@@ -150,51 +151,7 @@ def _reinterpret(dtype: ty.DType) -> Build:
 
 # -- the table -------------------------------------------------------------------------------------------------------
 
-UNARY = (
-    *(
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "cbrt",
-        "ceil",
-        "cos",
-        "cosh",
-        "cospi",
-        "cyl_bessel_i0",
-    ),
-    *(
-        "cyl_bessel_i1",
-        "erf",
-        "erfc",
-        "erfcinv",
-        "erfcx",
-        "erfinv",
-        "exp",
-        "exp10",
-        "exp2",
-        "expm1",
-        "floor",
-        "j0",
-    ),
-    *(
-        "j1",
-        "lgamma",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "logb",
-        "normcdf",
-        "normcdfinv",
-        "rcbrt",
-        "rint",
-        "round",
-    ),
-    *("sin", "sinh", "sinpi", "sqrt", "tan", "tanh", "tgamma", "trunc", "y0", "y1"),
-)
+UNARY = (*functions.UNARY, "ceil", "exp", "floor", "log", "sqrt")
 UNARY_ALIASES = {
     "nearbyint": "rint",
     "gamma": "tgamma",
@@ -224,7 +181,11 @@ BINARY = {
     "add_rn": "add",
     "sub_rn": "sub",
     "mul_rn": "mul",
-    **{f"{name}_{way}": f"{name}_{way}" for name in ("div", "mul") for way in ("rz", "rd", "ru")},
+    **{
+        f"{name}_{direction}": f"{name}_{direction}"
+        for name in ("div", "mul")
+        for direction in ("rz", "rd", "ru")
+    },
 }
 OTHERS: dict[str, Build] = {
     "isnan": _isnan,
@@ -254,16 +215,16 @@ OTHERS: dict[str, Build] = {
     "float_as_uint": _reinterpret(ty.uint32),
     "longlong_as_double": _reinterpret(ty.float64),
     "double_as_longlong": _reinterpret(ty.int64),
-    **{f"sqrt_{way}": _unary("sqrt", f"sqrt_{way}") for way in ("rz", "rd", "ru")},
+    **{f"sqrt_{direction}": _unary("sqrt", f"sqrt_{direction}") for direction in ("rz", "rd", "ru")},
 }
 _TO_INTEGER = {"int": ty.int32, "uint": ty.uint32, "ll": ty.int64, "ull": ty.uint64}
 _ROUNDING = {"rn": "rint", "rz": None, "rd": "floor", "ru": "ceil"}
 CONVERSIONS: dict[str, Build] = {
     **{
-        f"{source}2{target}_{way}": _to_integer(rounding, dtype)
+        f"{source}2{target}_{direction}": _to_integer(rounding, dtype)
         for source in ("float", "double")
         for target, dtype in _TO_INTEGER.items()
-        for way, rounding in _ROUNDING.items()
+        for direction, rounding in _ROUNDING.items()
     },
     **{
         f"{source}2{target}_rn": _convert(dtype)
@@ -274,20 +235,14 @@ CONVERSIONS: dict[str, Build] = {
 }
 
 
-def _word(name: str, build: Build, says: str) -> Word:
-    w = Word(build, name)
-    w.__doc__, w.__name__ = says, name  # type: ignore[attr-defined]
-    return w
-
-
-def _all() -> dict[str, Word]:
-    names = {name: _word(name, _unary(name, name), f"{name} of each element.") for name in UNARY}
-    names |= {n: _word(n, _unary(n, f), f"{f} of each element.") for n, f in UNARY_ALIASES.items()}
-    names |= {n: _word(n, _binary(n, f), f"{n} of two operands.") for n, f in BINARY.items()}
-    names |= {n: _word(n, build, build.__doc__ or f"{n}.") for n, build in {**OTHERS, **CONVERSIONS}.items()}
+def _all() -> dict[str, Builtin]:
+    names = {name: named(name, _unary(name, name), f"{name} of each element.") for name in UNARY}
+    names |= {n: named(n, _unary(n, f), f"{f} of each element.") for n, f in UNARY_ALIASES.items()}
+    names |= {n: named(n, _binary(n, f), f"{n} of two operands.") for n, f in BINARY.items()}
+    names |= {n: named(n, build, build.__doc__ or f"{n}.") for n, build in {**OTHERS, **CONVERSIONS}.items()}
     return names | {"abs": abs, "fdiv": fdiv, "fma": fma, "fma_rn": fma, "mulhi": umulhi, "umulhi": umulhi}
 
 
-WORDS = _all()
-globals().update(WORDS)
-__all__ = list(WORDS)
+BUILTINS = _all()
+globals().update(BUILTINS)
+__all__ = list(BUILTINS)

@@ -1,4 +1,4 @@
-"""Which lines of a tensor a tile finds in L2. Loops only; cache.py has the rules."""
+"""Which lines of a tensor a tile finds in L2. Loops only; l2_cache.py has the rules."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
@@ -33,7 +33,7 @@ cdef struct Level:  # L2: see `touch`
     int64_t head, tail, most
 
 
-cdef inline bint touch_held(uint32_t* stamps, int64_t n, int64_t clock, int64_t room) noexcept nogil:
+cdef inline bint touch_cached(uint32_t* stamps, int64_t n, int64_t clock, int64_t room) noexcept nogil:
     """Read n lines if L2 holds all of them: two loops without branches, which become vector code."""
     cdef uint32_t least = <uint32_t>(max(<int64_t>1, clock - room) << 1)
     cdef uint32_t now = <uint32_t>(clock << 1)
@@ -48,15 +48,36 @@ cdef inline bint touch_held(uint32_t* stamps, int64_t n, int64_t clock, int64_t 
     return True
 
 
+cdef inline bint touch_new(
+    const Access* x, Level* level, int64_t tile, int64_t first, int64_t n
+) noexcept nogil:
+    """Touch n lines if none of them was ever touched: again two loops without branches."""
+    cdef uint32_t* stamps = x.stamps + first
+    cdef uint32_t seen = 0, stamp = <uint32_t>(level.clock << 1 | x.write), step = <uint32_t>(x.weight << 1)
+    cdef int64_t k
+    for k in range(n):
+        seen |= stamps[k]
+    if seen:
+        return False
+    for k in range(n):
+        stamps[k] = stamp + <uint32_t>(k + 1) * step
+    level.clock += n * x.weight
+    x.new[tile] += n * x.weight
+    x.changed[tile] += n * x.weight if x.write else 0
+    return True
+
+
 cdef inline void mark(
     const Access* x, Level* level, int64_t tile, int64_t first, int64_t last
 ) noexcept nogil:
     """Touch lines first..last."""
     cdef int64_t line
     cdef uint32_t dirty
-    if last - first >= 3 and not x.write:
-        if touch_held(x.stamps + first, last - first + 1, level.clock, level.room):
-            x.total[tile] += (last - first + 1) * x.weight
+    x.total[tile] += (last - first + 1) * x.weight
+    if last - first >= 3:
+        if not x.write and touch_cached(x.stamps + first, last - first + 1, level.clock, level.room):
+            return
+        if touch_new(x, level, tile, first, last - first + 1):
             return
     for line in range(first, last + 1):
         dirty = x.stamps[line] & 1
@@ -68,7 +89,6 @@ cdef inline void mark(
             x.changed[tile] += x.weight
             dirty = 1
         x.stamps[line] = <uint32_t>(level.clock << 1 | dirty)
-    x.total[tile] += (last - first + 1) * x.weight
 
 
 cdef inline int joined(
@@ -133,11 +153,11 @@ cdef inline void touch_once(const Access* x, Level* level, int64_t tile) noexcep
         touch_tile(x, level, tile)
         return
     place = (<uint64_t>x.starts[tile] * <uint64_t>0x1E3779B97F4A7C15) >> (64 - x.memo_bits)
-    if x.memo_start[place] == x.starts[tile] and level.clock - x.memo_clock[place] <= level.room:
+    if x.memo_start[place] == x.starts[tile] + 1 and level.clock - x.memo_clock[place] <= level.room:
         x.total[tile] = x.memo_total[place]
     else:
         touch_tile(x, level, tile)
-    x.memo_start[place], x.memo_total[place] = x.starts[tile], x.total[tile]
+    x.memo_start[place], x.memo_total[place] = x.starts[tile] + 1, x.total[tile]
     x.memo_clock[place] = level.clock
 
 
@@ -190,8 +210,9 @@ def touch(
     An access is (map of lines, write, shift, weight, itemsize, starts, strides, lows, highs, new, changed,
     total, memo): lines have 2^shift bytes; of each tile `new` (zeroed, as the next two) becomes the lines
     that L2 does not hold, `changed` those that a write changes first, `total` all. memo: None, or three
-    arrays of a power of two entries: starts (-1: none), totals and clocks of tiles of one form. The tiles lie
-    inside the tensor. Of a write `new` is `total` where memory has to take as many lines first, else 0.
+    arrays of a power of two entries: starts + 1 (0: none), totals and clocks of tiles of one form. The
+    tiles lie inside the tensor. Of a write `new` is `total` where memory has to take as many lines first,
+    else 0.
 
     state: the clock (lines that came into L2 so far; a line is there while at most `room` came since its
     last touch), lines that left L2 changed and whose way to memory is not charged, lines whose way is, and

@@ -1,4 +1,4 @@
-"""What a regular access is on its way, program by program. Loops only; access.py has the rules."""
+"""What a regular access is on its way, program by program. Loops only; transfers.py has the rules."""
 
 from libc.stdint cimport int64_t
 

@@ -98,7 +98,7 @@ def _optional(product: Product, key: str, other: float) -> float:
 
 
 def _path(product: Product, name: str) -> tuple[float, float]:
-    """(fixed cycles, bytes per cycle) of a way into L0, as the loads of a product (LoadData3D) take it."""
+    """(fixed cycles, bytes per cycle) of a path into L0, as the loads of a product (LoadData3D) take it."""
     fixed, rate = (product.number(f"path.{name}.{key}") for key in ("fixed_cycles", "bytes_per_cycle"))
     if product.has(f"path.{name}.load3d_slowdown"):
         rate /= product.number(f"path.{name}.load3d_slowdown")

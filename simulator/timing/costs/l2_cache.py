@@ -1,4 +1,4 @@
-"""What L2 holds while a launch is walked: which bytes come from memory, and which stores push older ones out to it.
+"""What L2 holds during a launch: which bytes come from memory, and which stores push older ones out to it.
 
 L2 keeps the lines that were touched last (LRU), reads and writes alike; a changed line goes to memory when it leaves. The
 order of the program, and of programs within one instruction, stands in for the order in time. Where there are more programs
@@ -180,7 +180,7 @@ class FirstTouch:
             key = (id(tensor.whole), size, *(x.tobytes() for x in box))
             memo = self.touched.get(key)
             if memo is None:
-                memo = self.touched[key] = (np.full(MEMO, -1, np.int64), *np.zeros((2, MEMO), np.int64))
+                memo = self.touched[key] = tuple(np.zeros((3, MEMO), np.int64))
         counts = np.zeros((3, count), np.int64)
         return (stamps, write, shift, 1 << (shift - LINE_SHIFT), size, region.starts, *box, *counts, memo)
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...errors import UsageError
+from ...ir.building.core_operations import CASTS
+from ...ir.operations import OPERATIONS
 from ...products import Product
-from ..operations.table import CASTS, OPERATIONS
 from .provenance import BEST, WORST, grade_of
 
 SCALAR_LOOP = "scalar.ub_half_add_cycles_per_element"
@@ -46,7 +47,7 @@ class Cost:
             max(self.grade, other.grade),
         )
 
-    def held_up(self, cycles: float, grade: int) -> Cost:
+    def stalled(self, cycles: float, grade: int) -> Cost:
         """This with so many cycles more, of a figure of that grade, for writes to banks that are read."""
         return replace(
             self,
@@ -102,10 +103,10 @@ class CostModel:
         if name != op and OPERATIONS[op].near:
             grade = WORST
             self.note(f"{op}: no figure is published; costed as the nearest documented row, {name}")
-        prefix, late = f"vector.op.{name}.per_repeat.", f"vector.op.{name}.fixed_cycles"
-        rows = {k.removeprefix(prefix): p.number(k) for k in p.figures_by_key if k.startswith(prefix)}
+        table, late = f"vector.op.{name}.per_repeat", f"vector.op.{name}.fixed_cycles"
+        rows = {t: p.number(f"{table}.{t}") for t in p.tables[table]}
         self._note_assumed(late)
-        grade = max(grade, grade_of(p, (late, f"{prefix}{dtype}", f"{prefix}any")))
+        grade = max(grade, grade_of(p, (late, f"{table}.{dtype}", f"{table}.any")))
         if dtype in rows or "any" in rows:
             return InstructionRow(rows.get(dtype, rows.get("any", 0.0)), p.number(late), grade)
         nearest = _nearest_dtype(dtype, tuple(rows))
@@ -114,10 +115,8 @@ class CostModel:
 
     def _instruction(self, op: str) -> str:
         """The row of an instruction, or of an operation of the tile program."""
-        if self.product.has(f"vector.op.{op}.fixed_cycles"):
-            return op
-        row = OPERATIONS[op].row if op in OPERATIONS else ""
-        if not row:
+        row = (OPERATIONS[op].row if op in OPERATIONS else "") or op
+        if not self.product.has(f"vector.op.{row}.fixed_cycles"):
             raise UsageError(
                 f"no cost for {op}: neither an instruction of {self.product.name} nor an operation with a row"
             )
@@ -171,14 +170,14 @@ class CostModel:
         return Cost(busy + self.masking(elements, bits), fixed, count, busy - free, grade=grade)
 
     def transposed(self, elements: int, bits: int) -> Cost:
-        """A tile turned in blocks of 16 x 16 elements."""
+        """A tile transposed in blocks of 16 x 16 elements."""
         per_repeat, fixed, grade = self.graded_row("transpose_5hd", {8: "b8", 16: "b16"}.get(bits, "b32"))
         tiles = -(-elements // 256)
         return Cost(
             max(tiles * per_repeat, self.minimum), fixed, max(1, tiles // self.repeat_max), grade=grade
         )
 
-    def held_up(self, repeats: int) -> float:
+    def write_conflict_cycles(self, repeats: int) -> float:
         """Cycles of that many repeats that write to a bank which is read at the same moment."""
         if not repeats:
             return 0.0

@@ -47,14 +47,14 @@ def _pipe_grade(product: Product, name: str) -> int:
 def channel_grades(product: Product) -> tuple[int, ...]:
     """By channel of `machine._channels`, the grade of its port rate, its fixed cycles and what it shares.
 
-    The ways of a path, past L2 and out of it, have one grade: the worse.
+    Through L2, past it and out of it, a path has one grade: the worst.
     """
     to_ub, to_l1, ub_out, l0c_out = "gm_to_ub", "gm_to_l1_nd2nz", "ub_to_gm", "l0c_to_gm"
     paths = (to_ub, to_ub, ub_out, to_l1, to_l1, l0c_out, ub_out, l0c_out)
-    return tuple(grade_of(product, (*READING, *_way(product, path))) for path in paths)
+    return tuple(grade_of(product, (*READING, *_figures_of(product, path))) for path in paths)
 
 
-def _way(product: Product, path: str) -> tuple[str, ...]:
+def _figures_of(product: Product, path: str) -> tuple[str, ...]:
     late = f"path.{path}.latency_cycles"
     fixed = late if product.has(late) else f"path.{path}.fixed_cycles"
     return (f"path.{path}.bytes_per_cycle", f"path.{path}.l2_hit_bytes_per_cycle", fixed)

@@ -101,9 +101,8 @@ def averages(rows: np.ndarray) -> np.ndarray:
     return out
 
 
-MOST_KEYS = (
-    1 << 62
-)  # programs of one turn always keep below it; so many turns at once are walked one by one instead
+# Programs of one iteration always keep below it; so many iterations at once are evaluated one by one instead.
+MOST_KEYS = 1 << 62
 
 
 def sharers(
@@ -111,7 +110,7 @@ def sharers(
 ) -> Any:
     """How many cores read the same address at the same time, for each program: 1 when each has its own.
 
-    Programs that follow each other run at the same time, as many as there are cores. times: turns of a loop that the
+    Programs that follow each other run at the same time, as many as there are cores. times: iterations of a loop that the
     programs stand for, one after the other; turn: of each, without as many programs in each.
     """
     if len(starts) == times:
@@ -124,5 +123,7 @@ def sharers(
     if times * waves * span > MOST_KEYS:
         raise OverflowError(f"{times} turns of {waves} waves over {span} addresses")
     key = (turn * waves + wave) * span + (starts - low)
+    if (key[1:] > key[:-1]).all():  # the usual order: no two are the same
+        return 1.0
     _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
     return 1.0 if len(counts) == len(starts) else counts[inverse.ravel()]

@@ -1,4 +1,4 @@
-"""The tree of a trace as code: which instruction of a program comes next, in which rows its numbers are, and its slots.
+"""The tree of a trace as code: which instruction comes next, in which rows its numbers are, and its slots.
 
 A number of the code is an instruction, or -1 - k: loop k, whose body is code elsewhere.
 """

@@ -117,8 +117,8 @@ cdef void every_record(Decoder* d, int64_t limit, Found* out) noexcept nogil:
 def unroll(Code code, int64_t program, int64_t limit):
     """The first records of a program, those that it skips among them.
 
-    Returns (instruction of each, whether it is skipped, start, slots): slots[start[3 * r + k]:start[3 * r + k + 1]] are those
-    that record r reads (k is 0), writes and clobbers.
+    Returns (instruction of each, whether it is skipped, start, slots): record r reads (k is 0), writes and
+    clobbers slots[start[3 * r + k]:start[3 * r + k + 1]].
     """
     cdef Decoder d
     cdef Found out = Found(NULL, NULL, NULL, NULL, 0, 0, 0)
@@ -128,7 +128,8 @@ def unroll(Code code, int64_t program, int64_t limit):
     open_program(&code.all, &d, program)
     every_record(&d, limit, &out)
     free_decoder(&d)
-    cdef int32_t[::1] instruction = np.zeros(out.records + 1, np.int32), slot = np.zeros(out.slots + 1, np.int32)
+    cdef int32_t[::1] instruction = np.zeros(out.records + 1, np.int32)
+    cdef int32_t[::1] slot = np.zeros(out.slots + 1, np.int32)
     cdef int8_t[::1] skipped = np.zeros(out.records + 1, np.int8)
     cdef int64_t[::1] start = np.zeros(3 * out.records + 1, np.int64)
     limit = out.records

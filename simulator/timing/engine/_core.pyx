@@ -7,7 +7,7 @@ from ascendtile.simulator.timing.engine._attribution cimport begin_charging, lan
 from ascendtile.simulator.timing.engine._bandwidth cimport join
 from ascendtile.simulator.timing.engine._heap cimport push
 from ascendtile.simulator.timing.engine._state cimport (
-    BANDWIDTH, CROSSES, FLAG, ISSUE, MAX_PIPES, MEETING, REASONS, UNKNOWN, Core, Dep, Interval, Lane, Pipe,
+    BANDWIDTH, CROSSES, FLAG, ISSUE, MAX_PIPES, MEETING, REASONS, Core, Dep, Interval, Lane, Pipe,
     Record, Stage, Step, TimelineRow, World, is_known, record_of,
 )
 from ascendtile.simulator.timing.engine._decode cimport begin_decoding, look_ahead
@@ -49,9 +49,9 @@ cdef inline int find_start(const World* world, const Core* core, int r, Wait* wa
     cdef int i
     for i in range(step.deps):
         time = dep[i].time
-        if time == UNKNOWN:
+        if time < 0:
             time = core.step[dep[i].record].done
-            if time == UNKNOWN:
+            if time < 0:
                 return dep[i].record
         if dep[i].code & CROSSES:
             time += world.cross

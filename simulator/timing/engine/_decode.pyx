@@ -1,11 +1,12 @@
-"""From the tree of a trace to the records of a program and what each of them waits for; the contract is _decode.pxd.
+"""From the tree of a trace to the records of a program and what each waits for; the contract is _decode.pxd.
 
-A read waits for the slot's last writer (data). A write waits for all that have read the slot since, and for the last
-writer (buffer). A clobber waits like a write, but leaves writer and readers as they were. What a program skips gets no
-record; whoever waits for it waits for the record before it on its pipe, or for the program's start.
+A read waits for the slot's last writer (data). A write waits for all that have read the slot since, and for
+the last writer (buffer). A clobber waits like a write, but leaves writer and readers as they were. What a
+program skips gets no record; whoever waits for it waits for the record before it on its pipe, or for the
+program's start.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memmove
 
@@ -18,7 +19,7 @@ from ascendtile.simulator.timing.engine._state cimport (
 cdef int64_t STRIDE = 64  # records that become known to a core at once
 
 
-# -- the scoreboard ----------------------------------------------------------------------------------------------------
+# -- the scoreboard ------------------------------------------------------------------------------------------
 
 
 cdef void begin_decoding(Core* core) noexcept nogil:
@@ -56,9 +57,9 @@ cdef inline void wait_for(
     """Note a dependency, but for one that is over and one that is among the last few noted."""
     cdef int crosses = CROSSES if pipe != x.pipe else 0
     cdef int64_t i
-    if time == UNKNOWN:
+    if time < 0:
         time = core.step[record].done
-    if time != UNKNOWN and (time + world.cross if crosses else time) <= x.since:
+    if time >= 0 and (time + world.cross if crosses else time) <= x.since:
         return
     for i in range(max(x.first, core.dep_count - 4), core.dep_count):
         if core.dep[i].record == record and core.dep[i].code & CROSSES == crosses:
@@ -73,15 +74,17 @@ cdef inline void wait_for(
 cdef inline void wait_for_users(
     World* world, Core* core, const Waiter* x, int32_t number, int kind
 ) noexcept nogil:
-    """For all readers of the old contents, and for their writer."""
+    """For all readers of the old contents, and for their writer if none of them has waited for that."""
     cdef const Slot* slot = &core.slots[number]
     cdef const Use* use
     cdef int u = slot.use
+    cdef bint real = False
     while u >= 0:
         use = &core.uses[u]
         wait_for(world, core, x, use.time, use.record, use.pipe, kind)
+        real |= use.real
         u = use.next
-    if slot.pipe >= 0:
+    if slot.pipe >= 0 and not real:
         wait_for(world, core, x, slot.time, slot.record, slot.pipe, kind)
 
 
@@ -95,7 +98,7 @@ cdef inline void forget_readers(Core* core, Slot* x) noexcept nogil:
     x.use = NOBODY
 
 
-cdef inline void enlist(Core* core, bint* listed, int32_t name) noexcept nogil:
+cdef inline void enlist(Core* core, int8_t* listed, int32_t name) noexcept nogil:
     """To ask for its time before that is forgotten."""
     if not listed[0]:
         core.listed[core.listed_count] = name
@@ -104,7 +107,7 @@ cdef inline void enlist(Core* core, bint* listed, int32_t name) noexcept nogil:
 
 
 cdef inline void note_reader(
-    Core* core, Slot* x, int record, double time, int pipe, double latency
+    Core* core, Slot* x, int record, double time, int pipe, double latency, bint real
 ) noexcept nogil:
     """Of one pipe, a later record is done after an earlier one, but for a longer latency of that."""
     cdef Use* use
@@ -116,6 +119,7 @@ cdef inline void note_reader(
                 return
             if use.latency <= latency and use.record <= record:
                 use.record, use.time, use.latency = record, time, latency
+                use.real |= real
                 enlist(core, &use.listed, -1 - u)
                 return
         u = use.next
@@ -127,7 +131,7 @@ cdef inline void note_reader(
         core.use_count += 1
         core.uses[u].listed = False
     use = &core.uses[u]
-    use.time, use.latency, use.record, use.pipe, use.next = time, latency, record, pipe, x.use
+    use.time, use.latency, use.record, use.pipe, use.next, use.real = time, latency, record, pipe, x.use, real
     enlist(core, &use.listed, -1 - u)
     x.use = u
 
@@ -176,27 +180,28 @@ cdef inline void note_waits(World* world, Core* core, const Record* x) noexcept 
 
 
 cdef inline void note_uses(
-    Core* core, const Record* x, int record, double time, double latency
+    Core* core, const Record* x, int record, double time, double latency, bint real
 ) noexcept nogil:
     """What a record, or the one that stands for it, leaves behind."""
+    cdef const int32_t* used = core.used
+    cdef Slot* slots = core.slots
     cdef Slot* slot
-    cdef int i, k
-    cdef bint written
-    for i in range(x.reads, x.reads + x.writes):
-        slot = &core.slots[core.used[i]]
+    cdef int i, k, pipe = x.pipe, reads = x.reads, end = x.reads + x.writes
+    for i in range(reads, end):
+        slot = &slots[used[i]]
         if slot.use >= 0:
             forget_readers(core, slot)
-        slot.time, slot.record, slot.pipe = time, record, x.pipe
-        enlist(core, &slot.listed, core.used[i])
-    for i in range(x.reads):
-        written = False
-        for k in range(x.reads, x.reads + x.writes):
-            written |= core.used[k] == core.used[i]
-        if not written:
-            note_reader(core, &core.slots[core.used[i]], record, time, x.pipe, latency)
+        slot.time, slot.record, slot.pipe = time, record, pipe
+        enlist(core, &slot.listed, used[i])
+    for i in range(reads):
+        k = reads
+        while k < end and used[k] != used[i]:  # what it writes, too, it does not only read
+            k += 1
+        if k == end:
+            note_reader(core, &slots[used[i]], record, time, pipe, latency, real)
 
 
-# -- the window --------------------------------------------------------------------------------------------------------
+# -- the window ----------------------------------------------------------------------------------------------
 
 
 cdef int64_t oldest(const World* world, const Core* core) noexcept nogil:
@@ -217,9 +222,9 @@ cdef int64_t oldest(const World* world, const Core* core) noexcept nogil:
 
 cdef inline bint settle(const Core* core, double* time, int record) noexcept nogil:
     """Whether it is known when the record was done."""
-    if time[0] == UNKNOWN:
+    if time[0] < 0:
         time[0] = core.step[record].done
-    return time[0] != UNKNOWN
+    return time[0] >= 0
 
 
 cdef void remember(Core* core, int64_t dep_low) noexcept nogil:
@@ -257,7 +262,8 @@ cdef bint make_room(World* world, Core* core) noexcept nogil:
         memmove(core.window, core.window + (low - core.low), steps * sizeof(Step))
     if core.dep_count > dep_low:
         memmove(
-            core.dep_window, core.dep_window + (dep_low - core.dep_low), (core.dep_count - dep_low) * sizeof(Dep)
+            core.dep_window, core.dep_window + (dep_low - core.dep_low),
+            (core.dep_count - dep_low) * sizeof(Dep),
         )
     if steps + STRIDE > core.room // 2:
         room = 2 * (core.room + STRIDE)
@@ -300,10 +306,12 @@ cdef inline void skip(Core* core, const Record* x) noexcept nogil:
         time = core.step[before].done
     elif before >= 0:
         time = core.pipes[x.pipe].done
-    note_uses(core, x, before, time, 0.0 if before < 0 else core.passed[x.pipe].latency)
+    note_uses(core, x, before, time, 0.0 if before < 0 else core.passed[x.pipe].latency, False)
 
 
-cdef inline void put(World* world, Core* core, const Record* x, double value, double occupancy) noexcept nogil:
+cdef inline void put(
+    World* world, Core* core, const Record* x, double value, double occupancy
+) noexcept nogil:
     cdef int record = <int>core.count
     cdef int64_t dep = core.dep_count
     note_waits(world, core, x)
@@ -312,7 +320,7 @@ cdef inline void put(World* world, Core* core, const Record* x, double value, do
     )
     core.count += 1
     core.left += 1
-    note_uses(core, x, record, UNKNOWN, x.latency)
+    note_uses(core, x, record, UNKNOWN, x.latency, True)
     core.passed[x.pipe].record, core.passed[x.pipe].latency = record, x.latency
 
 

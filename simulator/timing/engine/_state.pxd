@@ -22,7 +22,7 @@ cdef enum Reason:
     REASONS = 6
 
 cdef enum:
-    UNKNOWN = -1  # a done time
+    UNKNOWN = -1  # a done time; all others are at least 0
     CROSSES = 4  # bit of a dependency's code
     NOBODY = -1  # in place of a record
     MEETING = -2  # as a channel, and below: meetings of all programs, MEETINGS kinds of them
@@ -42,7 +42,8 @@ cdef struct Record:  # an instruction of the trace
     double occupancy
     double latency
     double amount
-    int32_t column  # first row of its amounts among the program's values; -1: `amount`, or `occupancy` without a channel
+    # First row of its amounts among the program's values; -1: `amount`, or `occupancy` without a channel.
+    int32_t column
     int32_t cycles  # first row of its occupancies; -1: `occupancy`
     int32_t instructions
     int32_t line
@@ -51,7 +52,8 @@ cdef struct Record:  # an instruction of the trace
     int16_t reads
     int16_t writes
     int16_t clobbers
-    int8_t depth  # how many strides: rows from an iteration to the next one, of each loop around it, the innermost first
+    # How many strides: rows from an iteration to the next one, of each loop around it, the innermost first.
+    int8_t depth
     int8_t pipe
     int8_t channel
 
@@ -66,7 +68,7 @@ cdef struct GainRow:
     int64_t by
     int32_t counter
 
-cdef struct RotatingRow:  # a slot that is another one whenever a count goes on: choice (base + count) mod copies
+cdef struct RotatingRow:  # a slot that changes whenever a count goes on: choice (base + count) mod copies
     int64_t base
     int32_t counter
     int32_t copies
@@ -106,7 +108,8 @@ cdef struct Traces:  # all arrays of a launch
     const int8_t* flags
     const double* table
     int64_t count  # programs
-    int64_t depth, counters, slot_count, used  # the most of any trace; `used`: slots that one record reads and writes
+    int64_t depth, counters, slot_count  # the most of any trace
+    int64_t used  # the most slots that one record reads and writes
 
 cdef struct SpanRow:
     double start
@@ -199,13 +202,15 @@ cdef struct Step:  # a record of the program that is on its way
 
 cdef struct Use:  # a record that reads a slot
     double time, latency
-    int record, pipe, next
-    bint listed  # among those whose time is not known
+    int record, next
+    int8_t pipe
+    int8_t real  # it has waited for the slot's writer, which nobody waits for who waits for it
+    int8_t listed  # among those whose time is not known
 
 cdef struct Slot:  # the record that wrote it last, and those that have read it since
     double time
-    int record, pipe, use
-    bint listed
+    int record, use
+    int8_t pipe, listed
 
 cdef struct Passed:  # the last record of a pipe that was not skipped
     double latency
@@ -233,7 +238,7 @@ cdef struct Core:
     int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double* lane_time  # [MAX_PIPES] when the interval at `head` begins, or ends once it has; infinite for none
+    double* lane_time  # [MAX_PIPES] when that at `head` begins, or ends once it has; infinite for none
     unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...
@@ -276,4 +281,4 @@ cdef inline const Record* record_of(const Core* core, int64_t r) noexcept nogil:
 
 cdef inline bint is_known(const Core* core, int64_t r) noexcept nogil:
     """Whether it is known when a record was done; one that is forgotten is known."""
-    return r < core.low or core.step[r].done != UNKNOWN
+    return r < core.low or core.step[r].done >= 0

@@ -3,7 +3,12 @@
 from libc.math cimport isfinite
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-from ascendtile.simulator.timing.engine._state cimport GainRow, LoopRow, MEETING, MEETINGS, Record, RotatingRow
+from ascendtile.simulator.timing.engine._state cimport (
+    GainRow, LoopRow, MEETING, MEETINGS, Record, RotatingRow,
+)
+
+
+cdef str RANGE = "both must be 0 to 2147483647"
 
 
 cdef struct Sizes:
@@ -50,7 +55,9 @@ cdef bint sound_instruction(
         return False
     if not -1 <= x.cycles < n.cycles or x.instructions < 0 or x.line < 0 or x.depth < 0 or x.stride < 0:
         return False
-    if x.stride + x.depth > n.strides or x.slot < 0 or end > n.slots or min(x.reads, x.writes, x.clobbers) < 0:
+    if x.stride + x.depth > n.strides or x.slot < 0 or end > n.slots:
+        return False
+    if min(x.reads, x.writes, x.clobbers) < 0:
         return False
     for i in range(x.depth):
         if strides[x.stride + i] < 0:
@@ -73,7 +80,7 @@ cdef str fault_of_loops(const LoopRow[::1] loops, const GainRow[::1] gains, cons
             return f"loop {k} has gains {x.gain} to {x.gain + x.gains} of {gains.shape[0]}"
         for i in range(x.gain, x.gain + x.gains):
             if gains[i].counter < 0 or not 0 <= gains[i].by < 1 << 31:
-                return f"gain {i} adds {gains[i].by} to counter {gains[i].counter}: both must be 0 to {(1 << 31) - 1}"
+                return f"gain {i} adds {gains[i].by} to counter {gains[i].counter}: {RANGE}"
         for i in range(x.first, x.end):
             if code[i] < -k:
                 return f"loop {k} has loop {-1 - code[i]} inside: only one before it is allowed"
@@ -89,7 +96,7 @@ cdef str fault_of_rotating(
         if x.copies < 1 or not 0 <= x.choice <= choices.shape[0] - 1 - x.copies:
             return f"rotating slot {k} has {x.copies} copies from choice {x.choice} of {choices.shape[0] - 1}"
         if x.counter < 0 or not 0 <= x.base < 1 << 31:
-            return f"rotating slot {k} has base {x.base} and counter {x.counter}: both must be 0 to {(1 << 31) - 1}"
+            return f"rotating slot {k} has base {x.base} and counter {x.counter}: {RANGE}"
     for k in range(choices.shape[0] - 1):
         if not 0 <= choices[k] <= choices[k + 1] <= items.shape[0]:
             return f"choice {k} is items {choices[k]} to {choices[k + 1]} of {items.shape[0]}"
@@ -104,15 +111,17 @@ cdef str fault_of_single(
     const int64_t[::1] choices,
 ):
     """What is read or written is one slot, whatever the counts."""
-    cdef int64_t i, k, c
+    cdef int64_t i, k, c, size
     for i in range(instructions.shape[0]):
-        for k in range(instructions[i].slot, instructions[i].slot + instructions[i].reads + instructions[i].writes):
+        x = instructions[i]
+        for k in range(x.slot, x.slot + x.reads + x.writes):
             if slots[k] >= 0:
                 continue
-            x = rotating[-1 - slots[k]]
-            for c in range(x.choice, x.choice + x.copies):
-                if choices[c + 1] - choices[c] != 1:
-                    return f"instruction {i} reads or writes choice {c}, which has {choices[c + 1] - choices[c]} slots, not 1"
+            y = rotating[-1 - slots[k]]
+            for c in range(y.choice, y.choice + y.copies):
+                size = choices[c + 1] - choices[c]
+                if size != 1:
+                    return f"instruction {i} reads or writes choice {c}, which has {size} slots, not 1"
     return ""
 
 
@@ -126,7 +135,7 @@ cdef struct Nest:
 
 
 cdef int64_t beyond(Nest* nest, int64_t first, int64_t end, int depth) noexcept nogil:
-    """The first place in the code whose numbers go beyond their table, or whose loops are too many; -1 if there is none."""
+    """The first place whose numbers go beyond their table, or with too many loops; -1 if there is none."""
     cdef const Record* x
     cdef int64_t i, k, row, found
     for i in range(first, end):
@@ -146,7 +155,9 @@ cdef int64_t beyond(Nest* nest, int64_t first, int64_t end, int depth) noexcept 
         row = 0
         for k in range(x.depth):
             row += nest.strides[x.stride + k] * (nest.trips[depth - 1 - k] - 1)
-        if (x.column >= 0 and x.column + row >= nest.rows) or (x.cycles >= 0 and x.cycles + row >= nest.cycles):
+        if x.column >= 0 and x.column + row >= nest.rows:
+            return i
+        if x.cycles >= 0 and x.cycles + row >= nest.cycles:
             return i
     return -1
 

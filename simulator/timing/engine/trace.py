@@ -21,9 +21,8 @@ from ascendtile.simulator.timing.engine._validate import fault
 
 Array = npt.NDArray[Any]
 
-MEETING = (
-    -2
-)  # as the channel of an instruction: a meeting of all programs, of `MEETINGS` kinds from there down
+# As the channel of an instruction: a meeting of all programs, of `MEETINGS` kinds from there down.
+MEETING = -2
 MAX_RECORDS = (1 << 31) - 1
 # Kinds of a dependency: read after write; write after read or write; a flag that a program sets and waits for.
 DATA, BUFFER, FLAG = 0, 1, 2

@@ -22,7 +22,7 @@ from ..placement.allocate import Placement
 from ..placement.banks import Banks
 from ..placement.l0_tiles import L0Tile
 from ..placement.layouts import align
-from ..placement.memory_spaces import Homes
+from ..placement.memory_spaces import MemorySpaces
 from ..placement.slots import Slot
 from .line_warnings import LineWarnings, dot_words
 
@@ -118,7 +118,7 @@ class Plan:
         self,
         program: Program,
         product: Product,
-        homes: Homes,
+        homes: MemorySpaces,
         placement: Placement,
         wiring: Wiring,
         hf32: bool = False,
@@ -140,7 +140,7 @@ class Plan:
         self.hf32 = hf32
         self.l0_tile = l0_tile
         self.costs = VectorCosts(CostModel(product), self.definitions)
-        self.costs.banks = Banks(product, self.definitions, placement)
+        self.costs.operands.banks = Banks(product, self.definitions, placement)
         self.lines: dict[tuple[str, int, int, str], int] = {}
         self.pipe_grade = pipe_grades(product, [pipe.name for pipe in wiring.machine.pipes])
         self.channel_grade = channel_grades(product)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ...interpreter.faults import place
 from ...ir.program import Op, Program
@@ -23,14 +22,6 @@ class LineWarnings:
     def __len__(self) -> int:
         """Different warnings so far."""
         return len(self._found)
-
-    def saved(self) -> dict[Any, Any]:
-        """The warnings so far, for `restore`."""
-        return {key: dict(ops) for key, ops in self._found.items()}
-
-    def restore(self, saved: dict[Any, Any]) -> None:
-        """Forget what came up since `saved`."""
-        self._found = saved
 
     def words(self) -> tuple[str, ...]:
         """`file:line: text` for each, `; n operations of this line` behind what n operations of the line share."""

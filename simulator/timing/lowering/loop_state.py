@@ -1,4 +1,4 @@
-"""What a walk of many turns of a loop keeps aside: so that it can be taken back, and what it found on the way."""
+"""What a walk of many iterations of a loop keeps aside."""
 
 from __future__ import annotations
 
@@ -39,61 +39,28 @@ class Flush(NamedTuple):
     lanes: int
 
 
-class State:
-    """What a walk changes besides values, so that it can be taken back."""
+class Counts:
+    """Where a walk stands before an iteration, so that it can go on as after many of them."""
 
-    def __init__(self, turns: Lowering) -> None:
-        plan, model = turns.plan, turns.plan.costs.model
-        self.dicts: list[dict[Any, Any]] = [
-            plan.lines,
-            plan.templates,
-            plan.executed,
-            model.notes,
-            model.assumed,
-            model.known_rows,  # a row makes its notes when it is looked up
-        ]
-        self.copies = [d.copy() for d in self.dicts]
-        self.warnings = plan.warnings.saved()
-        self.current, self.turn_counts = dict(turns.current), dict(turns.turn_counts)
-        self.steps_left = turns.steps_left
-        self.pending, self.pending_loc = turns.pending, turns.pending_loc
-        self.read_lines = turns.touch.read_lines
-        self.pending_bias = dict(turns.cube.pending_bias)
+    def __init__(self, walk: Lowering) -> None:
+        self.current, self.turn_counts = dict(walk.current), dict(walk.turn_counts)
+        self.pending = walk.pending
 
-    def restore(self, turns: Lowering) -> None:
-        for d, copy in zip(self.dicts, self.copies, strict=True):
-            d.clear()
-            d.update(copy)
-        turns.plan.warnings.restore(self.warnings)
-        turns.current, turns.turn_counts = self.current, self.turn_counts
-        turns.steps_left = self.steps_left
-        turns.pending, turns.pending_loc = self.pending, self.pending_loc
-        turns.touch.read_lines = self.read_lines
-        turns.cube.pending_bias = self.pending_bias
+    def repeat(self, now: Lowering, op: Op, times: int, last: bool) -> dict[Any, int]:
+        """Go on as after so many iterations of `op` instead of one; gives what one adds to counts.
 
-    def check(self, after: Lowering, op: Op, fresh: bool) -> None:
-        """Raise `NotAlikeError` unless the turn of `op` has ended as it began, but for what each turn makes anew.
-
-        fresh: scalar work that has no record yet may differ; see `Turns._charge_later_turns`.
+        last: no other loop is walked around this one, so that all counts are known. Raises `NotAlikeError` unless the iteration
+        has ended as it began, but for what each one makes anew.
         """
-        moved = {v for v, slot in after.current.items() if self.current.get(v) != slot}
-        waiting = (after.pending, after.pending_loc) != (self.pending, self.pending_loc)
-        if waiting and not fresh:
-            raise NotAlikeError
+        moved = {v for v, slot in now.current.items() if self.current.get(v) != slot}
         if moved and not moved <= {r.id for inner in walk(op.regions[0]) for r in inner.results}:
             raise NotAlikeError
-
-    def repeat(self, turns: Lowering, times: int, last: bool) -> dict[Any, int]:
-        """Go on as after so many iterations instead of one; gives what one adds to counts.
-
-        last: no other loop is walked around this one, so that all counts are known.
-        """
-        rotating = turns.recorder.builder.rotating
-        gains = {k: count - self.turn_counts.get(k, -1) for k, count in turns.turn_counts.items()}
-        for v, slot in turns.current.items():
+        rotating = now.recorder.builder.rotating
+        gains = {k: count - self.turn_counts.get(k, -1) for k, count in now.turn_counts.items()}
+        for v, slot in now.current.items():
             if slot < 0:
                 later = rotating.after(slot, gains, times - 1)
-                turns.current[v] = rotating.now(later) if last else later
-        for k in turns.turn_counts:
-            turns.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
+                now.current[v] = rotating.now(later) if last else later
+        for k in now.turn_counts:
+            now.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
         return gains

@@ -1,23 +1,19 @@
-"""Turns of a loop walked all at once, where they differ in numbers only.
+"""Iterations of a loop walked all at once, where they differ in numbers only.
 
-The turn becomes one more axis of what the walk knows: a lane for each turn and program, so that the body is walked once for
-all of them, be it that programs have different trip counts (ragged_loops.py). How carried values grow is read off the
-operations that make them (scalar_evolution.py); where that cannot be, the first turn is walked alone before. Scalar work
-from before the loop is charged to its first turn. Slots that alternate from turn to turn are put in afterwards
-(rotation.py).
-
-A walk in doubt is thrown away and its turns are walked one by one: where a branch or a bound is not the same in all lanes,
-where a carried value does not grow evenly, where anything is in error. Either way the records are the same.
+The iteration becomes one more axis of what the walk knows: a lane for each iteration and program, so that the body is walked
+once for all of them, be it that programs have different trip counts (trace/lanes.py). How carried values grow, and for how
+many iterations branches and inner loops go the same way, is found beforehand (trace/scalar_evolution.py); other iterations
+are walked one by one. Scalar work from before the loop is charged to its first iteration. Slots that alternate are told by a
+count that goes on (trace/rotating.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...errors import AscendtileError
 from ...interpreter import symbolic
 from ...interpreter.flat_pointers import Anywhere
 from ...interpreter.merging import merge
@@ -31,16 +27,15 @@ from ...precision.dtypes import DType
 from ..costs.transfers import sharers
 from ..placement.slots import Slot
 from ..trace.lanes import Stretches, even, of_trips
-from ..trace.scalar_evolution import AlikeUntilError, NotAlikeError, after, equal, foreseen, grown, growth
-from ..trace.tree import Cut, GlobalAccess, Loop, Slots, records
-from .loop_state import Flush, LeftOver, State
+from ..trace.scalar_evolution import Forecast, NotAlikeError, after, forecast, grown
+from ..trace.tree import Cut, GlobalAccess, Loop, Slots
+from .loop_state import Counts, Flush, LeftOver
 from .lowering import Lowering
 from .shared_turns import is_shared
 
 LANES = 1 << 17  # at most, of one walk
-RECORDS = 1 << 18  # at most, of one walk, unless its loops inside turn out longer than in the first turn
-LEAST = 4  # turns for which a walk of all at once pays, after the first
-SAVED = 24  # operations whose walk takes about as long as the preparation of a walk of all turns
+PATIENCE = 3  # iterations of a loop that are walked alone, and then the rest of it
+SAVED = 24  # operations whose walk takes about as long as the preparation of a walk of all iterations
 ELEMENTS = 1 << 24  # of index tiles that are held element by element, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
 CHECKED = ("compare", "cast", "addptr", "reshape", "bitcast")
@@ -51,148 +46,114 @@ EXACT = 1 << 61  # differences of numbers below that fit 64 bits
 class Turns(Lowering):
     """The part of a walk without values that knows loops."""
 
-    together = True  # False: all turns one by one
+    together = True  # False: all iterations one by one
 
     def prepare(self, *args: Any) -> None:
         super().prepare(*args)
-        self.times = 1  # turns that a step of the walk stands for
-        self.turn_of: np.ndarray = np.zeros(0, np.int64)  # of each lane, in a walk of many turns
-        self.inside = False  # whether a walk of many turns is one of a loop inside of another such walk
+        self.times = 1  # iterations that a step of the walk stands for
+        self.turn_of: np.ndarray = np.zeros(0, np.int64)  # of each lane, in a walk of many iterations
+        self.inside = False  # whether a walk of many iterations is one of a loop inside of another such walk
         self.columns: np.ndarray | None = None  # programs of such a walk, None for all
-        self.alone: set[int] = set()  # loops whose turns are walked one by one
-        self.asked: set[int] = set()
-        self.first_flush: Flush | None = None  # of the walk of many turns; see `_from_the_start`
-        self.begun_alone: set[int] = set()  # loops whose first turn is walked alone
-        self.uneven_apart: set[int] = set()  # loops whose programs with other trip counts are walked apart
-        self.left_over: LeftOver | None = None  # of a walk from the start
+        self.alone: dict[int, bool] = {}  # whether a loop's iterations are walked one by one
+        self.first_flush: Flush | None = None  # of the walk of many iterations
+        self.left_over: LeftOver | None = None  # of such a walk
+        self.evaluating = False
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     def turns(
         self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
     ) -> list[Any]:
-        if not self.together or last - first < 2 or not self._may_be_alike(op):
-            return super().turns(op, frame, lower, step, first, last, carried)
-        done, carried = self._from_the_start(op, frame, (lower, step), first, last, carried)
-        failed = False
-        while last - done > LEAST:
-            before = self.recorder.builder.records
-            earlier, carried = carried, super().turns(op, frame, lower, step, done, done + 1, carried)
-            done += 1
-            most = self._most(self.recorder.builder.records - before)
-            while (m := min(last - done, most, self.steps_left // self.times)) >= LEAST:
-                try:
-                    gains = [growth(x, y) for x, y in zip(earlier, carried, strict=True)]
-                    m = self._alike(m, self._all, op, frame, (lower + done * step, step), carried, gains)
-                except (NotAlikeError, AscendtileError, OverflowError):
-                    break
-                carried = [after(x, by, m) for x, by in zip(carried, gains, strict=True)]
-                earlier = [after(x, by, -1) for x, by in zip(carried, gains, strict=True)]
-                done += m
-            if failed or m < LEAST:
-                break
-            failed = True  # a second turn alone may be enough: forms of values settle
-        if failed and m >= LEAST and not self.at_once:
-            self.alone.add(op.id)
+        done, patience = first, PATIENCE
+        while last - done > 1 and patience and not self._is_alone(op):
+            m = min(last - done, LANES // len(self.active), self.steps_left // self.times)
+            counter = lower + done * step, step
+            found = self._forecast(op, frame, counter, carried, even(len(self.active), m))
+            if found is None or not self._pays(op, found.alike):
+                patience -= 1
+                carried = super().turns(op, frame, lower, step, done, done + 1, carried)
+                done += 1
+                continue
+            m = found.alike
+            self._all(op, frame, counter, even(len(self.active), m), found)
+            carried = [after(x, by, m) for x, by in zip(found.start, found.gains, strict=True)]
+            done += m
         return super().turns(op, frame, lower, step, done, last, carried)
-
-    def _from_the_start(
-        self, op: Op, frame: Frame, counter: tuple[Any, Any], first: int, last: int, carried: list[Any]
-    ) -> tuple[int, list[Any]]:
-        """Walk all turns at once; the turn that comes next, `first` if that was not possible, and what it is handed."""
-        m = min(last - first, LANES // len(self.active), self.steps_left // self.times)
-        if op.id in self.begun_alone or not self._pays(op, m):
-            return first, carried
-        lower, step = counter
-        begin = (lower + first * step, step)
-        try:
-            start, gains = self._foreseen(op, frame, begin[0], carried)
-            m = self._alike(m, self._all, op, frame, begin, start, gains, True)
-        except (NotAlikeError, AscendtileError, OverflowError):
-            self.begun_alone.add(op.id)
-            return first, carried
-        return first + m, [after(x, by, m) for x, by in zip(start, gains, strict=True)]
 
     def uneven(
         self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
     ) -> list[Any]:
         if self.at_once:
-            raise self._unlike_from(trips != trips[0])
-        if self.together and op.id not in self.uneven_apart and self._may_be_alike(op):
-            parts = of_trips(trips)
-            lanes, turns = sum(p.trips * len(p.programs) for p in parts), sum(p.trips for p in parts)
-            if lanes <= LANES and turns <= self.steps_left and self._pays(op, turns):
-                try:
-                    start, gains = self._foreseen(op, frame, lower, carried)
-                    self._all(op, frame, (lower, step), Stretches(parts), start, gains, True)
-                    return _left(trips, carried, start, gains)
-                except (NotAlikeError, AscendtileError, OverflowError):
-                    self.uneven_apart.add(op.id)
+            raise NotAlikeError
+        parts = of_trips(trips)
+        lanes, total = sum(p.trips * len(p.programs) for p in parts), sum(p.trips for p in parts)
+        if lanes <= LANES and total <= self.steps_left and self._pays(op, total) and not self._is_alone(op):
+            all_of_them = Stretches(parts)
+            found = self._forecast(op, frame, (lower, step), carried, all_of_them)
+            if found is not None and found.alike == total:
+                self._all(op, frame, (lower, step), all_of_them, found)
+                return _left(trips, carried, found.start, found.gains)
         return super().uneven(op, frame, lower, step, trips, carried)
 
-    def _alike(self, m: int, walk: Callable[..., None], op: Op, frame: Frame, begin: Any, *rest: Any) -> int:
-        """Walk `m` turns at once, or as many of them as turn out to be alike; gives their number."""
+    def _forecast(
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: Stretches
+    ) -> Forecast | None:
+        """What is known of the next iterations without a walk; None for too little."""
+        if lanes.trips < 2 or not self._has_room(frame, len(lanes.index)):
+            return None
         try:
-            walk(op, frame, begin, even(len(self.active), m), *rest)
-        except AlikeUntilError as e:
-            m = e.turns
-            if m < LEAST:
-                raise
-            walk(op, frame, begin, even(len(self.active), m), *rest)
-        return m
+            return forecast(self, op, frame, counter, carried, lanes)
+        except (NotAlikeError, OverflowError):
+            return None
 
-    def _unlike_from(self, other: np.ndarray) -> NotAlikeError:
-        """What says so, where some lanes go on in another way. other: whether a lane does."""
-        if self.inside:
-            return NotAlikeError()
-        return AlikeUntilError(int(self.turn_of[other.argmax()]))
-
-    def _foreseen(
-        self, op: Op, frame: Frame, counter: Any, carried: list[Any]
-    ) -> tuple[list[Any], list[Any]]:
-        """What the first turn is handed, and how that grows."""
-        if not carried:
-            return [], []
-        waiting = self.pending, self.pending_loc
+    def evaluate(self, ops: Sequence[Op], frame: Frame, lanes: Stretches | None) -> None:
+        """Carry out operations on numbers and index tiles, see `Evaluator`."""
+        waiting, active = (self.pending, self.pending_loc), self.active
+        self.evaluating = True
+        if lanes is not None:
+            self.active = active[lanes.index]
         try:
-            return foreseen(self, op, frame, counter, carried)
+            for op in ops:
+                if lanes is not None and op.kind in CHECKED:
+                    self._check_operands(op, frame)
+                self.handlers[op.kind](op, frame)
+                if lanes is not None:
+                    _check_forms(op, frame)
         finally:
             self.pending, self.pending_loc = waiting
+            self.active, self.evaluating = active, False
 
-    def _pays(self, op: Op, turns: int) -> bool:
+    def dense(self, op: Op, args: list[Any]) -> Any:
+        if self.evaluating:
+            raise NotAlikeError
+        return super().dense(op, args)
+
+    def _pays(self, op: Op, trips: int) -> bool:
         """Whether to walk them at once is less work than one by one."""
-        return turns > 1 and (turns - 1) * sum(1 for _ in walk(op.regions[0])) >= SAVED
+        return trips > 1 and (trips - 1) * sum(1 for _ in walk(op.regions[0])) >= SAVED
 
-    def _most(self, count: int) -> int:
-        """Turns of so many records each that are walked at once; a loop inside such a walk has no say in its records."""
-        lanes = LANES // len(self.active)
-        return lanes if self.at_once else min(lanes, RECORDS // max(1, count))
-
-    def _may_be_alike(self, op: Op) -> bool:
-        if op.id not in self.asked:
-            self.asked.add(op.id)
-            if (
-                self.exchange is not None
+    def _is_alone(self, op: Op) -> bool:
+        """Whether it is known, before anything is, that iterations have to be walked one by one."""
+        found = self.alone.get(op.id)
+        if found is None:
+            inner = list(walk(op.regions[0]))
+            found = self.alone[op.id] = (
+                not self.together
+                or self.exchange is not None
+                or op.id in self.program.one_by_one
                 or is_shared(op)
-                or any(o.kind in ONE_BY_ONE or is_shared(o) for o in walk(op.regions[0]))
-            ):
-                self.alone.add(op.id)
-        return op.id not in self.alone
+                or any(o.kind in ONE_BY_ONE or is_shared(o) for o in inner)
+            )
+        return found
 
-    def _all(
-        self,
-        op: Op,
-        frame: Frame,
-        counter: tuple[Any, Any],
-        turns: Stretches,
-        carried: list[Any],
-        gains: list[Any],
-        fresh: bool = False,
-    ) -> None:
-        """Walk the next turns. counter: its value in the first of them, and its step. fresh: no turn was before."""
-        before, recorder = State(self), self.recorder
+    def _all(self, op: Op, frame: Frame, counter: tuple[Any, Any], turns: Stretches, known: Forecast) -> None:
+        """Walk the next iterations. counter: its value in the first of them, and its step.
+
+        Raises `NotAlikeError` if it turns out that they cannot be walked so: the launch is then lowered anew.
+        """
+        before, recorder = Counts(self), self.recorder
         flushed, self.first_flush = self.first_flush, None
-        left_over, self.left_over = self.left_over, LeftOver(before.current) if fresh else self.left_over
+        left_over, self.left_over = self.left_over, LeftOver(before.current)
         active, times, turn_of, around, inside = (
             self.active,
             self.times,
@@ -207,24 +168,16 @@ class Turns(Lowering):
         self.active, self.times = active[turns.index], times * turns.trips
         self.turn_of = turn_of[turns.index] + turns.iteration * times if self.inside else turns.iteration
         try:
-            self._check_memory(frame, len(turns.index))
-            self._body(op, Frame(frame, turns.index), counter, turns, carried, gains)
-            if fresh:
-                self._charge_later_turns(turns, before.pending)
-                self.left_over.check(self.current)  # type: ignore[union-attr]
-                if not self.inside and records(body) * turns.trips > RECORDS:
-                    raise NotAlikeError
-            before.check(self, op, fresh)
-            more = before.repeat(self, turns.trips, not self.inside)
-        except BaseException:
-            before.restore(self)
-            self.first_flush = flushed
-            raise
-        finally:
-            if left_over is not None and fresh:
-                left_over.inside(self.left_over)  # type: ignore[arg-type]
-            recorder.body, self.active, self.times, self.left_over = around, active, times, left_over
-            self.turn_of, self.inside = turn_of, inside
+            self._body(op, Frame(frame, turns.index), counter, turns, known)
+            self._charge_later_turns(turns, before.pending)
+            self.left_over.check(self.current)
+            more = before.repeat(self, op, turns.trips, not self.inside)
+        except NotAlikeError as e:
+            raise NotAlikeError(op.id if e.loop < 0 else e.loop) from None
+        if left_over is not None:
+            left_over.inside(self.left_over)
+        recorder.body, self.active, self.times, self.left_over = around, active, times, left_over
+        self.turn_of, self.inside = turn_of, inside
         self.first_flush = flushed or self.first_flush
         self._take(body, turns, more, columns)
 
@@ -247,27 +200,18 @@ class Turns(Lowering):
             done, lanes = done + part.trips, end
 
     def _body(
-        self,
-        op: Op,
-        frame: Frame,
-        counter: tuple[Any, Any],
-        turns: Stretches,
-        carried: list[Any],
-        gains: list[Any],
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], turns: Stretches, known: Forecast
     ) -> None:
-        """One walk for all turns."""
+        """One walk for all iterations."""
         body = op.regions[0]
         turn, index = turns.iteration, turns.index
         self.step(op)
         self.turn(op, 0)
         inner = Frame(frame)
         inner.values[body.args[0].id] = grown(*counter, turn, index)
-        for a, x, by in zip(body.args[1:], carried, gains, strict=True):
+        for a, x, by in zip(body.args[1:], known.start, known.gains, strict=True):
             inner.values[a.id] = grown(x, by, turn, index)
         self.region(body, inner)
-        for y, x, by in zip(body.yields, carried, gains, strict=True):
-            if not equal(inner.get(y), grown(x, by, turn + 1, index)):
-                raise NotAlikeError
         self.turn_ends(op)
 
     @property
@@ -297,15 +241,16 @@ class Turns(Lowering):
         occupancy[: turns.first] = first.pending * cycles
         first.body[first.number] = x._replace(occupancy=occupancy)
 
-    def _check_memory(self, frame: Frame | None, lanes: int) -> None:
+    def _has_room(self, frame: Frame | None, lanes: int) -> bool:
         """Index tiles that are held element by element get a copy for each lane."""
         while frame is not None:
             for x in frame.values.values():
                 if type(x) is Pointers:
                     x = x.offsets
                 if type(x) is np.ndarray and x.ndim > 1 and len(x) > 1 and x[0].size * lanes > ELEMENTS:
-                    raise NotAlikeError
+                    return False
             frame = frame.parent
+        return True
 
     # -- what may not differ between lanes ---------------------------------------------------------------------------
 
@@ -313,14 +258,11 @@ class Turns(Lowering):
         if not self.at_once:
             super().region(region, frame)
             return
-        values = frame.values
         for op in region.ops:
             if op.kind in CHECKED:
                 self._check_operands(op, frame)
             self.handlers[op.kind](op, frame)
-            for r in op.results:
-                if isinstance(values[r.id], FORMS):
-                    _check_form(values[r.id])
+            _check_forms(op, frame)
 
     def _check_operands(self, op: Op, frame: Frame) -> None:
         """What the walk decides by the numbers of all programs together must not be decided by other turns' numbers."""
@@ -338,7 +280,7 @@ class Turns(Lowering):
     def truth(self, op: Op, x: Any) -> bool | np.ndarray:
         out = super().truth(op, x)
         if self.at_once and isinstance(out, np.ndarray):
-            raise self._unlike_from(out != out[0])
+            raise NotAlikeError
         return out
 
     def subset(self, op: Op, region: Region, frame: Frame, index: np.ndarray) -> list[Any]:
@@ -386,19 +328,15 @@ class Turns(Lowering):
         return super().way_out(op, pointer, mask, channels, pipe)
 
     def check_bursts(self, op: Op, v: Value, bursts: Any, elements: Any) -> None:
-        """A warning belongs to a turn: one that is new would have to wait for its place among them."""
         if not self.at_once:
             super().check_bursts(op, v, bursts, elements)
             return
         if isinstance(bursts, int) and isinstance(elements, int) and (bursts <= 1 or bursts != elements):
             return
-        known = len(self.plan.warnings)
         lanes, starts = len(self.active), np.flatnonzero(np.diff(self.turn_of, prepend=-1))
         many, every = (np.maximum.reduceat(np.broadcast_to(x, lanes), starts) for x in (bursts, elements))
         for n in np.unique(many[(many > 1) & (many == every)]):
             super().check_bursts(op, v, int(n), int(n))
-        if len(self.plan.warnings) > known:
-            raise NotAlikeError
 
 
 def _left(trips: np.ndarray, carried: list[Any], start: list[Any], gains: list[Any]) -> list[Any]:
@@ -416,6 +354,13 @@ def _limits(v: Value | None) -> tuple[int, int]:
     assert isinstance(v.dtype, DType)
     low, high = ty.limits(v.dtype)
     return max(low, -EXACT), min(high, EXACT)
+
+
+def _check_forms(op: Op, frame: Frame) -> None:
+    for r in op.results:
+        x = frame.values[r.id]
+        if isinstance(x, FORMS):
+            _check_form(x)
 
 
 def _check_form(x: Any) -> None:

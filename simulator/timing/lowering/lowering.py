@@ -14,7 +14,6 @@ from ...interpreter.state import DataDependentError
 from ...interpreter.values import Opaque, Pointers
 from ...ir.program import Op, Region, Value
 from ..costs.l2_cache import FirstTouch
-from ..operations.table import NAMED, require
 from ..placement.accumulator_inits import BT
 from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
 from .buffers import BufferLowering
@@ -153,9 +152,3 @@ def _check_known(op: Op, pointer: Pointers, mask: Any) -> None:
         raise DataDependentError(
             f"{place(op)}: the {what} of a {op.kind} depends on loaded data, which a run without values does not have"
         )
-
-
-require(
-    {name.removeprefix("op_") for name in dir(Lowering) if name.startswith("op_")} - set(NAMED),
-    "the interpreter (simulator/interpreter)",
-)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...interpreter.values import Affine, Pointers
+from ...ir.operations import OPERATIONS, operation, why_by_element
 from ...ir.program import Op, Value
 from ..costs.model import Cost
 from ..costs.transfers import boxed
-from ..operations.table import OPERATIONS, operation, why_by_element
 from ..placement.layouts import SCALAR as SCALAR_FORM
 from ..placement.layouts import TILE
 from .context import Template

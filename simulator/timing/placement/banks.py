@@ -3,7 +3,7 @@
 A bank has rows of 32 bytes; 16 groups of banks follow each other, and each area of 64 KiB has banks of its own. A repeat
 reads 256 bytes from each source, that is 8 of the 16 groups from the one of its start address on.
 
-    read and read    two sources in one group, in whatever area: unless their starts are half a turn (256 of 512 bytes)
+    read and read    two sources in one group, in whatever area: unless their starts are half a period (256 of 512 bytes)
                      apart, which neighbouring tiles of 2^n bytes never are. Sources that are the same tile share all groups.
     write and read   in one bank, that is one group of one area. A write trails the reads by one repeat, so a result that
                      starts in the group of its source meets nothing of it, be it the same place or a tile further on.
@@ -35,7 +35,7 @@ class Banks:
     def __init__(self, product: Product, definitions: Definitions, placement: Placement) -> None:
         self.groups = product.integer("ub_banks.groups")
         self.row = product.integer("ub_banks.row_bytes")
-        self.turn = self.groups * self.row
+        self.period = self.groups * self.row
         self.span = product.integer("vector.bytes_per_repeat")
         self.delay = product.integer("ub_banks.write_delay_repeats")
         self.watched = product.text("ub_banks.read_read_conflict") != "none"
@@ -46,7 +46,7 @@ class Banks:
 
     def apart(self, distance: int) -> bool:
         """Whether sources whose starts are so many bytes apart never share a group."""
-        return not self.watched or self.span <= distance % self.turn <= self.turn - self.span
+        return not self.watched or self.span <= distance % self.period <= self.period - self.span
 
     def conflict(self, op: Op) -> bool:
         """Whether two tiles that an operation reads share a group, in any copy of their buffers."""
@@ -66,13 +66,17 @@ class Banks:
         repeats = -(-elements // lanes)
         worst = 0
         for source in self._sources(op):
-            for turn in range(max(source.copies, target.copies)):
-                places = _start(source, turn), _start(target, turn)
+            for k in range(max(source.copies, target.copies)):
+                places = _start(source, k), _start(target, k)
                 worst = max(worst, self._met(places, moves, repeats))
         return worst
 
     def _met(self, places: tuple[int, int], moves: tuple[int, int], repeats: int) -> int:
-        if moves[0] == moves[1] == self.span and self.delay == 1 and (places[0] - places[1]) % self.turn == 0:
+        if (
+            moves[0] == moves[1] == self.span
+            and self.delay == 1
+            and (places[0] - places[1]) % self.period == 0
+        ):
             return 0
         return _met(places, moves, repeats, self.delay, self.row, self.groups, self.areas)
 
@@ -85,12 +89,11 @@ class Banks:
         return slot if slot is not None and slot.space == UB else None
 
     def _clear(self, a: Slot, b: Slot) -> bool:
-        turns = range(max(a.copies, b.copies))
-        return all(self.apart(_start(a, t) - _start(b, t)) for t in turns)
+        return all(self.apart(_start(a, k) - _start(b, k)) for k in range(max(a.copies, b.copies)))
 
 
-def _start(slot: Slot, turn: int) -> int:
-    return slot.offset + turn % slot.copies * slot.size
+def _start(slot: Slot, k: int) -> int:
+    return slot.offset + k % slot.copies * slot.size
 
 
 @lru_cache(maxsize=4096)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...ir.building.buffers import moved
 from ...ir.liveness import read_by
+from ...ir.operations import operation
 from ...ir.program import Op, Program, Region
-from ..operations.table import operation
 from .layouts import TILE, Definitions
 
 ELSEWHERE = ("alloc", "for", "while", "if", "from_l1", "move")

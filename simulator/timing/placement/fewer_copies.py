@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from ...errors import BufferOverflowError
 from ...ir.program import Program
-from .allocate import NONE, Placement, place
-from .memory_spaces import L1, UB, Homes
-from .strides import BlockByBlock
+from .allocate import Limits, Placement, place
+from .allocation.context import Choice
+from .memory_spaces import L1, UB
+from .needs import Needs
 
 WHY = {
     UB: "in a kernel with products the vendor's compiler gives copies to L1 only unless told otherwise "
@@ -21,43 +22,34 @@ WHY = {
 }
 
 
-def place_with_fewer(
-    program: Program,
-    homes: Homes,
-    copies: int,
-    limits: dict[str, tuple[int, int]],
-    device: str,
-    l0c: bool = True,
-    blocks: BlockByBlock = NONE,
-    banks: tuple[int, int] | None = None,
-) -> Placement:
+def place_with_fewer(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placement:
     """As `place`, with the largest numbers of copies that fit, which the notes tell if they are not those asked for.
 
     Raises `BufferOverflowError` when not even one copy of each tile fits.
     """
-    asked = most_copies(program, copies)
+    asked = most_copies(needs.program, choice.copies)
     given = {UB: asked, L1: asked}
     refused: dict[str, BufferOverflowError] = {}
     while True:
         try:
-            found = place(program, homes, copies, limits, device, l0c, blocks, banks, given)
+            found = place(needs, replace(choice, most=given), limits, device)
         except BufferOverflowError as e:
-            if not homes.has_dot or given.get(e.space, 1) == 1:
+            if not needs.spaces.has_dot or given.get(e.space, 1) == 1:
                 raise
             given[e.space] -= 1
             refused[e.space] = e
         else:
-            words = tuple(_words(space, asked, given[space], e) for space, e in refused.items())
-            return replace(found, notes=(*found.notes, *words))
+            notes = (_note(space, asked, given[space], e) for space, e in refused.items())
+            return replace(found, notes=(*found.notes, *notes))
 
 
 def most_copies(program: Program, copies: int) -> int:
     """The most copies of a tile that the launch or a loop asks for."""
-    loops = (op.attrs.get("hints", {}).get("num_stages") for op in program.walk() if op.kind == "for")
+    loops = (op.attrs.get("hints", {}).get("num_stages") for op in program.of_kind("for"))
     return max(copies, 1, *(int(n) for n in loops if n))
 
 
-def _words(space: str, asked: int, given: int, e: BufferOverflowError) -> str:
+def _note(space: str, asked: int, given: int, e: BufferOverflowError) -> str:
     """What one copy more than given would have taken."""
     have = f"{'one copy' if given == 1 else f'{given} copies'}, not the {asked} asked for"
     need = f"{given + 1} take {e.need_bytes} of {e.have_bytes} bytes"

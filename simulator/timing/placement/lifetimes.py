@@ -21,6 +21,7 @@ class Lifetimes:
         self.spans: dict[int, tuple[int, int]] = {}
         self.last: dict[int, int] = {}
         self.lines: list[int] = []
+        self.entered: dict[int, int] = {}  # argument of a region -> position after its operation
         self._number(program.body)
         self._last_uses(program.body)
         self._late_starts(program.body)
@@ -35,6 +36,7 @@ class Lifetimes:
             self.at[op.id] = self.position
             self.lines.append(op.loc.line)
             for inner in op.regions:
+                self.entered.update((a.id, self.at[op.id] + 1) for a in inner.args)
                 self._number(inner)
             if op.kind in ("for", "while"):
                 self.lines.append(op.loc.line)  # the end of the loop, where carried values are handed back
@@ -76,18 +78,8 @@ class Lifetimes:
         return at
 
     def birth(self, v: Value) -> int:
+        """Position at which a value is there; what a loop gives, at its end."""
         op = self.definitions.of(v)
-        if op is not None:
-            return (
-                self.spans.get(op.id, (0, self.at[op.id]))[1]
-                if op.kind in ("for", "while")
-                else self.at[op.id]
-            )
-        return self._argument_birth(v)
-
-    def _argument_birth(self, v: Value) -> int:
-        for op in self.program.walk():
-            for inner in op.regions:
-                if any(a is v for a in inner.args):
-                    return self.at[op.id] + 1
-        return -1
+        if op is None:
+            return self.entered.get(v.id, -1)
+        return self.spans[op.id][1] if op.id in self.spans else self.at[op.id]

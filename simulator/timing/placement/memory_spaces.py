@@ -14,6 +14,8 @@ UB that becomes an operand of a product gets a place in L1: `staged`.
 
 from __future__ import annotations
 
+import functools
+
 from ...ir.building.buffers import moved
 from ...ir.passes.split_cores import VECTOR
 from ...ir.program import Op, Program, Region, Value
@@ -26,8 +28,8 @@ UB, L1, L0C, FIXP, VIEW = "UB", "L1", "L0C", "FIXP", "VIEW"
 OUT_CASTS = ("fp16", "bf16", "fp32")
 
 
-class Homes(Uses):
-    """Homes of all values of a program.
+class MemorySpaces(Uses):
+    """The memory space of each value of a program.
 
     fixpipe: False on coupled cores, where L0C leaves through the Vector unit. bias_table: whether there is one.
     added: sums that the Vector unit adds their start to, when they have left L0C, and that start.
@@ -37,15 +39,16 @@ class Homes(Uses):
         self, program: Program, definitions: Definitions, fixpipe: bool, bias_table: bool = False
     ) -> None:
         super().__init__(definitions)
+        self.program = program
         self.fixpipe = fixpipe
         # What passes between the parts of both cores is cut out of their programs: there a row stays with the Vector core.
-        self.bias_table = bias_table and not program.split_words
+        self.bias_table = bias_table and not program.split_builtins
         self.added: dict[int, Value] = {}
         self.has_dot = any(op.kind == "dot" or _flag(op) or _of_cube(op) for op in program.walk())
         self.of_value = {v: str(op.attrs["space"]) for v, op in program.buffers.items()}
         self.made_for = made_in_place(
             program, definitions
-        )  # moves that have nothing to do, if the homes agree
+        )  # moves that have nothing to do, if the spaces are the same
         self.in_place = {m for m in self.made_for if not self.has_dot}
         self.copied_to_ub: set[int] = set()
         self.staged: set[int] = set()
@@ -56,11 +59,30 @@ class Homes(Uses):
             self._accumulators(program.body)
             for op in program.walk():
                 self._classify(op)
-            self.in_place = {op.id for op in program.walk() if op.id in self.made_for and self._at_home(op)}
+            self.in_place = {op.id for op in program.walk() if op.id in self.made_for and self._is_there(op)}
         definitions.settle()
 
     def home(self, v: Value) -> str:
         return self.of_value.get(v.id, UB)
+
+    @functools.cached_property
+    def has_vector_work(self) -> bool:
+        """Whether any tile has to be in UB, be it one of offsets only, or the scalar unit of a vector core has to help."""
+        if not self.has_dot or self.copied_to_ub or self.staged or self.program.split_builtins:
+            return True
+        return any(self._on_vector_core(op) for op in self.program.walk())
+
+    def _on_vector_core(self, op: Op) -> bool:
+        root, kind = self.definitions.root, op.kind
+        if kind == "move" and op.id not in self.in_place:
+            return True
+        if any(r.shape and root(r) is r and self.home(r) == UB for r in op.results):
+            return True  # also indices that are elements, such as those with a remainder
+        v = op.results[0] if kind == "load" else op.args[1] if kind in ("store", "atomic") else None
+        if v is None or not v.shape:
+            return v is not None and kind != "load"  # a single element leaves through UB
+        found = root(v)
+        return found is None or self.home(found) == UB
 
     def made_real(self, v: Value) -> Value | None:
         """What the Vector unit has to write for an operand of a product, before the tile can go to L1."""
@@ -155,7 +177,7 @@ class Homes(Uses):
         into = reader.kind == "move" and reader.attrs["space"] == L1 and self.made_for.get(reader.id) is load
         return into or (reader.kind == "dot" and i < 2)
 
-    def _at_home(self, move: Op) -> bool:
+    def _is_there(self, move: Op) -> bool:
         """Whether a tile that is made for a buffer lives where the buffer does."""
         return self.home(moved(move)) == str(move.attrs["space"])
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...ir.building.buffers import moved
+from ...ir.operations import Scratch, operation
 from ...ir.program import Op, Value
 from ...precision.dtypes import DType
-from ..operations.table import Scratch, operation
 from .layouts import BLOCK_BYTES, SCALAR, TILE, Definitions, align, element_bits, tile_bytes
 
 REPEAT_LANES_FP32 = 64

@@ -1,8 +1,8 @@
-"""Buffers as slots: where each lies, what shares its bytes, what is alive at the peak, what an overflow says."""
+"""Buffers as slots: what shares their bytes, what is alive at the peak, what an overflow says."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...ir.program import Program, Value
@@ -12,7 +12,7 @@ from .memory_spaces import UB
 
 @dataclass
 class Slot:
-    """One buffer: the values that take turns in it, its life in program positions, its bytes and copies."""
+    """One buffer: the values that it holds one after the other, its life in program positions, its bytes and copies."""
 
     values: list[Value]
     start: int
@@ -24,7 +24,7 @@ class Slot:
     depth: int = 0
     label: str = ""
     space: str = UB
-    loop: int = -1  # operation whose turns take its copies in turn, where no value tells
+    loop: int = -1  # operation whose iterations take its copies in turn, where no value tells
     targets: list[tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
 
     @property
@@ -32,76 +32,12 @@ class Slot:
         return self.size * self.copies
 
 
-def pack(
-    slots: list[Slot],
-    apart: Apart | None = None,
-    capacity: int = 0,
-    disturbs: Callable[[Slot, Slot], bool] | None = None,
-) -> None:
-    """Offsets: largest first, each at the lowest place that no slot alive at the same time takes.
-
-    apart: which slots one instruction reads together. Of the places half a turn of UB's banks from one of these, and the
-    lowest, a slot takes the one at which the fewest meet it.
-    disturbs: whether two slots that are never alive together had better not share bytes either; they do where a slot would
-    end above `capacity` otherwise.
-    """
-    placed: list[Slot] = []
-    for s in sorted(slots, key=lambda s: (-s.total, s.start, s.end)):
-        others = [p for p in placed if alive_together(p, s)]
-        if disturbs is not None:
-            wider = [p for p in placed if alive_together(p, s) or disturbs(p, s)]
-            others = wider if _lowest(s, wider) + s.total <= capacity else others
-        s.offset = _lowest(s, others)
-        if apart is not None:
-            near = [p for p in placed if (id(p), id(s)) in apart.pairs or (id(s), id(p)) in apart.pairs]
-            places = {s.offset, *(_lowest(s, others, apart.turn, _half_away(s, p, apart)) for p in near)}
-            s.offset = min(places, key=lambda o: (sum(apart.meet(s, o, p) for p in near), o))
-        placed.append(s)
-
-
-def alive_together(a: Slot, b: Slot) -> bool:
-    """Whether their lives in the program overlap."""
-    return a.start <= b.end and b.start <= a.end
-
-
-@dataclass(frozen=True)
-class Apart:
-    """pairs: slots, by identity, that one instruction reads together. turn: bytes after which UB's banks come again; span:
-    bytes that a repeat reads."""
-
-    pairs: frozenset[tuple[int, int]]
-    turn: int
-    span: int
-
-    def meet(self, s: Slot, offset: int, p: Slot) -> bool:
-        """Whether `s` at that offset shares a group of banks with `p`, in any copy."""
-        turns = range(max(s.copies, p.copies))
-        starts = ((offset + k % s.copies * s.size, p.offset + k % p.copies * p.size) for k in turns)
-        return any(not self.span <= (a - b) % self.turn <= self.turn - self.span for a, b in starts)
-
-
-def _half_away(s: Slot, p: Slot, apart: Apart) -> int:
-    return (p.offset + apart.turn // 2) % apart.turn
-
-
-def _lowest(s: Slot, others: list[Slot], turn: int = 1, rest: int = 0) -> int:
-    """The lowest free place, of those that leave `rest` when divided by `turn`."""
-    offset = rest
-    for p in sorted(others, key=lambda p: p.offset):
-        if p.offset - offset >= s.total:
-            break
-        if p.offset + p.total > offset:
-            offset = p.offset + p.total
-            offset += (rest - offset) % turn
-    return offset
-
-
 def find_clobbers(slots: list[Slot]) -> None:
     """For each copy of a slot: its engine slot, and those of other slots that share bytes with it."""
+    spans = [(t, t.offset, t.offset + t.total) for t in slots]
     for s in slots:
-        others = [
-            t for t in slots if t is not s and t.offset < s.offset + s.total and s.offset < t.offset + t.total
-        ]
+        first, last = s.offset, s.offset + s.total
+        others = [t for t, start, end in spans if start < last and first < end and t is not s]
         s.targets = [
             (
                 (s.number + k,),

@@ -73,10 +73,17 @@ def _lives(
     slot, start, end = np.empty(most, np.int32), np.empty(most), np.empty(most)
     found = _held.lives(
         (space >= 0).astype(np.int8),
-        *(record, *(rows[n][:count] for n in ("pipe", "start", "end"))),
+        record,
+        rows["pipe"][:count],
+        rows["start"][:count],
+        rows["end"][:count],
         (rows["amount"][:count] != 0).astype(np.int8),
         np.ascontiguousarray(trace.pipe[instruction], np.int8),
-        *(starts, slots, slot, start, end),
+        starts,
+        slots,
+        slot,
+        start,
+        end,
     )
     slot = slot[:found]
     return (space[slot], start[:found], end[:found], size[slot]), len(number)

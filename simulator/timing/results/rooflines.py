@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...ir.operations import operation
 from ...ir.program import Op
 from ...precision.dtypes import DType
 from ...record.run import Roof
 from ..costs.cube import ITEM_BYTES
 from ..engine.engine import EngineResult, Group, Machine, Trace
 from ..lowering.context import Plan
-from ..operations.table import operation
 from ..placement.layouts import align
 
 # Way between global memory and a core -> the numbers of its channels (`machine._channels`).

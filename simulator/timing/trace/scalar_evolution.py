@@ -1,32 +1,32 @@
-"""Values that a loop carries and that grow by the same amount in every turn.
+"""Values that a loop carries and that grow by the same amount in every iteration, found before the loop is walked.
 
-What holds for all turns is not assumed: a walk of a turn gives back what it hands to the next one, and that is compared with
-what was expected there. So if the first turn's values are right, those of all turns are.
+The operations that make such a value are carried out twice: for the first iteration, which gives what it gains, and for all
+iterations at once, which proves it by induction. In the same way it is found for how many iterations branches and trip counts
+of loops inside are the same.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ...interpreter.control_flow import trips_of
 from ...interpreter.flat_pointers import Anywhere
-from ...interpreter.state import Frame, InterpreterState
+from ...interpreter.state import Frame
 from ...interpreter.values import OPAQUE, Affine, Box, Opaque, Pointers, take
-from ...ir.program import Op, Value
+from ...ir.program import Op, Region, Value
 from ...precision import dtypes as ty
+from .lanes import Stretches
 
 
 class NotAlikeError(Exception):
-    """The turns of a loop differ in more than numbers, so that they must be walked one by one."""
+    """Iterations of a loop differ in more than numbers, so that they must be walked one by one. loop: its number."""
 
-
-class AlikeUntilError(NotAlikeError):
-    """So many of the turns, the first ones, may differ in numbers only."""
-
-    def __init__(self, turns: int) -> None:
-        super().__init__(turns)
-        self.turns = turns
+    def __init__(self, loop: int = -1) -> None:
+        super().__init__(loop)
+        self.loop = loop
 
 
 def growth(before: Any, after: Any) -> Any:
@@ -117,33 +117,69 @@ def _unlike() -> Any:
     raise NotAlikeError
 
 
-# Operations on numbers and index tiles that no walk records.
+# Operations on numbers and index tiles that record nothing; of the second sort those on numbers only.
 PLAIN = ("addptr", "arange", "binary", "broadcast", "const", "expand_dims", "splat")
+OF_NUMBERS = ("cast", "compare", "unary")
 FORMS = ("affine", "pointer", "scalar")
 
 
-def foreseen(
-    walk: InterpreterState, op: Op, frame: Frame, counter: Any, carried: list[Any]
-) -> tuple[list[Any], list[Any]]:
-    """What each value is in all turns but for its growth, and what it gains in a turn.
+class Evaluator(Protocol):
+    """An interpreter that carries out single operations, without any effect but on the frame."""
 
-    counter: that of the loop in its first turn. Raises `NotAlikeError` if that would take a walk of the turn.
+    def evaluate(self, ops: Sequence[Op], frame: Frame, lanes: Stretches | None) -> None:
+        """lanes: iterations of the active programs; None for these as they are. Raises `NotAlikeError` where it takes more
+        than numbers and index tiles.
+        """
+
+
+class Forecast(NamedTuple):
+    """start: what each carried value is in all iterations but for its growth. gains: what it gains in one.
+
+    alike: so many iterations, the first ones, differ in numbers only.
     """
+
+    start: list[Any]
+    gains: list[Any]
+    alike: int
+
+
+def forecast(
+    of: Evaluator, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: Stretches
+) -> Forecast:
+    """counter: that of the loop in its first iteration, and its step. Raises `NotAlikeError` if it takes a walk to know."""
     body = op.regions[0]
     args = body.args[1:]
     start = [OPAQUE if _unknown(a, x) else x for a, x in zip(args, carried, strict=True)]
     made = list(zip(args, body.yields, start, strict=True))
     asked = [y for a, y, x in made if not isinstance(x, Opaque) and y is not a]
-    inner = Frame(frame)
-    inner.values[body.args[0].id] = counter
-    inner.values.update((a.id, x) for a, x in zip(args, start, strict=True))
-    for o in _needed(op, asked):
-        walk.handlers[o.kind](o, inner)
-    return start, [None if isinstance(x, Opaque) or y is a else _gain(x, inner.get(y)) for a, y, x in made]
+    inner = _begun(Frame(frame), body, counter[0], start)
+    of.evaluate(_needed(body, asked), inner, None)
+    gains = [None if isinstance(x, Opaque) or y is a else _gain(x, inner.get(y)) for a, y, x in made]
+    deciding = [values for values in _decisions(body) if _can_be_known(body, values)]
+    if not asked and not deciding:
+        return Forecast(start, gains, lanes.trips)
+    index, iteration = lanes.index, lanes.iteration
+    grown_args = [grown(x, by, iteration, index) for x, by in zip(start, gains, strict=True)]
+    every = _begun(Frame(frame, index), body, grown(*counter, iteration, index), grown_args)
+    of.evaluate(_needed(body, [*asked, *(v for values in deciding for v in values)]), every, lanes)
+    later = [
+        1 + _same_until(every.get(y), grown(x, by, iteration + 1, index), lanes)
+        for (a, y, x), by in zip(made, gains, strict=True)
+        if not isinstance(x, Opaque) and y is not a
+    ]
+    same = [_uniform_until(_decided([every.get(v) for v in values]), lanes) for values in deciding]
+    return Forecast(start, gains, min([lanes.trips, *later, *same]))
+
+
+def _begun(frame: Frame, body: Region, counter: Any, carried: list[Any]) -> Frame:
+    """With what an iteration is handed."""
+    frame.values[body.args[0].id] = counter
+    frame.values.update((a.id, x) for a, x in zip(body.args[1:], carried, strict=True))
+    return frame
 
 
 def _unknown(v: Value, x: Any) -> bool:
-    """Elements that a walk without values does not know, be it in later turns only: no record depends on them."""
+    """Elements that a walk without values does not know, be it in later iterations only: no record depends on them."""
     return isinstance(x, Opaque) or (bool(v.shape) and v.dtype.is_floating())
 
 
@@ -153,17 +189,87 @@ def _gain(before: Any, after: Any) -> Any:
     return growth(before, after)
 
 
-def _needed(op: Op, asked: list[Value]) -> list[Op]:
+def _decisions(region: Region) -> Iterator[list[Value]]:
+    """What branches and loops of a body go by, but for those in loops inside: a condition, or both bounds and a step."""
+    for o in region.ops:
+        if o.kind == "if":
+            yield [o.operand(0)]
+            for branch in o.regions:
+                yield from _decisions(branch)
+        elif o.kind == "for":
+            yield [o.operand(k) for k in range(3)]
+
+
+def _decided(values: list[Any]) -> Any:
+    """Which branch is taken, or how many iterations a loop has; None where only data tell."""
+    if any(isinstance(x, Opaque) for x in values):
+        return None
+    return values[0] if len(values) == 1 else trips_of(*values)
+
+
+def _uniform_until(x: Any, lanes: Stretches) -> int:
+    """The first iteration in which any lane differs from the first one."""
+    if not isinstance(x, np.ndarray) or len(x) == 1:
+        return lanes.trips
+    return _first(x != x[0], lanes)
+
+
+def _same_until(a: Any, b: Any, lanes: Stretches) -> int:
+    """The first iteration in which two values differ."""
+    if equal(a, b):
+        return lanes.trips
+    while isinstance(a, Pointers) and isinstance(b, Pointers) and a.tensor is b.tensor:
+        a, b = a.offsets, b.offsets
+    if isinstance(a, Affine) and isinstance(b, Affine) and _same_strides(a, b):
+        a, b = a.base, b.base
+    other = np.asarray(_numbers_of(a) != _numbers_of(b))
+    return _first(np.broadcast_to(other, len(lanes.index)), lanes) if other.ndim < 2 else 0
+
+
+def _numbers_of(x: Any) -> Any:
+    if isinstance(x, Pointers | Affine | Box | Opaque):
+        raise NotAlikeError
+    return np.asarray(x)
+
+
+def _first(other: np.ndarray, lanes: Stretches) -> int:
+    return int(lanes.iteration[other.argmax()]) if other.any() else lanes.trips
+
+
+def _can_be_known(body: Region, values: Iterable[Value]) -> bool:
+    try:
+        _needed(body, values)
+    except NotAlikeError:
+        return False
+    return True
+
+
+def _flat(region: Region) -> Iterator[Op]:
+    """The operations of a body, those of branches too."""
+    for o in region.ops:
+        yield o
+        if o.kind == "if":
+            for branch in o.regions:
+                yield from _flat(branch)
+
+
+def _needed(body: Region, asked: Iterable[Value]) -> list[Op]:
     """The operations of the body that make those values, in order."""
-    ops = op.regions[0].ops
     wanted = {v.id for v in asked}
     found = []
-    for o in reversed(ops):
-        if not any(r.id in wanted for r in o.results):
-            continue
-        r = o.results[0]
-        if o.kind not in PLAIN or r.static.kind not in FORMS or r.dtype == ty.uint64:
-            raise NotAlikeError
-        wanted.update(v.id for v in o.args if v is not None)
-        found.append(o)
+    for o in reversed(list(_flat(body))) if wanted else ():
+        if any(r.id in wanted for r in o.results):
+            if not _is_plain(o):
+                raise NotAlikeError
+            wanted.update(v.id for v in o.args if v is not None)
+            found.append(o)
     return found[::-1]
+
+
+def _is_plain(o: Op) -> bool:
+    r = o.results[0]
+    if r.static.kind not in FORMS or r.dtype == ty.uint64:
+        return False
+    return o.kind in PLAIN or (
+        o.kind in OF_NUMBERS and not any(v is not None and v.shape for v in (*o.args, r))
+    )

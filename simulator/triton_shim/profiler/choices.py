@@ -54,29 +54,20 @@ class Schedule:
         step -= self.skip_first
         if step < 0:
             return -1, 0
-        return divmod(
-            step + (self.wait if self.skip_first_wait else 0), self.wait + self.warmup + self.active
-        )
+        step += self.wait if self.skip_first_wait else 0
+        return divmod(step, self.wait + self.warmup + self.active)
 
 
-def _names(*names: str) -> Any:
-    return SimpleNamespace(**{name: name for name in names})
+def _names(names: str) -> Any:
+    return SimpleNamespace(**{name: name for name in names.split()})
 
 
-ProfilerLevel = _names("Level0", "Level1", "Level2", "Level_none")
+ProfilerLevel = _names("Level0 Level1 Level2 Level_none")
 AiCMetrics = _names(
-    "AiCoreNone",
-    "ArithmeticUtilization",
-    "L2Cache",
-    "Memory",
-    "MemoryAccess",
-    "MemoryL0",
-    "MemoryUB",
-    "PipeUtilization",
-    "ResourceConflictRatio",
+    "AiCoreNone ArithmeticUtilization L2Cache Memory MemoryAccess MemoryL0 MemoryUB PipeUtilization ResourceConflictRatio"
 )
-ExportType = _names("Db", "Text")
-HostSystem = _names("CPU", "DISK", "MEM", "NETWORK", "NUMA", "OSRT")
+ExportType = _names("Db Text")
+HostSystem = _names("CPU DISK MEM NETWORK NUMA OSRT")
 
 
 class ExperimentalConfig:

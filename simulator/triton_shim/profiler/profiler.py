@@ -23,16 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from ...observers import watch
+from ...record.picking import picked
 from ..torch_npu.clock import CLOCK
-from .choices import (
-    AiCMetrics,
-    ExperimentalConfig,
-    ExportType,
-    HostSystem,
-    ProfilerAction,
-    ProfilerLevel,
-    Schedule,
-)
+from . import choices
 from .launch_columns import ABSENT, INPUTS, OUTPUTS, core_type, shape_columns, unit_columns
 
 if TYPE_CHECKING:
@@ -75,16 +68,10 @@ class LaunchRow:
 
 
 def _row(step: int, start_us: float, launch: Launch) -> LaunchRow:
-    return LaunchRow(
-        step,
-        launch.kernel,
-        start_us,
-        launch.time_us,
-        core_type(launch),
-        launch.programs,
-        shape_columns(launch.arguments, launch.directions),
-        {**unit_columns(launch, "aic"), **unit_columns(launch, "aiv")},
-    )
+    shapes = shape_columns(launch.arguments, launch.directions)
+    pipes = {**unit_columns(launch, "aic"), **unit_columns(launch, "aiv")}
+    head = (step, launch.kernel, start_us, launch.time_us, core_type(launch), launch.programs)
+    return LaunchRow(*head, shapes, pipes)
 
 
 class profile:
@@ -112,7 +99,7 @@ class profile:
                 f"torch_npu.profiler.profile has no option {wrong[0]!r}; it has {', '.join(known)}"
             )
         self.activities = list(activities or ProfilerActivity)
-        self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
+        self.schedule = schedule or (lambda step: choices.ProfilerAction.RECORD)
         self.has_steps = schedule is not None
         self.on_trace_ready = on_trace_ready
         self.experimental_config = experimental_config
@@ -243,15 +230,11 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 NAMES = {
-    "AiCMetrics": AiCMetrics,
-    "ExportType": ExportType,
-    "HostSystem": HostSystem,
-    "ProfilerAction": ProfilerAction,
+    **picked(choices, "AiCMetrics ExportType HostSystem ProfilerAction ProfilerLevel"),
     "ProfilerActivity": ProfilerActivity,
-    "ProfilerLevel": ProfilerLevel,
-    "_ExperimentalConfig": ExperimentalConfig,
+    "_ExperimentalConfig": choices.ExperimentalConfig,
     "profile": profile,
-    "schedule": Schedule,
+    "schedule": choices.Schedule,
     "supported_activities": supported_activities,
     "tensorboard_trace_handler": tensorboard_trace_handler,
 }

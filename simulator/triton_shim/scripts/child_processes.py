@@ -2,7 +2,7 @@
 
 A new interpreter (`multiprocessing` with spawn or forkserver, `subprocess`) learns of it from its environment: PYTHONPATH
 begins with `for_children/`, and ASCENDTILE_CHILD says which device is in force and where launches are to be written.
-A forked process has everything but the way back to the report. Each process writes a file of its own, a launch at a time, so
+A forked process has everything but the report. Each process writes a file of its own, a launch at a time, so
 that one that is ended loses none; the report reads them when the script is over.
 """
 
@@ -20,10 +20,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ascendtile.simulator.errors import AscendtileError
-from ascendtile.simulator.record.loading import load_run
-from ascendtile.simulator.record.run import Run
-
+from ...errors import AscendtileError
+from ...record.loading import load_run
+from ...record.run import Run
 from .collecting import Collector, key_of
 
 VARIABLE = "ASCENDTILE_CHILD"
@@ -67,23 +66,16 @@ class Ledger:
 class Gatherer:
     """Is told of launches, by this process and by those forked from it."""
 
-    def __init__(self, found: Collector, folder: str) -> None:
-        self.found = found
-        self.folder = folder
-        self.home: int | None = os.getpid()
+    def __init__(self, found: Collector | None, folder: str) -> None:
+        """found: None in a process that was started, which writes everything down."""
+        self.found, self.folder = found, folder
+        self.reporting = None if found is None else os.getpid()
         self.ledger: Ledger | None = None
-
-    @staticmethod
-    def of_child(folder: str) -> Gatherer:
-        """One that writes everything down."""
-        gatherer = Gatherer(Collector(), folder)
-        gatherer.home = None
-        return gatherer
 
     def tell(self, run: Run) -> None:
         """Add a launch; in a forked process, write it down."""
         process = os.getpid()
-        if process == self.home:
+        if self.found is not None and process == self.reporting:
             self.found.tell(run)
             return
         if self.ledger is None or self.ledger.process != process:
@@ -100,12 +92,12 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
     """
     folder = tempfile.mkdtemp(prefix="ascendtile-")
     gatherer = Gatherer(found, folder)
-    word = json.dumps({"folder": folder, "options": _portable(options), "devices": list(devices)})
+    message = json.dumps({"folder": folder, "options": _portable(options), "devices": list(devices)})
     before = {name: os.environ.get(name) for name in (VARIABLE, PATH)}
     failure = ""
     here = contextlib.ExitStack()
     _joined.append(here)  # this process tells of its launches itself, also where another one has started it
-    os.environ[VARIABLE] = word
+    os.environ[VARIABLE] = message
     os.environ[PATH] = os.pathsep.join(filter(None, (FOLDER, before[PATH])))
     try:
         yield gatherer
@@ -114,7 +106,7 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
         raise
     finally:
         _joined.remove(here)
-        if os.getpid() == gatherer.home:
+        if os.getpid() == gatherer.reporting:
             try:
                 _wait_for_children(failure)
             finally:
@@ -126,9 +118,9 @@ def with_children(found: Collector, options: dict[str, Any], devices: Sequence[s
 def _portable(options: dict[str, Any]) -> dict[str, Any]:
     """A product that is a file is found from every folder."""
     product = options.get("product")
-    return (
-        {**options, "product": os.path.abspath(product)} if product and os.path.exists(product) else options
-    )
+    if not product or not os.path.exists(product):
+        return options
+    return {**options, "product": os.path.abspath(product)}
 
 
 def _restore(before: dict[str, str | None]) -> None:
@@ -187,23 +179,22 @@ def _read(path: Path, found: Collector) -> bool:
 # ---- in a process that was started ----
 
 
-_joined: list[
-    contextlib.ExitStack
-] = []  # what holds the device and the watcher in place until the process ends
+# What holds the device and the watcher in place until the process ends.
+_joined: list[contextlib.ExitStack] = []
 
 
 def join() -> None:
     """Put the simulator in Triton's place in this process, if the environment says so; a second call does nothing."""
-    word = os.environ.get(VARIABLE)
-    if word is None or _joined:
+    message = os.environ.get(VARIABLE)
+    if message is None or _joined:
         return
-    from ascendtile.simulator import triton_shim
-    from ascendtile.simulator.device import device_everywhere
-    from ascendtile.simulator.observers import watch
+    from ... import triton_shim
+    from ...device import device_everywhere
+    from ...observers import watch
 
-    given = json.loads(word)
+    given = json.loads(message)
     kept = contextlib.ExitStack()
     _joined.append(kept)
     kept.enter_context(device_everywhere(**given["options"]))
-    kept.enter_context(watch(Gatherer.of_child(given["folder"]).tell))
+    kept.enter_context(watch(Gatherer(None, given["folder"]).tell))
     triton_shim.install(given["devices"])

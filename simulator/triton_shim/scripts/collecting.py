@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ascendtile.simulator.record.run import Run
+from ...record.run import Run
 
 MOST_GROUPS = 200
 
@@ -94,5 +94,5 @@ def key_of(run: Run) -> tuple[Any, ...]:
     launch = run.launches[0] if run.launches else None
     grid = launch.grid if launch else None
     constants = tuple((n, repr(x)) for n, x in run.tiling.items())
-    kinds = tuple((n, words.partition("[")[0]) for n, words in run.inputs.items() if words.endswith("]"))
+    kinds = tuple((n, text.partition("[")[0]) for n, text in run.inputs.items() if text.endswith("]"))
     return ("alike", run.name, grid, constants, kinds)

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ascendtile.simulator as simulator
-from ascendtile.simulator import knob_trials as knobs
-from ascendtile.simulator.errors import AscendtileError, UsageError
-from ascendtile.simulator.triton_shim import importing, standin
-from ascendtile.simulator.triton_shim.torch_npu import torch_devices
+
+from ... import knob_trials as knobs
+from ...errors import AscendtileError, UsageError
+from .. import importing, standin
+from ..torch_npu import torch_devices
 
 PACKAGE = Path(simulator.__file__).resolve().parent.parent
 OURS = tuple(str(PACKAGE / folder) + os.sep for folder in ("simulator", "kernels", "tiling", "reports"))
@@ -78,10 +79,10 @@ def placed(error: AscendtileError, script: str) -> AscendtileError:
         verb = "in a process that was given work at"
     elif not found.launch and str(error).startswith(f"{at.filename}:"):
         return error
-    text = f"{error}\n  {verb} {_words(at)}"
+    text = f"{error}\n  {verb} {_place(at)}"
     inner = [f for f in found.shown[found.shown.index(at) + 1 :] if _tells(f)]
     if inner:
-        text += f"\n  through {_words(inner[-1])}"
+        text += f"\n  through {_place(inner[-1])}"
     return UsageError(text) if isinstance(error, UsageError) else AscendtileError(text)
 
 
@@ -91,7 +92,7 @@ def _tells(frame: traceback.FrameSummary) -> bool:
     return not is_standard(file) and not file.startswith("<") and f"{os.sep}torch{os.sep}" not in file
 
 
-def _words(frame: traceback.FrameSummary) -> str:
+def _place(frame: traceback.FrameSummary) -> str:
     return f"{frame.filename}:{frame.lineno}: {(frame.line or '').strip()}"
 
 
@@ -100,16 +101,15 @@ def shown(error: Exception, script: str) -> str:
     report = traceback.TracebackException.from_exception(error)
     part: traceback.TracebackException | None = report
     while part is not None:
-        part.stack = traceback.StackSummary.from_list(
-            [f for f in part.stack if not is_ours(f.filename, script)]
-        )
+        kept = [f for f in part.stack if not is_ours(f.filename, script)]
+        part.stack = traceback.StackSummary.from_list(kept)
         part = part.__cause__ or part.__context__
     bare = isinstance(error, SyntaxError) and not report.stack and not report.__context__
     text = "".join(report.format_exception_only() if bare else report.format())
     if _inside(error, script):
         text += "(raised inside of ascendtile; ASCENDTILE_DEBUG=1 shows where)\n"
-    words = hint(error, script)
-    return text + (f"{words}\n" if words else "")
+    found = hint(error, script)
+    return text + (f"{found}\n" if found else "")
 
 
 def _inside(error: Exception, script: str) -> bool:
@@ -136,14 +136,9 @@ def hint(error: Exception, script: str) -> str:
     line = (users[-1].line or "") if users else ""
     asked = isinstance(error, AssertionError) and "is_cuda" in line
     torch = isinstance(error, RuntimeError | AssertionError) and any(
-        words in str(error) for words in ("compiled with CUDA", "NVIDIA driver", "No CUDA GPUs")
+        part in str(error) for part in ("compiled with CUDA", "NVIDIA driver", "No CUDA GPUs")
     )
     return CUDA_HINT if asked or torch else ""
 
 
-def own_frames(error: BaseException, script: str) -> list[traceback.FrameSummary]:
-    """Frames that are not ours."""
-    return frames(error, script).shown
-
-
-__all__ = ["frames", "hint", "own_frames", "placed", "shown"]
+__all__ = ["frames", "hint", "placed", "shown"]

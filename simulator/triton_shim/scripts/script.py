@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from ascendtile.simulator import triton_shim
-from ascendtile.simulator.errors import AscendtileError, UsageError
-from ascendtile.simulator.observers import watch
-from ascendtile.simulator.record.run import Run
-
+from ... import triton_shim
+from ...errors import AscendtileError, UsageError
+from ...observers import watch
+from ...record.run import Run
 from . import errors as script_errors
 
 FAILED = 1
@@ -37,7 +36,7 @@ class Script:
 
 @dataclass(frozen=True)
 class ScriptOutcome:
-    """Exit status of a script, and in words what ended it early."""
+    """Exit status of a script, and the message of what ended it early."""
 
     status: int = 0
     error: str | None = None
@@ -61,12 +60,8 @@ def run_script(
 
 
 def _start(script: Script) -> None:
-    if script.module:
-        _module(script)
-    elif os.path.isdir(script.name):
-        _folder(script)
-    else:
-        _file(script)
+    start = _module if script.module else _folder if os.path.isdir(script.name) else _file
+    start(script)
 
 
 def _folder(script: Script) -> None:
@@ -94,7 +89,7 @@ def _module(script: Script) -> None:
     try:
         runpy.run_module(script.name, run_name="__main__", alter_sys=True)
     except ImportError as e:
-        if not script_errors.own_frames(e, script.name):
+        if not script_errors.frames(e, script.name).shown:
             raise UsageError(f"cannot run module {script.name}: {e}") from None
         raise
 

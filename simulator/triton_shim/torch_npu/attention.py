@@ -52,7 +52,8 @@ def npu_fusion_attention(
     """
     refused = dict(zip(REFUSED, (padding_mask, prefix, actual_seq_qlen, actual_seq_kvlen), strict=True))
     _refuse({name: x for name, x in refused.items() if x is not None}, keep_prob, sparse_mode, input_layout)
-    q, k, v = (_heads(x, input_layout, head_num, name) for x, name in _named(query, key, value))
+    given = {"query": query, "key": key, "value": value}
+    q, k, v = (_heads(x, input_layout, head_num, name) for name, x in given.items())
     _check(q, k, v)
     import torch
 
@@ -60,10 +61,6 @@ def npu_fusion_attention(
     out, high, total = _all_blocks(torch, q, k, v, pse, masked, scale)
     empty = torch.empty(0, dtype=query.dtype)
     return _as_given(out, input_layout), high, total, empty, 0, 0, 0
-
-
-def _named(query: Any, key: Any, value: Any) -> tuple[tuple[Any, str], ...]:
-    return (query, "query"), (key, "key"), (value, "value")
 
 
 def _refuse(given: dict[str, Any], keep_prob: float, sparse_mode: int, layout: str) -> None:

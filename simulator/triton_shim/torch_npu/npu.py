@@ -8,6 +8,7 @@ that scripts compare attention with (`attention.py`).
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -22,6 +23,10 @@ from . import attention
 from .clock import CLOCK
 
 
+def _nothing(*_: Any, **__: Any) -> None:
+    """Launches are done when they return: nothing to do or to wait for on a simulated device."""
+
+
 class Event:
     """A mark on the stream: `start.elapsed_time(end)` is the simulated milliseconds between two."""
 
@@ -34,11 +39,7 @@ class Event:
         """Mark now."""
         self.time_us = CLOCK.now_us
 
-    def wait(self, stream: Any = None) -> None:
-        """Launches are done when they return: nothing to wait for."""
-
-    def synchronize(self) -> None:
-        """Launches are done when they return: nothing to wait for."""
+    wait = synchronize = _nothing
 
     def query(self) -> bool:
         """Whether the work before the mark is done: always."""
@@ -58,18 +59,8 @@ class Stream:
         self.npu_stream = self.cuda_stream = 0
         self.priority = priority
 
-    def synchronize(self) -> None:
-        """Launches are done when they return: nothing to wait for."""
-
-    def query(self) -> bool:
-        """Whether all work is done: always."""
-        return True
-
-    def wait_stream(self, stream: Any) -> None:
-        """Launches are done when they return: nothing to wait for."""
-
-    def wait_event(self, event: Event) -> None:
-        """Launches are done when they return: nothing to wait for."""
+    synchronize = wait_stream = wait_event = __exit__ = _nothing
+    query = Event.query
 
     def record_event(self, event: Event | None = None) -> Event:
         """Mark now on `event`, or on a new one."""
@@ -79,9 +70,6 @@ class Stream:
 
     def __enter__(self) -> Stream:
         return self
-
-    def __exit__(self, *_: Any) -> None:
-        """Nothing to leave."""
 
 
 DEFAULT_STREAM = Stream()
@@ -106,10 +94,6 @@ def _block(*_: Any, **__: Any) -> Iterator[None]:
     yield
 
 
-def _nothing(*_: Any, **__: Any) -> None:
-    """There is nothing to do on a simulated device."""
-
-
 def _torch() -> Any:
     import torch
 
@@ -118,11 +102,13 @@ def _torch() -> Any:
 
 def device_names() -> dict[str, Any]:
     """What `torch.npu` and, when asked for, `torch.cuda` have: an object of its own for each name, as torch wants it."""
-    return {name: x if isinstance(x, type) else _separate(x) for name, x in _device_names().items()}
 
+    def separate(fn: Any) -> Any:
+        return (
+            fn if isinstance(fn, type) else functools.wraps(fn)(lambda *args, **kwargs: fn(*args, **kwargs))
+        )
 
-def _separate(fn: Any) -> Any:
-    return functools.wraps(fn)(lambda *args, **kwargs: fn(*args, **kwargs))
+    return {name: separate(x) for name, x in _device_names().items()}
 
 
 def _device_names() -> dict[str, Any]:
@@ -155,8 +141,6 @@ def _device_names() -> dict[str, Any]:
 
 def interface() -> StandIn:
     """`torch.npu`, also for those who come without torch_npu."""
-    import sys
-
     found = sys.modules.get("torch.npu")
     return found if isinstance(found, StandIn) else build()["torch.npu"]
 

@@ -86,25 +86,16 @@ class TorchOnCpu:
 
     def _classes(self) -> None:
         torch = self.torch
-        for owner, name in (
-            (torch, "device"),
-            (torch, "Generator"),
-            (torch, "autocast"),
-            (torch.amp, "autocast"),
-            (torch.amp, "GradScaler"),
-        ):
+        of_torch = [(torch, n) for n in ("device", "Generator", "autocast")]
+        for owner, name in (*of_torch, (torch.amp, "autocast"), (torch.amp, "GradScaler")):
             real = getattr(owner, name)
             members = {"real": real, "rewrite": staticmethod(self.rewrite), "__module__": real.__module__}
             self.patches.set(owner, name, _RewritingType(name, (), members))
 
     def _functions(self) -> None:
         torch = self.torch
-        for owner, name in (
-            (torch, "load"),
-            (torch.amp, "custom_fwd"),
-            (torch.amp, "custom_bwd"),
-            (torch.nn.Module, "to"),
-        ):
+        of_amp = [(torch.amp, n) for n in ("custom_fwd", "custom_bwd")]
+        for owner, name in ((torch, "load"), *of_amp, (torch.nn.Module, "to")):
             self.patches.set(owner, name, self._rewriting(getattr(owner, name)))
 
     def _rewriting(self, real: Any) -> Any:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.kernels import convolution_backward, get_operator, run_op
-from ascendtile.kernels.operator.operator import Workshop
+from ascendtile.kernels.operator.plan import PlanContext
 from ascendtile.simulator.device import CUBE_MATH_TYPES
 from ascendtile.simulator.precision.cube_math import resolve_convolution
 from ascendtile.simulator.precision.rounding import encode, round_to
@@ -341,7 +341,7 @@ def test_base_tiles_of_the_vendors_rule(x, w, dy, stride, padding, base):
         OP.shapes(shapes, "float16"),
         OP.read_options(options),
         OP.read_tiling(knobs),
-        Workshop(load_product(A2), False),
+        PlanContext(load_product(A2), False),
     )
     assert tuple(plan.tiling[f"base_{axis}"] for axis in "mnk") == base
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ascendtile.kernels import convolution_backward, get_operator, run_op
-from ascendtile.kernels.convolution.call import Call, TensorView
+from ascendtile.kernels.convolution.call import ConvolutionCall, TensorView
 from ascendtile.kernels.convolution.checks import check_call, forward_sizes
 from ascendtile.kernels.convolution.geometry import Axis
 from ascendtile.simulator import shape
@@ -25,7 +25,7 @@ def view(*dims, dtype="float16", fmt=None):
 
 def call_2d(**changes):
     x, w, dy = view(2, 8, 9, 9), view(4, 8, 3, 3), view(2, 4, 9, 9)
-    base = Call(
+    base = ConvolutionCall(
         dy, x, w, (1, 1), (1, 1), (1, 1), (0, 0), (True,) * 3, (4,),
         grad_input=x, grad_weight=w, grad_bias=view(4),
     )  # fmt: skip
@@ -34,7 +34,7 @@ def call_2d(**changes):
 
 def call_3d(**changes):
     x, w, dy = view(1, 4, 5, 6, 7), view(4, 4, 3, 3, 3), view(1, 4, 5, 6, 7)
-    base = Call(
+    base = ConvolutionCall(
         dy, x, w, (1,) * 3, (1,) * 3, (1,) * 3, (0,) * 3, (True,) * 3, (4,),
         grad_input=x, grad_weight=w, grad_bias=view(4),
     )  # fmt: skip
@@ -43,7 +43,7 @@ def call_3d(**changes):
 
 def transposed(**changes):
     x, w, dy = view(2, 8, 5, 5), view(8, 4, 3, 3), view(2, 4, 10, 10)
-    base = Call(
+    base = ConvolutionCall(
         dy, x, w, (2, 2), (1, 1), (1, 1), (1, 1), (True,) * 3, (4,), transposed=True,
         grad_input=x, grad_weight=w, grad_bias=view(4),
     )  # fmt: skip

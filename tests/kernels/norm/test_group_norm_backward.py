@@ -316,10 +316,11 @@ VENDOR = [
 @pytest.mark.drawn(4)
 @pytest.mark.parametrize(("sizes", "dtype", "mode", "cores"), VENDOR)
 def test_the_vendors_modes_are_those_of_the_page(sizes, dtype, mode, cores):
-    from ascendtile.kernels.norm.group.choice import View, vendor_mode
+    from ascendtile.kernels.norm.group.choice import vendor_mode
+    from ascendtile.kernels.norm.planes import Planes
 
     n, c, space, group = sizes
-    view = View(n, group, c // group, space)
+    view = Planes(n, group, c // group, space)
     found, cols = vendor_mode(view, 2 if dtype == F16 else 4, 196608)
     assert found == mode
     if mode == 3:
@@ -382,7 +383,8 @@ def test_the_choice_in_float32_is_the_best_strategy_too():
 @pytest.mark.parametrize(("copies", "form"), [(1, "xhat"), (2, "xhat"), (2, "sums"), (3, "sums")])
 @pytest.mark.parametrize(("groups", "depth", "space"), [(1, 10, 400), (8, 8, 49), (2, 1, 2048), (1, 300, 7)])
 def test_ub_need_is_never_less_than_what_is_placed(dtype, copies, form, groups, depth, space):
-    from ascendtile.kernels.norm.group.choice import View, resident_bytes, tile_bytes
+    from ascendtile.kernels.norm.group.choice import resident_bytes, tile_bytes
+    from ascendtile.kernels.norm.planes import Planes
 
     itemsize = 2 if dtype == F16 else 4
     sizes = {"n": 4, "c": groups * depth, "space": space, "group": groups}
@@ -392,7 +394,7 @@ def test_ub_need_is_never_less_than_what_is_placed(dtype, copies, form, groups, 
         run = run_op(OP, sizes, dtype, values=False, tiling=knobs, overrides={"buffers.ub": "16MiB"})
         return max(x.buffers["UB"].peak_bytes for x in run.launches if x.kernel != "sum_rows")
 
-    whole = resident_bytes(View(4, groups, depth, space), groups, itemsize, copies)
+    whole = resident_bytes(Planes(4, groups, depth, space), groups, itemsize, copies)
     assert placed({"strategy": "resident", "groups": groups}) <= whole
     tile = depth * (-(-space // 16) * 16) * tile_bytes(itemsize, copies) + 4096 + 64 * depth
     for strategy in ("streamed", "shared"):

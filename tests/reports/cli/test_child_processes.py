@@ -124,7 +124,7 @@ def fill(x, B: tl.constexpr):
 
 def test_a_launch_that_was_not_written_to_its_end_is_counted_as_lacking(tmp_path):
     whole, found = Collector(), Collector()
-    gatherer = Gatherer.of_child(str(tmp_path))
+    gatherer = Gatherer(None, str(tmp_path))
     for n in (64, 64, 128, 64):
         run = fill.time((1,), shape(n, "float32"), B=n)
         gatherer.tell(run)

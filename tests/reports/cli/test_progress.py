@@ -15,7 +15,7 @@ from ascendtile.reports.cli.progress import (
     LONGEST,
     Reporter,
     of_launches,
-    words,
+    state_line,
 )
 from ascendtile.simulator import device, jit
 from ascendtile.simulator import language as tl
@@ -100,7 +100,7 @@ def test_a_launch_says_what_it_is_at(monkeypatch):
 
     def load(self, *args):
         work, candidate = at_work.now()
-        seen.append((words(work, candidate, 7.0), work.turns))
+        seen.append((state_line(work, candidate, 7.0), work.turns))
         return inner(self, *args)
 
     monkeypatch.setattr(NumpyBackend, "load", load)
@@ -160,4 +160,4 @@ def test_words(done, turns, candidate, text):
         step_limit, steps_left = 5000, 5000 - turns
 
     work = at_work.Work("k", 9, 3, done=done, walk=Walk())
-    assert words(work, candidate, 12.3) == text
+    assert state_line(work, candidate, 12.3) == text

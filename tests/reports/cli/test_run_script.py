@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ascendtile.reports.cli.main import status_of
-from ascendtile.reports.cli.script_command import first_word, is_script, script_command
+from ascendtile.reports.cli.script_command import first_argument, is_script, script_command
 from ascendtile.simulator import load_run
 from ascendtile.simulator.triton_shim.scripts.collecting import MOST_GROUPS, Collector
 
@@ -168,7 +168,7 @@ def test_modules_and_files_that_are_not_there(capsys, tmp_path, monkeypatch):
     ],
 )
 def test_which_word_is_the_script(arguments, word):
-    assert first_word(arguments.split(), [script_command]) == word
+    assert first_argument(arguments.split(), [script_command]) == word
     assert is_script(word) == (word in ("x.py", "-m"))
 
 

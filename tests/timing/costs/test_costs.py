@@ -5,9 +5,9 @@ import pytest
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
+from ascendtile.simulator.ir.operations import OPERATIONS
 from ascendtile.simulator.products.vocabulary import OPS
 from ascendtile.simulator.timing.costs.model import CostModel
-from ascendtile.simulator.timing.operations.table import OPERATIONS
 
 P = sim.load_product("ascend910b3")
 MASK = P.number("vector.partial_mask_penalty_cycles")

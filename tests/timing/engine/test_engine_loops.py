@@ -205,7 +205,7 @@ def test_a_slot_that_is_rewritten_after_the_loop_waits_for_its_reader_in_the_loo
 
 @pytest.mark.parametrize("trips", [10_000])
 def test_units_may_be_as_far_apart_as_they_like(trips: int) -> None:
-    """One unit is through with its loop before the other, which is slow, has gone on by a queue; then they wait for each other.
+    """One unit is through with its loop while the other, which is slow, has hardly begun; then the first waits for it.
 
     Unit A works 3 cycles an iteration, unit B, whose loop comes after it in the program, 7; the last record of A waits for
     the last of B.

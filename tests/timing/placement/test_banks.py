@@ -57,7 +57,7 @@ def test_the_vendors_example_takes_what_was_measured():
     model = CostModel(B3)
     cost = model.vector("add", "fp32", 4096, 32)
     assert cost.occupancy + cost.latency == pytest.approx(86, rel=0.01)
-    assert cost.occupancy + cost.latency + model.held_up(63) == pytest.approx(135, rel=0.01)
+    assert cost.occupancy + cost.latency + model.write_conflict_cycles(63) == pytest.approx(135, rel=0.01)
 
 
 @sim.jit

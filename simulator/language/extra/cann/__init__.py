@@ -1,4 +1,4 @@
-"""Words of the Ascend AI Core: `from ascendtile.simulator.language.extra.cann import extension as al`."""
+"""Builtins of the Ascend AI Core: `from ascendtile.simulator.language.extra.cann import extension as al`."""
 
 from . import buffer, extension, libdevice
 

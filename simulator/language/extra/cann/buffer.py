@@ -13,15 +13,15 @@ from typing import Any
 
 from ....ir.building import buffers
 from ....ir.building.buffer_rules import AddressSpace as address_space
-from ....ir.building.buffer_rules import Buffer as buffer
-from ....ir.building.registry import Builder, word
+from ....ir.building.buffer_rules import KernelBuffer as buffer
+from ....ir.building.registry import Builder, builtin
 from ....ir.program import Value
 from ....precision.dtypes import DType
 
 buffer_type = buffer
 
 
-@word
+@builtin
 def alloc(
     b: Builder, etype: DType, shape: Any, _address_space: address_space | None = None, is_mem_unique: bool = False
 ) -> buffer:  # fmt: skip
@@ -33,7 +33,7 @@ def alloc(
     return buffers.new(b, etype, shape, _address_space, is_mem_unique)
 
 
-@word
+@builtin
 def to_buffer(
     b: Builder, tensor: Value, space: address_space | None = None, bind_buffer: buffer | None = None
 ) -> buffer:
@@ -41,18 +41,18 @@ def to_buffer(
 
     bind_buffer: the tensor is put into this buffer (of one shape and type with it): in place where it is made just for it,
     else by a copy. space: without one or UB where the tensor lies, L1 brings it there. UB to L1 takes MTE3 where Cube and
-    Vector share a core, and the way through global memory where they do not.
+    Vector share a core, and the path through global memory where they do not.
     """
     return buffers.of_tensor(b, tensor, space, bind_buffer)
 
 
-@word
+@builtin
 def to_tensor(b: Builder, memref: buffer, writable: bool = True, target_shape: Any = None) -> Value:
     """What a buffer in UB or L1 holds: a tile of its shape and type. `writable` changes nothing."""
     return buffers.to_tensor(b, memref, target_shape)
 
 
-@word
+@builtin
 def subview(b: Builder, src: buffer, offsets: Any, sizes: Any, strides: Any) -> buffer:
     """The part of a buffer at `offsets`, to be read and written in place.
 
@@ -61,6 +61,6 @@ def subview(b: Builder, src: buffer, offsets: Any, sizes: Any, strides: Any) -> 
     return buffers.part(b, src, offsets, sizes, strides)
 
 
-buffer.words.update(to_tensor=to_tensor, subview=subview)
+buffer.methods.update(to_tensor=to_tensor, subview=subview)
 
 __all__ = ["address_space", "alloc", "buffer", "buffer_type", "subview", "to_buffer", "to_tensor"]

@@ -1,11 +1,15 @@
-"""What Ascend has and Triton has no word for; each family of words is a file `extension_*.py` beside this one."""
+"""What Ascend has and Triton has not; each family of builtins is a file `extension_*.py` beside this one."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from ....ir.building.promotion import KernelError, Operand, describe
-from ....ir.building.registry import Builder, word
+from ....ir.building.registry import Builder, builtin
+from ....ir.operations import define, unary
 from ....ir.program import Value
-from ..libdevice import WORDS as _MATHS
+from ....units.vector import estimate
+from ..libdevice import BUILTINS as _MATHS
 from .extension_buffers import (
     FixpipeDMAMode,
     FixpipeDualDstMode,
@@ -38,7 +42,15 @@ def _float(b: Builder, name: str, x: Operand) -> Value:
     return v
 
 
-@word
+@builtin
+@define(
+    unary(
+        "rec",
+        value=estimate(lambda x: 1.0 / x),
+        coarse="the coarse Reciprocal instruction: about 9 bits; 1.0 / x is accurate",
+    ),
+    name="rec",
+)
 def reciprocal_estimate(b: Builder, x: Operand) -> Value:
     """1 / x by the coarse Reciprocal instruction: a significand of 9 bits, relative error up to about 3e-3.
 
@@ -47,7 +59,15 @@ def reciprocal_estimate(b: Builder, x: Operand) -> Value:
     return b.unary("rec", _float(b, "reciprocal_estimate", x))
 
 
-@word
+@builtin
+@define(
+    unary(
+        "rsqrt",
+        value=estimate(lambda x: 1.0 / np.sqrt(x)),
+        coarse="the coarse Rsqrt instruction: about 9 bits; tl.rsqrt(x) is accurate",
+    ),
+    name="rsqrt",
+)
 def rsqrt_estimate(b: Builder, x: Operand) -> Value:
     """1 / sqrt(x) by the coarse Rsqrt instruction: a significand of 9 bits, relative error up to about 3e-3.
 

@@ -8,7 +8,7 @@ from typing import Any
 from ....ir.building import buffers
 from ....ir.building.buffer_rules import AddressSpace as ascend_address_space
 from ....ir.building.promotion import KernelError, describe
-from ....ir.building.registry import Builder, unwrap, word
+from ....ir.building.registry import Builder, builtin, unwrap
 from ....ir.program import Value
 
 
@@ -46,7 +46,7 @@ class FixpipePreReluMode(enum.Enum):
     P_RELU = "P_RELU"
 
 
-@word
+@builtin
 def copy(b: Builder, src: Any, dst: Any) -> None:
     """What buffer `src` in UB holds, into buffer `dst` in UB (a vector copy) or L1 (as `to_buffer` goes there).
 
@@ -55,13 +55,13 @@ def copy(b: Builder, src: Any, dst: Any) -> None:
     buffers.copy(b, "copy", src, dst, ("UB", "L1"))
 
 
-@word
+@builtin
 def copy_from_ub_to_l1(b: Builder, src: Any, dst: Any) -> None:
     """As `copy`, to L1 only."""
     buffers.copy(b, "copy_from_ub_to_l1", src, dst, ("L1",))
 
 
-@word
+@builtin
 def fixpipe(
     b: Builder,
     src: Value,
@@ -69,7 +69,7 @@ def fixpipe(
     dma_mode: Any = FixpipeDMAMode.NZ2ND,
     dual_dst_mode: Any = FixpipeDualDstMode.NO_DUAL,
 ) -> None:
-    """A product straight from L0C into a buffer of UB: a way that Ascend 950 has only.
+    """A product straight from L0C into a buffer of UB: a path that only Ascend 950 has.
 
     The products here have none, so a launch refuses it: use the result of tl.dot, which goes through global memory.
     """

@@ -20,7 +20,7 @@ import enum
 from typing import Any
 
 from ....ir.building import custom as operations
-from ....ir.building.registry import Builder, word
+from ....ir.building.registry import Builder, builtin
 
 
 class CORE(enum.Enum):
@@ -69,7 +69,7 @@ def register_custom_op(op: type) -> type:
     return operations.register(op)
 
 
-@word
+@builtin
 def custom(b: Builder, name: str, *args: Any, **kwargs: Any) -> Any:
     """Call the operation registered as `name` with tiles, scalars, numbers and tuples of them.
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....ir.building.buffer_rules import Buffer
-from ....ir.building.buffers import held
+from ....ir.building.buffer_rules import KernelBuffer
+from ....ir.building.buffers import value_in
 from ....ir.building.promotion import KernelError, Operand, describe
 from ....ir.building.ranges import DynamicRange
-from ....ir.building.registry import Builder, word
+from ....ir.building.registry import Builder, builtin
 from ....ir.program import Value
 from ....precision.dtypes import DType
 from ... import creation, shapes
 from ... import reduction as scans
-from ...iterators import range_word
+from ...iterators import range_builtin
 
 COPIES = 2  # the only number of copies that the vendor's compiler takes
 MULTIBUFFER_HINTS = ("hivm.multi_buffer", "multi_buffer")
 
 
-@word
+@builtin
 def parallel(
     b: Builder,
     arg1: Any,
@@ -29,46 +29,46 @@ def parallel(
     loop_unroll_factor: int | None = None,
     bind_sub_block: bool = False,
 ) -> DynamicRange:
-    """A loop `for i in parallel(...)` whose turns do not depend on each other; otherwise as `tl.range`.
+    """A loop `for i in parallel(...)` whose iterations do not depend on each other; otherwise as `tl.range`.
 
-    bind_sub_block: the two vector cores of a group share the turns in time, one after the other; where Cube and Vector
-    share a core one does all. Values are those of the turns in order; what goes from turn to turn is named in a warning.
+    bind_sub_block: the two vector cores of a group share the iterations in time, one after the other; where Cube and Vector
+    share a core one does all. Values are those of the iterations in order; what one hands to the next is named in a warning.
     """
-    turns: DynamicRange = range_word.build(b, arg1, arg2, step, num_stages, loop_unroll_factor)
+    loop: DynamicRange = range_builtin.build(b, arg1, arg2, step, num_stages, loop_unroll_factor)
     if bind_sub_block:
-        turns.hints["bind_sub_block"] = True
-    return turns
+        loop.hints["bind_sub_block"] = True
+    return loop
 
 
-@word
-def compile_hint(b: Builder, ptr: Value | Buffer, hint_name: str, hint_val: Any = None) -> None:
+@builtin
+def compile_hint(b: Builder, ptr: Value | KernelBuffer, hint_name: str, hint_val: Any = None) -> None:
     """A note for the vendor's compiler at a tile. "hivm.multi_buffer" is `multibuffer`; others change nothing here."""
     if not isinstance(hint_name, str):
         raise KernelError(f"compile_hint: the name of a hint must be a string, got {describe(hint_name)}")
-    if not isinstance(ptr, Value | Buffer):
+    if not isinstance(ptr, Value | KernelBuffer):
         raise KernelError(f"compile_hint needs a tile, a scalar or a buffer, got {describe(ptr)}")
     if hint_name in MULTIBUFFER_HINTS:
         _copies(b, ptr, hint_val)
 
 
-@word
-def multibuffer(b: Builder, src: Value | Buffer, size: int) -> None:
-    """Two buffers for a tile that is made in a loop, so that a turn can write one while the last one is still read.
+@builtin
+def multibuffer(b: Builder, src: Value | KernelBuffer, size: int) -> None:
+    """Two buffers for a tile that is made in a loop, so that an iteration can write one while the last one is still read.
 
-    size: 2. Outside of a loop it changes nothing. An explicit buffer takes twice its bytes, and turns write them in turn.
+    size: 2. Outside of a loop it changes nothing. An explicit buffer takes twice its bytes, written in turn.
     """
-    if not isinstance(src, Value | Buffer) or not src.shape:
+    if not isinstance(src, Value | KernelBuffer) or not src.shape:
         raise KernelError(f"multibuffer needs a tile or a buffer, got {describe(src)}")
     _copies(b, src, size)
 
 
-def _copies(b: Builder, v: Value | Buffer, size: Any) -> None:
+def _copies(b: Builder, v: Value | KernelBuffer, size: Any) -> None:
     if size != COPIES or isinstance(size, bool):
         raise KernelError(f"multibuffer: a tile can have {COPIES} buffers, got {describe(size)}")
-    b.copies[(held(b, v) if isinstance(v, Buffer) else v).id] = COPIES
+    b.copies[(value_in(b, v) if isinstance(v, KernelBuffer) else v).id] = COPIES
 
 
-@word
+@builtin
 def cast(
     b: Builder,
     input: Operand,
@@ -82,14 +82,14 @@ def cast(
     return out
 
 
-@word
+@builtin
 def flip(b: Builder, ptr: Value, dim: int = -1) -> Value:
     """As `tl.flip`: `ptr` in the opposite order along `dim`."""
     out: Value = shapes.flip.build(b, ptr, dim)
     return out
 
 
-@word
+@builtin
 def sort(b: Builder, ptr: Value, dim: int = -1, descending: bool = False) -> Value:
     """As `tl.sort`, along the last axis only."""
     out: Value = scans.sort.build(b, ptr, dim, descending)

@@ -6,11 +6,11 @@ from typing import Any
 
 from ....ir.building import indexed
 from ....ir.building.promotion import KernelError, Operand, describe
-from ....ir.building.registry import Builder, word
+from ....ir.building.registry import Builder, builtin
 from ....ir.program import Value
 
 
-@word(method=True)
+@builtin(method=True)
 def index_select_simd(
     b: Builder, src: Value, dim: int, index: Value, src_shape: Any, src_offset: Any, read_shape: Any
 ) -> Value:
@@ -51,7 +51,7 @@ def _sizes(what: str, sizes: list[Any]) -> list[int]:
     return sizes
 
 
-@word(method=True)
+@builtin(method=True)
 def gather_out_to_ub(
     b: Builder, src: Value, index: Value, index_boundary: int, dim: int, src_stride: Any, end_offset: Any,
     start_offset: Any, other: Operand | None = None,
@@ -69,7 +69,7 @@ def gather_out_to_ub(
     return access.load(other)
 
 
-@word(method=True)
+@builtin(method=True)
 def scatter_ub_to_out(
     b: Builder, ptr: Value, value: Value, index: Value, index_boundary: int, dim: int, dst_stride: Any, end_offset: Any,
     start_offset: Any,
@@ -110,7 +110,7 @@ def _elementwise(
     return access
 
 
-@word(method=True)
+@builtin(method=True)
 def index_put(
     b: Builder, ptr: Value, index: Value, value: Value, dim: int, index_boundary: int, end_offset: Any,
     start_offset: Any, dst_stride: Any,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ....ir.building import slices
-from ....ir.building.registry import Builder, word
+from ....ir.building.registry import Builder, builtin
 from ....ir.program import Value
 
 
-@word(method=True)
+@builtin(method=True)
 def extract_slice(b: Builder, ful: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """The elements of `ful` at offset + stride * i, 0 <= i < size, on each axis: a tile of shape `sizes`.
 
@@ -20,7 +20,7 @@ def extract_slice(b: Builder, ful: Value, offsets: Any, sizes: Any, strides: Any
     return slices.extract_slice(b, ful, offsets, sizes, strides)
 
 
-@word(method=True)
+@builtin(method=True)
 def insert_slice(b: Builder, ful: Value, sub: Value, offsets: Any, sizes: Any, strides: Any) -> Value:
     """`ful` with `sub` in the place that `extract_slice(ful, offsets, sizes, strides)` would take.
 
@@ -29,7 +29,7 @@ def insert_slice(b: Builder, ful: Value, sub: Value, offsets: Any, sizes: Any, s
     return slices.insert_slice(b, ful, sub, offsets, sizes, strides)
 
 
-@word(method=True)
+@builtin(method=True)
 def get_element(b: Builder, src: Value, indice: Any) -> Value:
     """The scalar of `src` at `indice`, one integer or integer scalar for each axis. The scalar unit reads it from UB."""
     return slices.get_element(b, src, indice)

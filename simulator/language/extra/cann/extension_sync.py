@@ -1,4 +1,4 @@
-"""Words between the cores of a split product: scopes, flags and barriers, the two Vector cores beside a Cube core.
+"""Builtins between the cores of a split product: scopes, flags and barriers, the two Vector cores beside a Cube core.
 
 A program of a kernel with matrix products runs on one Cube core (AIC) and its Vector cores (AIV) at the same time. Each
 executes its own part of the source in order: what stands in a `scope`, else products with their loads and stores on the
@@ -14,7 +14,8 @@ import enum
 from typing import Any
 
 from ....ir.building.promotion import KernelError, Operand, describe
-from ....ir.building.registry import Builder, word
+from ....ir.building.registry import Builder, builtin
+from ....ir.operations import FREE, RECORDED, Operation, define
 from ....ir.passes.split_cores import CORES, EVENTS, MODES, PIPES_OF, SUB_VECTOR_CORES, CoreScope
 from ....ir.program import Value
 from ....precision import dtypes as ty
@@ -33,18 +34,18 @@ class PIPE(enum.Enum):
     PIPE_FIX = "FIX"
 
 
-@word
+@builtin
 def scope(b: Builder, core_mode: str, **attributes: Any) -> CoreScope:
     """`with scope(core_mode="cube"):` or "vector": the core on which the statements inside run; the innermost counts.
 
     Names assigned inside stay known after it. Further attributes (`disable_auto_sync`, `noinline`) steer the vendor's
     compiler; here an instruction always waits for the data it reads.
     """
-    b.note_split_word("scope")
+    b.note_split_builtin("scope")
     return CoreScope(_one_of("scope", "core_mode", core_mode, CORES))
 
 
-@word
+@builtin
 def sync_block_set(
     b: Builder,
     sender: str,
@@ -62,7 +63,7 @@ def sync_block_set(
     _flag(b, "set", sender, receiver, event_id, sender_pipe, receiver_pipe)
 
 
-@word
+@builtin
 def sync_block_wait(
     b: Builder,
     sender: str,
@@ -79,7 +80,7 @@ def sync_block_wait(
     _flag(b, "wait", sender, receiver, event_id, sender_pipe, receiver_pipe)
 
 
-@word
+@builtin
 def sync_block_all(b: Builder, mode: str, event_id: int) -> None:
     """A barrier: cores of the kind that `mode` names go on when all of them, of all programs, have come here.
 
@@ -92,30 +93,30 @@ def sync_block_all(b: Builder, mode: str, event_id: int) -> None:
         raise KernelError(
             f"sync_block_all: event_id must be a compile-time integer, got {describe(event_id)}"
         )
-    b.note_split_word("sync_block_all")
+    b.note_split_builtin("sync_block_all")
     b.emit("sync", (None,), (), name="all", mode=mode, event=event_id)
 
 
-@word
+@builtin
+@define(Operation(FREE))
 def sub_vec_id(b: Builder) -> Value:
     """Number of the Vector core beside its Cube core, 0 or 1: an int64 scalar.
 
     A kernel that asks for it runs its Vector part on both cores, over the same global memory; its Cube part runs once and
     must not depend on the number. Stores of the Vector part that do not depend on it are made by both, atomics too.
     """
-    b.note_split_word("sub_vec_id")
-    out = b.value(ty.int64, ())
-    b.emit("sub_vec_id", (), (out,))
-    return out
+    b.note_split_builtin("sub_vec_id")
+    return b.emit_one("sub_vec_id", (), ty.int64, ())
 
 
-@word
+@builtin
 def sub_vec_num(b: Builder) -> int:
     """Vector cores beside each Cube core: 2 on all split products, a compile-time number."""
-    b.note_split_word("sub_vec_num")
+    b.note_split_builtin("sub_vec_num")
     return SUB_VECTOR_CORES
 
 
+@define(Operation(RECORDED, effect=True), name="sync")
 def _flag(
     b: Builder, name: str, sender: str, receiver: str, event_id: Operand, sender_pipe: Any, receiver_pipe: Any
 ) -> None:
@@ -132,7 +133,7 @@ def _flag(
     own = sender if name == "set" else receiver
     if b.core and b.core != own:
         raise KernelError(f"{what}: the {own} core executes it, but it stands in scope(core_mode={b.core!r})")
-    b.note_split_word(what)
+    b.note_split_builtin(what)
     dynamic = isinstance(event_id, Value)
     b.emit(
         "sync",

@@ -1,6 +1,6 @@
 """The device's mathematics library under the name that Triton-Ascend has for it; see `language/extra/libdevice.py`."""
 
-from ..libdevice import WORDS
+from ..libdevice import BUILTINS
 
-globals().update(WORDS)
-__all__ = list(WORDS)
+globals().update(BUILTINS)
+__all__ = list(BUILTINS)

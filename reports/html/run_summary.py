@@ -1,0 +1,98 @@
+"""A run in sentences, and its key figures."""
+
+from __future__ import annotations
+
+from ...simulator.record.run import Run
+from ..facts import facts, texts
+
+MENTIONED = 0.01
+MOST_WARNINGS = 20
+
+
+def title(run: Run) -> str:
+    """Operator, case, type."""
+    return ", ".join(texts.clean(x, 80) for x in (run.op or run.name, run.case, run.dtype) if x)
+
+
+def device(run: Run) -> str:
+    """Device, tiling and precision mode."""
+    name = texts.clean(str(facts.product_figure(run, "product.name") or "unknown device"), 60)
+    tiling = ", ".join(f"{k}={v}" for k, v in run.tiling.items())
+    cube = f"; cubeMathType {run.cube_math_type}" if any(n.endswith(".M") for n in run.pipes) else ""
+    return texts.clean(
+        f"{name} ({facts.product_name(run)}){f'; tiling {tiling}' if tiling else ''}{cube}", 400
+    )
+
+
+def key_figures(run: Run) -> list[tuple[str, str, str]]:
+    """(name, figure, remark)."""
+    out = []
+    bound = facts.binding(run)
+    if facts.timed(run):
+        ends = run.interval_us
+        between = f"{texts.micros(ends[0])} to {texts.micros(ends[1])} us" if ends else ""
+        out += [("time", f"{texts.micros(run.time_us)} us", between), ("cycles", texts.count(run.cycles), "")]
+    if bound is not None:
+        out.append(("of its bound", texts.percent(bound.fraction), texts.meaning(bound.name)))
+    used = [(n, b) for n, b in run.buffers.items() if b.peak_bytes > 0]
+    full = [(facts.share(b.peak_bytes, b.capacity_bytes), n, b) for n, b in used]
+    if full:
+        part, name, b = max(full, key=lambda x: x[:2])
+        remark = f"{texts.kib(b.peak_bytes)} of {texts.kib(b.capacity_bytes)} KiB"
+        out.append((f"fullest buffer: {texts.clean(name, 12)}", texts.percent(part), remark))
+    if run.errors:
+        name, e = max(run.errors.items(), key=lambda x: (x[1].max_ulp == x[1].max_ulp, x[1].max_ulp))
+        remark = f"{texts.clean(name, 30)}, {texts.clean(e.fmt, 12)}"
+        out.append(("largest error", f"{texts.figure(e.max_ulp)} ulp", remark))
+    return out
+
+
+def sentences(run: Run) -> list[str]:
+    """What a reader should know first."""
+    return [*_time(run), *_held(run), *_fit(run), *_wrong(run)]
+
+
+def _time(run: Run) -> list[str]:
+    bound = facts.binding(run)
+    if bound is None:
+        return ["Only values were asked for: this run has no times."]
+    n = len(run.launches)
+    times = f"{texts.micros(run.time_us)} us in {n} {'launch' if n == 1 else 'launches'}"
+    return [
+        f"The run takes {times}. {facts.allowed(bound)}, so that {texts.percent(bound.fraction)} of it is reached."
+    ]
+
+
+def _held(run: Run) -> list[str]:
+    saved = [(texts.meaning(n), 1 - facts.share(us, run.time_us)) for n, us in run.lifted.items()]
+    named = [f"{n} ({texts.percent(x)} less time without it)" for n, x in saved if x >= MENTIONED][:3]
+    best = next(((n, 1 - facts.share(us, run.time_us)) for n, us in run.changes.items()), None)
+    out = [f"It is held up by {', '.join(named)}."] if named else []
+    if best is not None and best[1] >= MENTIONED:
+        out.append(
+            f"Of single changes of the tiling, {texts.clean(best[0], 60)} helps most: {texts.percent(best[1])} less time."
+        )
+    lines = facts.dear_lines(run)
+    if lines and not named:
+        part = texts.percent(facts.share(lines[0].cycles, run.cycles))
+        out.append(
+            f"The dearest line is {texts.place(lines[0].file, lines[0].line)} with {part} of the cycles."
+        )
+    return out
+
+
+def _fit(run: Run) -> list[str]:
+    used = [(n, b) for n, b in run.buffers.items() if b.peak_bytes > 0]
+    each = [
+        f"{texts.clean(n, 12)} {texts.percent(facts.share(b.peak_bytes, b.capacity_bytes))}" for n, b in used
+    ]
+    return [f"Everything fits; at their peaks the buffers are full to: {', '.join(each)}."] if each else []
+
+
+def _wrong(run: Run) -> list[str]:
+    out = [
+        f"{texts.clean(n, 30)} is off by {texts.figure(e.max_ulp)} ulp of {texts.clean(e.fmt, 12)} at most and has "
+        f"{texts.figure(e.effective_bits)} effective bits."
+        for n, e in list(run.errors.items())[:4]
+    ]
+    return [" ".join(out)] if out else []

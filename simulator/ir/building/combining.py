@@ -1,0 +1,105 @@
+"""Reductions and scans by a function of the user: they become slices and that function, log2 of the axis times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...precision import dtypes as ty
+from ..program import Region, Value
+from ..types import AnyType
+from .builder import Builder
+from .promotion import KernelError, describe
+from .rearrange import cat, cut, flip
+from .registry import Kernel
+
+Values = tuple[Value, ...]
+Combine = Callable[[Values, Values], Values]
+KNOWN = {"add": "sum", "mul": "mul", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
+
+
+def known_operation(b: Builder, combine: Combine, types: Sequence[AnyType]) -> str | None:
+    """Which built-in reduction a combine function is: it must be one operation on its two operands and nothing else."""
+    if len(types) != 1:
+        return None
+    outer, b.region = b.region, Region()
+    try:
+        left, right = b.value(types[0]), b.value(types[0])
+        (out,) = combine((left,), (right,))
+        ops = b.region.ops
+    finally:
+        b.region = outer
+    one = len(ops) == 1 and ops[0].kind == "binary" and ops[0].results[0] is out and out.dtype == types[0]
+    if not one or {id(v) for v in ops[0].args} != {id(left), id(right)}:
+        return None
+    return KNOWN.get(ops[0].name)
+
+
+def combined(b: Builder, parts: Values, axis: int, combine: Combine) -> Values:
+    """One element along an axis: neighbours are combined in pairs, and their results again, until one is left.
+
+    The order of the elements is kept, so the function need not commute. An odd last one waits for the next round.
+    """
+    n = parts[0].shape[axis]
+    while n > 1:
+        half = n // 2
+        left = tuple(cut(b, v, axis, 0, half, 2) for v in parts)
+        right = tuple(cut(b, v, axis, 1, half, 2) for v in parts)
+        made = combine(left, right)
+        if n % 2:
+            rest = [cut(b, v, axis, n - 1, 1) for v in parts]
+            made = tuple(cat(b, (m, r), axis) for m, r in zip(made, rest, strict=True))
+        parts, n = made, half + n % 2
+    return parts
+
+
+def running(b: Builder, parts: Values, axis: int, combine: Combine, reverse: bool) -> Values:
+    """Running combination: in round k each element is combined with the one 2^k before it (behind it, if `reverse`)."""
+    if reverse:
+        parts = tuple(flip(b, v, axis) for v in parts)
+    n, distance = parts[0].shape[axis], 1
+    while distance < n:
+        early = tuple(cut(b, v, axis, 0, n - distance) for v in parts)
+        late = tuple(cut(b, v, axis, distance, n - distance) for v in parts)
+        head = [cut(b, v, axis, 0, distance) for v in parts]
+        made = combine(early, late)
+        parts = tuple(cat(b, (h, m), axis) for h, m in zip(head, made, strict=True))
+        distance *= 2
+    return tuple(flip(b, v, axis) for v in parts) if reverse else parts
+
+
+def combiner(b: Builder, fn: Any, types: Sequence[AnyType]) -> Combine:
+    """A jit function of 2n values as a function of two n-tuples; its results must have the types of its operands."""
+    if not isinstance(fn, Kernel):
+        raise KernelError(f"the combine function must be a @jit function, got {describe(fn)}")
+
+    def combine(left: Values, right: Values) -> Values:
+        out = b.compile_helper(fn, (*left, *right))
+        made = out if isinstance(out, tuple) else (out,)
+        if len(made) != len(types):
+            raise KernelError(
+                f"{fn.name} must return {len(types)} values, one for each input, got {len(made)}"
+            )
+        shape = left[0].shape
+        return tuple(_fitting(b, fn.name, x, t, shape) for x, t in zip(made, types, strict=True))
+
+    return combine
+
+
+def mapped(b: Builder, fn: Any, values: Sequence[Value]) -> Any:
+    """A jit function on values that are broadcast together."""
+    if not isinstance(fn, Kernel):
+        raise KernelError(f"map_elementwise takes a @jit function, got {describe(fn)}")
+    for k in range(1, len(values)):
+        values = [b.same_shape(v, values[k])[0] for v in values]
+    shape = values[0].shape if values else ()
+    return b.compile_helper(fn, [b.broadcast_to(v, shape) for v in values])
+
+
+def _fitting(b: Builder, name: str, x: Any, wanted: AnyType, shape: tuple[int, ...]) -> Value:
+    v = b.to_value(x, wanted if isinstance(wanted, ty.DType) else None)
+    if v.dtype != wanted:
+        raise KernelError(
+            f"{name} must return the types of its operands: {wanted} is expected, got {describe(v)}"
+        )
+    return b.broadcast_to(v, shape) if v.shape != shape else v

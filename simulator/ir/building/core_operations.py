@@ -1,0 +1,255 @@
+"""Entries of what `Builder`'s own methods and the compiler make: arithmetic, casts, products, memory, control."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...precision.dtypes import DType
+from ...units import functions, vector
+from ...units.cube import mmad
+from ...units.cube_rules import operand_format
+from ..operations import (
+    FREE,
+    RECORDED,
+    WIDE,
+    Context,
+    Fallback,
+    Operation,
+    Scratch,
+    ValueFunction,
+    binary,
+    by_element,
+    define_all,
+    elements,
+    result_type,
+    unary,
+)
+from ..program import Op
+from .builder import Builder
+
+# Comparison: see WIDE.
+COMPARISON = Fallback(
+    lambda t: t.is_int() and not t.is_bool(), "{dtype} comparison has no vector instruction"
+)
+DIVISION = Fallback(lambda t: t.is_int(), "integer division has no vector instruction")
+
+# Conversions: (from, to) -> row. Others go through FP32.
+CASTS = {
+    ("fp16", "fp32"): "cast_f16_f32",
+    ("fp32", "fp16"): "cast_f32_f16",
+    ("bf16", "fp32"): "cast_bf16_f32",
+    ("fp32", "bf16"): "cast_f32_bf16",
+    ("fp32", "int32"): "cast_f32_s32",
+    ("int32", "fp32"): "cast_s32_f32",
+    ("int8", "fp16"): "cast_s8_f16",
+    ("fp32", "int64"): "cast_f32_s64",
+    **dict.fromkeys(
+        (
+            *(("fp16", t) for t in ("int8", "uint8", "int16", "int32")),
+            *(("int16", t) for t in ("fp16", "fp32")),
+            ("uint8", "fp16"),
+            ("int64", "fp32"),
+        ),
+        "cast_other",
+    ),
+}
+
+
+def _divided(compute: vector.UnitFunction) -> ValueFunction:
+    """The value of a division, which for integers by zero is an error."""
+    quotient = elements(compute)
+
+    def value(at: Context, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        if result_type(op).is_int() and not b.all():
+            raise at.walk.divided_by_zero(op, b)
+        return np.asarray(quotient(at, op, a, b))
+
+    return value
+
+
+def _division(compute: vector.UnitFunction) -> Operation:
+    """Quotient or remainder of integers."""
+    return Operation(
+        "binary",
+        "div",
+        _divided(compute),
+        near=True,
+        scratch=Scratch.OPERANDS,
+        flops=1,
+        fallback=(WIDE, DIVISION),
+        elementwise=True,
+        formula=True,
+        may_fail=True,
+        flushes=True,
+        castable=True,
+    )
+
+
+def _cast(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
+    source = op.args[0].dtype  # type: ignore[union-attr]
+    assert isinstance(source, DType)
+    rule = (op.attrs.get("rounding", "RINT"), op.attrs.get("overflow", ""))
+    return vector.cast(x, source, result_type(op), at.numerics, *rule)
+
+
+def _dot(at: Context, op: Op, a: np.ndarray, b: np.ndarray, acc: np.ndarray | None = None) -> np.ndarray:
+    stored = op.args[0].dtype.name  # type: ignore[union-attr]
+    operand = operand_format(stored, op.attrs["precision"], at.numerics.hf32)
+    if acc is not None:
+        acc = np.broadcast_to(acc, (max(x.shape[0] for x in (a, b, acc)), *acc.shape[1:]))
+    rules = at.numerics.cube
+    if operand != "fp16":  # an FP16 accumulator is for FP16 products only
+        rules = rules.with_switches({"accumulator": None})
+    return mmad(a, b, acc, rules=rules, operand=operand, on_grid=operand == stored)
+
+
+def _permute(at: Context, op: Op, x: np.ndarray) -> np.ndarray:
+    seen = x.transpose(0, *(k + 1 for k in op.attrs["order"]))
+    return seen if op.id in at.transposed else np.ascontiguousarray(seen)
+
+
+# -- of one operand
+define_all(
+    {
+        "abs": unary("abs", value=vector.rounded(np.abs)),
+        "neg": unary("muls", value=vector.rounded(np.negative)),
+        **{
+            name: unary(value=vector.of_type(compute), fallback=by_element(name))
+            for name, compute in {
+                "popc": functions.bits_set,
+                "clz": functions.leading_zeros,
+                "ffs": functions.first_set,
+                "brev": functions.reversed_bits,
+            }.items()
+        },
+    },
+    Builder.unary,
+)
+# -- of two operands
+define_all(
+    {
+        "add": binary(
+            "add", value=vector.in_one_pass("add", np.add), scalar="adds", castable=True, formula=True
+        ),
+        "sub": binary(
+            "sub",
+            value=vector.in_one_pass("sub", np.subtract),
+            scalar="adds",
+            castable=True,
+            formula=True,
+            rows=("muls",),
+        ),
+        "mul": binary(
+            "mul", value=vector.in_one_pass("mul", np.multiply), scalar="muls", castable=True, formula=True
+        ),
+        "max": binary("max", value=vector.rounded(np.fmax), scalar="maxs", castable=True, formula=True),
+        "min": binary("min", value=vector.rounded(np.fmin), scalar="mins", castable=True, formula=True),
+        "div": binary(
+            "div",
+            value=vector.in_one_pass("div", np.divide),
+            scratch=Scratch.OPERANDS | Scratch.SCALARS,
+            rows=("duplicate",),
+        ),
+        "floordiv": _division(vector.rounded(vector.truncated_division)),
+        "mod": _division(vector.rounded(np.fmod)),
+        "and": binary("and", value=vector.rounded(np.bitwise_and), formula=True),
+        "or": binary("or", value=vector.rounded(np.bitwise_or), formula=True),
+        "xor": binary("or", value=vector.rounded(np.bitwise_xor), near=True, formula=True),
+        "shl": binary("shift", value=vector.rounded(np.left_shift), formula=True, may_fail=True),
+        "shr": binary("shift", value=vector.rounded(np.right_shift), formula=True, may_fail=True),
+    },
+    Builder.binary,
+)
+# -- others on elements
+define_all(
+    {
+        "fma": Operation(
+            "fma",
+            value=lambda at, op, x, y, z: vector.fma(x, y, z, result_type(op), at.numerics),
+            steps=(("fusedmuladd", 1),),
+            scratch=Scratch.OPERANDS,
+            flops=2,
+            elementwise=True,
+            fallback=(WIDE,),
+            flushes=True,
+            infer=Builder.fma,
+        ),
+        "compare": Operation(
+            "compare",
+            "compare",
+            lambda at, op, a, b: vector.compare(op.name, a, b),
+            scalar="compares",
+            scratch=Scratch.OPERANDS,
+            flops=1,
+            fallback=(COMPARISON,),
+            castable=True,
+            formula=True,
+            flushes=True,
+            infer=Builder.compare,
+        ),
+        "select": Operation(
+            "select",
+            "select",
+            lambda at, op, c, a, b: vector.select(c, a, b),
+            scratch=Scratch.OPERANDS | Scratch.SCALARS,
+            flops=1,
+            elementwise=True,
+            infer=Builder.select,
+        ),
+        "cast": Operation(
+            "cast",
+            value=_cast,
+            rows=tuple(dict.fromkeys(CASTS.values())),
+            scratch=Scratch.FIRST,
+            flops=1,
+            elementwise=True,
+            formula=True,
+            infer=Builder.cast,
+        ),
+        "reduce": Operation(
+            "reduce",
+            value=lambda at, op, x: vector.reduce(op.name, x, op.attrs["axis"], result_type(op), at.numerics),
+            rows=("reduce_repeat_sum", "reduce_repeat_max"),
+            scratch=Scratch.PARTIALS | Scratch.FIRST,
+            flops=1,
+            of_operand=True,
+            flushes=True,
+            infer=Builder.reduce,
+        ),
+        "permute": Operation(
+            "permute", "transpose_5hd", _permute, view=True, formula=True, infer=Builder.permute
+        ),
+        "dot": Operation(RECORDED, value=_dot, infer=Builder.dot),
+        # a tile that is a formula, written out as an operand of another operation
+        "index": Operation(FREE, "adds", near=True, rows=("compares", "copy", "duplicate", "brcb")),
+    }
+)
+# -- memory: lowering records the transfers itself
+define_all(
+    {
+        "load": Operation(RECORDED, rows=("duplicate",), infer=Builder.load),
+        "store": Operation(
+            RECORDED, rows=("brcb",), scratch=Scratch.SECOND, effect=True, infer=Builder.store
+        ),
+        "atomic": Operation(RECORDED, scratch=Scratch.SECOND, effect=True, infer=Builder.atomic),
+        **dict.fromkeys(("send", "receive"), Operation(RECORDED)),
+    }
+)
+# -- the scalar unit, views and control flow
+define_all(
+    {
+        **{
+            name: Operation(FREE, formula=True, infer=getattr(Builder, name))
+            for name in ("const", "program_id", "num_programs", "arange")
+        },
+        **{
+            name: Operation(FREE, view=True, formula=True, infer=getattr(Builder, name))
+            for name in ("splat", "expand_dims")
+        },
+        **{name: Operation(FREE, view=True, infer=getattr(Builder, name)) for name in ("reshape", "bitcast")},
+        "broadcast": Operation(FREE, view=True, formula=True, infer=Builder.broadcast_to),
+        "addptr": Operation(FREE, formula=True, infer=Builder.binary),
+        "assert": Operation(FREE, effect=True),
+        **dict.fromkeys(("for", "while", "if"), Operation(FREE)),
+    }
+)

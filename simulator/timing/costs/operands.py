@@ -1,0 +1,116 @@
+"""How the operands of an instruction lie, and what that makes of its cost; each family of operations is costed by it."""
+
+from __future__ import annotations
+
+from ...ir.program import Op, Value
+from ...precision.dtypes import DType
+from ..placement.banks import Banks
+from ..placement.layouts import COLUMN, ROW, SCALAR, TILE, Definitions, padded_elements
+from .model import WRITE_MEETS_READ, Cost, CostModel
+from .provenance import grade_of
+
+
+class Operands:
+    """Operands of one program on one product. banks: where tiles lie, once they are placed."""
+
+    def __init__(self, model: CostModel, definitions: Definitions) -> None:
+        self.model = model
+        self.definitions = definitions
+        self.banks: Banks | None = None
+
+    def form(self, v: Value | None) -> str:
+        assert v is not None
+        return self.definitions.form(v)
+
+    def with_write_conflicts(self, op: Op, cost: Cost) -> Cost:
+        """The cost with what it loses where the result goes to banks that are read; BF16 is computed in scratch."""
+        v, r = op.args[0], op.results[0]
+        if self.banks is None or v is None or "bf16" in (v.dtype.name, r.dtype.name):
+            return cost
+        bits = bits_of(v.dtype.name), bits_of(r.dtype.name)
+        if min(bits) < 8:
+            return cost  # a mask goes along: eight bytes a repeat
+        met = self.banks.writes_met(op, padded_elements(r, max(bits)), *bits)
+        if not met:
+            return cost
+        return cost.stalled(
+            self.model.write_conflict_cycles(met), grade_of(self.model.product, (WRITE_MEETS_READ,))
+        )
+
+    def conflict(self, op: Op) -> bool:
+        """Whether sources of an instruction share a group of banks; BF16 is read from scratch, tile behind tile."""
+        if self.banks is None:
+            return False
+        v = op.args[0]
+        assert v is not None
+        if v.dtype.name != "bf16":
+            return self.banks.conflict(op)
+        tiles = [a for a in op.args if a is not None and self.form(a) == TILE]
+        return len(tiles) > 1 and not self.banks.apart(padded_elements(tiles[0], 32) * 4)
+
+    def whole(self, name: str, v: Value, conflict: bool = False) -> Cost:
+        dtype = compute_type(v)
+        bits = bits_of(dtype)
+        return self.model.vector(name, dtype, padded_elements(v, bits), bits, conflict=conflict)
+
+    def stretched(self, name: str, dtype: str, r: Value, forms: list[str], conflict: bool = False) -> Cost:
+        """An instruction whose operand is stretched goes row by row or column block by column block."""
+        bits = bits_of(dtype)
+        elements = padded_elements(r, bits)
+        groups = 1
+        if ROW in forms or COLUMN in forms:
+            columns = r.shape[-1]
+            rows = max(1, r.numel // columns)
+            groups = min(rows, self.model.repeats(columns, bits))
+        cost = self.model.vector(name, dtype, elements, bits, groups, conflict)
+        if COLUMN not in forms:
+            return cost
+        blocks = self.model.vector("brcb", dtype, -(-max(1, r.numel // r.shape[-1]) // 8) * 8 * 8, bits)
+        return blocks.then(cost)
+
+    def in_fp32(self, op: Op, r: Value, cost: Cost) -> Cost:
+        """BF16 has no arithmetic: widen the operands, compute, narrow the result."""
+        v = op.args[0]
+        assert v is not None
+        if not isinstance(v.dtype, DType) or v.dtype.name != "bf16":
+            return cost
+        elements = padded_elements(r, 32)
+        operands = sum(1 for a in op.args if a is not None and self.form(a) != SCALAR)
+        for _ in range(operands):
+            cost = self.model.cast("bf16", "fp32", elements, 32).then(cost)
+        return cost.then(self.model.cast("fp32", "bf16", elements, 32)) if op.kind != "compare" else cost
+
+    def moved(self, row: str, v: Value) -> Cost:
+        """One instruction over all elements, as elements of 16 or 32 bits."""
+        bits = max(16, moved_bits(v))
+        name = "fp16" if bits == 16 else "fp32"
+        return self.model.vector(row, name, padded_elements(v, bits), bits)
+
+    def gathered(self, r: Value) -> Cost:
+        """A gather with the offsets made on the spot."""
+        return self.model.vector("index", "int32", padded_elements(r, 32), 32).then(self.moved("gather", r))
+
+
+def compute_type(v: Value) -> str:
+    """Type the unit computes in: BF16 goes through FP32."""
+    name = v.dtype.name
+    return "fp32" if name == "bf16" else name
+
+
+def bits_of(dtype: str) -> int:
+    return _WIDTH[dtype]
+
+
+def moved_bits(v: Value) -> int:
+    """Of an element that is moved inside of a tile."""
+    return 32 if v.dtype.name == "bf16" else v.dtype.bits  # type: ignore[union-attr]
+
+
+_WIDTH = {
+    "int1": 1,
+    **{f"{k}{n}": n for k in ("int", "uint") for n in (8, 16, 32, 64)},
+    "fp16": 16,
+    "bf16": 16,
+    "fp32": 32,
+    "fp64": 64,
+}

@@ -1,0 +1,112 @@
+"""Costs of reductions, scans and sorts.
+
+How a scan is cut into instructions nobody published, so that its use is listed as assumed.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+
+from ...ir.program import Op, Value
+from ..placement.layouts import padded_elements
+from .model import Cost, CostModel
+from .operands import Operands, bits_of, compute_type, moved_bits
+
+REDUCED_BY_INSTRUCTION = ("sum", "max", "min")
+SORT_REPEAT = 32  # elements of one repeat of Sort32 and of a merge
+
+
+def reduce(c: Operands, op: Op) -> Cost:
+    v = op.args[0]
+    assert v is not None
+    axis = op.attrs["axis"]
+    if axis == len(v.shape) - 1 and op.name in REDUCED_BY_INSTRUCTION:
+        return c.in_fp32(op, v, _reduce_rows(c, op.name, v))
+    return c.in_fp32(op, v, _fold(c, op.name, v, axis))
+
+
+def arg_reduce(c: Operands, op: Op) -> Cost:
+    """Along the last axis the reduction hands back indices too; else each fold compares and selects both."""
+    v = op.args[0]
+    assert v is not None
+    axis, name = op.attrs["axis"], op.name.removeprefix("arg")
+    if axis == len(v.shape) - 1:
+        return c.in_fp32(op, v, _reduce_rows(c, name, v))
+    steps = [_fold(c, row, v, axis) for row in (name, "compare", "select")]
+    return c.in_fp32(op, v, functools.reduce(Cost.then, steps))
+
+
+def _reduce_rows(c: Operands, name: str, v: Value) -> Cost:
+    """One result per repeat, then the results by the same instruction again until one per row is left."""
+    dtype = compute_type(v)
+    instruction = "reduce_repeat_sum" if name == "sum" else "reduce_repeat_max"
+    bits = bits_of(dtype)
+    lanes = c.model.repeat_bytes * 8 // bits
+    columns = v.shape[-1]
+    rows = max(1, v.numel // columns)
+    total: Cost | None = None
+    while total is None or columns > 1:
+        per_row = -(-columns // lanes)
+        step = c.model.vector(instruction, dtype, rows * per_row * lanes, bits)
+        total = step if total is None else total.then(step)
+        columns = per_row
+    return total
+
+
+def _fold(c: Operands, name: str, v: Value, axis: int) -> Cost:
+    """Upper half onto lower half, elementwise, until one is left: each step waits for the one before."""
+    dtype = compute_type(v)
+    bits = bits_of(dtype)
+    rest = padded_elements(v, bits) // v.shape[axis]
+    n, inner = v.shape[axis], padded_elements(v, bits) // math.prod(v.shape[: axis + 1])
+    total: Cost | None = None
+    while n > 1:
+        lower = (n + 1) // 2
+        met = c.banks is not None and not c.banks.apart(lower * inner * bits // 8)
+        step = c.model.vector(
+            "add" if name == "sum" else name, dtype, max(1, (n - lower) * rest), bits, conflict=met
+        )
+        total = step if total is None else total.then(step)
+        n = lower
+    return total or c.model.vector("copy", dtype, max(1, rest), bits)
+
+
+def scan(c: Operands, op: Op) -> Cost:
+    """Row after row is combined with the one before; along the last axis the tile is transposed and back."""
+    r = op.results[0]
+    n = r.shape[op.attrs["axis"]]
+    row = max(1, r.numel // n)
+    dtype = "fp32" if r.dtype.name == "bf16" else r.dtype.name
+    name = "add" if op.name == "sum" else op.name
+    c.model.notes[f"scan: costed as {n - 1} dependent instructions of one row; the sequence is assumed"] = (
+        None
+    )
+    first = c.model.vector(name, dtype, row, moved_bits(r))
+    later = replace(first, occupancy=first.occupancy - c.model.masking(row, moved_bits(r)))  # the mask stays
+    steps = [first, *[later] * (n - 2)] if n > 1 else [c.moved("copy", r)]
+    if op.attrs["axis"] == len(r.shape) - 1 and row > 1:
+        transposed = c.model.transposed(r.numel, moved_bits(r))
+        steps = [transposed, *steps, transposed]
+    return functools.reduce(Cost.then, steps)
+
+
+def sort(c: Operands, op: Op) -> Cost:
+    """Sort32 of each 32 elements, then merges of four lists until one is left; ascending order negates twice."""
+    r = op.results[0]
+    n, rows = r.shape[-1], r.numel // r.shape[-1]
+    repeats = rows * -(-n // SORT_REPEAT)
+    steps = [repeated(c.model, "sort32", repeats)]
+    length = SORT_REPEAT
+    while length < n:
+        steps.append(repeated(c.model, "mrgsort4", repeats))
+        length *= 4
+    if not op.attrs["descending"]:
+        negated = c.model.vector("muls", "fp32", padded_elements(r, 32), 32)
+        steps = [negated, *steps, negated]
+    return functools.reduce(Cost.then, [*steps, c.moved("gather_mask", r)])
+
+
+def repeated(model: CostModel, row: str, repeats: int) -> Cost:
+    return model.vector(row, "any", repeats * model.repeat_bytes, 8)

@@ -1,0 +1,137 @@
+"""Whether the tiles of a launch fit in the buffers, and if not, the largest sizes with which they would."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..call import Call
+from ..errors import AscendtileError, BufferOverflowError
+from ..ir.program import Program
+from ..products import Product
+from .placement.accumulator_inits import BT
+from .placement.allocate import Limits, Placement
+from .placement.allocation.context import Choice
+from .placement.fewer_copies import place_with_fewer
+from .placement.layouts import Definitions
+from .placement.memory_spaces import L0C, L1, UB, MemorySpaces
+from .placement.needs import Needs
+from .placement.strides import block_by_block
+
+MAX_PLACEMENTS = 16  # kept for one program
+
+
+def require_places(call: Call) -> tuple[MemorySpaces, Placement]:
+    """As `_place`. Raises `BufferOverflowError` with the largest block that fits."""
+    try:
+        return _place(call, call.program)
+    except BufferOverflowError as e:
+        raise _Overflow(e, call) from None
+
+
+class _Overflow(BufferOverflowError):
+    """An overflow with its way out, which is found by trying: only if somebody reads it, a search over tilings does not."""
+
+    def __init__(self, found: BufferOverflowError, call: Call) -> None:
+        super().__init__(str(found), found.space, found.need_bytes, found.have_bytes)
+        self.call = call
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}\n{self.advice}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BufferOverflowError, (str(self), self.space, self.need_bytes, self.have_bytes)
+
+    @functools.cached_property
+    def advice(self) -> str:
+        return _advice(self.call)
+
+
+def _place(call: Call, program: Program, copies: int | None = None) -> tuple[MemorySpaces, Placement]:
+    """Where values live, and their buffers: found once for each program, product and choice of the device."""
+    device, blocks = call.device, block_by_block(program, call.arguments)
+    banks = _banks(device.product) if device.banks_apart else None
+    choice = Choice(copies or device.multibuffer, device.multibuffer_l0c, blocks, banks)
+    strided = (tuple(blocks.landing.items()), tuple(blocks.leaving.items()))
+    key = (device.product, choice.copies, choice.l0c, banks, strided)
+    needs = _needs(program, device.product)
+    found = program.placements.get(key)
+    if found is None:
+        found = place_with_fewer(needs, choice, _limits(needs.spaces, device.product), device.product.name)
+        if len(program.placements) >= MAX_PLACEMENTS:
+            program.placements.pop(next(iter(program.placements)))
+        program.placements[key] = found
+    return needs.spaces, found
+
+
+def _needs(program: Program, product: Product) -> Needs:
+    """Kept on the program for each kind of core."""
+    fixpipe, bias_table = product.core_model == "split", product.bt_bytes > 0
+    found = program.needs.get((fixpipe, bias_table))
+    if found is None:
+        spaces = MemorySpaces(program, Definitions(program), fixpipe, bias_table)
+        found = program.needs[fixpipe, bias_table] = Needs(spaces)
+    return found
+
+
+def _limits(spaces: MemorySpaces, product: Product) -> Limits:
+    """Capacity and alignment of each buffer that values need."""
+    limits = {UB: (product.ub_bytes, product.integer("alignment.ub"))}
+    if spaces.has_dot:
+        reserved = product.integer("buffers.l1_reserved")
+        limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
+        limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
+    if BT in spaces.of_value.values():
+        limits[BT] = (product.bt_bytes, product.integer("alignment.bt"))
+    for name, capacity in (("L0A", product.l0a_bytes), ("L0B", product.l0b_bytes)):
+        if any(op.attrs["space"] == name for op in spaces.program.buffers.values()):
+            limits[name] = (capacity, product.integer(f"alignment.{name.lower()}"))
+    return limits
+
+
+def _banks(product: Product) -> tuple[int, int] | None:
+    """(bytes after which the groups of UB's banks come again, bytes that a repeat reads), if they matter."""
+    if product.text("ub_banks.read_read_conflict") == "none":
+        return None
+    period = product.integer("ub_banks.groups") * product.integer("ub_banks.row_bytes")
+    return period, product.integer("vector.bytes_per_repeat")
+
+
+def _advice(call: Call) -> str:
+    """The largest value of each compile-time size with which the kernel fits, found by trying."""
+    words = []
+    for name, x in call.constants.items():
+        if isinstance(x, bool) or not isinstance(x, int) or x < 2:
+            continue
+        best = _largest(call, name, x)
+        if best:
+            words.append(f"{name} = {best} (now {x})")
+    fitting = next((n for n in range(call.device.multibuffer - 1, 0, -1) if _fits(call, {}, n)), 0)
+    if fitting:
+        words.append(f"multibuffer {fitting if fitting > 1 else 'off'} (then this size fits)")
+    return (
+        f"The largest that fits: {'; or '.join(words)}."
+        if words
+        else "No smaller compile-time size makes it fit."
+    )
+
+
+def _largest(call: Call, name: str, now: int) -> int:
+    low, high = 0, now  # low fits (0: none found yet), high does not
+    probe = now // 2
+    while probe > low:
+        if _fits(call, {name: probe}):
+            low = probe
+        else:
+            high = probe
+        probe = (low + high) // 2
+    return low
+
+
+def _fits(call: Call, changed: dict[str, Any], copies: int | None = None) -> bool:
+    try:
+        program = call.kernel.program(call.types, {**call.constants, **changed})
+        _place(call, program, copies)
+    except AscendtileError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Which slot each value of a program gets; `allocate.py` puts them together."""

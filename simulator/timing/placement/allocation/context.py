@@ -1,0 +1,101 @@
+"""What is given and what is found while the values of a program get their buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ....ir.program import Op, Value
+from ..accumulator_inits import BT
+from ..layouts import accumulator_bytes, align, fractal_bytes, table_bytes, tile_bytes
+from ..memory_spaces import L0C, L1, UB
+from ..needs import Needs
+from ..slots import Slot
+from ..strides import BlockByBlock
+
+MANY = 2**31  # copies: as many as are asked for
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a launch chooses.
+
+    copies: of tiles that are loaded or stored in a loop; most: buffer -> the most copies that its tiles may have.
+    blocks: what moves element by element. banks: period and span of UB's banks, if tiles that are read together are to keep
+    apart there.
+    """
+
+    copies: int
+    l0c: bool = True
+    blocks: BlockByBlock = field(default_factory=BlockByBlock)
+    banks: tuple[int, int] | None = None
+    most: Mapping[str, int] = field(default_factory=dict)
+
+    def most_in(self, space: str) -> int:
+        """The most copies of a tile; a table has one."""
+        one = {UB: MANY, L1: MANY, L0C: MANY if self.l0c else 1}
+        return self.most.get(space, one.get(space, 1))
+
+
+class Allocation:
+    """Buffers of one program. tight: as little UB as the vendor's compiler needs; loads wait for stores then.
+
+    slot_of: value -> its slot. sum_of: where the sum of a product and its start goes, if not into the product's own copy in
+    UB. By operation: scratch_of, spread_of its scratch and the blocks of a strided store. loops: those around what is
+    placed just now. iteration: of a slot with copies, its life within one iteration.
+    """
+
+    def __init__(self, needs: Needs, choice: Choice, alignment: Mapping[str, int], tight: bool) -> None:
+        self.needs, self.choice, self.alignment, self.tight = needs, choice, alignment, tight
+        self.spaces, self.definitions, self.lives = needs.spaces, needs.definitions, needs.lives
+        self.spread_of: dict[int, Slot] = {}
+        self.ub_copy: dict[int, Slot] = {}
+        self.l1_copy: dict[tuple[int, int], Slot] = {}
+        self.sum_of: dict[int, Slot] = {}
+        self.slot_of: dict[int, Slot] = {}
+        self.scratch_of: dict[int, Slot] = {}
+        self.slots: list[Slot] = []
+        self.loop_of: dict[int, int] = dict(needs.loop_of)
+        self.loops: list[Op] = []
+        self.iteration: dict[int, tuple[int, int]] = {}
+
+    @property
+    def crossing(self) -> list[Slot]:
+        """Slots of tiles on their way from one unit to another."""
+        return [*self.spread_of.values(), *self.ub_copy.values(), *self.l1_copy.values()]
+
+    @property
+    def every(self) -> list[Slot]:
+        """All slots, each once."""
+        slots = (*self.slot_of.values(), *self.scratch_of.values(), *self.crossing)
+        return list({id(s): s for s in slots}.values())
+
+    @property
+    def loop(self) -> int:
+        """The innermost loop around what is placed just now, -1 for none."""
+        return self.loops[-1].id if self.loops else -1
+
+    def size(self, v: Value, space: str) -> int:
+        """Bytes of one copy of a value in a buffer, aligned."""
+        landing = self.choice.blocks.landing
+        if space == UB and v.id in landing:
+            return align(landing[v.id], self.alignment[UB])
+        measure = {UB: tile_bytes, L0C: accumulator_bytes, BT: table_bytes}.get(space, fractal_bytes)
+        return align(measure(v), self.alignment[space])
+
+    def new(self, v: Value, space: str, start: int, end: int) -> Slot:
+        """A buffer for a value, and for others that join it."""
+        slot = Slot([], start, end, self.size(v, space), depth=len(self.loops), space=space)
+        self.slots.append(slot)
+        return slot
+
+    def join(self, slot: Slot, values: Iterable[Value]) -> None:
+        """Values whose bytes are those of a slot."""
+        for v in values:
+            slot.values.append(v)
+            self.slot_of[v.id] = slot
+
+    def copies(self, loop: Op) -> int:
+        """Of a tile that is loaded or stored in a loop: what its hint or else the launch asks for."""
+        stages = loop.attrs.get("hints", {}).get("num_stages")
+        return max(1, int(stages)) if stages else self.choice.copies

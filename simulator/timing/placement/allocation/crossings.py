@@ -1,0 +1,77 @@
+"""Slots beside those of values: scratch, blocks of strided stores, and tiles on their way between the Cube and UB."""
+
+from __future__ import annotations
+
+from ....ir.program import Op, Value
+from ..accumulator_inits import BT
+from ..layouts import align, tile_bytes
+from ..memory_spaces import L1, UB
+from ..slots import Slot
+from .context import Allocation
+
+BIAS_IN_L1 = -1  # in place of the number of an operand
+
+
+def scratch(a: Allocation, op: Op) -> None:
+    """What an operation needs in UB while it runs."""
+    if size := a.needs.scratch.get(op.id):
+        at, label = a.lives.at[op.id], f"scratch of {op.name or op.kind}"
+        a.scratch_of[op.id] = Slot(list(op.results[:1]), at, at, align(size, a.alignment[UB]), label=label)
+
+
+def spread(a: Allocation, op: Op) -> None:
+    """The buffer over which the elements of a strided store are spread, unless they lie so already."""
+    blocks = a.choice.blocks
+    if op.id not in blocks.leaving:
+        return
+    v, at = op.args[1], a.lives.at[op.id]
+    root = None if v is None else a.definitions.root(v)
+    if root is not None and (root.id in blocks.landing or _from_cube(a, root)):
+        return
+    size = align(blocks.leaving[op.id], a.alignment[UB])
+    slot = a.spread_of[op.id] = Slot([], at, at, size, label=f"blocks of strided {op.kind}")
+    slot.values = [v] if v is not None else []
+    copies = min(a.copies(a.loops[-1]), a.choice.most_in(UB)) if a.loops else 1
+    if copies > 1:
+        slot.copies, slot.loop = copies, a.loop
+        slot.start, slot.end = a.lives.spans[slot.loop]
+
+
+def _from_cube(a: Allocation, root: Value) -> bool:
+    return a.spaces.home(root) != UB and root.id not in a.ub_copy
+
+
+def cross(a: Allocation, op: Op) -> None:
+    """Places for values that pass between the Cube's buffers and UB."""
+    if not a.spaces.has_dot:
+        return
+    for r in op.results:
+        if r.id in a.spaces.copied_to_ub:
+            at = a.lives.spans.get(op.id, (0, a.lives.at[op.id]))[1]
+            name = f"{r.name or 'product'} in UB"
+            a.ub_copy[r.id] = Slot([r], at, _end(a, r, at), a.size(r, UB), label=name)
+    if op.kind == "load" and a.spaces.home(op.results[0]) == BT:
+        _bias(a, op)
+    if op.kind == "dot":
+        _operands(a, op)
+
+
+def _end(a: Allocation, v: Value, at: int) -> int:
+    return max(at, a.lives.last.get(v.id, at))
+
+
+def _bias(a: Allocation, op: Op) -> None:
+    """It stays to the end of the row's life, so that operands of the sum need not wait for its place."""
+    r, at = op.results[0], a.lives.at[op.id]
+    size, name = align(tile_bytes(r), a.alignment[L1]), f"{r.name or 'bias'} in L1"
+    a.l1_copy[(op.id, BIAS_IN_L1)] = Slot([r], at, _end(a, r, at), size, label=name, space=L1)
+
+
+def _operands(a: Allocation, op: Op) -> None:
+    at = a.lives.at[op.id]
+    for i, v in enumerate(op.args[:2]):
+        assert v is not None
+        source = a.spaces.source(v)
+        if source.id in a.spaces.staged:
+            name = f"{source.name or 'operand'} in L1"
+            a.l1_copy[(op.id, i)] = Slot([source], at, at, a.size(source, L1), label=name, space=L1)

@@ -216,7 +216,7 @@ class TraceBuilder:
             if len(values) > 1 and (values == values[0]).all():
                 values = values[:1]
             if columns is None and len(values) == 1 and (values == values[0, 0]).all() and values[0, 0] >= 0:
-                values = float(values[0, 0])
+                values = float(values[0, 0]) if piece.channel >= 0 else None
         if isinstance(values, np.ndarray) or columns is not None:
             if values is None:
                 values = np.reshape(occupancy, (-1, 1)) if varies else occupancy
@@ -272,8 +272,8 @@ class TraceBuilder:
         self._settle()
         self.repeats.finish()
         rows, all_slots, strides = _instruction_rows(self.keys)
-        main = [c for c in self.repeats.code if not isinstance(c, Pending)]
-        code, loops, gains, counters = _code_rows(main, self.repeats.loops)
+        main, met = _loops_met(self.repeats.code, self.repeats.loops)
+        code, loops, gains, counters = _code_rows(main, met)
         rotating, choices, items = self._rotating_rows(counters)
         is_flag = np.zeros(max(1, slots), np.int8)
         is_flag[list(flags)] = 1
@@ -329,6 +329,23 @@ def _instruction_rows(known: list[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndar
         slots += clobbers
         strides += own
     return np.array(rows, INSTRUCTION), np.array(slots, np.int32), np.array(strides, np.int64)
+
+
+def _loops_met(main: list[int], loops: list[Any]) -> tuple[list[int], list[Any]]:
+    """The code, and the loops that it has: those that have become a part of others go."""
+    met: set[int] = set()
+    waiting = [c for c in main if c < 0]
+    while waiting:
+        met.add(c := waiting.pop())
+        waiting += [x for x in loops[-1 - c][1] if x < 0 and x not in met]
+    if len(met) == len(loops):
+        return main, loops
+    number = {c: -1 - k for k, c in enumerate(sorted(met, reverse=True))}
+    kept = [
+        (trips, tuple([number.get(c, c) for c in body]), gains)
+        for trips, body, gains in (loops[-1 - c] for c in number)
+    ]
+    return [number.get(c, c) for c in main], kept
 
 
 def _code_rows(

@@ -1,9 +1,8 @@
-"""Turns of a loop walked together give the records of turns walked one by one, bit for bit."""
+"""Iterations of a loop interpreted all at once give the records of those interpreted one by one, bit for bit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 from unittest import mock
 
@@ -21,15 +20,16 @@ from ascendtile.kernels.tutorials import (
 )
 from ascendtile.simulator.observers import watch
 from ascendtile.simulator.timing import estimate
-from ascendtile.simulator.timing.engine.engine import Group, Trace
-from ascendtile.simulator.timing.lowering import loops as turns
+from ascendtile.simulator.timing.engine.engine import Group
 from ascendtile.simulator.timing.lowering.loops import Turns
 
 from ...support import loop_kernels as kernels
+from . import trace_records
+from .trace_records import Records, assert_same_launch
 
 
 class Seen:
-    """Traces, launches and how many loops were walked with all turns at once."""
+    """Traces, launches and how many loops were interpreted with all iterations at once."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
@@ -41,7 +41,7 @@ class Seen:
 
 def observe(work: Callable[[], Any], together: bool) -> Seen:
     seen = Seen()
-    simulate, take, finish = estimate.simulate, turns.take, estimate._finish
+    simulate, take, finish = estimate.simulate, Turns._take, estimate._finish
 
     def simulated(machine: Any, groups: Any, *how: Any) -> Any:
         seen.groups += groups
@@ -59,7 +59,7 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
         mock.patch.object(Turns, "together", together),
         mock.patch.object(estimate, "simulate", simulated),
         mock.patch.object(estimate, "_finish", finished),
-        mock.patch.object(turns, "take", taken),
+        mock.patch.object(Turns, "_take", taken),
         mock.patch("ascendtile.simulator.launch.recall", return_value=None),
         watch(lambda run: seen.launches.extend(run.launches)),
     ):
@@ -70,54 +70,28 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
     return seen
 
 
-def amounts(trace: Trace) -> np.ndarray:
-    """(records, programs or 1): what each program moves, or how long it takes a pipe."""
-    plain = np.where(trace.channel >= 0, trace.amount, trace.occupancy)[:, None]
-    if not trace.table.size:
-        return plain
-    return np.where(trace.column[:, None] >= 0, trace.table[trace.column], plain)
-
-
 def assert_same(a: Seen, b: Seen) -> None:
     assert a.error == b.error
     assert len(a.groups) == len(b.groups)
     assert a.groups or a.error
     for g, h in zip(a.groups, b.groups, strict=True):
-        for f in fields(Trace):
-            if f.name not in ("amount", "column", "table", "line", "uses"):
-                assert np.array_equal(getattr(g.trace, f.name), getattr(h.trace, f.name)), f.name
-        for one, other in zip(g.trace.uses or (), h.trace.uses or (), strict=True):
-            assert all(np.array_equal(x, y) for x, y in zip(one, other, strict=True))
-        x, y = amounts(g.trace), amounts(h.trace)
-        assert np.array_equal(*np.broadcast_arrays(x, y))
         assert np.array_equal(g.programs, h.programs)
+        assert np.array_equal(g.trace.flags, h.trace.flags)
+        trace_records.assert_same(Records(g), Records(h))
     assert lines(a) == lines(b)
     for x, y in zip(a.launches, b.launches, strict=True):
-        for f in fields(x):
-            if f.name != "timeline":
-                assert getattr(x, f.name) == getattr(y, f.name), f.name
-        assert_same_timeline(x.timeline, y.timeline)
+        assert_same_launch(x, y)
 
 
 def lines(seen: Seen) -> list[Any]:
-    """Of each record: source line, grade and name. Their numbers are given as they come, which may differ."""
+    """Of each record that a program does: source line, grade and name. Their numbers are given as they come."""
     if len(seen.lines) != 1:
         return []  # of more launches: those of the timeline, see below
-    return [seen.lines[0][k] for g in seen.groups for k in g.trace.line.tolist()]
-
-
-def assert_same_timeline(x: Any, y: Any) -> None:
-    if x is None:
-        assert y is None
-        return
-    for f in fields(x):
-        if f.name not in ("name", "names"):
-            assert np.array_equal(getattr(x, f.name), getattr(y, f.name)), f.name
-    assert [x.names[k] for k in x.name.tolist()] == [y.names[k] for k in y.name.tolist()]
+    return [[seen.lines[0][k] for k in ks] for g in seen.groups for ks in Records(g).lines()]
 
 
 def check(work: Callable[[], Any]) -> int:
-    """Loops walked at once."""
+    """How many loops were interpreted with all iterations at once."""
     one_by_one, together = observe(work, False), observe(work, True)
     assert not one_by_one.loops
     assert_same(one_by_one, together)
@@ -152,7 +126,7 @@ choices = st.fixed_dictionaries(
 def test_a_loop_of_any_kind(
     flags: dict[str, Any], programs: int, count: int, stride: int, n: int, copies: int
 ) -> None:
-    """Also where the walk of all turns finds that they differ and is thrown away."""
+    """Also where it turns out that iterations differ, so that what was recorded of all at once is thrown away."""
 
     def work() -> None:
         with sim.device("ascend910b3", values=False, multibuffer=copies):
@@ -203,7 +177,7 @@ def test_products(cores: int, even: bool, bias: bool, m: int, n: int, k: int) ->
 
 
 @pytest.mark.parametrize("back", [False, True])
-def test_turns_that_go_backwards(back: bool) -> None:
+def test_iterations_that_go_backwards(back: bool) -> None:
     def work() -> None:
         with sim.device("ascend910b3", values=False):
             kernels.in_place[(3,)](*shapes(1 << 16), 50, BLOCK=256, BACK=back)

@@ -7,7 +7,8 @@ import pytest
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
-from ascendtile.simulator.timing.trace import recorder as recording
+from ascendtile.simulator.timing.lowering import loops
+from ascendtile.simulator.timing.trace import builder
 
 
 @sim.jit
@@ -36,7 +37,7 @@ def spans(launch, pipe):
 
 
 def test_a_tile_is_held_from_its_load_to_its_last_reader():
-    """One turn: x and y come one after the other, the sum takes a place of its own or that of x, and is stored."""
+    """One iteration: x and y come one after the other, the sum takes a place of its own or that of x, and is stored."""
     one = timed(1, 1)
     (x, y), (add_span,), (store,) = (spans(one, f"AIV.{p}") for p in ("MTE2", "V", "MTE3"))
     points, tile = one.buffers["UB"].held, 4096
@@ -49,8 +50,8 @@ def test_a_tile_is_held_from_its_load_to_its_last_reader():
 
 
 @pytest.mark.parametrize("copies", [1, 2])
-def test_two_buffers_hold_the_next_turn_beside_this_one(copies):
-    """Recomputed instruction by instruction from the timeline: turn k loads x and y, adds them and stores the sum."""
+def test_two_buffers_hold_the_next_iteration_beside_this_one(copies):
+    """Recomputed instruction by instruction from the timeline: iteration k loads x and y, adds them and stores the sum."""
     launch = timed(6, copies)
     loads, adds, stores = (spans(launch, f"AIV.{p}") for p in ("MTE2", "V", "MTE3"))
     tiles = [(a, add_[1]) for k, add_ in enumerate(adds) for a in (loads[2 * k][0], loads[2 * k + 1][0])]
@@ -91,12 +92,13 @@ def test_never_above_what_is_taken_and_empty_at_the_end(op, case, product):
             assert cycles[-1] <= launch.cycles
 
 
-def test_packed_records_tell_the_same_as_far_as_they_are_kept(monkeypatch):
+def test_records_that_are_made_code_early_tell_the_same(monkeypatch):
     whole = timed(400, 2).buffers["UB"].held
-    monkeypatch.setattr(recording.Recorder, "chunk", 500)
-    packed = timed(400, 2).buffers["UB"].held
-    assert len(packed) > 200
-    assert packed[:200] == whole[:200]
+    monkeypatch.setattr(builder, "CHUNK", 500)
+    monkeypatch.setattr(loops, "RECORDS", 500)
+    monkeypatch.setattr(loops, "LANES", 100)
+    assert len(whole) > 200
+    assert timed(400, 2).buffers["UB"].held == whole
 
 
 def test_without_a_timeline_nothing_is_told():

@@ -1,4 +1,4 @@
-"""Loops whose programs have different trip counts, or that differ from some turn on: one walk for what is alike."""
+"""Loops whose programs have different trip counts, or that differ from some iteration on: what is alike is lowered once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.timing.lowering.loops import Turns
+from ascendtile.simulator.timing.lowering.loops import LoopLowering
 from ascendtile.simulator.timing.trace.lanes import Stretches, even, of_trips
 from ascendtile.simulator.timing.trace.tree import Cut, Instruction
 
@@ -25,38 +25,38 @@ def tiles(x_ptr, out_ptr, count, deep, last, BLOCK: tl.constexpr, TAIL: tl.const
     for row in range(tl.program_id(0), count, tl.num_programs(0)):
         total = tl.zeros((BLOCK,), tl.float32)
         at = x_ptr + row * deep * BLOCK + tl.arange(0, BLOCK)
-        turns = deep
+        iterations = deep
         if TAIL:
-            turns = last if row == count - 1 else deep
-        for _ in range(0, turns):
+            iterations = last if row == count - 1 else deep
+        for _ in range(0, iterations):
             total += tl.load(at).to(tl.float32)
             at += BLOCK
         tl.store(out_ptr + row * BLOCK + tl.arange(0, BLOCK), total)
 
 
 @sim.jit
-def wider(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Steps that grow, so that no turn adds what the one before did."""
+def wider(x_ptr, out_ptr, iterations, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Steps that grow, so that no iteration adds what the one before did."""
     at = tl.program_id(0) * BLOCK
     step = 1
-    for turn in range(0, turns):
+    for iteration in range(0, iterations):
         x = tl.load(x_ptr + at + tl.arange(0, BLOCK))
-        tl.store(out_ptr + turn * BLOCK + tl.arange(0, BLOCK), x)
+        tl.store(out_ptr + iteration * BLOCK + tl.arange(0, BLOCK), x)
         at += step
         step += 2
 
 
 def walks(work: Any) -> int:
-    """How often a body is walked for many turns at once."""
+    """How often a body is walked for many iterations at once."""
     bodies = 0
-    body = Turns._body
+    body = LoopLowering._body
 
     def counted(*args: Any) -> None:
         nonlocal bodies
         bodies += 1
         body(*args)
 
-    with mock.patch.object(Turns, "_body", counted):
+    with mock.patch.object(LoopLowering, "_body", counted):
         check(work)
     return bodies
 
@@ -71,12 +71,12 @@ def on_tiles(programs: int, count: int, deep: int, last: int, tail: bool) -> Any
     return work
 
 
-def test_programs_with_one_turn_less_are_walked_with_the_others() -> None:
+def test_programs_with_one_iteration_less_are_walked_with_the_others() -> None:
     """20 programs take 5 or 6 rows: one walk of the outer body, one of the inner."""
     assert walks(on_tiles(20, 117, 30, 0, False)) == 2
 
 
-def test_turns_before_the_one_that_differs_are_walked_at_once() -> None:
+def test_iterations_before_the_one_that_differs_are_walked_at_once() -> None:
     """Of the rows of one program the last has a shorter loop: the walk that finds it, that of the others, their inner
     loops, and that of the last."""
     assert walks(on_tiles(1, 12, 30, 9, True)) == 4
@@ -87,11 +87,11 @@ def test_rows_of_any_number(programs: int, count: int, deep: int, last: int, tai
     check(on_tiles(programs, count, deep, min(last, deep), tail))
 
 
-@pytest.mark.parametrize("turns", [2, 9, 40])
-def test_what_does_not_grow_evenly_is_found_out(turns: int) -> None:
+@pytest.mark.parametrize("iterations", [2, 9, 40])
+def test_what_does_not_grow_evenly_is_found_out(iterations: int) -> None:
     def work() -> None:
         with sim.device("ascend910b3", values=False):
-            wider[(3,)](*shapes(1 << 14), *shapes(1 << 14), turns, BLOCK=64)
+            wider[(3,)](*shapes(1 << 14), *shapes(1 << 14), iterations, BLOCK=64)
 
     check(work)
 
@@ -111,7 +111,7 @@ trip_counts = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any)
 
 
 @given(trip_counts)
-def test_every_program_has_a_lane_for_each_of_its_turns(trips: list[int]) -> None:
+def test_every_program_has_a_lane_for_each_of_its_iterations(trips: list[int]) -> None:
     found = Stretches(of_trips(np.array(trips)))
     lanes = sorted(zip(found.iteration.tolist(), found.index.tolist(), strict=True))
     assert lanes == sorted((t, p) for p, n in enumerate(trips) for t in range(n))
@@ -133,7 +133,7 @@ def test_a_stretch_takes_its_own_lanes_of_each_row(trips: list[int], rows: int) 
         done = end
 
 
-def test_one_stretch_is_all_turns_of_all_programs() -> None:
+def test_one_stretch_is_all_iterations_of_all_programs() -> None:
     found = even(3, 2)
     assert found.index.tolist() == [0, 1, 2, 0, 1, 2]
     assert found.iteration.tolist() == [0, 0, 0, 1, 1, 1]

@@ -42,6 +42,7 @@ class Seen:
 def observe(work: Callable[[], Any], together: bool) -> Seen:
     seen = Seen()
     simulate, take, finish = estimate.simulate, Turns._take, estimate._finish
+    lower = estimate._estimate
 
     def simulated(machine: Any, groups: Any, *how: Any) -> Any:
         seen.groups += groups
@@ -56,7 +57,7 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
         take(*args)
 
     with (
-        mock.patch.object(Turns, "together", together),
+        mock.patch.object(estimate, "_estimate", lambda call, at_once: lower(call, at_once and together)),
         mock.patch.object(estimate, "simulate", simulated),
         mock.patch.object(estimate, "_finish", finished),
         mock.patch.object(Turns, "_take", taken),

@@ -1,4 +1,4 @@
-"""Loops whose programs have different trip counts, or that differ from some turn on: one walk for what is alike."""
+"""Loops whose programs have different trip counts, or that differ from some iteration on: one walk for what is alike."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tiles(x_ptr, out_ptr, count, deep, last, BLOCK: tl.constexpr, TAIL: tl.const
 
 @sim.jit
 def wider(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Steps that grow, so that no turn adds what the one before did."""
+    """Steps that grow, so that no iteration adds what the one before did."""
     at = tl.program_id(0) * BLOCK
     step = 1
     for turn in range(0, turns):
@@ -47,7 +47,7 @@ def wider(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):  # type: ignore[no-untype
 
 
 def walks(work: Any) -> int:
-    """How often a body is walked for many turns at once."""
+    """How often a body is walked for many iterations at once."""
     bodies = 0
     body = Turns._body
 
@@ -71,15 +71,14 @@ def on_tiles(programs: int, count: int, deep: int, last: int, tail: bool) -> Any
     return work
 
 
-def test_programs_with_one_turn_less_are_walked_with_the_others() -> None:
+def test_programs_with_one_iteration_less_are_walked_with_the_others() -> None:
     """20 programs take 5 or 6 rows: one walk of the outer body, one of the inner."""
     assert walks(on_tiles(20, 117, 30, 0, False)) == 2
 
 
-def test_turns_before_the_one_that_differs_are_walked_at_once() -> None:
-    """Of the rows of one program the last has a shorter loop: the walk that finds it, that of the others, their inner
-    loops, and that of the last."""
-    assert walks(on_tiles(1, 12, 30, 9, True)) == 4
+def test_iterations_before_the_one_that_differs_are_walked_at_once() -> None:
+    """Of the rows of one program the last has a shorter loop: the others at once, their inner loops, and that of the last."""
+    assert walks(on_tiles(1, 12, 30, 9, True)) == 3
 
 
 @given(st.integers(1, 7), st.integers(1, 30), st.integers(1, 12), st.integers(0, 12), st.booleans())
@@ -111,7 +110,7 @@ trip_counts = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any)
 
 
 @given(trip_counts)
-def test_every_program_has_a_lane_for_each_of_its_turns(trips: list[int]) -> None:
+def test_every_program_has_a_lane_for_each_of_its_iterations(trips: list[int]) -> None:
     found = Stretches(of_trips(np.array(trips)))
     lanes = sorted(zip(found.iteration.tolist(), found.index.tolist(), strict=True))
     assert lanes == sorted((t, p) for p, n in enumerate(trips) for t in range(n))
@@ -133,7 +132,7 @@ def test_a_stretch_takes_its_own_lanes_of_each_row(trips: list[int], rows: int) 
         done = end
 
 
-def test_one_stretch_is_all_turns_of_all_programs() -> None:
+def test_one_stretch_is_all_iterations_of_all_programs() -> None:
     found = even(3, 2)
     assert found.index.tolist() == [0, 1, 2, 0, 1, 2]
     assert found.iteration.tolist() == [0, 0, 0, 1, 1, 1]

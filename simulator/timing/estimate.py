@@ -161,7 +161,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
     return Launch(
         kernel=call.kernel.name,
         grid=call.grid,
-        constants={n: x for n, x in call.constants.items() if isinstance(x, bool | int | float | str)},
+        constants=call.named_constants,
         arguments=_argument_words(call),
         cycles=result.cycles,
         time_us=result.cycles / per_us + overhead,

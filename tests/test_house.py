@@ -54,9 +54,6 @@ ORDERS = {
 KNOWN_NAMES_OF_TWO = {
     "Group",
     "Plan",
-    "Rule",
-    "Study",
-    "Template",
 }
 
 

@@ -170,6 +170,9 @@ class Program:
         default_factory=set, repr=False, compare=False
     )  # loops whose iterations are timed one by one, as far as that is known
     needs: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)  # what they have to hold
+    directions: dict[str, str] = field(
+        default_factory=dict, repr=False, compare=False
+    )  # once they were asked for
     captured: tuple[tuple[Any, str, Any], ...] = ()  # (function, name, value) read from outside of the kernel
     split_builtins: dict[str, Loc] = field(
         default_factory=dict

@@ -23,6 +23,7 @@ from ..ir.program import Program
 from ..record.run import Buffer, Launch, Pipe
 from .costs.l2_cache import FirstTouch
 from .engine.engine import REASONS, EngineResult, Group, simulate
+from .engine.layout import code_of
 from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
 from .fitting import require_places
 from .lowering.context import Plan
@@ -151,7 +152,8 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
     wiring = replace(plan.wiring, machine=machine)
     details = call.device.details
-    result = simulate(machine, groups, call.device.timeline, details)
+    code = code_of(groups)
+    result = simulate(machine, groups, call.device.timeline, details, code=code)
     used = int((result.core_programs > 0).sum())
     overhead = launch_overhead_us(product, used, machine.cores)
     per_us = product.us_to_cycles(1.0)
@@ -159,7 +161,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
     return Launch(
         kernel=call.kernel.name,
         grid=call.grid,
-        constants={n: x for n, x in call.constants.items() if isinstance(x, bool | int | float | str)},
+        constants=call.named_constants,
         arguments=_argument_words(call),
         cycles=result.cycles,
         time_us=result.cycles / per_us + overhead,
@@ -169,7 +171,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
         programs=sum(len(g.programs) for g in groups),
         instructions=result.instructions_run,
         pipes=_pipes(plan, result, used, groups if call.device.timeline else None),
-        buffers=_buffers(plan, held(plan, result, groups)),
+        buffers=_buffers(plan, held(plan, result, groups, code)),
         lines=lines,
         other_cycles=result.cycles - sum(x.cycles for x in lines),
         bounds=bounds_us(wiring, groups, result.resource_bytes, overhead, per_us),
@@ -225,18 +227,25 @@ def _pipes(plan: Plan, result: EngineResult, used: int, groups: list[Group] | No
     idle = result.cycles - float(result.core_cycles.sum()) / used
     conflicts = None if groups is None else core_conflicts(plan, result, groups)
     out = {}
+    busy_cores, waits = result.busy.T.tolist(), result.stalls[:, :, WAITS].sum(axis=2).T.tolist()
+    all_busy, all_stalls = _over_cores(result.busy), _over_cores(result.stalls)
     for p, spec in enumerate(plan.wiring.machine.pipes):
-        busy = float(result.busy[:, p].sum()) / used
-        stalls = {r: float(result.stalls[:, p, k].sum()) / used for k, r in enumerate(REASONS)}
+        busy = all_busy[p] / used
+        stalls = {r: x / used for r, x in zip(REASONS, all_stalls[p], strict=True)}
         stalls |= {"dispatch": dispatch, "idle": idle}
         cores: tuple[Any, ...] = ()
         if conflicts is not None:
-            cores = _floats(result.busy[:, p]), _floats(result.stalls[:, p, WAITS].sum(axis=1))
+            cores = tuple(busy_cores[p]), tuple(waits[p])
             cores += (
                 dict(zip(KINDS, map(_floats, conflicts[:, p].T), strict=True)) if spec.name == "V" else {},
             )
         out[plan.wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *cores)
     return out
+
+
+def _over_cores(values: np.ndarray) -> Any:
+    """Sums over the first axis, each as that of one row of numbers, which is more exact than adding up row by row."""
+    return np.ascontiguousarray(np.moveaxis(values, 0, -1)).sum(axis=-1).tolist()
 
 
 def _floats(values: np.ndarray) -> tuple[float, ...]:

@@ -115,11 +115,11 @@ def _reach_anything(program: Program) -> bool:
 
 def directions(program: Program) -> dict[str, str]:
     """Tensor argument -> "in", "out" or "in out". An atomic whose result nobody uses is "out"."""
-    out = {}
-    for name, uses in _uses(program).items():
+    out = program.directions
+    for name, uses in () if out else _uses(program).items():
         read, written = bool({"load", "both"} & uses.keys()), bool(uses.keys() - {"load"})
         out[name] = " ".join([*(["in"] if read else []), *(["out"] if written else [])])
-    return out
+    return dict(out)
 
 
 def _shared(program: Program, arguments: dict[str, Any]) -> set[int]:

@@ -34,6 +34,7 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import RunError, UsageError
 from ascendtile.simulator.timing.engine import _engine
+from ascendtile.simulator.timing.engine._code import Code
 from ascendtile.simulator.timing.engine.inputs import Channel, Machine, PipeSpec, Resource
 from ascendtile.simulator.timing.engine.layout import SPAN, TIMELINE, Layout, lay_out
 from ascendtile.simulator.timing.engine.trace import BUFFER, DATA, FLAG, Array, Group, Trace
@@ -121,11 +122,13 @@ def simulate(
     timeline_limit: int = 0,
     by_line: bool = True,
     buffers: bool = True,
+    code: Code | None = None,
 ) -> EngineResult:
     """Run all programs of the groups; keep the first `timeline_limit` records that get computed.
 
     by_line: False leaves out what is charged to which line (`line_exposed`), which takes a quarter of the time.
     buffers: False lets no record wait for a buffer that others still read.
+    code: of the groups, if somebody has it.
 
     Raises:
         UsageError: the groups name a pipe or channel that the machine lacks, or their launch numbers have
@@ -136,7 +139,7 @@ def simulate(
         raise UsageError(f"timeline_limit is {timeline_limit}, it must be at least 0")
     if not sum(len(g.programs) for g in groups):
         raise UsageError("the groups have 0 programs, at least 1 is needed")
-    layout = lay_out(machine, groups)
+    layout = lay_out(machine, groups, code)
     output = _Output.zeros(machine, layout, timeline_limit)
     stuck = _run(machine, layout, output, by_line, buffers)
     if stuck is not None:

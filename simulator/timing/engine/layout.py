@@ -67,15 +67,15 @@ class Layout:
     expected: npt.NDArray[np.int64]  # pipes that come to a meeting of each kind
 
 
-def lay_out(machine: Machine, groups: Sequence[Group]) -> Layout:
-    """Check the groups against the machine and pack both."""
+def lay_out(machine: Machine, groups: Sequence[Group], code: Code | None = None) -> Layout:
+    """Check the groups against the machine and pack both. code: of the groups, if somebody has it."""
     for group in groups:
         _check_numbers(machine, group.trace)
     return Layout(
         pipes=_pack_pipes(machine, groups),
         channels=_pack_channels(machine),
         capacity=_joined([np.array([r.bytes_per_cycle for r in machine.resources])], np.float64, 1.0),
-        code=code_of(groups),
+        code=code_of(groups) if code is None else code,
         programs=sum(len(g.programs) for g in groups),
         records=sum(g.trace.records * len(g.programs) for g in groups),
         expected=_expected(groups),

@@ -109,7 +109,7 @@ class Plan:
     """Static side of lowering one program for one product.
 
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
-    shares_turns: two Vector cores share the iterations of a loop.
+    shares_iterations: two Vector cores share the iterations of a loop.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory.
     unit_flag: whether the Cube may write into L0C where the fixpipe has read.
     """

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..engine._code import unroll
+from ..engine._code import Code, unroll
 from ..engine.engine import EngineResult, Group
-from ..engine.layout import code_of
 from ..engine.trace import Trace
 from ..lowering.context import Plan
 from . import _occupancy as _held
@@ -27,10 +26,10 @@ Rows = dict[str, np.ndarray]  # fields of the timeline, of one program, by recor
 Points = tuple[tuple[float, int], ...]
 
 
-def held(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str, Points]:
+def held(plan: Plan, result: EngineResult, groups: Sequence[Group], code: Code) -> dict[str, Points]:
     """Buffer -> (cycle, bytes held from then on), of the core with most records in the timeline; as far as they are kept.
 
-    Of a long program the slots of its first records are looked at: a value that only later ones read again ends too early.
+    code: of the groups. Of a long program the slots of its first records are looked at: a value that only later ones read again ends too early.
     """
     t = result.timeline
     if not len(t):
@@ -42,7 +41,6 @@ def held(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str,
     spaces = list(plan.placement.buffers)
     ends = np.append(np.flatnonzero(np.diff(mine["program"])) + 1, len(at)).tolist()
     found: list[Lives] = []
-    code = code_of(groups)
     for first, end in zip([0, *ends], ends, strict=False):
         rows = {n: x[first:end] for n, x in mine.items()}
         program = int(rows["program"][0])

@@ -125,17 +125,18 @@ def core_bytes(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dic
     """Ways without any byte are left out."""
     machine, cores = plan.wiring.machine, len(result.core_cycles)
     out: dict[str, np.ndarray] = {}
+    units = np.array([machine.units.index(p.unit) for p in machine.pipes])
+    paths = np.full(len(machine.channels) + 1, -1)  # the last one is for what is no transfer
+    for k, numbers in enumerate(PORTS.values()):
+        paths[list(numbers)] = k
     for g in groups:
         mine = result.programs["core"][g.programs]
-        for way, channels in PORTS.items():
-            moving = np.isin(g.trace.channel, channels)
-            for unit in machine.units:
-                pipes = [k for k, p in enumerate(machine.pipes) if p.unit == unit]
-                chosen = moving & np.isin(g.trace.pipe, pipes)
-                if chosen.any():
-                    amounts = _of_programs(g.trace, chosen, len(g.programs))
-                    name = f"{unit}.{way}"
-                    out[name] = out.get(name, np.zeros(cores)) + np.bincount(mine, amounts, minlength=cores)
+        unit, path = units[g.trace.pipe], paths[np.maximum(g.trace.channel, -1)]
+        pairs = set(zip(path.tolist(), unit.tolist(), strict=True))
+        for k, u in sorted(x for x in pairs if x[0] >= 0):
+            amounts = _of_programs(g.trace, (path == k) & (unit == u), len(g.programs))
+            name = f"{machine.units[u]}.{list(PORTS)[k]}"
+            out[name] = out.get(name, np.zeros(cores)) + np.bincount(mine, amounts, minlength=cores)
     return {n: tuple(map(float, x)) for n, x in out.items() if x.any()}
 
 

@@ -93,11 +93,7 @@ def launch_timeline(
     t = result.timeline
     if not len(t):
         return None
-    number, channel = (np.full(len(t), -1, np.int32) for _ in range(2))
-    for g in groups:
-        mine = np.isin(t["program"], g.programs)
-        kinds = t["instruction"][mine]
-        number[mine], channel[mine] = g.trace.line[kinds], g.trace.channel[kinds]
+    number, channel = _of_records(t, groups)
     name, names = _names(plan, number, channel, t["pipe"])
     complete = len(t) == result.records_run
     return Timeline(
@@ -116,6 +112,19 @@ def launch_timeline(
     )
 
 
+def _of_records(t: np.ndarray, groups: Sequence[Group]) -> tuple[np.ndarray, np.ndarray]:
+    """Line number and channel of each row."""
+    first, kinds = 0, t["instruction"]
+    if len(groups) > 1:
+        starts = np.zeros(sum(len(g.programs) for g in groups), np.int64)
+        for g in groups:
+            starts[g.programs] = first
+            first += len(g.trace.instructions)
+        kinds = kinds + starts[t["program"]]
+    rows = np.concatenate([g.trace.instructions[["line", "channel"]] for g in groups])
+    return rows["line"][kinds], rows["channel"][kinds]
+
+
 def _rows_of(t: np.ndarray) -> np.ndarray:
     """Per row the row of the record that its gap waited for, -1 for none.
 
@@ -123,8 +132,9 @@ def _rows_of(t: np.ndarray) -> np.ndarray:
     had only started.
     """
     program = t["program"].astype(np.int64) << 32
-    order = np.lexsort((t["record"], t["program"]))
-    keys = (program | t["record"])[order]
+    keys = program | t["record"]
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
     wanted = program | t["waited"]
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     found = (t["waited"] >= 0) & (keys[place] == wanted)

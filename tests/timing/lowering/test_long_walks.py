@@ -46,10 +46,9 @@ def launches_of(work: Callable[[], Any], small: Mapping[tuple[Any, str], int]) -
 
 
 def limits(chunk: int, lanes: int, period: int) -> dict[tuple[Any, str], int]:
-    """Records after which accesses are touched and of which one go has at most; lanes of one go; iterations compared."""
+    """Records after which accesses are touched; lanes that are lowered at once; iterations that are compared."""
     return {
         (builder, "CHUNK"): chunk,
-        (loops, "RECORDS"): chunk,
         (loops, "LANES"): lanes,
         (repeats, "PERIOD"): period,
     }
@@ -142,7 +141,7 @@ def over_data(count: int) -> Any:
 
 
 def trace_of(work: Callable[[], Any]) -> Trace:
-    """The trace of a launch whose loops are recorded 4096 records at a time."""
+    """The trace of a launch whose loops are lowered 1000 iterations at a time."""
     seen: list[Trace] = []
     trace = builder.TraceBuilder.trace
 
@@ -152,7 +151,7 @@ def trace_of(work: Callable[[], Any]) -> Trace:
 
     with (
         mock.patch.object(builder, "CHUNK", 4096),
-        mock.patch.object(loops, "RECORDS", 4096),
+        mock.patch.object(loops, "LANES", 1000),
         mock.patch.object(builder.TraceBuilder, "trace", traced),
         mock.patch("ascendtile.simulator.launch.recall", return_value=None),
     ):
@@ -165,14 +164,14 @@ def trace_of(work: Callable[[], Any]) -> Trace:
     ("work", "counts"), [(over_a_range, (10_000, 20_000)), (over_data, (600, 1_200))], ids=["range", "data"]
 )
 def test_a_long_loop_is_kept_once(work: Callable[[int], Any], counts: tuple[int, int]) -> None:
-    """Twice as many iterations: the same instructions and loops, but for trip counts."""
+    """Twice as many iterations: the same instructions and loops, but for trip counts, and numbers of the first thousand."""
     sizes = []
     for count in counts:
         found = trace_of(lambda count=count: work(count))  # type: ignore[misc]
         assert found.records > 3 * count
         sizes.append({f.name: np.size(getattr(found, f.name)) for f in fields(found)})
     assert sizes[0] == sizes[1]
-    assert max(sizes[0].values()) < 1000
+    assert max(sizes[0].values()) <= 2 * 1000
 
 
 def test_of_iterations_that_differ_only_the_numbers_are_kept() -> None:

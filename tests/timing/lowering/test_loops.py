@@ -42,10 +42,11 @@ class Seen:
 def observe(work: Callable[[], Any], together: bool) -> Seen:
     seen = Seen()
     simulate, take, finish = estimate.simulate, LoopLowering._take, estimate._finish
+    lower = estimate._estimate
 
-    def simulated(machine: Any, groups: Any, *how: Any) -> Any:
+    def simulated(machine: Any, groups: Any, *how: Any, **named: Any) -> Any:
         seen.groups += groups
-        return simulate(machine, groups, *how)
+        return simulate(machine, groups, *how, **named)
 
     def finished(call: Any, plan: Any, *args: Any) -> Any:
         seen.lines.append(list(plan.lines))
@@ -56,7 +57,7 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
         take(*args)
 
     with (
-        mock.patch.object(LoopLowering, "together", together),
+        mock.patch.object(estimate, "_estimate", lambda call, at_once: lower(call, at_once and together)),
         mock.patch.object(estimate, "simulate", simulated),
         mock.patch.object(estimate, "_finish", finished),
         mock.patch.object(LoopLowering, "_take", taken),

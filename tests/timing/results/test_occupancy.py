@@ -95,7 +95,6 @@ def test_never_above_what_is_taken_and_empty_at_the_end(op, case, product):
 def test_records_that_are_made_code_early_tell_the_same(monkeypatch):
     whole = timed(400, 2).buffers["UB"].held
     monkeypatch.setattr(builder, "CHUNK", 500)
-    monkeypatch.setattr(loops, "RECORDS", 500)
     monkeypatch.setattr(loops, "LANES", 100)
     assert len(whole) > 200
     assert timed(400, 2).buffers["UB"].held == whole

@@ -37,7 +37,7 @@ from ascendtile.simulator.timing.engine import _engine
 from ascendtile.simulator.timing.engine._code import Code
 from ascendtile.simulator.timing.engine.inputs import Channel, Machine, PipeSpec, Resource
 from ascendtile.simulator.timing.engine.layout import SPAN, TIMELINE, Layout, lay_out
-from ascendtile.simulator.timing.engine.trace import BUFFER, DATA, FLAG, Array, Group, Trace
+from ascendtile.simulator.timing.engine.trace import BUFFER, DATA, FLAG, Array, ProgramGroup, Trace
 
 __all__ = [
     "BUFFER",
@@ -118,7 +118,7 @@ class EngineResult:
 
 def simulate(
     machine: Machine,
-    groups: Sequence[Group],
+    groups: Sequence[ProgramGroup],
     timeline_limit: int = 0,
     by_line: bool = True,
     buffers: bool = True,

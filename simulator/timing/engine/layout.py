@@ -21,7 +21,7 @@ from ascendtile.simulator.timing.engine.trace import (
     MEETING,
     ROTATING,
     Array,
-    Group,
+    ProgramGroup,
     Trace,
 )
 
@@ -67,7 +67,7 @@ class Layout:
     expected: npt.NDArray[np.int64]  # pipes that come to a meeting of each kind
 
 
-def lay_out(machine: Machine, groups: Sequence[Group], code: Code | None = None) -> Layout:
+def lay_out(machine: Machine, groups: Sequence[ProgramGroup], code: Code | None = None) -> Layout:
     """Check the groups against the machine and pack both. code: of the groups, if somebody has it."""
     for group in groups:
         _check_numbers(machine, group.trace)
@@ -83,7 +83,7 @@ def lay_out(machine: Machine, groups: Sequence[Group], code: Code | None = None)
     )
 
 
-def code_of(groups: Sequence[Group]) -> Code:
+def code_of(groups: Sequence[ProgramGroup]) -> Code:
     """All traces, and which of them each program runs."""
     traces = [g.trace for g in groups]
     rows = np.zeros(len(traces), TRACE)
@@ -109,7 +109,7 @@ def _check_numbers(machine: Machine, trace: Trace) -> None:
             raise UsageError(f"trace: {name}[{r}] is {values[r]}: the machine has {len(names)} of them")
 
 
-def _expected(groups: Sequence[Group]) -> npt.NDArray[np.int64]:
+def _expected(groups: Sequence[ProgramGroup]) -> npt.NDArray[np.int64]:
     """Every pipe that has a meeting of a kind comes to all of that kind, in every program."""
     found = np.zeros(MEETINGS, np.int64)
     for group in groups:
@@ -121,7 +121,7 @@ def _expected(groups: Sequence[Group]) -> npt.NDArray[np.int64]:
     return found
 
 
-def _pack_pipes(machine: Machine, groups: Sequence[Group]) -> Array:
+def _pack_pipes(machine: Machine, groups: Sequence[ProgramGroup]) -> Array:
     count = len(machine.pipes)
     longest = np.ones(count)
     for group in groups:
@@ -143,7 +143,7 @@ def _pack_channels(machine: Machine) -> Array:
     return rows
 
 
-def _pack_programs(groups: Sequence[Group]) -> Array:
+def _pack_programs(groups: Sequence[ProgramGroup]) -> Array:
     total = sum(len(g.programs) for g in groups)
     numbers = np.concatenate([np.empty(0, np.int64), *(g.programs for g in groups)])
     if not np.array_equal(np.sort(numbers), np.arange(total)):

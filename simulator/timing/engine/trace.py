@@ -188,7 +188,7 @@ def _count(code: Array, by: int, out: Array, times: Array) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Group:
+class ProgramGroup:
     """Programs that run the same trace: programs[j] is the launch number of the program with column j of its
     table."""
 

@@ -105,7 +105,7 @@ class Way(NamedTuple):
         return self._replace(row=self.row + (self.line - self.row) * np.minimum(part, 1.0))
 
 
-class Plan:
+class LoweringPlan:
     """Static side of lowering one program for one product.
 
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.

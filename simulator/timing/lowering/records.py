@@ -21,7 +21,7 @@ from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
 from ..trace.tree import GlobalAccess, Instruction, Path
-from .context import Plan, Way
+from .context import LoweringPlan, Way
 from .sub_cores import pair_of
 
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -38,11 +38,11 @@ class Target(NamedTuple):
 class LoweringContext(Interpreter):
     """The walk of some programs and its records. `plan` is what all walks of a launch share: costs, buffers, lines."""
 
-    plan: Plan
+    plan: LoweringPlan
     recorder: Recorder
     first_number: int
 
-    def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
+    def prepare(self, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch) -> None:
         """Begin a trace. numbers: lanes; a program has two where it tells its Vector cores apart."""
         self.plan = plan
         programs = numbers[: len(numbers) // self.subs]

@@ -13,7 +13,7 @@ from ascendtile.simulator.timing.engine.engine import (
     DATA,
     Channel,
     EngineResult,
-    Group,
+    ProgramGroup,
     Machine,
     PipeSpec,
     Resource,
@@ -112,11 +112,11 @@ class Part(NamedTuple):
     programs: np.ndarray
 
     @property
-    def group(self) -> Group:
-        return Group(trace=self.records.trace(), programs=self.programs)
+    def group(self) -> ProgramGroup:
+        return ProgramGroup(trace=self.records.trace(), programs=self.programs)
 
 
-def of_parts(parts: Sequence[Part]) -> list[Group]:
+def of_parts(parts: Sequence[Part]) -> list[ProgramGroup]:
     return [part.group for part in parts]
 
 
@@ -196,7 +196,7 @@ class Builder:
         numbers = np.arange(programs) if isinstance(programs, int) else np.asarray(programs)
         return Part(self.records(), numbers)
 
-    def group(self, programs: int | Sequence[int] = 1) -> Group:
+    def group(self, programs: int | Sequence[int] = 1) -> ProgramGroup:
         return self.part(programs).group
 
     def run(self, on: Machine, programs: int = 1) -> EngineResult:

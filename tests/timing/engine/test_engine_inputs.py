@@ -11,7 +11,7 @@ import pytest
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.engine.engine import (
     Channel,
-    Group,
+    ProgramGroup,
     Machine,
     PipeSpec,
     Resource,
@@ -64,7 +64,9 @@ def test_all_that_is_within_its_range_is_a_trace() -> None:
     trace = Trace(**fields())
     assert trace.records == 3 * (1 + 2 * 2)
     assert trace.rows.tolist() == [3, 1, 6]
-    assert simulate(machine(), [Group(trace=trace, programs=np.arange(1))]).records_run == trace.records
+    assert (
+        simulate(machine(), [ProgramGroup(trace=trace, programs=np.arange(1))]).records_run == trace.records
+    )
 
 
 @pytest.mark.parametrize(
@@ -235,13 +237,13 @@ def test_a_run_refuses_pipes_and_channels_that_the_machine_lacks() -> None:
     for name, number in (("pipe", 4), ("channel", 2)):
         trace = Trace(**changed("instructions", 1, number, name))
         with pytest.raises(UsageError, match=rf"{name}\[1\] is {number}: the machine has {number} of them"):
-            simulate(machine(), [Group(trace=trace, programs=np.arange(1))])
+            simulate(machine(), [ProgramGroup(trace=trace, programs=np.arange(1))])
 
 
 def test_a_run_refuses_launch_numbers_with_gaps() -> None:
     trace = Builder().trace()
     with pytest.raises(UsageError, match=r"launch numbers of 3 programs must be 0 to 2, each once"):
-        simulate(machine(), [Group(trace=trace, programs=np.array([0, 1, 1]))])
+        simulate(machine(), [ProgramGroup(trace=trace, programs=np.array([0, 1, 1]))])
     with pytest.raises(UsageError, match=r"0 programs, at least 1 is needed"):
         simulate(machine(), [])
 
@@ -255,11 +257,11 @@ def test_a_group_refuses_a_table_of_another_width() -> None:
 
 def test_a_group_refuses_programs_that_are_no_list_of_numbers() -> None:
     with pytest.raises(UsageError, match=r"group: programs has type float64, int64 is needed"):
-        Group(trace=Builder().trace(), programs=np.array([0.0]))
+        ProgramGroup(trace=Builder().trace(), programs=np.array([0.0]))
     with pytest.raises(UsageError, match=r"group: programs has 2 dimensions, not 1"):
-        Group(trace=Builder().trace(), programs=np.zeros((1, 1), int))
+        ProgramGroup(trace=Builder().trace(), programs=np.zeros((1, 1), int))
 
 
 def test_a_run_refuses_a_negative_timeline_limit() -> None:
     with pytest.raises(UsageError, match=r"timeline_limit is -1, it must be at least 0"):
-        simulate(machine(), [Group(trace=Trace(**fields()), programs=np.arange(1))], timeline_limit=-1)
+        simulate(machine(), [ProgramGroup(trace=Trace(**fields()), programs=np.arange(1))], timeline_limit=-1)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.engine._code import unroll
-from ascendtile.simulator.timing.engine.engine import Group, Machine, PipeSpec, Trace, simulate
+from ascendtile.simulator.timing.engine.engine import ProgramGroup, Machine, PipeSpec, Trace, simulate
 from ascendtile.simulator.timing.engine.layout import code_of
 from ascendtile.simulator.timing.engine.trace import GAIN, INSTRUCTION, LOOP, ROTATING
 
@@ -21,23 +21,23 @@ from .engine_trees import assert_same, flat, trees, unrolled
 
 
 @st.composite
-def launches(draw: st.DrawFn, **limits: int) -> tuple[Machine, list[Group]]:
+def launches(draw: st.DrawFn, **limits: int) -> tuple[Machine, list[ProgramGroup]]:
     """A machine and one or two trees, each run by some programs."""
     machine = draw(machines(**limits))
     total = draw(st.integers(1, 5))
     order = draw(st.permutations(range(total)))
     split = draw(st.integers(1, total))
     parts = [np.array(p) for p in (order[:split], order[split:]) if p]
-    return machine, [Group(trace=draw(trees(machine, len(p))), programs=p) for p in parts]
+    return machine, [ProgramGroup(trace=draw(trees(machine, len(p))), programs=p) for p in parts]
 
 
-def unrolled_groups(groups: list[Group]) -> list[Group]:
-    return [Group(trace=flat(g.trace), programs=g.programs) for g in groups]
+def unrolled_groups(groups: list[ProgramGroup]) -> list[ProgramGroup]:
+    return [ProgramGroup(trace=flat(g.trace), programs=g.programs) for g in groups]
 
 
 @given(launches(), st.sampled_from([0, 10, 1_000_000]), st.booleans(), st.booleans())
 def test_a_tree_runs_as_its_records_in_a_row_do(
-    launch: tuple[Machine, list[Group]], limit: int, by_line: bool, buffers: bool
+    launch: tuple[Machine, list[ProgramGroup]], limit: int, by_line: bool, buffers: bool
 ) -> None:
     on, groups = launch
     assert_same(
@@ -47,7 +47,7 @@ def test_a_tree_runs_as_its_records_in_a_row_do(
 
 
 @given(launches())
-def test_the_engine_unrolls_as_plain_loops_do(launch: tuple[Machine, list[Group]]) -> None:
+def test_the_engine_unrolls_as_plain_loops_do(launch: tuple[Machine, list[ProgramGroup]]) -> None:
     _, groups = launch
     code = code_of(groups)
     for g in groups:
@@ -63,7 +63,7 @@ def test_the_engine_unrolls_as_plain_loops_do(launch: tuple[Machine, list[Group]
 
 @given(launches(), st.integers(0, 30))
 def test_to_unroll_the_first_records_is_the_beginning_of_all(
-    launch: tuple[Machine, list[Group]], limit: int
+    launch: tuple[Machine, list[ProgramGroup]], limit: int
 ) -> None:
     code = code_of(launch[1])
     some, every = unroll(code, 0, limit), unroll(code, 0, 1 << 40)
@@ -78,7 +78,9 @@ def nesting(trace: Trace, first: int, end: int) -> int:
 
 
 @given(launches())
-def test_counts_records_and_depth_are_those_of_the_records(launch: tuple[Machine, list[Group]]) -> None:
+def test_counts_records_and_depth_are_those_of_the_records(
+    launch: tuple[Machine, list[ProgramGroup]],
+) -> None:
     for trace in (g.trace for g in launch[1]):
         found = Counter(x.instruction for x in unrolled(trace))
         assert trace.counts.tolist() == [found[i] for i in range(len(trace.instructions))]
@@ -87,7 +89,7 @@ def test_counts_records_and_depth_are_those_of_the_records(launch: tuple[Machine
 
 
 @given(launches())
-def test_rows_go_up_to_the_last_one_that_a_record_uses(launch: tuple[Machine, list[Group]]) -> None:
+def test_rows_go_up_to_the_last_one_that_a_record_uses(launch: tuple[Machine, list[ProgramGroup]]) -> None:
     for trace in (g.trace for g in launch[1]):
         last = Counter[int]()
         for x in unrolled(trace):
@@ -147,7 +149,7 @@ def forget_peak() -> None:
 def test_memory_does_not_grow_with_trips(trips: int) -> None:
     """Loads of 40 cycles one behind the other; the last tile is computed 5 and stored 3 cycles after the one before."""
     trace = ping_pong(trips)
-    group = [Group(trace=trace, programs=np.arange(1))]
+    group = [ProgramGroup(trace=trace, programs=np.arange(1))]
     forget_peak()
     result = simulate(machine(depth=4), group)
     assert peak_growth_mb() < 4
@@ -186,7 +188,7 @@ def test_a_slot_is_remembered_for_as_long_as_the_program_lasts(trips: int) -> No
     for cycles in (3 * trips + 1000, 5):
         trace = in_a_loop(trips, MTE2, between=V, cycles=cycles)
         forget_peak()
-        result = simulate(machine(depth=4), [Group(trace=trace, programs=np.arange(1))], 10)
+        result = simulate(machine(depth=4), [ProgramGroup(trace=trace, programs=np.arange(1))], 10)
         assert peak_growth_mb() < 4
         assert result.cycles == max(3 * trips, cycles + 7)
         # the last one is issued when the fifth from the end of the loop has started
@@ -198,7 +200,7 @@ def test_a_slot_that_is_rewritten_after_the_loop_waits_for_its_reader_in_the_loo
     trace = in_a_loop(50_000, V, between=MTE2, cycles=5)
     trace.instructions["reads"], trace.instructions["writes"] = (0, 1, 1, 0), (1, 0, 0, 1)
     trace.slots[:] = 0
-    result = simulate(machine(depth=4), [Group(trace=trace, programs=np.arange(1))], 1_000_000)
+    result = simulate(machine(depth=4), [ProgramGroup(trace=trace, programs=np.arange(1))], 1_000_000)
     (row,) = result.timeline[result.timeline["instruction"] == 3]
     assert (row["start"], row["waited"]) == (5 + 150_000, 100_000)
 
@@ -223,7 +225,7 @@ def test_units_may_be_as_far_apart_as_they_like(trips: int) -> None:
         slots=np.zeros(2, np.int32),
         flags=np.zeros(1, np.int8),
     )
-    result = simulate(on, [Group(trace=trace, programs=np.arange(1))])
+    result = simulate(on, [ProgramGroup(trace=trace, programs=np.arange(1))])
     assert result.cycles == 7 * trips + 1
     assert result.busy[0].tolist() == [3 * trips + 1, 7 * trips]
-    assert_same(result, simulate(on, [Group(trace=flat(trace), programs=np.arange(1))]))
+    assert_same(result, simulate(on, [ProgramGroup(trace=flat(trace), programs=np.arange(1))]))

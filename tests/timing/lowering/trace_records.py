@@ -11,7 +11,7 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.simulator.timing.engine._code import unroll
-from ascendtile.simulator.timing.engine.engine import BUFFER, DATA, FLAG, Group, Trace
+from ascendtile.simulator.timing.engine.engine import BUFFER, DATA, FLAG, ProgramGroup, Trace
 from ascendtile.simulator.timing.engine.layout import code_of
 
 # What an instruction is, besides its slots and the places of its numbers.
@@ -26,10 +26,10 @@ class Records:
     one list after the other; start: where each of these lists begins.
     """
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ProgramGroup) -> None:
         self.trace = trace = group.trace
         self.programs = len(group.programs)
-        alone = Group(trace=trace, programs=np.arange(self.programs))
+        alone = ProgramGroup(trace=trace, programs=np.arange(self.programs))
         self.instruction, _, start, slots = unroll(code_of([alone]), 0, 1 << 40)
         self.start, self.slots = start.tolist(), slots.tolist()
         self.fields = {n: trace.instructions[n][self.instruction] for n in FIELDS}

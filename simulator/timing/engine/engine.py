@@ -46,7 +46,7 @@ __all__ = [
     "REASONS",
     "Channel",
     "EngineResult",
-    "Group",
+    "ProgramGroup",
     "Machine",
     "PipeSpec",
     "Resource",

@@ -12,9 +12,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from ascendtile.simulator.timing.engine._code import unroll
 from ascendtile.simulator.timing.engine.engine import (
     Channel,
-    ProgramGroup,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Resource,
     Trace,
     simulate,

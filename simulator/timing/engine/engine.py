@@ -14,8 +14,8 @@ It knows neither kernels nor products. The rules:
   that.
 * Transfers share bandwidth max-min fairly: each is limited by its channel's port and by the channel's
   resources.
-* A record whose channel is a meeting (`meeting`) waits, once it could start, until all pipes of all programs that
-  have one of that kind have come to theirs. It takes no time of its own; the wait is a gap of its pipe, for a flag.
+* A record whose channel is a barrier (`BARRIER`) waits, once it could start, until all pipes of all programs that
+  have one of that kind have arrived at theirs. It takes no time of its own; the wait is a stall of its pipe, for a flag.
 * Records wait for those that touch the slots that they use: a read for the last writer (data), a write for the readers since
   then and for the writer (buffer; a flag where the slot stands for one), a clobber as a write does.
 * A record that a program skips takes no time, no issue and no place in a queue; it is done together with the
@@ -46,9 +46,9 @@ __all__ = [
     "REASONS",
     "Channel",
     "EngineResult",
-    "ProgramGroup",
     "Machine",
     "PipeSpec",
+    "ProgramGroup",
     "Resource",
     "Trace",
     "simulate",

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.engine._code import Code
-from ascendtile.simulator.timing.engine._engine import MEETINGS
+from ascendtile.simulator.timing.engine._engine import BARRIERS
 from ascendtile.simulator.timing.engine.inputs import Machine
 from ascendtile.simulator.timing.engine.trace import (
+    BARRIER,
     GAIN,
     INSTRUCTION,
     LOOP,
-    MEETING,
     ROTATING,
     Array,
     ProgramGroup,
@@ -64,7 +64,7 @@ class Layout:
     programs: int
     records: int  # of all programs, with those that they skip
     lines: int
-    expected: npt.NDArray[np.int64]  # pipes that come to a meeting of each kind
+    expected: npt.NDArray[np.int64]  # pipes that arrive at a barrier of each kind
 
 
 def lay_out(machine: Machine, groups: Sequence[ProgramGroup], code: Code | None = None) -> Layout:
@@ -110,13 +110,13 @@ def _check_numbers(machine: Machine, trace: Trace) -> None:
 
 
 def _expected(groups: Sequence[ProgramGroup]) -> npt.NDArray[np.int64]:
-    """Every pipe that has a meeting of a kind comes to all of that kind, in every program."""
-    found = np.zeros(MEETINGS, np.int64)
+    """A pipe that has a barrier of a kind arrives at all of that kind, in every program."""
+    found = np.zeros(BARRIERS, np.int64)
     for group in groups:
-        if group.trace.channel.min(initial=0) > MEETING:
+        if group.trace.channel.min(initial=0) > BARRIER:
             continue
-        for kind in range(MEETINGS):
-            pipes = np.unique(group.trace.pipe[group.trace.channel == MEETING - kind])
+        for kind in range(BARRIERS):
+            pipes = np.unique(group.trace.pipe[group.trace.channel == BARRIER - kind])
             found[kind] += len(pipes) * len(group.programs)
     return found
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..engine.engine import ProgramGroup, Machine
+from ..engine.engine import Machine, ProgramGroup
 from ..engine.machine import Wiring
 
 MOST = 1 << 22  # numbers that are looked at in one go

@@ -31,7 +31,8 @@ def held(
 ) -> dict[str, Points]:
     """Buffer -> (cycle, bytes held from then on), of the core with most records in the timeline; as far as they are kept.
 
-    code: of the groups. Of a long program the slots of its first records are looked at: a value that only later ones read again ends too early.
+    code: of the groups. Of a long program only the first records are read, so a value that later ones read again ends
+    too early.
     """
     t = result.timeline
     if not len(t):

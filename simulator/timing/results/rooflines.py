@@ -16,7 +16,7 @@ from ...ir.program import Op
 from ...precision.dtypes import DType
 from ...record.run import Roof
 from ..costs.cube import ITEM_BYTES
-from ..engine.engine import EngineResult, ProgramGroup, Machine, Trace
+from ..engine.engine import EngineResult, Machine, ProgramGroup, Trace
 from ..lowering.context import LoweringPlan
 from ..placement.layouts import align
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..engine.engine import ProgramGroup, Machine, simulate
+from ..engine.engine import Machine, ProgramGroup, simulate
 from ..engine.machine import Wiring
 
 AMPLE = 1e6

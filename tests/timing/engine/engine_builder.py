@@ -13,14 +13,14 @@ from ascendtile.simulator.timing.engine.engine import (
     DATA,
     Channel,
     EngineResult,
-    ProgramGroup,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Resource,
     Trace,
     simulate,
 )
-from ascendtile.simulator.timing.engine.trace import FLAG, INSTRUCTION, MEETING
+from ascendtile.simulator.timing.engine.trace import BARRIER, FLAG, INSTRUCTION
 
 S, MTE2, V, MTE3 = range(4)
 LOAD, STORE = range(2)
@@ -158,8 +158,8 @@ class Builder:
         channel = (LOAD if pipe == MTE2 else STORE) if channel is None else channel
         return self._add((pipe, least, latency, channel, amount, 1, line), data, buffer, programs)
 
-    def meeting(self, pipe: int, *, kind: int = 0, latency: float = 0, data: Iterable[int] = ()) -> int:
-        return self._add((pipe, 0, latency, MEETING - kind, 0, 1, 0), data, (), None)
+    def barrier(self, pipe: int, *, kind: int = 0, latency: float = 0, data: Iterable[int] = ()) -> int:
+        return self._add((pipe, 0, latency, BARRIER - kind, 0, 1, 0), data, (), None)
 
     def _add(
         self,

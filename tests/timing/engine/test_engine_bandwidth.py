@@ -7,9 +7,9 @@ import pytest
 
 from ascendtile.simulator.timing.engine.engine import (
     Channel,
-    ProgramGroup,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Resource,
     simulate,
 )

@@ -14,9 +14,9 @@ from ascendtile.simulator.timing.engine.engine import (
     DATA,
     FLAG,
     EngineResult,
-    ProgramGroup,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Trace,
     simulate,
 )

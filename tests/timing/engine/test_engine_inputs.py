@@ -11,9 +11,9 @@ import pytest
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.engine.engine import (
     Channel,
-    ProgramGroup,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Resource,
     Trace,
     simulate,
@@ -28,7 +28,7 @@ TIMES = ("occupancy", "latency", "amount")
 
 
 def fields() -> dict[str, Any]:
-    """A loop of three trips with one inside of two: loads into two buffers, which a vector record reads."""
+    """A loop of three iterations around one of two: loads into two buffers, which a vector record reads."""
     rows = np.zeros(3, INSTRUCTION)
     rows["pipe"], rows["occupancy"] = (MTE2, MTE2, V), (1, 1, 5)
     rows["channel"], rows["amount"] = (0, 0, -1), (80, 80, 0)
@@ -115,7 +115,7 @@ def test_every_field_of_an_instruction_out_of_its_range_is_named(field: str, val
         ("loops", "first", 0, -1, r"loop 0 is code -1 to 3 of 5"),
         ("loops", "first", 0, 4, r"loop 0 is code 4 to 3 of 5"),
         ("loops", "end", 1, 6, r"loop 1 is code 3 to 6 of 5"),
-        ("loops", "trips", 0, 0, r"loop 0 has 0 trips, it must have at least 1"),
+        ("loops", "trip_count", 0, 0, r"loop 0 has trip count 0, it must be at least 1"),
         ("loops", "gain", 1, -1, r"loop 1 has gains -1 to 0 of 2"),
         ("loops", "gain", 1, 2, r"loop 1 has gains 2 to 3 of 2"),
         ("loops", "gains", 0, -1, r"loop 0 has gains 0 to -1 of 2"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.simulator.timing.lowering.loops import LoopLowering
-from ascendtile.simulator.timing.trace.lanes import Stretches, even, of_trips
+from ascendtile.simulator.timing.trace.lanes import IterationLanes, even, ranges_of_trip_counts
 from ascendtile.simulator.timing.trace.tree import Cut, Instruction
 
 from .test_loops import check, kernels, shapes
@@ -110,21 +110,21 @@ trip_counts = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any)
 
 
 @given(trip_counts)
-def test_every_program_has_a_lane_for_each_of_its_iterations(trips: list[int]) -> None:
-    found = Stretches(of_trips(np.array(trips)))
+def test_every_program_has_a_lane_for_each_of_its_iterations(trip_count: list[int]) -> None:
+    found = IterationLanes(ranges_of_trip_counts(np.array(trip_count)))
     lanes = sorted(zip(found.iteration.tolist(), found.index.tolist(), strict=True))
-    assert lanes == sorted((t, p) for p, n in enumerate(trips) for t in range(n))
+    assert lanes == sorted((t, p) for p, n in enumerate(trip_count) for t in range(n))
     assert (np.diff(found.iteration) >= 0).all()
-    assert found.trips == max(trips)
+    assert found.trip_count == max(trip_count)
 
 
 @given(trip_counts, st.integers(1, 3))
-def test_a_stretch_takes_its_own_lanes_of_each_row(trips: list[int], rows: int) -> None:
-    found = Stretches(of_trips(np.array(trips)))
+def test_a_range_takes_its_own_lanes_of_each_row(trip_count: list[int], rows: int) -> None:
+    found = IterationLanes(ranges_of_trip_counts(np.array(trip_count)))
     lanes, done = len(found.index), 0
     numbers = np.arange(rows * lanes) + 100
     for part in found.parts:
-        end = done + part.trips * len(part.programs)
+        end = done + part.trip_count * len(part.programs)
         (cut,) = Cut(lanes, done, end).body([Instruction(0, 0, numbers)])
         assert np.atleast_1d(cut.occupancy).tolist() == [
             100 + r * lanes + i for r in range(rows) for i in range(done, end)
@@ -132,7 +132,7 @@ def test_a_stretch_takes_its_own_lanes_of_each_row(trips: list[int], rows: int) 
         done = end
 
 
-def test_one_stretch_is_all_iterations_of_all_programs() -> None:
+def test_one_range_is_all_iterations_of_all_programs() -> None:
     found = even(3, 2)
     assert found.index.tolist() == [0, 1, 2, 0, 1, 2]
     assert found.iteration.tolist() == [0, 0, 0, 1, 1, 1]

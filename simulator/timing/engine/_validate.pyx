@@ -75,7 +75,7 @@ cdef str fault_of_loops(const LoopRow[::1] loops, const GainRow[::1] gains, cons
         if not 0 <= x.first <= x.end <= code.shape[0]:
             return f"loop {k} is code {x.first} to {x.end} of {code.shape[0]}"
         if x.trip_count < 1:
-            return f"loop {k} has {x.trip_count} trip_count, it must have at least 1"
+            return f"loop {k} has trip count {x.trip_count}, it must be at least 1"
         if x.gain < 0 or x.gains < 0 or x.gain + x.gains > gains.shape[0]:
             return f"loop {k} has gains {x.gain} to {x.gain + x.gains} of {gains.shape[0]}"
         for i in range(x.gain, x.gain + x.gains):

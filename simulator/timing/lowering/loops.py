@@ -33,6 +33,7 @@ from .lowering import Lowering
 from .shared_iterations import is_shared
 
 LANES = 1 << 17  # at most, that are lowered at once
+LEAST_AHEAD = 64  # iterations that are looked at, at least
 PATIENCE = 3  # iterations that are lowered alone, and after them all others
 SAVED = 24  # operations that take about as long as preparing to lower all iterations at once
 ELEMENTS = 1 << 24  # of index tiles that have an array of their elements, in all lanes
@@ -63,9 +64,9 @@ class LoopLowering(Lowering):
     def iterations(
         self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
     ) -> list[Any]:
-        done, patience = first, PATIENCE
+        done, patience, ahead = first, PATIENCE, LANES // len(self.active)
         while last - done > 1 and patience and not self._is_alone(op):
-            m = min(last - done, LANES // len(self.active), self.steps_left // self.times)
+            m = min(last - done, ahead, LANES // len(self.active), self.steps_left // self.times)
             counter = lower + done * step, step
             found = self._forecast(op, frame, counter, carried, even(len(self.active), m))
             if found is None or not self._pays(op, found.alike):
@@ -73,6 +74,9 @@ class LoopLowering(Lowering):
                 carried = super().iterations(op, frame, lower, step, done, done + 1, carried)
                 done += 1
                 continue
+            # What goes the same way for some iterations only may do so again; no more of them are looked at than pay.
+            ahead = 4 * ahead if found.alike == m else max(LEAST_AHEAD, 4 * found.alike)
+            patience = min(patience + (found.alike > 2), PATIENCE)
             m = found.alike
             self._all(op, frame, counter, even(len(self.active), m), found)
             carried = [after(x, by, m) for x, by in zip(found.start, found.gains, strict=True)]

@@ -15,7 +15,7 @@ from .engine_reference import Reference
 
 
 def test_the_last_one_to_come_lets_all_go_on():
-    """Three programs work 10, 70 and 40 cycles, wait at a barrier, and work 5 more, which start 3 cycles after the last one came."""
+    """Three programs work 10, 70 and 40 cycles to a barrier, and then 5; these start 3 cycles after the last has arrived."""
     b = Builder()
     work = b.fixed(V, programs=(10, 70, 40))
     met = b.barrier(S, latency=3, data=[work])

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Loops whose programs have different trip counts, or that differ from some iteration on: one walk for what is alike."""
-=======
 """Loops whose programs have different trip counts, or that differ from some iteration on: what is alike is lowered once."""
->>>>>>> 89a698e7ca74b7a45501c5fe7d15834417d9b2c0
 
 from __future__ import annotations
 
@@ -81,11 +77,7 @@ def test_programs_with_one_iteration_less_are_walked_with_the_others() -> None:
 
 
 def test_iterations_before_the_one_that_differs_are_walked_at_once() -> None:
-<<<<<<< HEAD
     """Of the rows of one program the last has a shorter loop: two loops over rows are lowered at once, and its own loop."""
-=======
-    """Of the rows of one program the last has a shorter loop: the others at once, their inner loops, and that of the last."""
->>>>>>> 89a698e7ca74b7a45501c5fe7d15834417d9b2c0
     assert walks(on_tiles(1, 12, 30, 9, True)) == 3
 
 

@@ -18,7 +18,7 @@ from .trying import fastest, halves, note_of
 
 @sim.jit
 def rms_norm(x_ptr, g_ptr, y_ptr, r_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr):
-    """A core has one stretch of rows and walks it in tiles of ROWS whole rows; 1 / rms goes out beside the result."""
+    """A core has one range of rows and goes through it in tiles of ROWS whole rows; 1 / rms goes out beside the result."""
     stretch = tl.cdiv(rows, tl.num_programs(0))
     start = tl.program_id(0) * stretch
     end = min(start + stretch, rows)

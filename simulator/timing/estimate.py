@@ -79,9 +79,9 @@ def _estimate(call: Call, together: bool) -> Launch:
         out.together = together
         return out
 
-    walk = Lowered(call.program, apart, iterations)
+    lowered = Lowered(call.program, apart, iterations)
     size = 1 if order is not None and not order.even else total
-    groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
+    groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)
 
 
@@ -99,12 +99,12 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    walk = Lowered(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
+    lowered = Lowered(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
     for first in range(0, total, size):
         numbers = order[first : first + size]
-        groups.append(_lower(walk, call, plan, numbers, touch))
+        groups.append(_lower(lowered, call, plan, numbers, touch))
     out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
-    return replace(out, warnings=(*out.warnings, *walk.found()))
+    return replace(out, warnings=(*out.warnings, *lowered.found()))
 
 
 def make_plan(call: Call) -> LoweringPlan:
@@ -135,9 +135,9 @@ def make_plan(call: Call) -> LoweringPlan:
 
 
 def _lower(
-    walk: Lowered, call: Call, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch
+    lowered: Lowered, call: Call, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch
 ) -> ProgramGroup:
-    builder = walk.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
+    builder = lowered.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
     return ProgramGroup(trace=builder.trace(plan.slots, plan.flag_slots), programs=numbers)
 
 

@@ -25,10 +25,10 @@ class Interpreters(Generic[Kind]):
         self.program = program
         self.of = {core: make(part) for core, part in (parts(program) if apart else {WHOLE: program}).items()}
 
-    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+    def run(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers`. Raises `RunError` for a hang."""
         run = {
-            core: functools.partial(one.walk, lanes(one.program, one.grid, numbers), arguments)
+            core: functools.partial(one.run, lanes(one.program, one.grid, numbers), arguments)
             for core, one in self.of.items()
         }
         if WHOLE in run:

@@ -1,4 +1,4 @@
-"""What all walks of a launch share: costs, buffers, source lines, warnings."""
+"""What all programs of a launch share while they are lowered: costs, buffers, source lines, warnings."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of barriers of all program
 
 
 class FlagLowering:
-    """Records of the flags of one walk. sets: how often each flag was set and waited for so far."""
+    """Records of the flags of some programs. sets: how often each flag was set and waited for so far."""
 
     def __init__(self, context: LoweringContext) -> None:
         self.context = context

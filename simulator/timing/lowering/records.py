@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 class LoweringContext(Interpreter):
-    """The walk of some programs and its records. `plan` is what all walks of a launch share: costs, buffers, lines."""
+    """Lowers some programs to records. `plan` is what all programs of a launch share: costs, buffers, lines."""
 
     plan: LoweringPlan
     recorder: Recorder

@@ -1,6 +1,6 @@
 """What a launch asks of each unit and of each memory level, and the most that these give: the points of a roofline.
 
-Operations are those of the tile program, counted as it is walked: one for each element of a result (of the operand, for
+Operations are those of the tile program, counted as it is lowered: one for each element of a result (of the operand, for
 reductions and scans), two for each product of a `dot`. Moves, loads and index arithmetic are none.
 """
 

@@ -41,5 +41,5 @@ class Interpreters(Generic[Kind]):
         exchange.check_left_over()
 
     def found(self) -> tuple[str, ...]:
-        """What the values showed, in words."""
-        return tuple(words for one in self.of.values() for words in one.backend.found())
+        """The warnings of all parts."""
+        return tuple(message for one in self.of.values() for message in one.backend.found())

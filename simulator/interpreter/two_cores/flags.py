@@ -109,7 +109,7 @@ class _FlagCounts(AddressBackend):
         if op.name == "all":
             if not together:
                 here = len(np.unique(self.interpreter.active % self.interpreter.total))
-                raise self.interpreter.site(op).error(missing_words(op, here, self.interpreter.total))
+                raise self.interpreter.site(op).error(missing_message(op, here, self.interpreter.total))
             return
         counts = self.counts.setdefault(op.attrs["sender"], np.zeros((EVENTS, lanes_here), np.int32))
         counts[event, self.interpreter.active] += 1 if op.name == "set" else -1
@@ -124,7 +124,7 @@ class _FlagCounts(AddressBackend):
             check_left_over(op, event, int(self.counts[sender][event].max()))
 
 
-def missing_words(op: Op, here: int, total: int) -> str:
+def missing_message(op: Op, here: int, total: int) -> str:
     """A barrier that only some programs reach."""
     return (
         f"hang: {here} of {total} programs reach sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) "

@@ -99,7 +99,7 @@ def _ports(plan: LoweringPlan, result: EngineResult, per_us: float) -> dict[str,
         cores = plan.product.vector_cores if "UB" in name else plan.product.cube_cores
         rate = max(channels[n].port_bytes_per_cycle for n in numbers) * cores
         out[name] = Roof(sum(float(result.channel_bytes[n]) for n in numbers), "bytes", rate * per_us)
-    for k, (name, (_, key)) in enumerate(L0.items() if plan.homes.has_dot else ()):
+    for k, (name, (_, key)) in enumerate(L0.items() if plan.spaces.has_dot else ()):
         moved = sum(_operand_bytes(plan, op)[k] * n for op, n in _executed(plan) if op.kind == "dot")
         out[name] = Roof(moved, "bytes", plan.product.number(key) * plan.product.cube_cores * per_us)
     return out

@@ -29,7 +29,8 @@ Points = tuple[tuple[float, int], ...]
 def held(plan: Plan, result: EngineResult, groups: Sequence[Group], code: Code) -> dict[str, Points]:
     """Buffer -> (cycle, bytes held from then on), of the core with most records in the timeline; as far as they are kept.
 
-    code: of the groups. Of a long program the slots of its first records are looked at: a value that only later ones read again ends too early.
+    code: of the groups. Of a long program the slots of its first records are looked at: a value that only later ones read
+    again ends too early.
     """
     t = result.timeline
     if not len(t):

@@ -44,9 +44,9 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
     simulate, take, finish = estimate.simulate, Turns._take, estimate._finish
     lower = estimate._estimate
 
-    def simulated(machine: Any, groups: Any, *how: Any) -> Any:
+    def simulated(machine: Any, groups: Any, *how: Any, **more: Any) -> Any:
         seen.groups += groups
-        return simulate(machine, groups, *how)
+        return simulate(machine, groups, *how, **more)
 
     def finished(call: Any, plan: Any, *args: Any) -> Any:
         seen.lines.append(list(plan.lines))

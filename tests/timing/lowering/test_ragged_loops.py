@@ -77,7 +77,7 @@ def test_programs_with_one_iteration_less_are_walked_with_the_others() -> None:
 
 
 def test_iterations_before_the_one_that_differs_are_walked_at_once() -> None:
-    """Of the rows of one program the last has a shorter loop: the others at once, their inner loops, and that of the last."""
+    """Of the rows of one program the last has a shorter loop: the others at once, their inner ones, and that of the last."""
     assert walks(on_tiles(1, 12, 30, 9, True)) == 3
 
 

@@ -37,6 +37,21 @@ class Call:
     def program(self) -> Program:
         return self.kernel.program(self.types, self.constants)
 
+    @property
+    def named_constants(self) -> dict[str, bool | int | float | str]:
+        """The compile-time numbers and strings of the launch, as its record shows them.
+
+        Of a `NamedTuple` these are its fields in upper case (`S.bm` is "BM"); where a launch has several of them, after the
+        parameter's name ("IMAGE.BM").
+        """
+        tuples = [n for n, x in self.constants.items() if hasattr(x, "_asdict")]
+        every: dict[str, Any] = {}
+        for name, x in self.constants.items():
+            before = f"{name}." if len(tuples) > 1 else ""
+            fields = x._asdict() if name in tuples else {}
+            every |= {before + n.upper(): y for n, y in fields.items()} or {name: x}
+        return {n: x for n, x in every.items() if isinstance(x, bool | int | float | str)}
+
 
 def describe_argument(x: Any) -> str:
     """How the record names an argument."""

@@ -22,15 +22,15 @@ CUBE_MATH_TYPES = ("KEEP_DTYPE", "ALLOW_FP32_DOWN_PRECISION", "USE_FP16", "USE_H
 class Device:
     """What a launch needs to know besides its arguments.
 
-    product: the device. cube_math_type: precision mode of the Cube. values, time: which of the two readings a launch does.
-    multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between turns); multibuffer_l0c: whether
-    that also holds for an accumulator in L0C that is stored in a loop.
+    product: the device. cube_math_type: precision mode of the Cube. values, time: whether a launch computes each of them.
+    multibuffer: copies of a tile that is loaded or stored in a loop (1 = no overlap between iterations).
+    multibuffer_l0c: whether that also holds for an accumulator in L0C that is stored in a loop.
     l0_tile: (baseM, baseN, baseK) of matrix products; None chooses the largest that fits twice in L0A and L0B.
     warm_l2: whether the arguments, or those named, are in L2 when a kernel starts (as far as they fit), as in a loop that
     repeats it or right after the kernel that made them; otherwise all come from memory.
     changed_l2: part of L2, 0 to 1, that is full of what earlier kernels wrote and has to go to memory first.
-    banks_apart: whether tiles of UB that a vector instruction reads together are placed half a turn of the banks apart where
-    there is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
+    banks_apart: whether tiles of UB that a vector instruction reads together are placed half of the banks apart where there
+    is room, as a kernel written by hand pads its buffers; without it they are packed, as the compiler does.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory, in a loop.
     unit_flag: whether a product in L0C may be overwritten while the fixpipe still drains it, piece by piece.
     accumulate: "exact" is the Cube's own order of additions, "blas" that of numpy's matmul (faster, other last bits).
@@ -41,7 +41,7 @@ class Device:
     explain: whether a launch is timed again and again to say how sure its time is and what holds it up: with every figure at
     the fast and at the slow end of what was published, with one limit lifted at a time, and with one knob changed.
     details: False leaves out of a launch what only pages about it show, for sweeps: costs by line, roofs and grades.
-    timeline: instructions kept in the record. step_limit: loop turns after which a kernel counts as endless.
+    timeline: instructions kept in the record. step_limit: loop iterations after which a kernel counts as endless.
     """
 
     product: Product

@@ -45,7 +45,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "banks_apart": (lambda x: isinstance(x, bool), "True or False"),
     "unit_flag": (lambda x: isinstance(x, bool), "True or False"),
     "timeline": (lambda x: _integer(x, 0), "a number of instructions from 0"),
-    "step_limit": (lambda x: _integer(x, 1), "a number of turns from 1"),
+    "step_limit": (lambda x: _integer(x, 1), "a number of iterations from 1"),
     "l0_tile": (_base_tile, "None, or baseM, baseN and baseK: three integers from 1, such as (128, 256, 64)"),
     "warm_l2": (_names, "True, False or a tuple of argument names"),
     "changed_l2": (_part, "a part of L2 from 0 to 1"),

@@ -106,7 +106,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         options=options(device),
         launches=launches,
         cube_math_type=device.cube_math_type,
-        tiling={n: x for n, x in call.constants.items() if isinstance(x, bool | int | float | str)},
+        tiling=call.named_constants,
         inputs={n: describe_argument(x) for n, x in call.arguments.items()},
         values_seconds=seconds["values"],
         time_seconds=seconds["time"],

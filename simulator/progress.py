@@ -28,8 +28,8 @@ class Work:
         self.done, self.programs = done, programs
 
     @property
-    def turns(self) -> int:
-        """Loop turns of the walk."""
+    def iterations(self) -> int:
+        """Loop iterations so far."""
         walk = self.walk
         return 0 if walk is None else max(0, walk.step_limit - walk.steps_left)
 

@@ -22,9 +22,15 @@ def test_a_folder_cannot_be_imported_under_its_bare_name(folder):
 
 
 @pytest.mark.parametrize("path", CYTHON, ids=lambda p: p.stem)
-def test_native_modules_have_stubs_and_are_built(path):
-    assert path.with_suffix(".pyi").exists() or not re.search(r"^def |^cpdef ", path.read_text(), re.M)
-    __import__(".".join(("ascendtile", *path.relative_to(ROOT).with_suffix("").parts)))
+def test_native_modules_are_built_and_state_types_in_a_stub_or_of_every_argument(path):
+    module = ".".join(("ascendtile", *path.relative_to(ROOT).with_suffix("").parts))
+    __import__(module)
+    taken = re.findall(r"^(?:cp)?def \w+\(([^)]*)\)", path.read_text(), re.M)
+    if path.with_suffix(".pyi").exists() or not taken:
+        return
+    assert f'"{module}"' in (ROOT / "pyproject.toml").read_text()
+    arguments = [x.strip() for given in taken for x in re.split(r",(?![^\[]*\])", given) if x.strip()]
+    assert not [x for x in arguments if " " not in x]
 
 
 def test_declared_functions_are_exported_to_other_native_modules():

@@ -52,8 +52,8 @@ def state_line(work: at_work.Work, candidate: tuple[int, int] | None, seconds: f
         parts.append(f"config {candidate[0]} of {candidate[1]}")
     if work.done:
         parts.append(f"{work.done:,} of {work.programs:,} programs done")
-    if work.turns:
-        parts.append(f"{work.turns:,} loop turns")
+    if work.iterations:
+        parts.append(f"{work.iterations:,} loop iterations")
     return ", ".join(parts)
 
 

@@ -65,7 +65,7 @@ def sweep_label(value: str | None) -> str:
     return texts.clean(str(value), 12)
 
 
-def refusals(rows: Iterable[Row]) -> list[tuple[str, str, int, str]]:
+def refusals(rows: Iterable[ModeRow]) -> list[tuple[str, str, int, str]]:
     """(data type, modes, status, why) of refusals and warnings, the modes of one reason together."""
     groups: dict[tuple[str, int, str], list[str]] = {}
     for r in rows:

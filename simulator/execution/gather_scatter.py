@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..interpreter.tensors import Tensor
-from . import _discrete
+from . import _discrete  # type: ignore[attr-defined]
 
 # Numbers of the operations of `combined` in _discrete.pyx.
 ATOMICS = {"add": 0, "max": 1, "min": 2, "and": 3, "or": 4, "xor": 5, "xchg": 6, "cas": 7}
@@ -30,13 +30,15 @@ class ElementAddresses:
 
     def outside(self, tensor: Tensor) -> int:
         """Position of the first address outside of the tensor's window, or -1."""
-        return _discrete.first_outside(self.at, self.chosen, tensor.elements)
+        found: int = _discrete.first_outside(self.at, self.chosen, tensor.elements)
+        return found
 
     def masked_far(self, tensor: Tensor) -> int:
         """Position of the first address outside of the window that is not chosen, or -1."""
         if not len(self.chosen):
             return -1
-        return _discrete.first_outside(self.at, 1 - self.chosen, tensor.elements)
+        found: int = _discrete.first_outside(self.at, 1 - self.chosen, tensor.elements)
+        return found
 
     @property
     def count(self) -> int:

@@ -15,7 +15,7 @@ from .merging import merge
 from .state import DEFAULT_STEP_LIMIT, DataDependentError, Frame, InterpreterState
 from .values import Opaque, take
 
-# Turns of a `for` that one of a `while` counts for, under a limit that nobody chose to be lower: what never ends is a
+# Iterations of a `for` that one of a `while` counts for, under a limit that nobody chose to be lower: what never ends is a
 # `while`, and a user waits for the answer.
 WHILE_WEIGHT = 10
 
@@ -64,7 +64,7 @@ class Flow(InterpreterState):
         if self.steps_left < 0:
             site, others = self.site(op), len(self.programs) - 1
             raise site.error(
-                f"more than {self.step_limit // weight} loop turns; the loop may never end "
+                f"more than {self.step_limit // weight} loop iterations; the loop may never end "
                 f"({site.program(self.programs[0])}{f' and {others} others' if others else ''} still in it). "
                 "Raise it with sim.device(step_limit=...) if it is meant to"
             )
@@ -82,33 +82,33 @@ class Flow(InterpreterState):
         carried = [frame.get(v) for v in op.args[3:] if v is not None]
         self.loop_begins(op)
         if isinstance(trips, int):
-            carried = self.turns(op, frame, lower, step, 0, trips, carried)
+            carried = self.iterations(op, frame, lower, step, 0, trips, carried)
         else:
-            carried = self.uneven(op, frame, lower, step, trips, carried)
+            carried = self.uneven_trip_counts(op, frame, lower, step, trips, carried)
         self.loop_done(op)
         for r, x in zip(op.results, carried, strict=True):
             frame.values[r.id] = x
 
-    def turns(
+    def iterations(
         self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
     ) -> list[Any]:
         body = op.regions[0]
         for k in range(first, last):
             self.step(op)
-            self.turn(op, k)
+            self.iteration_begins(op, k)
             inner = Frame(frame)
             inner.values[body.args[0].id] = lower + k * step
             for a, x in zip(body.args[1:], carried, strict=True):
                 inner.values[a.id] = x
             self.region(body, inner)
             carried = [inner.get(y) for y in body.yields]
-            self.turn_ends(op)
+            self.iteration_ends(op)
         return carried
 
-    def uneven(
+    def uneven_trip_counts(
         self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
     ) -> list[Any]:
-        """Programs with different trip counts: all go on together, each leaves after its own last turn."""
+        """Programs with different trip counts run side by side; each leaves after its own last iteration."""
         count = len(self.active)
         finished: list[tuple[np.ndarray, list[Any]]] = []
         index = np.arange(count)
@@ -116,7 +116,7 @@ class Flow(InterpreterState):
         for stop in np.unique(trips):
             stop = int(stop)
             if stop > done:
-                carried = self.group_turns(op, frame, index, lower, step, done, stop, carried, count)
+                carried = self.group_iterations(op, frame, index, lower, step, done, stop, carried, count)
                 done = stop
             leaving = trips[index] == stop
             finished.append((index[leaving], [take(x, np.flatnonzero(leaving)) for x in carried]))
@@ -125,7 +125,7 @@ class Flow(InterpreterState):
             index = index[stay]
         return [merge([(i, xs[k]) for i, xs in finished], count) for k in range(len(carried))]
 
-    def group_turns(
+    def group_iterations(
         self,
         op: Op,
         frame: Frame,
@@ -138,9 +138,11 @@ class Flow(InterpreterState):
         count: int,
     ) -> list[Any]:
         if len(index) == count:
-            return self.turns(op, frame, lower, step, first, last, carried)
+            return self.iterations(op, frame, lower, step, first, last, carried)
         before, self.active = self.active, self.active[index]
-        out = self.turns(op, Frame(frame, index), take(lower, index), take(step, index), first, last, carried)
+        out = self.iterations(
+            op, Frame(frame, index), take(lower, index), take(step, index), first, last, carried
+        )
         self.active = before
         return out
 
@@ -151,11 +153,11 @@ class Flow(InterpreterState):
         index = np.arange(count)
         finished: list[tuple[np.ndarray, list[Any]]] = []
         all_active = self.active
-        turn = 0
+        iteration = 0
         while len(index):
             self.step(op, WHILE_WEIGHT if self.step_limit >= DEFAULT_STEP_LIMIT else 1)
-            self.turn(op, turn)
-            turn += 1
+            self.iteration_begins(op, iteration)
+            iteration += 1
             self.active = all_active[index]
             inner = frame if len(index) == count else Frame(frame, index)
             truth, _ = self.while_part(op, 0, inner, carried)
@@ -171,7 +173,7 @@ class Flow(InterpreterState):
                 self.active = all_active[index]
                 inner = Frame(frame, index)
             carried, _ = self.while_part(op, 1, inner, carried)
-            self.turn_ends(op)
+            self.iteration_ends(op)
         self.active = all_active
         self.loop_done(op)
         for k, r in enumerate(op.results):
@@ -187,7 +189,7 @@ class Flow(InterpreterState):
 
 
 def trips_of(lower: Any, upper: Any, step: Any) -> Any:
-    """Number of turns: an int if it is the same in all programs."""
+    """An int if it is the same in all programs."""
     if all(isinstance(x, int) for x in (lower, upper, step)):
         return len(range(lower, upper, step))
     span = np.asarray(upper - lower)

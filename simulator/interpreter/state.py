@@ -139,11 +139,11 @@ class InterpreterState(ABC):
     def symbolic_done(self, op: Op) -> None:
         """An operation on scalars or index tiles was done."""
 
-    def turn(self, op: Op, number: int) -> None:
-        """A turn of a loop begins."""
+    def iteration_begins(self, op: Op, number: int) -> None:
+        """An iteration of a loop begins."""
 
-    def turn_ends(self, op: Op) -> None:
-        """A turn of a loop ends."""
+    def iteration_ends(self, op: Op) -> None:
+        """An iteration of a loop ends."""
 
     def branch_ends(self, op: Op, region: Region) -> None:
         """A branch of an `if` was walked."""

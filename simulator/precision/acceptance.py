@@ -107,7 +107,7 @@ class _Case:
     def failing_share(self, rtol: float, atol: float) -> float:
         if not self.report.compared:
             return math.nan
-        return _metrics.count_outside(self.actual, self.golden, rtol, atol) / self.report.compared
+        return int(_metrics.count_outside(self.actual, self.golden, rtol, atol)) / self.report.compared
 
     def ulp_at_worst(self) -> float:
         """The ulp of the golden value whose error is largest (assumed: the standard names no place)."""

@@ -140,7 +140,7 @@ def _target(fmt: str | Format) -> int:
     if found.name not in _rounding.TARGETS:
         hint = "" if found.is_float else "; to_integer makes integers"
         raise UsageError(f"round_to: cannot round to {found}: known are {', '.join(_rounding.TARGETS)}{hint}")
-    return _rounding.TARGETS[found.name]
+    return int(_rounding.TARGETS[found.name])
 
 
 def _mode(mode: str) -> str:

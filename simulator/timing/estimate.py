@@ -30,10 +30,10 @@ from .lowering.context import Plan
 from .lowering.flags import check_barrier
 from .lowering.l0_buffers import NAMES as L0_NAMES
 from .lowering.l0_buffers import check_products, l0_buffer
-from .lowering.loops import Turns
+from .lowering.loops import LoopLowering
 from .lowering.lowered import Lowered
 from .lowering.lowering import Lowering
-from .lowering.shared_turns import shares_turns
+from .lowering.shared_iterations import shares_iterations
 from .lowering.warnings import buffer_words, grid_words, padded_rows
 from .placement.memory_spaces import UB
 from .results.bounds import bounds_us
@@ -74,12 +74,12 @@ def _estimate(call: Call, together: bool) -> Launch:
     apart = order is not None and not order.in_order
     limit = call.device.step_limit
 
-    def turns(part: Program) -> Turns:
-        out = Turns(part, call.grid, AddressBackend(), limit)
+    def iterations(part: Program) -> LoopLowering:
+        out = LoopLowering(part, call.grid, AddressBackend(), limit)
         out.together = together
         return out
 
-    walk = Lowered(call.program, apart, turns)
+    walk = Lowered(call.program, apart, iterations)
     size = 1 if order is not None and not order.even else total
     groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)
@@ -112,7 +112,7 @@ def make_plan(call: Call) -> Plan:
     program, device = call.program, call.device
     spaces, placement = require_places(call)
     vector = spaces.has_vector_work
-    shared = vector and shares_turns(program, device.product)
+    shared = vector and shares_iterations(program, device.product)
     wiring = wire(device.product, spaces.has_dot, vector, has_sub_vectors(program) or shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
     plan = Plan(
@@ -161,7 +161,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
     return Launch(
         kernel=call.kernel.name,
         grid=call.grid,
-        constants={n: x for n, x in call.constants.items() if isinstance(x, bool | int | float | str)},
+        constants=call.named_constants,
         arguments=_argument_words(call),
         cycles=result.cycles,
         time_us=result.cycles / per_us + overhead,

@@ -196,7 +196,7 @@ cdef void all_rows(
             return
 
 
-def arithmetic(int op, a, b, out, int target, bint saturate, bint flush):
+def arithmetic(int op, object a, object b, object out, int target, bint saturate, bint flush):
     """out = a op b in the format `target`; False, and nothing done, if the layouts are no rows.
 
     a, b: float32, broadcast to out; out: float32, C-contiguous, not empty. op: a value of OPERATIONS.

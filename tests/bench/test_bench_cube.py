@@ -86,7 +86,7 @@ def test_blas_ratio(benchmark: Any, tiles: tuple[Any, Any], operand: str) -> Non
     """The target is at most 1.3 times numpy's matmul of operands that are rounded already."""
     a, b = (round_to(x, operand) for x in tiles)
     ours, numpys = [], []
-    for _ in range(15):  # turn by turn: a busy machine slows both
+    for _ in range(15):  # in turn: a busy machine slows both
         ours.append(least_seconds(lambda: mmad(a, b, operand=operand, accumulate="blas"), 1))
         numpys.append(least_seconds(lambda: np.matmul(a, b), 1))
     report(benchmark, operand, statistics.median(ours) / statistics.median(numpys), "of numpy's matmul")

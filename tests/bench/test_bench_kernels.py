@@ -49,10 +49,10 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def ratio(benchmark: BenchmarkFixture, ours: Callable[[], object], theirs: Callable[[], object]) -> float:
-    """Median over turns of our time over theirs; warmed up once."""
+    """Median over rounds of our time over theirs; warmed up once."""
     ours()
-    turns = [seconds(ours) / seconds(theirs) for _ in range(5)]
-    found = statistics.median(turns)
+    ratios = [seconds(ours) / seconds(theirs) for _ in range(5)]
+    found = statistics.median(ratios)
     benchmark.extra_info["ratio to numpy"] = round(found, 3)
     print(f"\n{found:.2f} of numpy's time")
     benchmark.pedantic(ours, rounds=3)

@@ -23,10 +23,10 @@ CORES, BLOCK = 40, 16
 
 
 @sim.jit
-def copy_turns(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """A load, an instruction and a store in each turn."""
-    for turn in range(0, turns):
-        at = (tl.program_id(0) * turns + turn) * BLOCK + tl.arange(0, BLOCK)
+def copy_iterations(x_ptr, out_ptr, iterations, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A load, an instruction and a store in each iteration."""
+    for iteration in range(0, iterations):
+        at = (tl.program_id(0) * iterations + iteration) * BLOCK + tl.arange(0, BLOCK)
         tl.store(out_ptr + at, tl.load(x_ptr + at) * 2.0)
 
 
@@ -72,24 +72,26 @@ def test_many_tilings(benchmark: BenchmarkFixture) -> None:
 
 
 def test_a_long_run(benchmark: BenchmarkFixture) -> None:
-    """10^7 instructions of 10^5 turns on 40 cores; what a process has needed at most is printed, too."""
-    turns = 10**7 // (3 * CORES)
+    """10^7 instructions of 10^5 iterations on 40 cores; what a process has needed at most is printed, too."""
+    iterations = 10**7 // (3 * CORES)
 
     def run() -> int:
         with sim.device("ascend910b3", values=False):
-            shape = sim.shape(turns * CORES * BLOCK, "float16")
-            return copy_turns.time((CORES,), shape, shape, turns, BLOCK=BLOCK).launches[0].instructions
+            shape = sim.shape(iterations * CORES * BLOCK, "float16")
+            return (
+                copy_iterations.time((CORES,), shape, shape, iterations, BLOCK=BLOCK).launches[0].instructions
+            )
 
-    assert benchmark.pedantic(run, rounds=1) >= 3 * turns * CORES
+    assert benchmark.pedantic(run, rounds=1) >= 3 * iterations * CORES
     show(benchmark, 2.0)
     print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
 
 
 @sim.jit
-def chain_of_turns(x_ptr, out_ptr, turns, BLOCK: tl.constexpr, STEPS: tl.constexpr):  # type: ignore[no-untyped-def]
-    """A load, a chain of multiplications and additions, and a store in each turn."""
-    for turn in range(0, turns):
-        at = turn * BLOCK + tl.arange(0, BLOCK)
+def chain_of_iterations(x_ptr, out_ptr, iterations, BLOCK: tl.constexpr, STEPS: tl.constexpr):  # type: ignore[no-untyped-def]
+    """A load, a chain of multiplications and additions, and a store in each iteration."""
+    for iteration in range(0, iterations):
+        at = iteration * BLOCK + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + at).to(tl.float32)
         for _ in tl.static_range(STEPS):
             x = x * 1.5 + 1.0
@@ -98,12 +100,14 @@ def chain_of_turns(x_ptr, out_ptr, turns, BLOCK: tl.constexpr, STEPS: tl.constex
 
 def test_a_hundred_million_instructions_on_one_core(benchmark: BenchmarkFixture) -> None:
     """One program: nothing is shared between cores, so each record would have to lie in memory. 2 GiB are enough."""
-    turns = 980_000
+    iterations = 980_000
 
     def run() -> int:
         with sim.device("ascend910b3", values=False):
-            shape = sim.shape(turns * BLOCK, "float16")
-            launch = chain_of_turns.time((1,), shape, shape, turns, BLOCK=BLOCK, STEPS=50).launches[0]
+            shape = sim.shape(iterations * BLOCK, "float16")
+            launch = chain_of_iterations.time((1,), shape, shape, iterations, BLOCK=BLOCK, STEPS=50).launches[
+                0
+            ]
             assert any(words.startswith("timeline: the first 20,000 of ") for words in launch.notes)
             return launch.instructions
 

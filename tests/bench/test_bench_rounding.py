@@ -48,9 +48,9 @@ def test_ratio(benchmark: Any, x: NDArray[np.float32], out: NDArray[np.float32],
     def ours() -> object:
         return round_to(x, fmt, out=out, **keywords)
 
-    turns = [seconds(ours) / seconds(lambda: x.astype(np.float16).astype(np.float32)) for _ in range(7)]
-    benchmark.extra_info["ratio to numpy"] = round(statistics.median(turns), 3)
-    print(f"\n{fmt} {rule}: {statistics.median(turns):.3f} of numpy's round trip")
+    ratios = [seconds(ours) / seconds(lambda: x.astype(np.float16).astype(np.float32)) for _ in range(7)]
+    benchmark.extra_info["ratio to numpy"] = round(statistics.median(ratios), 3)
+    print(f"\n{fmt} {rule}: {statistics.median(ratios):.3f} of numpy's round trip")
     benchmark(ours)
 
 

@@ -30,14 +30,14 @@ def python() -> str:
 
 
 def test_our_engine_on_every_kernel() -> None:
-    """Each kernel of the comparison on a ragged shape, against float64: `turn` raises if an output is off."""
+    """Each kernel of the comparison on a ragged shape, against float64: `run_case` raises if an output is off."""
     worker = Worker("ascendtile")
-    assert [worker.turn(case)["good"] for case in SMALL] == [True] * len(SMALL)
+    assert [worker.run_case(case)["good"] for case in SMALL] == [True] * len(SMALL)
     worker.close()
 
 
 def test_both_engines_on_the_same_kernels(python: str, tmp_path: Path) -> None:
-    """Turn by turn; what is kept in a file is not measured again."""
+    """In turn; what is kept in a file is not measured again."""
     path = tmp_path / "kept.json"
     rows = compare(SMALL[:2], 1, python, Kept(path))
     again = compare(SMALL[:1], 1, None, Kept(path))

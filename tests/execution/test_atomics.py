@@ -87,8 +87,8 @@ def test_compare_and_swap_compares_bits() -> None:
 
 
 @sim.jit
-def critical(lock, total, seen, turns):
-    for _ in range(turns):
+def critical(lock, total, seen, iterations):
+    for _ in range(iterations):
         while tl.atomic_cas(lock, 0, 1) == 1:
             pass
         now = tl.load(total)
@@ -112,7 +112,7 @@ def wait_forever(flag):
 
 
 def test_a_wait_that_nobody_ends_stops_at_the_step_limit() -> None:
-    with sim.device(step_limit=50), pytest.raises(sim.RunError, match="more than 50 loop turns") as e:
+    with sim.device(step_limit=50), pytest.raises(sim.RunError, match="more than 50 loop iterations") as e:
         wait_forever[(2,)](np.zeros(1, np.int32))
     assert "test_atomics.py" in str(e.value)
 

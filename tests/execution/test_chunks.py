@@ -236,5 +236,7 @@ def endless(out):
 
 @pytest.mark.parametrize("chunk", [1, 3])
 def test_an_endless_loop_is_stopped_and_named(chunk: int) -> None:
-    with pytest.raises(sim.RunError, match=r"test_chunks\.py:\d+:\d+: more than 1000 loop turns.*program 0"):
+    with pytest.raises(
+        sim.RunError, match=r"test_chunks\.py:\d+:\d+: more than 1000 loop iterations.*program 0"
+    ):
         steps(endless, chunk)

@@ -104,7 +104,7 @@ FAULTS: dict[str, tuple[Any, Any, tuple[Any, ...], type[Exception], str, str]] =
     ),
     "endless": (
         *(endless, (3,), (integers(0),), sim.RunError),
-        "more than 50 loop turns; the loop may never end (program 0 and 2 others still in it)",
+        "more than 50 loop iterations; the loop may never end (program 0 and 2 others still in it)",
         "while tl.load",
     ),
     "hang": (

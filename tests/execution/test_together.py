@@ -32,13 +32,13 @@ def branches_and_whiles(a, out, limit, M: tl.constexpr):
     else:
         y = x + 1.0
         largest = tl.sum(x)
-    turn = 0
+    iteration = 0
     while largest < limit:
-        y = tl.dot(y.to(tl.float16), x.to(tl.float16)) + turn
+        y = tl.dot(y.to(tl.float16), x.to(tl.float16)) + iteration
         total += tl.exp(-tl.abs(y))
         largest = largest + tl.max(tl.abs(y)) * 0.1 + 0.5
-        turn += 1
-    tl.store(out + at, total + largest + turn)
+        iteration += 1
+    tl.store(out + at, total + largest + iteration)
 
 
 def attended(causal: bool) -> tuple[np.ndarray, ...]:

@@ -85,10 +85,10 @@ def test_they_run_together_and_the_order_would_matter() -> None:
     assert found.size > 1
     assert found.waiting
     want, *_ = run(sums, (6,), total, x, 40, 2, chunk=1, B=8)
-    turns = total.copy().reshape(2, 8)  # turn by turn, as programs that run together reach them
+    iterations = total.copy().reshape(2, 8)  # in turn, as programs that run together reach them
     for item in range(40):
-        turns[item % 2, :7] += x.reshape(40, 8)[item, :7]
-    assert not np.array_equal(turns.reshape(-1), want)
+        iterations[item % 2, :7] += x.reshape(40, 8)[item, :7]
+    assert not np.array_equal(iterations.reshape(-1), want)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def constants_in_a_loop(out, WITH_BIAS: tl.constexpr, B: tl.constexpr):
     tl.store(out + tl.program_id(0), total)
 
 
-def test_none_texts_and_sizes_that_no_turn_changes_stay_compile_time_values() -> None:
+def test_none_texts_and_sizes_that_no_iteration_changes_stay_compile_time_values() -> None:
     check(constants_in_a_loop, lambda p: 3 * 28, WITH_BIAS=False, B=8)
     with pytest.raises(sim.UsageError, match="'bias' is NoneType None and is assigned in a loop"):
         check(constants_in_a_loop, lambda p: 0, WITH_BIAS=True, B=8)

@@ -128,16 +128,16 @@ def _loops() -> Iterator[Case]:
                 name = f"loop/{move}/{mask}/{store}/{branch}"
                 arrays = {"x_ptr": normal(name, 40_000), "out_ptr": np.zeros(20_000, np.float32)}
                 sizes = (
-                    {"n": 700, "turns": 9, "stride": 1000}
+                    {"n": 700, "iterations": 9, "stride": 1000}
                     if mask != "none"
-                    else {"n": 9999, "turns": 9, "stride": 1000}
+                    else {"n": 9999, "iterations": 9, "stride": 1000}
                 )
                 modes = {"MASK": mask, "STORE": store, "MOVE": move, "BRANCH": branch, "BLOCK": 64}
                 yield _kernel(name, loops.one_loop, 3, arrays, **sizes, **modes)
     for even in (True, False):
         for rows in (3, 11):
             arrays = {"x_ptr": normal(f"rows{rows}", 64 * 300), "out_ptr": np.zeros(64, np.float32)}
-            sizes = {"M": 61, "N": 290, "rows": rows, "turns": 4, "EVEN": even, "BM": 8, "BN": 64}
+            sizes = {"M": 61, "N": 290, "rows": rows, "iterations": 4, "EVEN": even, "BM": 8, "BN": 64}
             yield _kernel("loop/rows_and_columns", loops.rows_and_columns, 3, arrays, **sizes)
         for bias in (True, False):
             for product in (HOME, *COUPLED):
@@ -161,7 +161,13 @@ def _loops() -> Iterator[Case]:
                 yield _kernel("loop/product", loops.product, 2, arrays, product, **sizes)
     for back in (True, False):
         yield _kernel(
-            "loop/in_place", loops.in_place, 2, {"x_ptr": normal("in", 4096)}, turns=6, BLOCK=256, BACK=back
+            "loop/in_place",
+            loops.in_place,
+            2,
+            {"x_ptr": normal("in", 4096)},
+            iterations=6,
+            BLOCK=256,
+            BACK=back,
         )
 
 
@@ -190,7 +196,9 @@ def _plain() -> Iterator[Case]:
         two = {"x_ptr": x, "out_ptr": out}
         yield _kernel("chain", plain.chain, 4, two, LENGTH=length, BLOCK=512)
         yield _kernel("fan", plain.fan, 4, two, LENGTH=length, BLOCK=512)
-    yield _kernel("copy_turns", plain.copy_turns, 40, {"x_ptr": x, "out_ptr": out}, turns=4, BLOCK=512)
+    yield _kernel(
+        "copy_iterations", plain.copy_iterations, 40, {"x_ptr": x, "out_ptr": out}, iterations=4, BLOCK=512
+    )
     for multibuffer in (True, False):
         two = {"x_ptr": x, "out_ptr": out}
         yield _kernel("strided_sum", plain.strided_sum, 7, two, n=90_000, BLOCK=2048, multibuffer=multibuffer)

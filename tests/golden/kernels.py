@@ -62,7 +62,7 @@ def halves(a, b, c, hop, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
 
 @sim.jit
 def scores(q, k, v, out, n, CAUSAL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
-    """Attention of one block of queries: Cube and Vector work by turns, sums are carried over blocks of keys."""
+    """Attention of one block of queries: Cube and Vector work in turn, sums are carried over blocks of keys."""
     p = tl.program_id(0)
     i, d = tl.arange(0, M)[:, None], tl.arange(0, D)[None, :]
     query = tl.load(q + (p * M + i) * D + d)
@@ -150,8 +150,8 @@ def until_done(x, out):
 @sim.jit
 def tickets(x, out, count, BLOCK: tl.constexpr):
     """Programs take their work from a counter."""
-    turn = tl.atomic_add(count, 1)
-    at = turn * BLOCK + tl.arange(0, BLOCK)
+    iteration = tl.atomic_add(count, 1)
+    at = iteration * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at) + 1.0)
 
 

@@ -311,7 +311,7 @@ def test_torch_tensors_of_any_strides():
     assert result.outputs["dx"].tobytes() == run_op(RMS, inputs=inputs).outputs["dx"].tobytes()
 
 
-def test_an_overflow_says_which_knob_to_turn_and_the_advice_holds():
+def test_an_overflow_says_which_knob_to_iteration_and_the_advice_holds():
     with pytest.raises(sim.RunError, match="ub overflow") as e:
         run_op("rms_norm_grad", "llama3-8b", tiling={"strategy": "full_row", "rows": 4}, values=False)
     knobs = dict(re.findall(r"(\w+)=(\d+) \(now", str(e.value).splitlines()[-1]))

@@ -289,18 +289,18 @@ def test_a_buffer_that_does_not_fit_is_named(where: str) -> None:
 
 @sim.jit
 def handed_over(out, hop, a, b, M: tl.constexpr):
-    """The Vector core fills a buffer in L1 turn by turn, the Cube multiplies what it holds; flags say when."""
+    """The Vector core fills a buffer in L1 in each iteration, the Cube multiplies what it holds; flags say when."""
     i = tl.arange(0, M)
     at = i[:, None] * M + i[None, :]
     held = bl.alloc(tl.float16, [M, M], al.ascend_address_space.L1)
-    for turn in range(3):
+    for iteration in range(3):
         with al.scope(core_mode="vector"):
-            v = tl.load(a + at) * (turn + 1)
+            v = tl.load(a + at) * (iteration + 1)
             al.copy(bl.to_buffer(v.to(tl.float16), al.ascend_address_space.UB), held)
             al.sync_block_set("vector", "cube", 1)
         with al.scope(core_mode="cube"):
             al.sync_block_wait("vector", "cube", 1)
-            tl.store(out + turn * M * M + at, tl.dot(held.to_tensor(), tl.load(b + at)))
+            tl.store(out + iteration * M * M + at, tl.dot(held.to_tensor(), tl.load(b + at)))
 
 
 def test_a_buffer_between_the_two_cores() -> None:

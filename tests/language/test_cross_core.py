@@ -34,12 +34,12 @@ def exp_of_product(a, b, c, hop, M: tl.constexpr, N: tl.constexpr, K: tl.constex
 
 
 @sim.jit
-def tile_across(a, b, out, turns, M: tl.constexpr):
+def tile_across(a, b, out, iterations, M: tl.constexpr):
     """A tile of the Cube's scope is used in the Vector's: it is sent, whatever the flags do beside it."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     at = tl.program_id(0) * M * M + i * M + j
     total = tl.zeros((M, M), tl.float32)
-    for t in range(turns):
+    for t in range(iterations):
         with al.scope(core_mode="cube"):
             al.sync_block_wait("vector", "cube", 2)
             product = tl.dot(tl.load(a + at), tl.load(b + i * M + j))
@@ -70,25 +70,25 @@ def test_flag_between_product_and_vector_work_keeps_the_values(p: int, m: int, n
     assert np.allclose(c, np.exp(want), rtol=3e-5)
 
 
-def ping_pong_by_hand(a: np.ndarray, b: np.ndarray, turns: int, m: int) -> np.ndarray:
+def ping_pong_by_hand(a: np.ndarray, b: np.ndarray, iterations: int, m: int) -> np.ndarray:
     x, total = a.astype(np.float64).reshape(-1, m, m), 0.0
-    for _ in range(turns):
+    for _ in range(iterations):
         x = x @ b * 0.5 + 1
         total = total + x
     return total
 
 
-@pytest.mark.parametrize("turns", [1, 2, 17])
-def test_loops_of_both_cores_take_turns(turns: int) -> None:
+@pytest.mark.parametrize("iterations", [1, 2, 17])
+def test_loops_of_both_cores_take_iterations(iterations: int) -> None:
     """In the source the Cube's whole loop stands before the Vector's: read from top to bottom it would never go on."""
     m, p = 16, 3
     rng = np.random.default_rng(1)
     a, b = drawn(rng, p, m, m), drawn(rng, m, m) * 0.3
     out, hop, back = (np.full((p, m, m), np.nan, np.float32) for _ in range(3))
     with sim.device("ascend910b1"):
-        run = ping_pong[(p,)](a, b, out, hop, back, turns, M=m)
-    assert np.allclose(out, ping_pong_by_hand(a, b, turns, m), rtol=1e-4)
-    assert run.cycles > turns * 2 * 220  # both flags of a turn travel one after another
+        run = ping_pong[(p,)](a, b, out, hop, back, iterations, M=m)
+    assert np.allclose(out, ping_pong_by_hand(a, b, iterations, m), rtol=1e-4)
+    assert run.cycles > iterations * 2 * 220  # both flags of an iteration travel one after another
 
 
 def test_values_of_waiting_cores_do_not_need_time() -> None:
@@ -169,7 +169,7 @@ def each_waits(out, N: tl.constexpr):
 
 
 @sim.jit
-def one_turn_too_many(a, out, M: tl.constexpr):
+def one_iteration_too_many(a, out, M: tl.constexpr):
     """The Cube sets twice, the Vector core waits three times."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     x = tl.load(a + i * M + j)
@@ -240,7 +240,7 @@ def test_a_set_ends_one_wait_only() -> None:
             RunError, match="event 4, which the cube core does not set again: it did so 2 times, on pipe FIX"
         ),
     ):
-        one_turn_too_many[(1,)](a, out, M=16)
+        one_iteration_too_many[(1,)](a, out, M=16)
 
 
 @sim.jit
@@ -261,10 +261,10 @@ def test_a_wait_for_another_event_than_is_set_names_both() -> None:
 
 
 @sim.jit
-def sets_that_nobody_takes(a, out, turns, M: tl.constexpr):
+def sets_that_nobody_takes(a, out, iterations, M: tl.constexpr):
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     x = tl.load(a + i * M + j)
-    for _ in range(turns):
+    for _ in range(iterations):
         tl.store(out + i * M + j, tl.dot(x, x))
         al.sync_block_set("cube", "vector", 3)
     al.sync_block_wait("cube", "vector", 3)

@@ -75,7 +75,7 @@ def test_a_batch_costs_that_many_products_and_goes_the_cubes_way(order) -> None:
     assert "UB" not in four.buffers, "matrices go from memory to L1 and back through the fixpipe"
 
 
-def test_axes_that_the_cube_cannot_turn_are_turned_in_ub() -> None:
+def test_axes_that_the_cube_cannot_iteration_are_turned_in_ub() -> None:
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal((16, 16, 16)).astype(np.float16) for _ in range(2))
     out = np.zeros((16, 16, 16), np.float32)
@@ -150,12 +150,12 @@ def test_the_run_says_which_precision_a_product_had(dtype, precision, tf32, half
 
 
 @sim.jit
-def summed(out, a, b, B: tl.constexpr, S: tl.constexpr, TURNS: tl.constexpr):
+def summed(out, a, b, B: tl.constexpr, S: tl.constexpr, ITERATIONS: tl.constexpr):
     i, j, k = tl.arange(0, B)[:, None, None], tl.arange(0, S)[None, :, None], tl.arange(0, S)[None, None, :]
     acc = tl.zeros((B, S, S), tl.float32)
-    for turn in range(TURNS):
-        x = tl.load(a + ((turn * B + i) * S + j) * S + k)
-        acc += tl.dot(x, tl.load(b + ((turn * B + i) * S + j) * S + k))
+    for iteration in range(ITERATIONS):
+        x = tl.load(a + ((iteration * B + i) * S + j) * S + k)
+        acc += tl.dot(x, tl.load(b + ((iteration * B + i) * S + j) * S + k))
     tl.store(out + (i * S + j) * S + k, acc.to(tl.float16))
 
 
@@ -165,7 +165,7 @@ def test_a_batch_is_accumulated_in_l0c(product: str) -> None:
     a, b = (rng.integers(-3, 4, (4, 3, 16, 16)).astype(np.float16) for _ in range(2))
     out = np.zeros((3, 16, 16), np.float16)
     with sim.device(product):
-        run = summed[(1,)](out, a, b, B=3, S=16, TURNS=4)
+        run = summed[(1,)](out, a, b, B=3, S=16, ITERATIONS=4)
     np.testing.assert_array_equal(out, np.matmul(a.astype(float), b.astype(float)).sum(0))
     assert run.buffers["L0C"].peak_bytes == 3 * 16 * 16 * 4
     assert ("UB" in run.buffers) == (product != "ascend910b3"), "only coupled cores need UB on the way out"

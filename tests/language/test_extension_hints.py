@@ -29,57 +29,57 @@ def test_parallel_is_a_loop_that_says_how_it_is_timed(bind: bool) -> None:
     out = np.zeros(192, np.float32)
     run = halves[(1,)](out, x, H=64, BIND=bind)
     np.testing.assert_array_equal(out, np.concatenate([x + 1, x[:64] + x[64:]]))
-    assert any("turns go to the two vector cores of a group" in n for n in run.notes) == bind
-    assert any("total goes from turn to turn" in w for w in run.warnings) == bind
+    assert any("iterations go to the two vector cores of a group" in n for n in run.notes) == bind
+    assert any("total goes from iteration to iteration" in w for w in run.warnings) == bind
 
 
 @sim.jit
-def shared(out, x, turns, B: tl.constexpr, LENGTH: tl.constexpr, BIND: tl.constexpr):
-    """Turns of LENGTH dependent operations on a tile of their own, beside a tile that all turns read."""
+def shared(out, x, iterations, B: tl.constexpr, LENGTH: tl.constexpr, BIND: tl.constexpr):
+    """Iterations of LENGTH dependent operations on a tile of their own, beside a tile that all iterations read."""
     pid, o = tl.program_id(0), tl.arange(0, B)
     y = tl.load(x + o) + 1.0
-    for turn in al.parallel(0, turns, bind_sub_block=BIND):
-        v = tl.load(x + turn * B + o)
+    for iteration in al.parallel(0, iterations, bind_sub_block=BIND):
+        v = tl.load(x + iteration * B + o)
         for _ in tl.static_range(LENGTH):
             v = v + y
-        tl.store(out + (pid * turns + turn) * B + o, v)
+        tl.store(out + (pid * iterations + iteration) * B + o, v)
 
 
-@pytest.mark.parametrize("turns", [2, 5, 8])
-def test_two_vector_cores_share_the_turns_in_time(turns: int) -> None:
-    """Each core has its turns' work and its own copy of what is made before the loop; with many turns half of the time."""
+@pytest.mark.parametrize("iterations", [2, 5, 8])
+def test_two_vector_cores_share_the_iterations_in_time(iterations: int) -> None:
+    """Each core has its own iterations, and its own copy of what is made before the loop; many take half the time."""
     b, length = 4096, 16
-    x = np.random.default_rng(0).uniform(-1, 1, (turns, b)).astype(np.float32)
+    x = np.random.default_rng(0).uniform(-1, 1, (iterations, b)).astype(np.float32)
     runs = {}
     # without conflicts of banks an addition of two tiles takes what one of a number takes
     alike = {"ub_banks.read_read_conflict": "none"}
     for bind in (True, False):
-        out = np.zeros((1, turns, b), np.float32)
+        out = np.zeros((1, iterations, b), np.float32)
         with sim.device("ascend910b3", overrides=alike):
-            runs[bind] = shared[(1,)](out, x, turns, B=b, LENGTH=length, BIND=bind)
+            runs[bind] = shared[(1,)](out, x, iterations, B=b, LENGTH=length, BIND=bind)
         np.testing.assert_allclose(out[0], x + length * (x[0].astype(np.float64) + 1), rtol=1e-5)
     two, one = runs[True].launches[0], runs[False].launches[0]
-    add = one.pipes["AIV.V"].busy_cycles / (turns * length + 1)
-    for pipe, mine in (("AIV.V", -(-turns // 2)), ("AIV1.V", turns // 2)):
+    add = one.pipes["AIV.V"].busy_cycles / (iterations * length + 1)
+    for pipe, mine in (("AIV.V", -(-iterations // 2)), ("AIV1.V", iterations // 2)):
         assert two.pipes[pipe].busy_cycles == pytest.approx(add * (mine * length + 1))
     assert two.cycles < one.cycles
-    if turns == 8:
+    if iterations == 8:
         assert two.cycles < 0.6 * one.cycles
     assert (two.cores, one.cores) == (20, 40)
 
 
 @pytest.mark.parametrize("device", ["ascend310p", "ascend910a"])
-def test_one_vector_core_has_all_turns_where_there_is_no_second(device: str) -> None:
+def test_one_vector_core_has_all_iterations_where_there_is_no_second(device: str) -> None:
     x, out = np.ones((3, 64), np.float32), np.zeros((1, 3, 64), np.float32)
     with sim.device(device):
         bound, plain = (shared[(1,)](out, x, 3, B=64, LENGTH=2, BIND=bind) for bind in (True, False))
     assert bound.cycles == plain.cycles
-    assert any(f"one vector core does all turns: {device}" in n for n in bound.notes)
+    assert any(f"one vector core does all iterations: {device}" in n for n in bound.notes)
 
 
 @sim.jit
-def cube_and_turns(out, a, b, data, M: tl.constexpr, BIND: tl.constexpr):
-    """A product, and turns over halves of it; how many there are is loaded."""
+def cube_and_iterations(out, a, b, data, M: tl.constexpr, BIND: tl.constexpr):
+    """A product, and iterations over halves of it; how many there are is loaded."""
     i, j, h = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :], tl.arange(0, M // 2)[:, None]
     acc = tl.dot(tl.load(a + i * M + j), tl.load(b + i * M + j))
     for half in al.parallel(0, tl.load(data), bind_sub_block=BIND):
@@ -88,14 +88,14 @@ def cube_and_turns(out, a, b, data, M: tl.constexpr, BIND: tl.constexpr):
 
 
 def test_halves_of_a_product_go_to_the_two_cores() -> None:
-    """Also where data decides how many turns there are: values and time come of one walk then."""
+    """Also where data decides how many iterations there are: values and time come of one walk then."""
     m, rng = 64, np.random.default_rng(3)
     a, b = (rng.uniform(-1, 1, (m, m)).astype(np.float32) for _ in range(2))
     launches = {}
     for bind in (True, False):
         out = np.zeros((m, m), np.float32)
         with sim.device("ascend910b3"):
-            run = cube_and_turns[(1,)](out, a, b, np.array([2], np.int32), M=m, BIND=bind)
+            run = cube_and_iterations[(1,)](out, a, b, np.array([2], np.int32), M=m, BIND=bind)
         np.testing.assert_allclose(out, 2 * np.exp(a.astype(np.float64) @ b), rtol=1e-4)
         launches[bind] = run.launches[0]
     two, one = launches[True].pipes, launches[False].pipes
@@ -106,9 +106,9 @@ def test_halves_of_a_product_go_to_the_two_cores() -> None:
 
 
 @sim.jit
-def doubled(out, x, TURNS: tl.constexpr, B: tl.constexpr, HOW: tl.constexpr):
-    for turn in range(TURNS):
-        v = tl.load(x + turn * B + tl.arange(0, B))
+def doubled(out, x, ITERATIONS: tl.constexpr, B: tl.constexpr, HOW: tl.constexpr):
+    for iteration in range(ITERATIONS):
+        v = tl.load(x + iteration * B + tl.arange(0, B))
         w = v * 2
         if HOW == "word":
             al.multibuffer(w, 2)
@@ -116,7 +116,7 @@ def doubled(out, x, TURNS: tl.constexpr, B: tl.constexpr, HOW: tl.constexpr):
             al.compile_hint(w, "hivm.multi_buffer", 2)
         if HOW == "other":
             al.compile_hint(w, "something", True)
-        tl.store(out + turn * B + tl.arange(0, B), w + v)
+        tl.store(out + iteration * B + tl.arange(0, B), w + v)
 
 
 def test_a_tile_has_the_buffers_that_the_kernel_asks_for() -> None:
@@ -125,7 +125,7 @@ def test_a_tile_has_the_buffers_that_the_kernel_asks_for() -> None:
     for how in ("", "word", "hint", "other"):
         with sim.device(multibuffer=1):
             out = np.zeros_like(x)
-            peak[how] = doubled[(1,)](out, x, TURNS=4, B=1024, HOW=how).buffers["UB"].peak_bytes
+            peak[how] = doubled[(1,)](out, x, ITERATIONS=4, B=1024, HOW=how).buffers["UB"].peak_bytes
         np.testing.assert_array_equal(out, 3 * x)
     assert peak["other"] == peak[""]
     assert peak["word"] == peak["hint"] == peak[""] + 4096

@@ -221,7 +221,7 @@ def as_on_ascend(out, x, y, n, B: tl.constexpr):
 
 
 def test_what_triton_ascend_takes_besides() -> None:
-    """`not` of integers turns bits, cdiv of floats rounds the quotient up, floor and ceil leave integers alone."""
+    """`not` of integers flips bits, cdiv of floats rounds the quotient up, floor and ceil leave integers alone."""
     x, y = np.array([0, 1, -5], np.int32), np.array([1.0, 4.0, -3.0], np.float32)
     got = output(as_on_ascend, 9, x, y, 7, B=3).reshape(3, 3)
     assert got.tolist() == [[-1, -2, 4], [4, 5, 2], [0, 2, -10]]

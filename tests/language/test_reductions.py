@@ -215,14 +215,14 @@ def test_scans(rows: int, columns: int, back: bool, seed: int) -> None:
     got = output(running, 6 * x.size, x, dtype=np.int64, R=rows, C=columns, BACK=back).reshape(
         6, rows, columns
     )
-    turn = (lambda v, axis: np.flip(v, axis)) if back else (lambda v, axis: v)
-    np.testing.assert_array_equal(got[0], turn(np.cumsum(turn(x, 1), 1), 1))
-    np.testing.assert_array_equal(got[1], turn(np.cumsum(turn(x, 0), 0), 0))
-    np.testing.assert_array_equal(got[2], turn(np.cumprod(turn(x, 1), 1), 1))
-    np.testing.assert_array_equal(got[5], turn(np.maximum.accumulate(turn(x, 0), 0), 0))
-    a, b = _composed(turn(x, 1))
-    np.testing.assert_array_equal(got[3], turn(a, 1))
-    np.testing.assert_array_equal(got[4], turn(b, 1))
+    iteration = (lambda v, axis: np.flip(v, axis)) if back else (lambda v, axis: v)
+    np.testing.assert_array_equal(got[0], iteration(np.cumsum(iteration(x, 1), 1), 1))
+    np.testing.assert_array_equal(got[1], iteration(np.cumsum(iteration(x, 0), 0), 0))
+    np.testing.assert_array_equal(got[2], iteration(np.cumprod(iteration(x, 1), 1), 1))
+    np.testing.assert_array_equal(got[5], iteration(np.maximum.accumulate(iteration(x, 0), 0), 0))
+    a, b = _composed(iteration(x, 1))
+    np.testing.assert_array_equal(got[3], iteration(a, 1))
+    np.testing.assert_array_equal(got[4], iteration(b, 1))
 
 
 def _composed(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -47,13 +47,13 @@ def vector_only(x, out, B: tl.constexpr):
 
 
 @sim.jit
-def every_second(x, out, turns, B: tl.constexpr):
+def every_second(x, out, iterations, B: tl.constexpr):
     """Loops and branches that the two cores go through differently."""
     s = al.sub_vec_id()
     i = tl.program_id(0) * B + tl.arange(0, B)
     value = tl.load(x + i)
     total = tl.zeros((B,), tl.float32)
-    for t in range(s, turns, 2):
+    for t in range(s, iterations, 2):
         total += value + t
     if s == 0:
         tl.atomic_add(out + i, total)
@@ -62,13 +62,13 @@ def every_second(x, out, turns, B: tl.constexpr):
 
 
 @sim.jit
-def both_answer(a, b, out, hop, back, turns, M: tl.constexpr):
+def both_answer(a, b, out, hop, back, iterations, M: tl.constexpr):
     """Flags in both directions between one Cube core and two Vector cores, in loops of their own."""
     base = tl.program_id(0) * M * M
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     with al.scope(core_mode="cube"):
         y = tl.load(b + i * M + j)
-        for _ in range(turns):
+        for _ in range(iterations):
             al.sync_block_wait("vector", "cube", 1)
             x = tl.load(back + base + i * M + j)
             tl.store(hop + base + i * M + j, tl.dot(x, y))
@@ -78,7 +78,7 @@ def both_answer(a, b, out, hop, back, turns, M: tl.constexpr):
         mine = base + rows * M + j
         tl.store(back + mine, tl.load(a + mine))
         al.sync_block_set("vector", "cube", 1)
-        for _ in range(turns):
+        for _ in range(iterations):
             al.sync_block_wait("cube", "vector", 0)
             z = tl.load(hop + mine) * 0.5 + 1.0
             tl.store(back + mine, z)
@@ -87,13 +87,13 @@ def both_answer(a, b, out, hop, back, turns, M: tl.constexpr):
 
 
 @sim.jit
-def turns_from_data(x, turns, out, B: tl.constexpr):
+def iterations_from_data(x, iterations, out, B: tl.constexpr):
     """How long each Vector core works is in memory."""
     s = al.sub_vec_id()
     i = (tl.program_id(0) * 2 + s) * B + tl.arange(0, B)
     value = tl.load(x + i)
     total = tl.zeros((B,), tl.float32)
-    for _ in range(tl.load(turns + tl.program_id(0) * 2 + s)):
+    for _ in range(tl.load(iterations + tl.program_id(0) * 2 + s)):
         total += value
     tl.store(out + i, total)
 
@@ -151,39 +151,39 @@ def test_kernel_without_products(programs: int) -> None:
     assert run.launches[0].cores == 20  # pairs of the 40 Vector cores
 
 
-@pytest.mark.parametrize("turns", [1, 2, 7])
-def test_cores_that_go_different_ways(turns: int) -> None:
+@pytest.mark.parametrize("iterations", [1, 2, 7])
+def test_cores_that_go_different_ways(iterations: int) -> None:
     p, b = 4, 16
     x, out = drawn(np.random.default_rng(2), p * b), np.zeros(p * b, np.float32)
     with sim.device("ascend910b3"):
-        every_second[(p,)](x, out, turns, B=b)
-    want = sum((x.astype(np.float64) + t) * (1 if t % 2 == 0 else 10) for t in range(turns))
+        every_second[(p,)](x, out, iterations, B=b)
+    want = sum((x.astype(np.float64) + t) * (1 if t % 2 == 0 else 10) for t in range(iterations))
     assert np.allclose(out, want, rtol=1e-5)
 
 
 def test_work_that_data_decides() -> None:
     p, b = 3, 16
     x, out = drawn(np.random.default_rng(5), 2 * p, b), np.zeros((2 * p, b), np.float32)
-    turns = np.array([1, 0, 4, 2, 3, 50], np.int32)
+    iterations = np.array([1, 0, 4, 2, 3, 50], np.int32)
     with sim.device("ascend910b3"):
-        run = turns_from_data[(p,)](x, turns, out, B=b)
-        turns[5] = 3
-        shorter = turns_from_data[(p,)](x, turns, out.copy(), B=b)
+        run = iterations_from_data[(p,)](x, iterations, out, B=b)
+        iterations[5] = 3
+        shorter = iterations_from_data[(p,)](x, iterations, out.copy(), B=b)
     assert np.allclose(out, x * np.array([1, 0, 4, 2, 3, 50])[:, None], rtol=1e-5)
     assert run.launches[0].pipes["AIV1.V"].busy_cycles > shorter.launches[0].pipes["AIV1.V"].busy_cycles
     assert run.launches[0].pipes["AIV.V"].busy_cycles == shorter.launches[0].pipes["AIV.V"].busy_cycles
 
 
-@pytest.mark.parametrize("turns", [1, 3])
-def test_one_cube_core_and_two_vector_cores_take_turns(turns: int) -> None:
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_one_cube_core_and_two_vector_cores_take_iterations(iterations: int) -> None:
     m, p = 16, 3
     rng = np.random.default_rng(3)
     a, b = drawn(rng, p, m, m), drawn(rng, m, m)
     out, hop, back = (np.zeros((p, m, m), np.float32) for _ in range(3))
     with sim.device("ascend910b3"):
-        run = both_answer[(p,)](a, b, out, hop, back, turns, M=m)
+        run = both_answer[(p,)](a, b, out, hop, back, iterations, M=m)
     x, want = a.astype(np.float64), 0.0
-    for _ in range(turns):
+    for _ in range(iterations):
         x = x @ b * 0.5 + 1
         want = want + x
     assert np.allclose(out, want, rtol=1e-4)

@@ -108,3 +108,25 @@ def test_a_named_tuple_keeps_its_names() -> None:
     out = np.zeros(2, np.float32)
     swap_pair[(1,)](Pair(np.ones(1, np.float32), np.full(1, 2, np.float32)), out)
     assert out.tolist() == [2, 1]
+
+
+class Tile(NamedTuple):
+    rows: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@sim.jit
+def fill(out, FIRST: tl.constexpr, SECOND: tl.constexpr, VALUE: tl.constexpr):
+    tl.store(out + tl.arange(0, FIRST.rows), VALUE)
+
+
+def test_the_record_lists_the_fields_of_compile_time_named_tuples() -> None:
+    out = sim.shape((4,), "float32")
+    one, two = Tile(4, "float32", (1, 2)), Tile(2, "float16", (3,))
+    alone = fill.time((1,), out, one, None, 3.0)
+    assert alone.launches[0].constants == alone.tiling == {"ROWS": 4, "DTYPE": "float32", "VALUE": 3.0}
+    assert fill.time((1,), out, one, two, 3.0).tiling == {
+        **{"FIRST.ROWS": 4, "FIRST.DTYPE": "float32", "SECOND.ROWS": 2, "SECOND.DTYPE": "float16"},
+        "VALUE": 3.0,
+    }

@@ -21,7 +21,7 @@ def scaled(x, out, n, B: tl.constexpr):
 
 
 @sim.jit
-def turns(x, out, B: tl.constexpr):
+def iterations(x, out, B: tl.constexpr):
     for _ in range(tl.load(x)):
         tl.store(out + tl.arange(0, B), 1)
 
@@ -84,9 +84,9 @@ def test_other_memory_another_product_and_another_shape_are_other_launches(simul
 
 def test_times_that_depend_on_data_are_not_remembered() -> None:
     x, out = np.array([3], np.int32), np.zeros(64, np.int32)
-    few = turns[(1,)](x, out, B=64).cycles
+    few = iterations[(1,)](x, out, B=64).cycles
     x[0] = 30
-    assert turns[(1,)](x, out, B=64).cycles > few
+    assert iterations[(1,)](x, out, B=64).cycles > few
 
 
 def test_what_is_kept_is_bounded(simulated: list[Any]) -> None:

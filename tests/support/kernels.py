@@ -14,9 +14,9 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @sim.jit
-def copy_turns(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):
-    for turn in range(0, turns):
-        offsets = (tl.program_id(0) * turns + turn) * BLOCK + tl.arange(0, BLOCK)
+def copy_iterations(x_ptr, out_ptr, iterations, BLOCK: tl.constexpr):
+    for iteration in range(0, iterations):
+        offsets = (tl.program_id(0) * iterations + iteration) * BLOCK + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + offsets)
         tl.store(out_ptr + offsets, x * 2.0)
 
@@ -52,7 +52,7 @@ def read_only(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @sim.jit
 def collatz(x_ptr, out_ptr):
-    """Turns depend on the data."""
+    """Iterations depend on the data."""
     pid = tl.program_id(0)
     n = tl.load(x_ptr + pid)
     steps = 0

@@ -1,4 +1,4 @@
-"""Loops of all kinds, for the comparison of turns walked together with turns walked one by one."""
+"""Loops of all kinds, for the comparison of iterations walked together with iterations walked one by one."""
 
 # ruff: noqa: SIM102
 # mypy: disable-error-code="no-untyped-def"
@@ -12,7 +12,7 @@ def one_loop(
     x_ptr,
     out_ptr,
     n,
-    turns,
+    iterations,
     stride,
     MASK: tl.constexpr,
     STORE: tl.constexpr,
@@ -20,44 +20,44 @@ def one_loop(
     BRANCH: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Loads in turns; how addresses move, what is masked, what is stored and what a branch asks are chosen."""
+    """Loads in iterations; how addresses move, what is masked, what is stored and what a branch asks are chosen."""
     pid = tl.program_id(0)
     lanes = tl.arange(0, BLOCK)
     acc = tl.zeros((BLOCK,), tl.float32)
     ptrs = x_ptr + pid * stride + lanes
     at = pid * stride
     odd = 1
-    for turn in range(pid if MOVE == "own_start" else 0, turns, 1):
+    for iteration in range(pid if MOVE == "own_start" else 0, iterations, 1):
         offsets = at + lanes
         if MOVE == "pointer":
             x = tl.load(ptrs, mask=offsets < n if MASK == "end" else None)
         elif MOVE == "product":
-            offsets = (pid * turns + turn) * BLOCK % 8192 + lanes
+            offsets = (pid * iterations + iteration) * BLOCK % 8192 + lanes
             x = tl.load(x_ptr + offsets, mask=offsets < n if MASK == "end" else None)
         elif MOVE == "stride":
             offsets = at + lanes * 2
             x = tl.load(x_ptr + offsets, mask=offsets < n if MASK == "end" else None)
         elif MOVE == "wide":
-            offsets = at + lanes * turn
+            offsets = at + lanes * iteration
             x = tl.load(x_ptr + offsets, mask=offsets < n if MASK == "end" else None)
         elif MOVE == "discrete":
-            x = tl.load(x_ptr + (lanes * 3 + turn) % 1000)
+            x = tl.load(x_ptr + (lanes * 3 + iteration) % 1000)
         elif MOVE == "odd":
             odd = odd * 3 % 1021
             x = tl.load(x_ptr + odd + lanes)
         else:
             keep = offsets < n
             if MASK == "band":
-                keep = keep & (offsets >= 5) & (turn * 3 < n)
+                keep = keep & (offsets >= 5) & (iteration * 3 < n)
             x = tl.load(x_ptr + offsets, mask=keep if MASK != "none" else None)
         if BRANCH == "turn":
-            if turn == 7:
+            if iteration == 7:
                 x = x + 1.0
         if BRANCH == "program":
             if pid > 1:
                 x = x * 3.0
         if BRANCH == "all":
-            if turn >= 0:
+            if iteration >= 0:
                 x = x * 2.0
         acc += x.to(tl.float32)
         if STORE == "store":
@@ -65,7 +65,7 @@ def one_loop(
         elif STORE == "atomic":
             tl.atomic_add(out_ptr + lanes, acc)
         elif STORE == "scalar":
-            tl.store(out_ptr + turn, tl.sum(acc))
+            tl.store(out_ptr + iteration, tl.sum(acc))
         at += BLOCK
         ptrs += BLOCK
     tl.store(out_ptr + pid * BLOCK + lanes, acc)
@@ -73,13 +73,13 @@ def one_loop(
 
 @sim.jit
 def rows_and_columns(
-    x_ptr, out_ptr, M, N, rows, turns, EVEN: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
+    x_ptr, out_ptr, M, N, rows, iterations, EVEN: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
 ):
-    """Tiles of two axes in a loop in a loop; the inner bound may differ from turn to turn and between programs."""
+    """Tiles of two axes in a loop in a loop; the inner bound may differ from iteration to iteration and between programs."""
     for i in range(tl.program_id(0), rows, tl.num_programs(0)):
         row = i * BM + tl.arange(0, BM)
         total = tl.zeros((BM,), tl.float32)
-        for j in range(0, turns if EVEN else i % (turns + 1)):
+        for j in range(0, iterations if EVEN else i % (iterations + 1)):
             column = j * BN + tl.arange(0, BN)
             mask = (row < M)[:, None] & (column < N)[None, :]
             x = tl.load(x_ptr + row[:, None] * N + column[None, :], mask=mask, other=0.0)
@@ -121,10 +121,10 @@ def product(
 
 
 @sim.jit
-def in_place(x_ptr, turns, BLOCK: tl.constexpr, BACK: tl.constexpr):
-    """Each turn reads what the last one stored, or its own block from the end on."""
+def in_place(x_ptr, iterations, BLOCK: tl.constexpr, BACK: tl.constexpr):
+    """Each iteration reads what the last one stored, or its own block from the end on."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    for turn in range(turns, 0, -1) if BACK else range(0, turns):
-        x = tl.load(x_ptr + at + turn * BLOCK)
-        y = tl.load(x_ptr + at + turn * BLOCK + BLOCK)
-        tl.store(x_ptr + at + turn * BLOCK, x + y)
+    for iteration in range(iterations, 0, -1) if BACK else range(0, iterations):
+        x = tl.load(x_ptr + at + iteration * BLOCK)
+        y = tl.load(x_ptr + at + iteration * BLOCK + BLOCK)
+        tl.store(x_ptr + at + iteration * BLOCK, x + y)

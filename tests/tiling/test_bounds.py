@@ -246,7 +246,7 @@ def test_convolution_backward_drawn(drawn, product, dtype, mode, data):
 
 
 def test_phases_of_a_convolution_have_copies_of_their_own():
-    """Three phases of one turn each, with one copy: no phase waits for the reads of another."""
+    """Three phases of one iteration each, with one copy: no phase waits for the reads of another."""
     sizes = {"input": (1, 1, 3, 3), "grad_output": (1, 1, 1, 3), "weight": (1, 1, 3, 1)}
     points, problem = points_of(
         *("convolution_backward", sizes, "ascend310p", "float16", "KEEP_DTYPE"),

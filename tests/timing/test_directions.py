@@ -11,7 +11,7 @@ def all_sorts(a_ptr, b_ptr, sum_ptr, old_ptr, both_ptr, unused_ptr, flag, BLOCK:
     at = tl.arange(0, BLOCK)
     source = a_ptr if flag > 0 else b_ptr
     x = tl.zeros((BLOCK,), tl.float32)
-    for _turn in range(2):
+    for _iteration in range(2):
         x = tl.load(source + at)
         tl.atomic_add(sum_ptr + at, x)
         source += BLOCK

@@ -59,17 +59,25 @@ def test_independent_instructions_do_not_pay_the_fixed_part_again():
     assert vector_busy(4) - vector_busy(3) == pytest.approx(64)
 
 
-def copies(multibuffer, turns=32, block=8192):
-    shape = sim.shape(turns * block, "float16")
+def copies(multibuffer, iterations=32, block=8192):
+    shape = sim.shape(iterations * block, "float16")
     return launch_of(
-        kernels.copy_turns, (1,), shape, shape, turns, BLOCK=block, device={"multibuffer": multibuffer}
+        kernels.copy_iterations,
+        (1,),
+        shape,
+        shape,
+        iterations,
+        BLOCK=block,
+        device={"multibuffer": multibuffer},
     )
 
 
 def test_double_buffering_overlaps_and_single_buffering_does_not():
     one, two = copies(1), copies(2)
     load, work = 16384 / READ, 64  # 8192 float16 are 64 repeats
-    assert one.cycles > 32 * (load + READ_FIXED + work)  # a load waits for the work of the turn before it
+    assert one.cycles > 32 * (
+        load + READ_FIXED + work
+    )  # a load waits for the work of the iteration before it
     assert two.cycles < 0.65 * one.cycles
     assert two.pipes["AIV.MTE2"].stalls["buffer"] < one.pipes["AIV.MTE2"].stalls["buffer"]
 
@@ -78,7 +86,9 @@ def test_more_copies_never_hurt_and_reach_the_pipe_bound():
     times = [copies(n).cycles for n in (1, 2, 3, 4, 6)]
     assert times == sorted(times, reverse=True)
     load = 16384 / READ  # from memory: on the slowest pipe
-    assert copies(6, turns=96).cycles - copies(6, turns=64).cycles == pytest.approx(32 * load, rel=1e-9)
+    assert copies(6, iterations=96).cycles - copies(6, iterations=64).cycles == pytest.approx(
+        32 * load, rel=1e-9
+    )
 
 
 def read_cycles(cores, product="ascend910b3"):
@@ -182,7 +192,7 @@ def test_control_flow_on_data_is_timed_with_values_and_refused_without():
             kernels.collatz.time((4,), sim.shape(4, "int32"), sim.shape(4, "int32"))
     assert out.tolist() == [0, 8, 111, 118]
     assert run.launches[0].programs == 4
-    assert run.cycles > 118 * 3  # the longest program's turns cost scalar work
+    assert run.cycles > 118 * 3  # the longest program's iterations cost scalar work
 
 
 def test_the_same_launch_gives_the_same_cycles_every_time():
@@ -190,7 +200,7 @@ def test_the_same_launch_gives_the_same_cycles_every_time():
 
 
 def test_the_timeline_names_the_line_of_each_instruction():
-    launch = copies(2, turns=3)
+    launch = copies(2, iterations=3)
     t = launch.timeline
     assert t.complete
     assert len(t.start) == len(t.line)

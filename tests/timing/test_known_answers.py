@@ -141,7 +141,7 @@ def test_an_integer_comparison_costs_tens_of_vector_ones():
     assert not any("comparison" in w for w in fast.warnings)
 
 
-def test_a_tile_that_takes_the_whole_axis_beats_one_that_needs_two_turns():
+def test_a_tile_that_takes_the_whole_axis_beats_one_that_needs_two_iterations():
     """triton-ascend #1611: 748.7 us with 16 for an axis of 13, 926.1 us with 12."""
     rows, cols = 512, 64
     x, out = sim.shape((rows, 13, cols), "float16"), sim.shape((13, rows, cols), "float16")

@@ -19,14 +19,14 @@ LAWS = settings(suppress_health_check=[HealthCheck.too_slow])
 
 @sim.jit
 def streaming(
-    x_ptr, y_ptr, z_ptr, out_ptr, n, last, TURNS: tl.constexpr, BLOCK: tl.constexpr, TENSORS: tl.constexpr,
+    x_ptr, y_ptr, z_ptr, out_ptr, n, last, ITERATIONS: tl.constexpr, BLOCK: tl.constexpr, TENSORS: tl.constexpr,
     WORK: tl.constexpr, REVERSED: tl.constexpr, STRIDED: tl.constexpr,
 ):  # fmt: skip
     pid = tl.program_id(0)
     if REVERSED:
         pid = last - pid
-    for k in range(TURNS):
-        tile = k * tl.num_programs(0) + pid if STRIDED else pid * TURNS + k
+    for k in range(ITERATIONS):
+        tile = k * tl.num_programs(0) + pid if STRIDED else pid * ITERATIONS + k
         at = tile * BLOCK + tl.arange(0, BLOCK)
         acc = tl.load(x_ptr + at, mask=at < n, other=0.0)
         if TENSORS > 1:
@@ -62,7 +62,7 @@ def product(
 def normalize(
     x_ptr, w_ptr, out_ptr, rows, cols, last, BR: tl.constexpr, BC: tl.constexpr, REVERSED: tl.constexpr,
 ):  # fmt: skip
-    """Two loops of few turns within one over rows: what one loads can come while the other still works."""
+    """Two loops of few iterations within one over rows: what one loads can come while the other still works."""
     pid = tl.program_id(0)
     if REVERSED:
         pid = last - pid
@@ -101,16 +101,18 @@ class Drawn:
 
 @st.composite
 def streams(draw, whole=False):
-    block, grid, turns = (
+    block, grid, iterations = (
         draw(st.sampled_from([256, 1000, 4096, 8192])),
         draw(st.integers(1, 96)),
         draw(st.integers(1, 9)),
     )
     dtype = draw(st.sampled_from(["float16", "float32", "bfloat16"]))
     names = ["ascend910b3", "ascend910c"] + (["ascend310p"] if dtype != "bfloat16" else [])
-    n = max(1, block * grid * turns - (0 if whole else draw(st.integers(0, block))))
+    n = max(1, block * grid * iterations - (0 if whole else draw(st.integers(0, block))))
     x = sim.shape(n, dtype)
-    arguments = dict(x_ptr=x, y_ptr=x, z_ptr=x, out_ptr=x, n=n, last=grid - 1, TURNS=turns, BLOCK=block)
+    arguments = dict(
+        x_ptr=x, y_ptr=x, z_ptr=x, out_ptr=x, n=n, last=grid - 1, ITERATIONS=iterations, BLOCK=block
+    )
     arguments |= dict(
         TENSORS=draw(st.integers(1, 3)), WORK=draw(st.integers(0, 3)), STRIDED=draw(st.booleans())
     )
@@ -219,7 +221,7 @@ def test_a_short_program_at_the_end_is_worth_no_more_than_its_own_time(product):
 
     def times(n):
         x, grid = sim.shape(n, "float32"), -(-n // 512)
-        arguments = dict(x_ptr=x, y_ptr=x, z_ptr=x, out_ptr=x, n=n, last=grid - 1, TURNS=1, BLOCK=512)
+        arguments = dict(x_ptr=x, y_ptr=x, z_ptr=x, out_ptr=x, n=n, last=grid - 1, ITERATIONS=1, BLOCK=512)
         drawn = Drawn(streaming, grid, arguments | dict(TENSORS=2, WORK=0, STRIDED=False), product, 2)
         return [drawn.time(reversed_order=backwards) for backwards in (False, True)]
 

@@ -29,8 +29,8 @@ SOURCE = """
         kept = bl.alloc(tl.float32, [N], al.ascend_address_space.L1 if WHERE == "L1" else al.ascend_address_space.UB)
         x = tl.zeros((N,), tl.float32)
         with al.scope(core_mode="vector"):
-            for turn in range(3):
-                if turn == 0:
+            for iteration in range(3):
+                if iteration == 0:
                     x = tl.load(x_ptr + offsets, mask=offsets < N)
                     bl.to_buffer(tensor=x, bind_buffer=kept)
                 else:

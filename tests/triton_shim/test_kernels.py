@@ -21,7 +21,7 @@ def double(x, out, n, B: tl.constexpr, TWICE: tl.constexpr = 2):
 
 @kernel.jit
 def add_until(x, out, B: tl.constexpr):
-    """Its time depends on data: as many turns as x[0] says."""
+    """Its time depends on data: as many iterations as x[0] says."""
     i = tl.arange(0, B)
     for _ in range(tl.load(x)):
         tl.store(out + i, tl.load(out + i) + 1)

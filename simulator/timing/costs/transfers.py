@@ -106,23 +106,23 @@ MOST_KEYS = 1 << 62
 
 
 def sharers(
-    starts: np.ndarray, numbers: np.ndarray, times: int, cores: int, turn: np.ndarray | None = None
+    starts: np.ndarray, numbers: np.ndarray, times: int, cores: int, iteration: np.ndarray | None = None
 ) -> Any:
     """How many cores read the same address at the same time, for each program: 1 when each has its own.
 
     Programs that follow each other run at the same time, as many as there are cores. times: iterations of a loop that the
-    programs stand for, one after the other; turn: of each, without as many programs in each.
+    programs stand for, one after the other; iteration: of each, without as many programs in each.
     """
     if len(starts) == times:
         return 1.0
-    if turn is None:
-        turn = np.repeat(np.arange(times), len(starts) // times)
+    if iteration is None:
+        iteration = np.repeat(np.arange(times), len(starts) // times)
     wave = numbers // cores
     low, span = int(starts.min()), int(starts.max()) - int(starts.min()) + 1
     waves = int(wave.max()) + 1
     if times * waves * span > MOST_KEYS:
-        raise OverflowError(f"{times} turns of {waves} waves over {span} addresses")
-    key = (turn * waves + wave) * span + (starts - low)
+        raise OverflowError(f"{times} iterations of {waves} waves over {span} addresses")
+    key = (iteration * waves + wave) * span + (starts - low)
     if (key[1:] > key[:-1]).all():  # the usual order: no two are the same
         return 1.0
     _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)

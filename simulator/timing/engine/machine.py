@@ -178,8 +178,8 @@ def with_memory_rate(machine: Machine, product: Product, write_share: float) -> 
     alone and one write (or read) in five the part falls evenly.
     """
     alone, mixed = (product.number(f"memory.{n}_efficiency") for n in ("read", "mixed"))
-    turns = min(1.0, 5.0 * min(write_share, 1.0 - write_share))
-    reached = product.hbm_bytes_per_cycle * (alone + (mixed - alone) * turns)
+    iterations = min(1.0, 5.0 * min(write_share, 1.0 - write_share))
+    reached = product.hbm_bytes_per_cycle * (alone + (mixed - alone) * iterations)
     hbm = replace(machine.resources[HBM], bytes_per_cycle=reached)
     return replace(machine, resources=(hbm, *machine.resources[HBM + 1 :]))
 

@@ -109,7 +109,7 @@ class Plan:
     """Static side of lowering one program for one product.
 
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
-    shares_turns: two Vector cores share the turns of a loop.
+    shares_turns: two Vector cores share the iterations of a loop.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory.
     unit_flag: whether the Cube may write into L0C where the fixpipe has read.
     """
@@ -123,7 +123,7 @@ class Plan:
         wiring: Wiring,
         hf32: bool = False,
         l0_tile: tuple[int, int, int] | None = None,
-        shares_turns: bool = False,
+        shares_iterations: bool = False,
         unit_flag: bool = False,
         workspace_copies: int = 1,
     ) -> None:
@@ -131,7 +131,7 @@ class Plan:
         self._workspace: dict[int, Slot] = {}
         self.unit_flag = unit_flag
         self.program = program
-        self.shares_turns = shares_turns
+        self.shares_iterations = shares_iterations
         self.product = product
         self.homes = homes
         self.definitions = homes.definitions
@@ -330,7 +330,9 @@ class Plan:
         if waves > 1 and product.figure(DISPATCH).assumed:
             keys.insert(0, DISPATCH)
         keys = [*(k for k in self.costs.model.assumed if k == CROSS_CORE), *keys]
-        keys += sorted(k for k in self.costs.model.assumed if k != CROSS_CORE)  # however turns were walked
+        keys += sorted(
+            k for k in self.costs.model.assumed if k != CROSS_CORE
+        )  # however iterations were lowered
         words = f"{ASSUMED_FIGURES}{', '.join(keys)}"
         return (
             *dot_words(self.program, self.hf32),
@@ -341,7 +343,7 @@ class Plan:
 
 
 def _neighbours(region: Region) -> Iterator[tuple[int, Op]]:
-    """(number of a product, the product before it) of those that follow each other in one turn, with no loop in between."""
+    """(number of a product, the product before it), where both are in one iteration and no loop is between them."""
     last: Op | None = None
     for op in region.ops:
         for inner in op.regions:

@@ -106,7 +106,7 @@ class CubeLowering:
 
     def _half(self, side: int, fresh: bool) -> int:
         """The half of L0A (side 0) or L0B (1) for the next product: they alternate, but for an operand that stays."""
-        counts, key = self.context.turn_counts, LOADS[side]
+        counts, key = self.context.iteration_counts, LOADS[side]
         if fresh:
             counts[key] = counts.get(key, -1) + 1
         return self.context.copy_of(self.plan.l0_halves[side], key)[0][0]

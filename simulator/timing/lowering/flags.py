@@ -38,13 +38,13 @@ class FlagLowering:
         core = op.attrs["core"]
         self.context.flush(cube=core == CUBE)
         key = (op.name, op.attrs["sender"], event)
-        turn = self.sets[key] = self.sets.get(key, -1) + 1
-        slot = self.plan.extra_slot(("flag", op.attrs["sender"], event, turn))
+        iteration = self.sets[key] = self.sets.get(key, -1) + 1
+        slot = self.plan.extra_slot(("flag", op.attrs["sender"], event, iteration))
         if op.name == "wait":
             self._cross(op, self._pipe_of(core, op.attrs["receiver_pipe"]), reads=(slot,))
             return
         self._set(op, core, slot)
-        if turn - self.sets.get(("wait", *key[1:]), -1) > MOST_AHEAD:
+        if iteration - self.sets.get(("wait", *key[1:]), -1) > MOST_AHEAD:
             self.plan.warn(
                 op,
                 f"sync_block_set: the {core} core may be more than {MOST_AHEAD} sets of event {event} ahead of the waits, "

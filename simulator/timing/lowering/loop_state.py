@@ -1,4 +1,4 @@
-"""What a walk of many iterations of a loop keeps aside."""
+"""What is kept while many iterations of a loop are lowered at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from .lowering import Lowering
 
 
 class LeftOver:
-    """Values that a turn reads before it makes them: where the last turn left them, which the first one does not know."""
+    """Values that an iteration reads before it makes them, from where the iteration before left them.
+
+    The first iteration does not have them there.
+    """
 
     def __init__(self, before: dict[int, int]) -> None:
         self.before = before
@@ -31,7 +34,7 @@ class LeftOver:
 
 
 class Flush(NamedTuple):
-    """The first record of scalar work in a walk of many iterations: where it went, the operations it stands for, its lanes."""
+    """The first record of scalar work of many iterations: where it went, the operations it stands for, its lanes."""
 
     body: list[Any]
     number: int
@@ -43,24 +46,24 @@ class Counts:
     """Where a walk stands before an iteration, so that it can go on as after many of them."""
 
     def __init__(self, walk: Lowering) -> None:
-        self.current, self.turn_counts = dict(walk.current), dict(walk.turn_counts)
+        self.current, self.iteration_counts = dict(walk.current), dict(walk.iteration_counts)
         self.pending = walk.pending
 
     def repeat(self, now: Lowering, op: Op, times: int, last: bool) -> dict[Any, int]:
-        """Go on as after so many iterations of `op` instead of one; gives what one adds to counts.
+        """Continue as after so many iterations of `op` instead of one; return what one adds to counts.
 
-        last: no other loop is walked around this one, so that all counts are known. Raises `NotAlikeError` unless the iteration
-        has ended as it began, but for what each one makes anew.
+        last: no loop around this one is lowered at once, so that all counts are known. Raises `NotAlikeError` unless the
+        iteration has ended as it began, but for what each one makes anew.
         """
         moved = {v for v, slot in now.current.items() if self.current.get(v) != slot}
         if moved and not moved <= {r.id for inner in walk(op.regions[0]) for r in inner.results}:
             raise NotAlikeError
         rotating = now.recorder.builder.rotating
-        gains = {k: count - self.turn_counts.get(k, -1) for k, count in now.turn_counts.items()}
+        gains = {k: count - self.iteration_counts.get(k, -1) for k, count in now.iteration_counts.items()}
         for v, slot in now.current.items():
             if slot < 0:
                 later = rotating.after(slot, gains, times - 1)
                 now.current[v] = rotating.now(later) if last else later
-        for k in now.turn_counts:
-            now.turn_counts[k] = self.turn_counts.get(k, -1) + times * gains[k]
+        for k in now.iteration_counts:
+            now.iteration_counts[k] = self.iteration_counts.get(k, -1) + times * gains[k]
         return gains

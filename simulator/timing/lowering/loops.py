@@ -1,10 +1,9 @@
-"""Iterations of a loop walked all at once, where they differ in numbers only.
+"""Lowers all iterations of a loop at once, where they differ in numbers only.
 
-The iteration becomes one more axis of what the walk knows: a lane for each iteration and program, so that the body is walked
-once for all of them, be it that programs have different trip counts (trace/lanes.py). How carried values grow, and for how
-many iterations branches and inner loops go the same way, is found beforehand (trace/scalar_evolution.py); other iterations
-are walked one by one. Scalar work from before the loop is charged to its first iteration. Slots that alternate are told by a
-count that goes on (trace/rotating.py).
+Each iteration of each program is a lane, and the body is lowered once for all lanes. Programs may have different trip counts
+(trace/lanes.py). Scalar evolution says beforehand how carried values grow, and for how many iterations branches and inner
+loops stay the same (trace/scalar_evolution.py). Other iterations are lowered one by one. Scalar work from before the loop is
+charged to its first iteration. A slot that alternates is given by a counter (trace/rotating.py).
 """
 
 from __future__ import annotations
@@ -31,56 +30,60 @@ from ..trace.scalar_evolution import Forecast, NotAlikeError, after, forecast, g
 from ..trace.tree import Cut, GlobalAccess, Loop, Slots
 from .loop_state import Counts, Flush, LeftOver
 from .lowering import Lowering
-from .shared_turns import is_shared
+from .shared_iterations import is_shared
 
-LANES = 1 << 17  # at most, of one walk
-PATIENCE = 3  # iterations of a loop that are walked alone, and then the rest of it
-SAVED = 24  # operations whose walk takes about as long as the preparation of a walk of all iterations
-ELEMENTS = 1 << 24  # of index tiles that are held element by element, in all lanes
+LANES = 1 << 17  # at most, that are lowered at once
+LEAST_AHEAD = 64  # iterations that are looked at, at least
+PATIENCE = 3  # iterations that are lowered alone, and after them all others
+SAVED = 24  # operations that take about as long as preparing to lower all iterations at once
+ELEMENTS = 1 << 24  # of index tiles that have an array of their elements, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
 CHECKED = ("compare", "cast", "addptr", "reshape", "bitcast")
 FORMS = (Affine, Pointers)
 EXACT = 1 << 61  # differences of numbers below that fit 64 bits
 
 
-class Turns(Lowering):
-    """The part of a walk without values that knows loops."""
+class LoopLowering(Lowering):
+    """Lowering without values, which knows loops."""
 
     together = True  # False: all iterations one by one
 
     def prepare(self, *args: Any) -> None:
         super().prepare(*args)
-        self.times = 1  # iterations that a step of the walk stands for
-        self.turn_of: np.ndarray = np.zeros(0, np.int64)  # of each lane, in a walk of many iterations
-        self.inside = False  # whether a walk of many iterations is one of a loop inside of another such walk
-        self.columns: np.ndarray | None = None  # programs of such a walk, None for all
-        self.alone: dict[int, bool] = {}  # whether a loop's iterations are walked one by one
-        self.first_flush: Flush | None = None  # of the walk of many iterations
-        self.left_over: LeftOver | None = None  # of such a walk
+        self.times = 1  # iterations that one step stands for
+        self.iteration_of: np.ndarray = np.zeros(0, np.int64)  # of each lane, where many are lowered at once
+        self.inside = False  # whether the loop around this one is lowered at once, too
+        self.columns: np.ndarray | None = None  # programs of the lanes, None for all
+        self.alone: dict[int, bool] = {}  # whether a loop's iterations are lowered one by one
+        self.first_flush: Flush | None = None  # of many iterations
+        self.left_over: LeftOver | None = None  # of many iterations
         self.evaluating = False
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
-    def turns(
+    def iterations(
         self, op: Op, frame: Frame, lower: Any, step: Any, first: int, last: int, carried: list[Any]
     ) -> list[Any]:
-        done, patience = first, PATIENCE
+        done, patience, ahead = first, PATIENCE, LANES // len(self.active)
         while last - done > 1 and patience and not self._is_alone(op):
-            m = min(last - done, LANES // len(self.active), self.steps_left // self.times)
+            m = min(last - done, ahead, LANES // len(self.active), self.steps_left // self.times)
             counter = lower + done * step, step
             found = self._forecast(op, frame, counter, carried, even(len(self.active), m))
             if found is None or not self._pays(op, found.alike):
                 patience -= 1
-                carried = super().turns(op, frame, lower, step, done, done + 1, carried)
+                carried = super().iterations(op, frame, lower, step, done, done + 1, carried)
                 done += 1
                 continue
+            # What goes the same way for some iterations only may do so again; no more of them are looked at than pay.
+            ahead = 4 * ahead if found.alike == m else max(LEAST_AHEAD, 4 * found.alike)
+            patience = min(patience + (found.alike > 2), PATIENCE)
             m = found.alike
             self._all(op, frame, counter, even(len(self.active), m), found)
             carried = [after(x, by, m) for x, by in zip(found.start, found.gains, strict=True)]
             done += m
-        return super().turns(op, frame, lower, step, done, last, carried)
+        return super().iterations(op, frame, lower, step, done, last, carried)
 
-    def uneven(
+    def uneven_trip_counts(
         self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
     ) -> list[Any]:
         if self.at_once:
@@ -93,12 +96,12 @@ class Turns(Lowering):
             if found is not None and found.alike == total:
                 self._all(op, frame, (lower, step), all_of_them, found)
                 return _left(trips, carried, found.start, found.gains)
-        return super().uneven(op, frame, lower, step, trips, carried)
+        return super().uneven_trip_counts(op, frame, lower, step, trips, carried)
 
     def _forecast(
         self, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: Stretches
     ) -> Forecast | None:
-        """What is known of the next iterations without a walk; None for too little."""
+        """What is known of the next iterations before they are lowered; None for too little."""
         if lanes.trips < 2 or not self._has_room(frame, len(lanes.index)):
             return None
         try:
@@ -107,7 +110,7 @@ class Turns(Lowering):
             return None
 
     def evaluate(self, ops: Sequence[Op], frame: Frame, lanes: Stretches | None) -> None:
-        """Carry out operations on numbers and index tiles, see `Evaluator`."""
+        """Evaluate operations on numbers and index tiles, see `Evaluator`."""
         waiting, active = (self.pending, self.pending_loc), self.active
         self.evaluating = True
         if lanes is not None:
@@ -129,11 +132,11 @@ class Turns(Lowering):
         return super().dense(op, args)
 
     def _pays(self, op: Op, trips: int) -> bool:
-        """Whether to walk them at once is less work than one by one."""
+        """Whether lowering them at once is less work than one by one."""
         return trips > 1 and (trips - 1) * sum(1 for _ in walk(op.regions[0])) >= SAVED
 
     def _is_alone(self, op: Op) -> bool:
-        """Whether it is known, before anything is, that iterations have to be walked one by one."""
+        """Whether iterations have to be lowered one by one, whatever their values."""
         found = self.alone.get(op.id)
         if found is None:
             inner = list(walk(op.regions[0]))
@@ -146,77 +149,74 @@ class Turns(Lowering):
             )
         return found
 
-    def _all(self, op: Op, frame: Frame, counter: tuple[Any, Any], turns: Stretches, known: Forecast) -> None:
-        """Walk the next iterations. counter: its value in the first of them, and its step.
+    def _all(self, op: Op, frame: Frame, counter: tuple[Any, Any], lanes: Stretches, known: Forecast) -> None:
+        """Lower the next iterations at once. counter: its value in the first of them, and its step.
 
-        Raises `NotAlikeError` if it turns out that they cannot be walked so: the launch is then lowered anew.
+        Raises `NotAlikeError` if they cannot be lowered so after all: the launch is then lowered anew.
         """
         before, recorder = Counts(self), self.recorder
         flushed, self.first_flush = self.first_flush, None
         left_over, self.left_over = self.left_over, LeftOver(before.current)
-        active, times, turn_of, around, inside = (
-            self.active,
-            self.times,
-            self.turn_of,
-            recorder.body,
-            self.inside,
-        )
+        active, times, iteration_of = self.active, self.times, self.iteration_of
+        around, inside = recorder.body, self.inside
         self.inside = around is not None
         columns = self.columns = self.columns if self.inside else self.active_or_none()
         body: list[Any] = []
         recorder.body = body
-        self.active, self.times = active[turns.index], times * turns.trips
-        self.turn_of = turn_of[turns.index] + turns.iteration * times if self.inside else turns.iteration
+        self.active, self.times = active[lanes.index], times * lanes.trips
+        self.iteration_of = (
+            iteration_of[lanes.index] + lanes.iteration * times if self.inside else lanes.iteration
+        )
         try:
-            self._body(op, Frame(frame, turns.index), counter, turns, known)
-            self._charge_later_turns(turns, before.pending)
+            self._body(op, Frame(frame, lanes.index), counter, lanes, known)
+            self._charge_later_iterations(lanes, before.pending)
             self.left_over.check(self.current)
-            more = before.repeat(self, op, turns.trips, not self.inside)
+            more = before.repeat(self, op, lanes.trips, not self.inside)
         except NotAlikeError as e:
             raise NotAlikeError(op.id if e.loop < 0 else e.loop) from None
         if left_over is not None:
             left_over.inside(self.left_over)
         recorder.body, self.active, self.times, self.left_over = around, active, times, left_over
-        self.turn_of, self.inside = turn_of, inside
+        self.iteration_of, self.inside = iteration_of, inside
         self.first_flush = flushed or self.first_flush
-        self._take(body, turns, more, columns)
+        self._take(body, lanes, more, columns)
 
     def _take(
-        self, body: list[Any], turns: Stretches, more: dict[Any, int], columns: np.ndarray | None
+        self, body: list[Any], lanes: Stretches, more: dict[Any, int], columns: np.ndarray | None
     ) -> None:
-        """Hand on the loop: one for each stretch of iterations. more: what an iteration adds to counts."""
-        rotating, parts = self.recorder.builder.rotating, turns.parts
+        """Record the loop: one for each range of iterations. more: what an iteration adds to counts."""
+        rotating, parts = self.recorder.builder.rotating, lanes.parts
         gains = {c: more[c] for c in rotating.counters(body) if more.get(c)}
         if len(parts) == 1 and len(parts[0].programs) == len(self.active):
-            self.recorder.take(Loop(turns.trips, body, gains), columns)
+            self.recorder.take(Loop(lanes.trips, body, gains), columns)
             return
-        done = lanes = 0
+        done = first = 0
         for part in parts:
-            end = lanes + part.trips * len(part.programs)
-            mine = rotating.later(Cut(len(turns.index), lanes, end).body(body), gains, done)
+            end = first + part.trips * len(part.programs)
+            mine = rotating.later(Cut(len(lanes.index), first, end).body(body), gains, done)
             every = len(part.programs) == len(self.active)
             own = columns if every else self.active[part.programs] - self.first_number
             self.recorder.take(Loop(part.trips, mine, gains), own)
-            done, lanes = done + part.trips, end
+            done, first = done + part.trips, end
 
     def _body(
-        self, op: Op, frame: Frame, counter: tuple[Any, Any], turns: Stretches, known: Forecast
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], lanes: Stretches, known: Forecast
     ) -> None:
-        """One walk for all iterations."""
+        """Lower the body once for all lanes."""
         body = op.regions[0]
-        turn, index = turns.iteration, turns.index
+        iteration, index = lanes.iteration, lanes.index
         self.step(op)
-        self.turn(op, 0)
+        self.iteration_begins(op, 0)
         inner = Frame(frame)
-        inner.values[body.args[0].id] = grown(*counter, turn, index)
+        inner.values[body.args[0].id] = grown(*counter, iteration, index)
         for a, x, by in zip(body.args[1:], known.start, known.gains, strict=True):
-            inner.values[a.id] = grown(x, by, turn, index)
+            inner.values[a.id] = grown(x, by, iteration, index)
         self.region(body, inner)
-        self.turn_ends(op)
+        self.iteration_ends(op)
 
     @property
     def at_once(self) -> bool:
-        """Whether many iterations are walked at once now."""
+        """Whether many iterations are lowered at once now."""
         return self.recorder.body is not None
 
     def flush(self, cube: bool = False) -> None:
@@ -225,10 +225,10 @@ class Turns(Lowering):
             self.first_flush = Flush(body, len(body), self.pending, len(self.active))
         super().flush(cube)
 
-    def _charge_later_turns(self, turns: Stretches, before: int) -> None:
-        """The first scalar work of an iteration has in the first what was before the loop, in others what the last one left.
+    def _charge_later_iterations(self, lanes: Stretches, before: int) -> None:
+        """The first scalar work: in the first iteration what was before the loop, in others what the last one left.
 
-        Its record may be in a loop inside: there it is that of the first iteration.
+        Its record may be in an inner loop: there it is that of the first iteration.
         """
         if self.pending == before:
             return
@@ -237,12 +237,12 @@ class Turns(Lowering):
             raise NotAlikeError
         x, cycles = first.body[first.number], self.plan.costs.model.scalar_cycles
         occupancy = x.occupancy if isinstance(x.occupancy, np.ndarray) else np.full(first.lanes, x.occupancy)
-        occupancy[: len(turns.index)] = (self.pending + first.pending - before) * cycles
-        occupancy[: turns.first] = first.pending * cycles
+        occupancy[: len(lanes.index)] = (self.pending + first.pending - before) * cycles
+        occupancy[: lanes.first] = first.pending * cycles
         first.body[first.number] = x._replace(occupancy=occupancy)
 
     def _has_room(self, frame: Frame | None, lanes: int) -> bool:
-        """Index tiles that are held element by element get a copy for each lane."""
+        """Index tiles that are arrays get a copy for each lane."""
         while frame is not None:
             for x in frame.values.values():
                 if type(x) is Pointers:
@@ -265,7 +265,7 @@ class Turns(Lowering):
             _check_forms(op, frame)
 
     def _check_operands(self, op: Op, frame: Frame) -> None:
-        """What the walk decides by the numbers of all programs together must not be decided by other turns' numbers."""
+        """What depends on the numbers of all programs must not depend on the numbers of other iterations."""
         if op.kind in ("compare", "cast", "addptr"):
             for v in op.args:
                 x = None if v is None or v.is_pointer else frame.get(v)
@@ -302,7 +302,7 @@ class Turns(Lowering):
     def copy_of(self, slot: Slot, loop: Any) -> tuple[Slots, Slots]:
         if not self.at_once or slot.copies == 1:
             return super().copy_of(slot, loop)
-        count, number = self.turn_counts.get(loop, 0), self.recorder.builder.rotating.number
+        count, number = self.iteration_counts.get(loop, 0), self.recorder.builder.rotating.number
         writes, clobbers = zip(*slot.targets, strict=True)
         return (number(writes, loop, count),), (number(clobbers, loop, count),) if any(clobbers) else ()
 
@@ -320,7 +320,9 @@ class Turns(Lowering):
 
     def cores_alike(self, region: AccessRegion) -> Any:
         cores = self.plan.wiring.machine.cores
-        return sharers(region.starts, self.active, self.times, cores, self.turn_of if self.at_once else None)
+        return sharers(
+            region.starts, self.active, self.times, cores, self.iteration_of if self.at_once else None
+        )
 
     def way_out(self, op: Op, pointer: Pointers, mask: Any, channels: tuple[int, int], pipe: int) -> Any:
         if self.at_once and isinstance(pointer.offsets, Affine) and isinstance(pointer.tensor, Anywhere):
@@ -333,14 +335,14 @@ class Turns(Lowering):
             return
         if isinstance(bursts, int) and isinstance(elements, int) and (bursts <= 1 or bursts != elements):
             return
-        lanes, starts = len(self.active), np.flatnonzero(np.diff(self.turn_of, prepend=-1))
+        lanes, starts = len(self.active), np.flatnonzero(np.diff(self.iteration_of, prepend=-1))
         many, every = (np.maximum.reduceat(np.broadcast_to(x, lanes), starts) for x in (bursts, elements))
         for n in np.unique(many[(many > 1) & (many == every)]):
             super().check_bursts(op, v, int(n), int(n))
 
 
 def _left(trips: np.ndarray, carried: list[Any], start: list[Any], gains: list[Any]) -> list[Any]:
-    """What programs with so many turns each leave a loop with. carried: what they enter it with."""
+    """What programs with those trip counts leave a loop with. carried: what they enter it with."""
     groups = [(stop, np.flatnonzero(trips == stop)) for stop in np.unique(trips).tolist()]
     return [
         merge([(i, of_lanes(after(x, by, stop) if stop else entry, i)) for stop, i in groups], len(trips))
@@ -364,7 +366,7 @@ def _check_forms(op: Op, frame: Frame) -> None:
 
 
 def _check_form(x: Any) -> None:
-    """Forms of a value that depend on its numbers are followed turn by turn."""
+    """Raise `NotAlikeError` if the form of a value depends on its numbers: such iterations are lowered one by one."""
     if isinstance(x, Pointers):
         if isinstance(x.tensor, Anywhere):
             raise NotAlikeError

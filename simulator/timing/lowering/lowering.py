@@ -21,7 +21,7 @@ from .context import Plan
 from .cube_core import CubeLowering
 from .flags import FlagLowering
 from .records import LoweringContext
-from .shared_turns import SharedTurns
+from .shared_iterations import SharedIterations
 from .vector_core import VectorLowering
 
 
@@ -34,7 +34,7 @@ class Lowering(LoweringContext):
         self.cube = CubeLowering(self)
         self.buffers = BufferLowering(self, self.cube)
         self.flags = FlagLowering(self)
-        self.shared = SharedTurns(self)
+        self.shared = SharedIterations(self)
 
     # -- operations --------------------------------------------------------------------------------------------------
 
@@ -95,11 +95,11 @@ class Lowering(LoweringContext):
 
     # -- loops and branches ------------------------------------------------------------------------------------------
 
-    def turn(self, op: Op, number: int) -> None:
+    def iteration_begins(self, op: Op, number: int) -> None:
         if op is self.shared.loop:
             self.shared.next_core()
         else:
-            self.turn_counts[op.id] = self.turn_counts.get(op.id, -1) + 1
+            self.iteration_counts[op.id] = self.iteration_counts.get(op.id, -1) + 1
         self.symbolic_done(op)
 
     def loop_begins(self, op: Op) -> None:
@@ -109,7 +109,7 @@ class Lowering(LoweringContext):
         self.shared.begin(op)
         self.recorder.loop_begins()
 
-    def turn_ends(self, op: Op) -> None:
+    def iteration_ends(self, op: Op) -> None:
         """What was not computed in its carried buffer is copied there."""
         for r, y in zip(op.results, op.regions[-1].yields, strict=True):
             self.move_into(y, r)

@@ -43,14 +43,14 @@ class LoweringContext(Interpreter):
     first_number: int
 
     def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
-        """Begin a trace of the programs `numbers`: lanes, of which a program has two where it tells its Vector cores apart."""
+        """Begin a trace. numbers: lanes; a program has two where it tells its Vector cores apart."""
         self.plan = plan
         programs = numbers[: len(numbers) // self.subs]
         self.record_to(TraceBuilder(programs, touch, pair_of(plan, self.subs, self.total)))
         self.first_number = int(numbers[0])
         self.touch = touch
         self.current: dict[int, int] = {}
-        self.turn_counts: dict[Any, int] = {}
+        self.iteration_counts: dict[Any, int] = {}
         self.pending = 0
         self.pending_loc = Loc("", 0)
         self.last_region: tuple[Any, ...] | None = None
@@ -63,7 +63,7 @@ class LoweringContext(Interpreter):
         Where programs do not follow each other, or have two Vector cores, what they access is touched at once.
         """
         plan, numbers = self.plan, builder.numbers
-        shared = plan.wiring.mte3 if plan.shares_turns else -1
+        shared = plan.wiring.mte3 if plan.shares_iterations else -1
         self.recorder = Recorder(builder, self.subs, plan.drains, shared)
         cores = plan.wiring.machine.cores
         many = int(numbers[-1]) // cores > int(numbers[0]) // cores
@@ -116,9 +116,9 @@ class LoweringContext(Interpreter):
     def copy_of(self, slot: Slot, loop: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The copy of a buffer that is written now, and the slots that this clobbers.
 
-        loop: id of the operation whose iterations take one copy after the other, or another count of `turn_counts`.
+        loop: id of the operation whose iterations take one copy after the other, or another count of `iteration_counts`.
         """
-        return slot.targets[self.turn_counts.get(loop, 0) % slot.copies if slot.copies > 1 else 0]
+        return slot.targets[self.iteration_counts.get(loop, 0) % slot.copies if slot.copies > 1 else 0]
 
     # -- records --------------------------------------------------------------------------------------------------------
 
@@ -256,7 +256,7 @@ class LoweringContext(Interpreter):
     def least_in(
         self, op: Op, way: Way, pointer: Pointers, mask: Any, moved: tuple[Any, Any], sharers: Any
     ) -> dict[str, Any]:
-        """The least cycles of a regular load of so many (bytes, rows); `slow`: those if memory gives it, where they differ."""
+        """The least cycles of a regular load. moved: (bytes, rows). `slow`: those if memory gives it, where they differ."""
         amount, rows = moved
         if op.attrs.get("cache") == ".cv":
             region = self.region_of(pointer.tensor, pointer.offsets, mask)

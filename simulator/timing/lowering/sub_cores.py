@@ -14,14 +14,14 @@ def pair_of(plan: Plan, subs: int, total: int) -> Pair | None:
 
     subs: lanes of a program. total: programs of the grid.
     """
-    if subs == 1 and not plan.shares_turns:
+    if subs == 1 and not plan.shares_iterations:
         return None
     pipes = plan.wiring.machine.pipes
     own = {p for p, spec in enumerate(pipes) if spec.unit != CUBE_UNIT}
     first = {p for p in own if p < len(pipes) - len(own) // 2}
     read = plan.wiring.read
     # Where both cores do the same, the second finds in L2 what the first has loaded.
-    again = {read[0]: read[1]} if plan.shares_turns else {}
+    again = {read[0]: read[1]} if plan.shares_iterations else {}
     in_ub = {s.number + k for s in plan.placement.slots if s.space == UB for k in range(s.copies)}
 
     def private(slot: int) -> bool:

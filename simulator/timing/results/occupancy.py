@@ -46,7 +46,8 @@ def held(plan: Plan, result: EngineResult, groups: Sequence[Group], code: Code) 
         rows = {n: x[first:end] for n, x in mine.items()}
         program = int(rows["program"][0])
         trace = next(g.trace for g in groups if program in g.programs)
-        lives, known = _lives(plan, rows, trace, unroll(code, program, MOST_RECORDS), spaces)
+        unrolled = _unrolled(code, program, 1 + int(rows["record"].max()))
+        lives, known = _lives(plan, rows, trace, unrolled, spaces)
         unknown = rows["start"][rows["record"] >= known]
         until = min(until, np.nextafter(unknown.min(initial=np.inf), 0))
         found += [lives, *_scratch(plan, rows, trace, spaces)]
@@ -54,6 +55,16 @@ def held(plan: Plan, result: EngineResult, groups: Sequence[Group], code: Code) 
         return {}
     every = [np.concatenate(x) for x in zip(*found, strict=True)]
     return {name: _points(every, k, until) for k, name in enumerate(spaces) if (every[0] == k).any()}
+
+
+def _unrolled(code: Code, program: int, records: int) -> tuple[np.ndarray, ...]:
+    """The first records of a program, among them so many that it does not skip, as far as they are looked at."""
+    limit = min(2 * records, MOST_RECORDS)
+    while True:
+        found = unroll(code, program, limit)
+        if limit == MOST_RECORDS or len(found[0]) < limit or limit - int(found[1].sum()) >= records:
+            return found
+        limit = min(4 * limit, MOST_RECORDS)
 
 
 def _lives(

@@ -46,9 +46,9 @@ def pieces(x: Instruction, lanes: int) -> Iterator[Piece]:
 def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     """A transfer from memory or from L2; where lanes differ: all new, the new part of others, and the rest.
 
-    Who reads the tile waits for the last of these records, which for programs that skip it is done with the one before it; so
-    the others only clobber, and the last one need not wait for what its program skips. In a mixed transfer its latency covers
-    that of the first part, and each part has its share of the least cycles.
+    A reader of the tile waits for the last of these records. A program that skips the last one counts it as done together
+    with the record before it. So only the last one writes the tile; the others clobber it. In a mixed transfer the latency
+    of the last part covers that of the first, and each part has its share of the least cycles.
     """
     assert x.share is not None
     assert x.path is not None

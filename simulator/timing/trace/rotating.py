@@ -15,7 +15,7 @@ Choices = tuple[Slots, ...]  # per copy: what stands there
 
 
 class Rotating:
-    """All such numbers of a walk. meaning: of number -1 - k the choices, the counter, and its count in the first iteration."""
+    """All such numbers of a trace. meaning: for number -1 - k the choices, the counter, and its count at first."""
 
     def __init__(self) -> None:
         self.numbers: dict[tuple[Choices, Any, int], int] = {}

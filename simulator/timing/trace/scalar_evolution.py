@@ -1,8 +1,8 @@
-"""Values that a loop carries and that grow by the same amount in every iteration, found before the loop is walked.
+"""Scalar evolution: values that a loop carries and that grow by the same amount in every iteration.
 
-The operations that make such a value are carried out twice: for the first iteration, which gives what it gains, and for all
-iterations at once, which proves it by induction. In the same way it is found for how many iterations branches and trip counts
-of loops inside are the same.
+They are found before the loop is lowered. The operations that make such a value are evaluated twice: for the first
+iteration, which gives the growth, and for all iterations at once, which proves it by induction. In the same way it is found
+in how many iterations branches, and trip counts of inner loops, stay the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NotAlikeError(Exception):
 
 
 def growth(before: Any, after: Any) -> Any:
-    """What a value gains in a turn: an int or array for numbers, None for what stays as it is."""
+    """What a value gains in an iteration: an int or array for numbers, None for what stays as it is."""
     if isinstance(after, Opaque):
         return None
     if type(before) is not type(after):
@@ -48,28 +48,28 @@ def growth(before: Any, after: Any) -> Any:
     return after - before if before.shape == after.shape else _unlike()
 
 
-def grown(x: Any, by: Any, turn: np.ndarray, index: np.ndarray) -> Any:
-    """The value so many turns later. turn, index: of each lane the turns and the program, of those that have `x`."""
+def grown(x: Any, by: Any, iteration: np.ndarray, index: np.ndarray) -> Any:
+    """The value so many iterations later. iteration, index: number of the iteration and of the program of each lane."""
     if by is None:
         return take(x, index)
     if isinstance(x, Pointers):
-        return Pointers(x.tensor, grown(x.offsets, by, turn, index))
+        return Pointers(x.tensor, grown(x.offsets, by, iteration, index))
     if isinstance(x, Affine):
-        return Affine(grown(x.base, by, turn, index), x.strides, x.shape)
+        return Affine(grown(x.base, by, iteration, index), x.strides, x.shape)
     if not (by if isinstance(by, int) else by.any()):
         return take(x, index)
-    return turn * take(by, index) + take(x, index)
+    return iteration * take(by, index) + take(x, index)
 
 
-def after(x: Any, by: Any, turns: int) -> Any:
-    """The value so many turns later, in the form in which it is held."""
+def after(x: Any, by: Any, iterations: int) -> Any:
+    """The value so many iterations later, in the same form."""
     if by is None:
         return x
     if isinstance(x, Pointers):
-        return Pointers(x.tensor, after(x.offsets, by, turns))
+        return Pointers(x.tensor, after(x.offsets, by, iterations))
     if isinstance(x, Affine):
-        return Affine(after(x.base, by, turns), x.strides, x.shape)
-    return x + turns * by
+        return Affine(after(x.base, by, iterations), x.strides, x.shape)
+    return x + iterations * by
 
 
 def equal(a: Any, b: Any) -> bool:

@@ -38,10 +38,10 @@ class Path(NamedTuple):
 class Instruction(NamedTuple):
     """A record of a program, or of each iteration of a loop.
 
-    occupancy, amount, slow: one number, or one for each lane. slow: occupancy of a load that memory gives; None where that
-    makes no difference. partial: lanes that have it, None for all. access, share: of a transfer, where it goes, or which part
-    of it memory gives (of a store: whether it goes at memory's pace). cores: whose it is, where a program has two Vector
-    cores.
+    occupancy, amount, slow: one number, or one for each lane. slow: occupancy of a load from memory; None where it is that
+    of a load from L2. partial: lanes that have it, None for all. access: where a transfer reads or writes. share: which part
+    of a load comes from memory (of a store: whether it goes at memory's pace). cores: the Vector cores that have it, where a
+    program has two.
     """
 
     pipe: int
@@ -93,8 +93,8 @@ def accesses(body: Sequence[Any], known: dict[int, int], rows: int = 1) -> tuple
     for x in body:
         if isinstance(x, Loop):
             order, row = accesses(x.body, known, rows * x.trips)
-            turn = np.repeat(np.arange(x.trips, dtype=np.int64) * rows, len(order))
-            found.append((np.tile(order, x.trips), np.tile(row, x.trips) + turn))
+            iteration = np.repeat(np.arange(x.trips, dtype=np.int64) * rows, len(order))
+            found.append((np.tile(order, x.trips), np.tile(row, x.trips) + iteration))
         elif x.access is not None:
             found.append((np.array([known[id(x.access)]], np.int32), np.zeros(1, np.int64)))
     if not found:

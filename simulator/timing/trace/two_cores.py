@@ -55,8 +55,7 @@ class Pair:
                 if max(map(len, mine)) == max(map(len, choices)):
                     out.append(rotating.number(tuple(mine), counter, count))
                 else:  # of both cores
-                    for k in range(2):
-                        out.append(rotating.number(tuple(c[k::2] for c in mine), counter, count))
+                    out += [rotating.number(tuple(c[k::2] for c in mine), counter, count) for k in range(2)]
             elif not self.private(s):
                 out.append(s)
             elif pipe in self.own and not (reading and self.joint(s)):

@@ -1,6 +1,6 @@
-"""Our engine beside Triton's interpreter: turn by turn, on the same kernels and data, in CPU seconds.
+"""Our engine beside Triton's interpreter: in turn, on the same kernels and data, in CPU seconds.
 
-    python -m side_by_side.compare [--turns 2] [--only TEXT] [--theirs FILE]        in tests/bench
+    python -m side_by_side.compare [--rounds 2] [--only TEXT] [--theirs FILE]        in tests/bench
 
 A Python with triton is named by ASCENDTILE_TRITON_PYTHON, else this one is asked. Each engine runs in a process
 of its own that goes on over all cases, limited to one thread of numpy's. Ours computes values
@@ -12,7 +12,7 @@ A launch is counted from call to return, and ours in three ways, each with the f
 * other data: the same launch with arrays that no launch had before; nothing but the compiled kernel is there already
 * identical: the launch before once more, same arrays; its time on the device is remembered, its values are not
 
-The first counts once; of the others, and of the interpreter, which remembers nothing, the least of the turns counts.
+The first counts once; of the others, and of the interpreter, which remembers nothing, the least of the rounds counts.
 `--theirs FILE` keeps the interpreter's figures in a file and takes them from there if they are there: for work on our side.
 """
 
@@ -42,7 +42,7 @@ def triton_python() -> str | None:
 
 
 class Worker:
-    """An engine in a process of its own; `turn` runs one case once."""
+    """An engine in a process of its own; `run_case` runs one case once."""
 
     def __init__(self, engine: str, python: str = sys.executable) -> None:
         self.engine = engine
@@ -64,7 +64,7 @@ class Worker:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def turn(self, case: Case, again: bool = False) -> dict[str, Any]:
+    def run_case(self, case: Case, again: bool = False) -> dict[str, Any]:
         assert self.process.stdin is not None
         print(json.dumps([case.name, again]), file=self.process.stdin, flush=True)
         answer = self.answer()
@@ -111,19 +111,19 @@ class Kept:
             self.path.write_text(json.dumps(self.seconds, indent=1))
 
 
-def compare(cases: list[Case], turns: int, python: str | None, kept: Kept) -> list[Row]:
+def compare(cases: list[Case], rounds: int, python: str | None, kept: Kept) -> list[Row]:
     """Both engines in turn; the interpreter only where its figures are not kept."""
     ours = Worker("ascendtile")
     theirs = Worker("triton", python) if python else None
     rows = []
     for case in cases:
         known = case.name in kept.seconds
-        first = ours.turn(case)["seconds"]
+        first = ours.run_case(case)["seconds"]
         found = []
-        for _ in range(turns):
-            found.append([ours.turn(case, again)["seconds"] for again in (False, True)])
+        for _ in range(rounds):
+            found.append([ours.run_case(case, again)["seconds"] for again in (False, True)])
             if theirs and not known:
-                kept.keep(case, theirs.turn(case)["seconds"])
+                kept.keep(case, theirs.run_case(case)["seconds"])
         rows.append(
             Row(case, kept.seconds.get(case.name, math.nan), first, *map(min, zip(*found, strict=True)))
         )
@@ -157,7 +157,7 @@ def table(rows: list[Row]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Our engine beside Triton's interpreter")
-    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--only", default="", help="cases whose name has this text")
     parser.add_argument("--theirs", type=Path, help="file that keeps the interpreter's figures")
     options = parser.parse_args()
@@ -166,7 +166,7 @@ def main() -> None:
     kept = Kept(options.theirs)
     if python is None and any(case.name not in kept.seconds for case in cases):
         sys.exit("triton is not installed here; name a Python that has it in ASCENDTILE_TRITON_PYTHON")
-    print(table(compare(cases, options.turns, python, kept)))
+    print(table(compare(cases, options.rounds, python, kept)))
 
 
 if __name__ == "__main__":

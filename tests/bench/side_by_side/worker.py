@@ -1,6 +1,6 @@
 """One engine in one process: `python -m side_by_side.worker triton|ascendtile` reads lines of JSON [case, again].
 
-again: whether the turn takes the arrays of the turn before (an identical launch); else it takes other data, in memory that
+again: whether the run takes the arrays of the run before (an identical launch); else it takes other data, in memory that
 no earlier launch of the case had. It answers with a line of JSON: CPU seconds of the launch alone (all threads of the
 process), and the largest error of each output, relative to the output's largest value, against float64.
 """
@@ -58,7 +58,7 @@ class Bench:
         self.expected: Arrays = {}
 
     def prepare(self, case: Case, again: bool) -> Arrays:
-        """The arrays of a turn; other data are those of the turn before in reverse order."""
+        """The arrays of a run; other data are those of the run before in reverse order."""
         if case is not self.case:
             self.case, self.used = case, []
         if not (again and self.used):
@@ -67,11 +67,11 @@ class Bench:
             self.expected = case.expected(self.used[-1])
         return self.used[-1]
 
-    def turn(self, name: str, again: bool) -> dict[str, Any]:
+    def run_case(self, name: str, again: bool) -> dict[str, Any]:
         case = CASES[name]
         arrays = self.prepare(case, again)
         for output in self.expected:
-            arrays[output].fill(np.nan)  # what an earlier turn left must not pass as a result
+            arrays[output].fill(np.nan)  # what an earlier run left must not pass as a result
         wrapped = {k: self.wrap(x) for k, x in arrays.items()}
         launch = getattr(self.kernels, case.kernel)[(case.grid,)]
         begin = time.process_time()
@@ -91,7 +91,7 @@ def main() -> None:
     bench = Bench(sys.argv[1])
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
-        print(json.dumps(bench.turn(*json.loads(line))), flush=True)
+        print(json.dumps(bench.run_case(*json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tiles of the forward norms of rows: what they need in UB, and that gamma and beta come once for all turns of a core."""
+"""Tiles of the forward norms of rows: what they need in UB, and that gamma and beta are loaded once for all iterations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_whole_rows_fit_where_the_tight_need_does(name):
 
 
 @pytest.mark.parametrize("name", NORMS)
-def test_vectors_are_loaded_once_for_all_turns(name):
+def test_vectors_are_loaded_once_for_all_iterations(name):
     """Twice the rows of a core move twice the rows' bytes and no more of gamma and beta."""
     cols, vectors = 1024, NORMS[name][1]
     read = [

@@ -122,7 +122,7 @@ def test_an_endless_loop_is_stopped(
     )
     status, _, err = told(script, tmp_path, capsys)
     assert status == 1
-    assert "more than 100 loop turns; the loop may never end (program 0 and 1 others still in it)" in err
+    assert "more than 100 loop iterations; the loop may never end (program 0 and 1 others still in it)" in err
     assert "^" in err
 
 

@@ -100,7 +100,7 @@ def test_a_launch_says_what_it_is_at(monkeypatch):
 
     def load(self, *args):
         work, candidate = at_work.now()
-        seen.append((state_line(work, candidate, 7.0), work.turns))
+        seen.append((state_line(work, candidate, 7.0), work.iterations))
         return inner(self, *args)
 
     monkeypatch.setattr(NumpyBackend, "load", load)
@@ -109,7 +109,7 @@ def test_a_launch_says_what_it_is_at(monkeypatch):
     assert at_work.now() == (None, None)
     assert seen, "the launch was looked at"
     assert all(text.startswith("7 s, launch ") and " slow" in text for text, _ in seen)
-    assert max(turns for _, turns in seen) <= 3
+    assert max(iterations for _, iterations in seen) <= 3
 
 
 def test_a_tuners_candidates_are_counted(monkeypatch):
@@ -148,16 +148,16 @@ def test_the_thread_ends_with_the_block_and_output_stays_clean(monkeypatch, caps
 
 
 @pytest.mark.parametrize(
-    ("done", "turns", "candidate", "text"),
+    ("done", "iterations", "candidate", "text"),
     [
         (0, 0, None, "12 s, launch 3 k"),
         (2, 0, (1, 4), "12 s, launch 3 k, config 1 of 4, 2 of 9 programs done"),
-        (0, 1234, None, "12 s, launch 3 k, 1,234 loop turns"),
+        (0, 1234, None, "12 s, launch 3 k, 1,234 loop iterations"),
     ],
 )
-def test_words(done, turns, candidate, text):
+def test_words(done, iterations, candidate, text):
     class Walk:
-        step_limit, steps_left = 5000, 5000 - turns
+        step_limit, steps_left = 5000, 5000 - iterations
 
     work = at_work.Work("k", 9, 3, done=done, walk=Walk())
     assert state_line(work, candidate, 12.3) == text

@@ -107,7 +107,9 @@ def test_sharers_are_counted_among_the_cores_of_one_moment():
     assert sharers(np.arange(8), programs, 1, 4) == 1
     assert sharers(np.zeros(8, np.int64), programs, 1, 4).tolist() == [4] * 8
     assert sharers(np.array([0, 0, 1, 2, 0, 0, 1, 2]), programs, 1, 4).tolist() == [2, 2, 1, 1] * 2
-    assert sharers(np.array([0, 1, 0, 1]), np.tile(np.arange(2), 2), 2, 4) == 1  # two turns of two programs
+    assert (
+        sharers(np.array([0, 1, 0, 1]), np.tile(np.arange(2), 2), 2, 4) == 1
+    )  # two iterations of two programs
 
 
 @sim.jit
@@ -119,10 +121,10 @@ def read(x_ptr, n, apart, PAST: tl.constexpr, BLOCK: tl.constexpr):
 
 def test_reading_past_l2_comes_from_memory_each_time():
     n = 1 << 16
-    for past, turns in ((False, 1), (True, 2)):
+    for past, iterations in ((False, 1), (True, 2)):
         with sim.device("ascend910b1"):
             run = read.time((2,), sim.shape(n, "float16"), n, 0, PAST=past, BLOCK=8192)
-        assert run.launches[0].resources["HBM"] == turns * 2 * n
+        assert run.launches[0].resources["HBM"] == iterations * 2 * n
 
 
 def test_cores_that_read_the_same_addresses_share_what_one_part_of_l2_serves():

@@ -47,7 +47,7 @@ def two_flags(a, c, hop, M: tl.constexpr):
 
 
 @sim.jit
-def late_wait(a, c, hop, turns, M: tl.constexpr):
+def late_wait(a, c, hop, iterations, M: tl.constexpr):
     """The Vector core works for long before it asks for the flag."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     at = i * M + j
@@ -55,7 +55,7 @@ def late_wait(a, c, hop, turns, M: tl.constexpr):
     tl.store(hop + at, tl.dot(x, x))
     al.sync_block_set("cube", "vector", 0)
     y = tl.load(c + at)
-    for _ in range(turns):
+    for _ in range(iterations):
         y = tl.exp(y) * 0.5
     al.sync_block_wait("cube", "vector", 0, PIPE.PIPE_FIX, PIPE.PIPE_V)
     tl.store(c + at, y + 1.0)
@@ -73,7 +73,7 @@ def neighbours(a, out, MODE: tl.constexpr, B: tl.constexpr):
 
 @sim.jit
 def uneven(a, out, c, d, MODE: tl.constexpr, B: tl.constexpr, SHARED: tl.constexpr, CUBE: tl.constexpr):
-    """Programs with more and more turns, then a barrier, then all read what the last one has written."""
+    """Programs with more and more iterations, then a barrier, then all read what the last one has written."""
     p, n = tl.program_id(0), tl.num_programs(0)
     i = tl.arange(0, B)
     x = tl.zeros((B,), tl.float32) + p
@@ -202,24 +202,24 @@ def test_the_assumed_figure_is_named() -> None:
 
 
 @sim.jit
-def runs_ahead(a, hop, turns, M: tl.constexpr):
+def runs_ahead(a, hop, iterations, M: tl.constexpr):
     """Nothing ever tells the Cube core to wait."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     x = tl.load(a + i * M + j)
     with al.scope(core_mode="cube"):
-        for _ in range(turns):
+        for _ in range(iterations):
             tl.store(hop + i * M + j, tl.dot(x, x))
             al.sync_block_set("cube", "vector", 6)
     with al.scope(core_mode="vector"):
-        for _ in range(turns):
+        for _ in range(iterations):
             al.sync_block_wait("cube", "vector", 6)
 
 
-@pytest.mark.parametrize(("turns", "warned"), [(15, False), (16, True), (40, True)])
-def test_sets_beyond_the_counter_are_a_warning(turns: int, warned: bool) -> None:
+@pytest.mark.parametrize(("iterations", "warned"), [(15, False), (16, True), (40, True)])
+def test_sets_beyond_the_counter_are_a_warning(iterations: int, warned: bool) -> None:
     a, _, hop = tensors(16)
     with sim.device(PRODUCT):
-        run = runs_ahead[(2,)](a, hop, turns, M=16)
+        run = runs_ahead[(2,)](a, hop, iterations, M=16)
     found = [w for w in run.warnings if "more than 15 sets of event 6 ahead of the waits" in w]
     assert bool(found) == warned
 
@@ -240,7 +240,7 @@ def test_barrier_shows_every_program_what_the_others_wrote(mode: str, programs: 
 
 @pytest.mark.parametrize(("mode", "shared"), [("all_vector", False), ("all_vector", True), ("all", True)])
 def test_barrier_waits_for_the_slowest_program(mode: str, shared: bool) -> None:
-    """Program p makes p turns before the barrier; afterwards no core loads before the last one has stored and told."""
+    """Program p makes p iterations before the barrier; afterwards no core loads before the last one has stored and told."""
     b, programs = 64, 5
     a, out = np.zeros((programs, b), np.float32), np.zeros((programs, b), np.float32)
     c = np.zeros((16, 16), np.float32)
@@ -280,12 +280,12 @@ def test_barrier_stops_all_pipes_and_pays_the_flag() -> None:
 
 
 @sim.jit
-def uneven_pair(a, out, turns, B: tl.constexpr, SYNC: tl.constexpr):
+def uneven_pair(a, out, iterations, B: tl.constexpr, SYNC: tl.constexpr):
     """The second Vector core works longer; with the barrier the first one's last store waits for it."""
     s = al.sub_vec_id()
     i = s * B + tl.arange(0, B)
     x = tl.load(a + i)
-    for _ in range(s * turns):
+    for _ in range(s * iterations):
         x = tl.exp(x) * 0.5
     tl.store(a + i, x)
     if SYNC:
@@ -293,16 +293,16 @@ def uneven_pair(a, out, turns, B: tl.constexpr, SYNC: tl.constexpr):
     tl.store(out + i, tl.load(a + (1 - s) * B + tl.arange(0, B)))
 
 
-@pytest.mark.parametrize("turns", [20, 60])
-def test_vector_cores_of_a_program_wait_for_each_other(turns: int) -> None:
+@pytest.mark.parametrize("iterations", [20, 60])
+def test_vector_cores_of_a_program_wait_for_each_other(iterations: int) -> None:
     b = 1024
     a, out = np.linspace(0, 1, 2 * b, dtype=np.float32), np.zeros(2 * b, np.float32)
-    run = run_of(uneven_pair, a, out, turns, B=b, SYNC=True)
+    run = run_of(uneven_pair, a, out, iterations, B=b, SYNC=True)
     assert np.array_equal(out.reshape(2, b), a.reshape(2, b)[::-1])
     late = max(done for _, done in rows(run, "AIV1.MTE3", "tl.store(a"))
     first = min(s for s, _ in rows(run, "AIV.MTE3", "tl.store(out"))
     assert first > late + 220
-    free = run_of(uneven_pair, a, out, turns, B=b, SYNC=False)
+    free = run_of(uneven_pair, a, out, iterations, B=b, SYNC=False)
     late = max(done for _, done in rows(free, "AIV1.MTE3", "tl.store(a"))
     assert min(s for s, _ in rows(free, "AIV.MTE3", "tl.store(out")) < late
 

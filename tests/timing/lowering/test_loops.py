@@ -21,7 +21,7 @@ from ascendtile.kernels.tutorials import (
 from ascendtile.simulator.observers import watch
 from ascendtile.simulator.timing import estimate
 from ascendtile.simulator.timing.engine.engine import Group
-from ascendtile.simulator.timing.lowering.loops import Turns
+from ascendtile.simulator.timing.lowering.loops import LoopLowering
 
 from ...support import loop_kernels as kernels
 from . import trace_records
@@ -41,7 +41,7 @@ class Seen:
 
 def observe(work: Callable[[], Any], together: bool) -> Seen:
     seen = Seen()
-    simulate, take, finish = estimate.simulate, Turns._take, estimate._finish
+    simulate, take, finish = estimate.simulate, LoopLowering._take, estimate._finish
     lower = estimate._estimate
 
     def simulated(machine: Any, groups: Any, *how: Any, **more: Any) -> Any:
@@ -60,7 +60,7 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
         mock.patch.object(estimate, "_estimate", lambda call, at_once: lower(call, at_once and together)),
         mock.patch.object(estimate, "simulate", simulated),
         mock.patch.object(estimate, "_finish", finished),
-        mock.patch.object(Turns, "_take", taken),
+        mock.patch.object(LoopLowering, "_take", taken),
         mock.patch("ascendtile.simulator.launch.recall", return_value=None),
         watch(lambda run: seen.launches.extend(run.launches)),
     ):

@@ -1,5 +1,5 @@
 """Cube and Vector work of one kernel: side by side where the cores are apart, on shared pipes where they are not; and how
-many copies of a tile let turns overlap.
+many copies of a tile let iterations overlap.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ M, N = 64, 8192
 
 
 @sim.jit
-def both(x, y, out, other, turns, CUBE: tl.constexpr, VECTOR: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
-    """A product, and work on another tile that has nothing to do with it, in each turn."""
+def both(
+    x, y, out, other, iterations, CUBE: tl.constexpr, VECTOR: tl.constexpr, M: tl.constexpr, N: tl.constexpr
+):
+    """A product, and work on another tile that has nothing to do with it, in each iteration."""
     at = tl.arange(0, M)[:, None] * M + tl.arange(0, M)[None, :]
     flat = tl.arange(0, N)
-    for t in range(turns):
+    for t in range(iterations):
         if CUBE:
             u = tl.load(x + t * M * M + at)
             tl.store(out + t * M * M + at, tl.dot(u, u))
@@ -30,9 +32,9 @@ def both(x, y, out, other, turns, CUBE: tl.constexpr, VECTOR: tl.constexpr, M: t
 
 
 @sim.jit
-def product_then_exp(x, out, turns, M: tl.constexpr):
+def product_then_exp(x, out, iterations, M: tl.constexpr):
     at = tl.arange(0, M)[:, None] * M + tl.arange(0, M)[None, :]
-    for t in range(turns):
+    for t in range(iterations):
         u = tl.load(x + t * M * M + at)
         tl.store(out + t * M * M + at, tl.exp(tl.dot(u, u) * 0.01))
 
@@ -48,15 +50,15 @@ def sums(x, y, out, K, STAGES: tl.constexpr, M: tl.constexpr):
     tl.store(out + i[:, None] * M + j[None, :], acc)
 
 
-def timed(product, cube, vector, turns=12):
+def timed(product, cube, vector, iterations=12):
     shapes = (
-        sim.shape(turns * M * M, "float16"),
-        sim.shape(turns * N, "float32"),
-        sim.shape(turns * M * M, "float32"),
-        sim.shape(turns * N, "float32"),
+        sim.shape(iterations * M * M, "float16"),
+        sim.shape(iterations * N, "float32"),
+        sim.shape(iterations * M * M, "float32"),
+        sim.shape(iterations * N, "float32"),
     )
     with sim.device(product):
-        return both.time((1,), *shapes, turns, CUBE=cube, VECTOR=vector, M=M, N=N)
+        return both.time((1,), *shapes, iterations, CUBE=cube, VECTOR=vector, M=M, N=N)
 
 
 @pytest.mark.parametrize("product", SPLIT)
@@ -78,14 +80,14 @@ def test_a_core_that_is_both_shares_the_pipes_that_load_and_store(product):
 
 
 @pytest.mark.parametrize("product", [*SPLIT, *COUPLED])
-def test_the_product_of_one_turn_runs_beside_the_vector_work_of_another(product):
-    """Two copies: while one turn's product is worked on, the next one is made. One copy: later, never earlier."""
-    turns = 8
-    shapes = (sim.shape(turns * M * M, "float16"), sim.shape(turns * M * M, "float32"))
+def test_the_product_of_one_iteration_runs_beside_the_vector_work_of_another(product):
+    """Two copies: while one iteration's product is worked on, the next one is made. One copy: later, never earlier."""
+    iterations = 8
+    shapes = (sim.shape(iterations * M * M, "float16"), sim.shape(iterations * M * M, "float32"))
     times = {}
     for copies in (1, 2):
         with sim.device(product, multibuffer=copies, workspace_copies=copies, timeline=10_000):
-            run = product_then_exp.time((1,), *shapes, turns, M=M)
+            run = product_then_exp.time((1,), *shapes, iterations, M=M)
         times[copies] = run.cycles
     t = run.launches[0].timeline
     spans = {}
@@ -101,13 +103,13 @@ def test_the_product_of_one_turn_runs_beside_the_vector_work_of_another(product)
 
 def test_copies_in_the_workspace_let_the_cube_core_run_ahead():
     """One place in global memory: the next product waits until the last one is read, however many copies UB has."""
-    turns = 12
-    shapes = (sim.shape(turns * M * M, "float16"), sim.shape(turns * M * M, "float32"))
+    iterations = 12
+    shapes = (sim.shape(iterations * M * M, "float16"), sim.shape(iterations * M * M, "float32"))
 
     def cycles(copies, workspace):
         with sim.device("ascend910b3", multibuffer=copies):
             return product_then_exp.time(
-                (1,), *shapes, turns, M=M, set_workspace_multibuffer=workspace
+                (1,), *shapes, iterations, M=M, set_workspace_multibuffer=workspace
             ).cycles
 
     assert cycles(2, 1) == pytest.approx(cycles(1, 1), rel=0.05)
@@ -121,10 +123,10 @@ def test_copies_in_the_workspace_let_the_cube_core_run_ahead():
 
 def test_what_was_sent_may_be_overwritten_before_the_other_core_knows():
     """The next Mmad waits for the fixpipe to have read L0C, not for the flag that crosses to the Vector core."""
-    turns, far = 4, 5000
-    shapes = (sim.shape(turns * M * M, "float16"), sim.shape(turns * M * M, "float32"))
+    iterations, far = 4, 5000
+    shapes = (sim.shape(iterations * M * M, "float16"), sim.shape(iterations * M * M, "float32"))
     with sim.device("ascend910b3", timeline=10_000, overrides={"sync.cross_core_model_cycles": far}):
-        t = product_then_exp.time((1,), *shapes, turns, M=M).launches[0].timeline
+        t = product_then_exp.time((1,), *shapes, iterations, M=M).launches[0].timeline
     first = {"AIC.M": [], "AIC.FIXP": []}
     for k in range(len(t.start)):
         name = t.pipes[t.pipe[k]]
@@ -133,19 +135,19 @@ def test_what_was_sent_may_be_overwritten_before_the_other_core_knows():
     assert first["AIC.M"][1][0] < first["AIC.FIXP"][0][1] + 50
 
 
-def test_values_do_not_depend_on_how_far_turns_overlap():
-    turns = 3
-    x = np.random.default_rng(1).standard_normal(turns * 16 * 16).astype(np.float16)
+def test_values_do_not_depend_on_how_far_iterations_overlap():
+    iterations = 3
+    x = np.random.default_rng(1).standard_normal(iterations * 16 * 16).astype(np.float16)
     outs = []
     for product, copies in (("ascend910b3", 1), ("ascend910b3", 4), ("ascend310p", 2)):
         out = np.empty(x.size, np.float32)
         with sim.device(product, multibuffer=copies, numerics={"fp32_subnormals": "keep"}):
-            product_then_exp[(1,)](x, out, turns, M=16)
+            product_then_exp[(1,)](x, out, iterations, M=16)
         outs.append(out)
     assert (outs[0] == outs[1]).all()
-    squares = np.stack([m @ m for m in x.astype(np.float64).reshape(turns, 16, 16)])
+    squares = np.stack([m @ m for m in x.astype(np.float64).reshape(iterations, 16, 16)])
     for out in outs:
-        assert np.allclose(out.reshape(turns, 16, 16), np.exp(squares * 0.01), rtol=1e-3)
+        assert np.allclose(out.reshape(iterations, 16, 16), np.exp(squares * 0.01), rtol=1e-3)
 
 
 @pytest.mark.parametrize("product", ["ascend910b3", "ascend310p"])

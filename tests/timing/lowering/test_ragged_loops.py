@@ -1,4 +1,4 @@
-"""Loops whose programs have different trip counts, or that differ from some iteration on: one walk for what is alike."""
+"""Loops whose programs have different trip counts, or that differ from some iteration on: what is alike is lowered once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.timing.lowering.loops import Turns
+from ascendtile.simulator.timing.lowering.loops import LoopLowering
 from ascendtile.simulator.timing.trace.lanes import Stretches, even, of_trips
 from ascendtile.simulator.timing.trace.tree import Cut, Instruction
 
@@ -25,23 +25,23 @@ def tiles(x_ptr, out_ptr, count, deep, last, BLOCK: tl.constexpr, TAIL: tl.const
     for row in range(tl.program_id(0), count, tl.num_programs(0)):
         total = tl.zeros((BLOCK,), tl.float32)
         at = x_ptr + row * deep * BLOCK + tl.arange(0, BLOCK)
-        turns = deep
+        iterations = deep
         if TAIL:
-            turns = last if row == count - 1 else deep
-        for _ in range(0, turns):
+            iterations = last if row == count - 1 else deep
+        for _ in range(0, iterations):
             total += tl.load(at).to(tl.float32)
             at += BLOCK
         tl.store(out_ptr + row * BLOCK + tl.arange(0, BLOCK), total)
 
 
 @sim.jit
-def wider(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def wider(x_ptr, out_ptr, iterations, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """Steps that grow, so that no iteration adds what the one before did."""
     at = tl.program_id(0) * BLOCK
     step = 1
-    for turn in range(0, turns):
+    for iteration in range(0, iterations):
         x = tl.load(x_ptr + at + tl.arange(0, BLOCK))
-        tl.store(out_ptr + turn * BLOCK + tl.arange(0, BLOCK), x)
+        tl.store(out_ptr + iteration * BLOCK + tl.arange(0, BLOCK), x)
         at += step
         step += 2
 
@@ -49,14 +49,14 @@ def wider(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):  # type: ignore[no-untype
 def walks(work: Any) -> int:
     """How often a body is walked for many iterations at once."""
     bodies = 0
-    body = Turns._body
+    body = LoopLowering._body
 
     def counted(*args: Any) -> None:
         nonlocal bodies
         bodies += 1
         body(*args)
 
-    with mock.patch.object(Turns, "_body", counted):
+    with mock.patch.object(LoopLowering, "_body", counted):
         check(work)
     return bodies
 
@@ -86,11 +86,11 @@ def test_rows_of_any_number(programs: int, count: int, deep: int, last: int, tai
     check(on_tiles(programs, count, deep, min(last, deep), tail))
 
 
-@pytest.mark.parametrize("turns", [2, 9, 40])
-def test_what_does_not_grow_evenly_is_found_out(turns: int) -> None:
+@pytest.mark.parametrize("iterations", [2, 9, 40])
+def test_what_does_not_grow_evenly_is_found_out(iterations: int) -> None:
     def work() -> None:
         with sim.device("ascend910b3", values=False):
-            wider[(3,)](*shapes(1 << 14), *shapes(1 << 14), turns, BLOCK=64)
+            wider[(3,)](*shapes(1 << 14), *shapes(1 << 14), iterations, BLOCK=64)
 
     check(work)
 

@@ -18,10 +18,10 @@ LABEL = "blocks of strided store"
 
 
 @sim.jit
-def spread(out, x, read, write, turns, B: tl.constexpr, WHAT: tl.constexpr):
+def spread(out, x, read, write, iterations, B: tl.constexpr, WHAT: tl.constexpr):
     i = tl.arange(0, B)
-    for turn in range(turns):
-        at = turn * B + i
+    for iteration in range(iterations):
+        at = iteration * B + i
         v = tl.load(x + at * read)
         if WHAT == "sum":
             v = v + 1.0
@@ -39,21 +39,21 @@ def launched(
     what: str,
     write: int,
     b: int = 256,
-    turns: int = 1,
+    iterations: int = 1,
     read: int = 1,
     dtype: Any = np.float32,
     **options: Any,
 ) -> Any:
     """The launch, after its values were compared with numpy's."""
-    x = np.random.default_rng(0).uniform(0, 1, b * turns * read).astype(dtype)
-    out = np.zeros(b * turns * write, dtype)
+    x = np.random.default_rng(0).uniform(0, 1, b * iterations * read).astype(dtype)
+    out = np.zeros(b * iterations * write, dtype)
     with sim.device("ascend910b3", **options):
-        run = spread[(1,)](out, x, read, write, turns, B=b, WHAT=what)
+        run = spread[(1,)](out, x, read, write, iterations, B=b, WHAT=what)
     want = x[::read]
     if what == "sum":
         want = want + dtype(1)
     elif what == "indices":
-        want = np.tile(np.arange(b), turns)
+        want = np.tile(np.arange(b), iterations)
     elif what == "picked":
         want = np.where(want > 0.5, want, 0)
     np.testing.assert_array_equal(out[::write], want)
@@ -74,10 +74,10 @@ def test_a_strided_store_takes_a_block_an_element(eights: int, write: int, dtype
 @pytest.mark.parametrize("what", ["sum", "indices", "atomic"])
 def test_the_vector_unit_spreads_eight_elements_a_repeat(what: str) -> None:
     """Brcb: eight blocks a repeat, one cycle each; beside what a contiguous store needs."""
-    b, turns = 1024, 3
-    strided, plain = launched(what, 2, b, turns), launched(what, 1, b, turns)
+    b, iterations = 1024, 3
+    strided, plain = launched(what, 2, b, iterations), launched(what, 1, b, iterations)
     more = strided.pipes["AIV.V"].busy_cycles - plain.pipes["AIV.V"].busy_cycles
-    assert more == pytest.approx(turns * b / 8)
+    assert more == pytest.approx(iterations * b / 8)
     assert blocks(plain) == []
     assert strided.cycles > plain.cycles
 

@@ -50,10 +50,10 @@ def once(x, b, out, M: tl.constexpr, ROW: tl.constexpr):
 
 
 @sim.jit
-def nested(x, out, turns, K, M: tl.constexpr):
+def nested(x, out, iterations, K, M: tl.constexpr):
     i, j = tl.arange(0, M), tl.arange(0, M)
     acc = tl.zeros((M, M), tl.float32)
-    for t in range(turns):
+    for t in range(iterations):
         for first in range(0, K, M):
             u = tl.load(x + (t * M + i)[:, None] * K + (first + j)[None, :])
             acc = tl.dot(u, u, acc)
@@ -61,11 +61,11 @@ def nested(x, out, turns, K, M: tl.constexpr):
 
 
 @sim.jit
-def weighted(x, out, turns, M: tl.constexpr):
+def weighted(x, out, iterations, M: tl.constexpr):
     """As fused attention does: the sum so far is scaled before the next product is added."""
     i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
     acc = tl.zeros((M, M), tl.float32)
-    for _ in range(turns):
+    for _ in range(iterations):
         u = tl.load(x + i * M + j)
         acc = tl.dot(u, u, acc * 0.5)
     tl.store(out + i * M + j, acc)
@@ -151,9 +151,9 @@ def test_a_row_that_the_table_does_not_hold_is_an_overflow_with_both_numbers():
     st.booleans(),
     st.integers(0, 9),
 )
-def test_values_are_those_of_a_product_and_a_row(product, m, n, turns, widen, seed):
+def test_values_are_those_of_a_product_and_a_row(product, m, n, iterations, widen, seed):
     rng = np.random.default_rng(seed)
-    k = 64 * turns
+    k = 64 * iterations
     x, w = (rng.integers(-4, 5, s).astype(np.float16) for s in ((m, k), (k, n)))
     b = rng.integers(-9, 10, n).astype(np.float16 if widen else np.float32)
     out = np.empty((m, n), np.float32)
@@ -179,24 +179,24 @@ def test_a_tile_is_added_by_the_vector_unit_when_the_product_has_left_l0c():
     assert row.cycles < 0.7 * tile.cycles
 
 
-def test_a_sum_that_is_scaled_on_the_way_crosses_to_the_vector_core_in_each_turn():
-    turns = 6
+def test_a_sum_that_is_scaled_on_the_way_crosses_to_the_vector_core_in_each_iteration():
+    iterations = 6
     with sim.device(SPLIT):
-        run = weighted.time((1,), half(64, 64), single(64, 64), turns, M=64)
-        less = weighted.time((1,), half(64, 64), single(64, 64), turns // 2, M=64)
+        run = weighted.time((1,), half(64, 64), single(64, 64), iterations, M=64)
+        less = weighted.time((1,), half(64, 64), single(64, 64), iterations // 2, M=64)
     assert run.pipes["AIC.FIXP"].busy_cycles == pytest.approx(2 * less.pipes["AIC.FIXP"].busy_cycles)
     crossed = 64 * 64 * 4 / sim.load_product(SPLIT).number("path.l0c_to_gm.nz2nd_bytes_per_cycle")
-    assert run.pipes["AIC.FIXP"].busy_cycles >= 0.999 * turns * crossed
+    assert run.pipes["AIC.FIXP"].busy_cycles >= 0.999 * iterations * crossed
 
 
 @pytest.mark.parametrize("product", [SPLIT, COUPLED])
 def test_a_sum_over_nested_loops_stays_in_l0c(product):
-    m, turns, k = 32, 3, 96
-    x = np.random.default_rng(0).integers(-3, 4, (m * turns, k)).astype(np.float16)
+    m, iterations, k = 32, 3, 96
+    x = np.random.default_rng(0).integers(-3, 4, (m * iterations, k)).astype(np.float16)
     out = np.empty((m, m), np.float32)
     with sim.device(product):
-        run = nested[(1,)](x, out, turns, k, M=m)
-    blocks = x.astype(np.float64).reshape(turns, m, k // m, m).transpose(0, 2, 1, 3)
+        run = nested[(1,)](x, out, iterations, k, M=m)
+    blocks = x.astype(np.float64).reshape(iterations, m, k // m, m).transpose(0, 2, 1, 3)
     assert (out == sum(b @ b for b in blocks.reshape(-1, m, m))).all()
     if product == SPLIT:
         assert set(run.buffers) == {"L1", "L0A", "L0B", "L0C"}

@@ -166,12 +166,12 @@ def test_sharing_costs_time_and_no_value():
 
 @sim.jit
 def two_operands(q, k, v, out, n, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr):
-    """Attention's shape of work: two tiles of `N` by `D` are loaded in each turn, and both go to L1."""
+    """Attention's shape of work: two tiles of `N` by `D` are loaded in each iteration, and both go to L1."""
     i, j, d = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
     queries = tl.load(q + i[:, None] * D + d[None, :])
     acc = tl.zeros([M, D], tl.float32)
-    for turn in range(n):
-        at = (turn * N + j)[:, None] * D + d[None, :]
+    for iteration in range(n):
+        at = (iteration * N + j)[:, None] * D + d[None, :]
         scores = tl.dot(queries, tl.trans(tl.load(k + at)))
         acc = tl.dot(scores.to(tl.float16), tl.load(v + at), acc)
     tl.store(out + i[:, None] * D + d[None, :], acc)

@@ -33,12 +33,12 @@ def test_offsets_that_no_formula_describes_are_made_on_a_vector_core(product_nam
 
 
 @sim.jit
-def product_and_tile(a, b, x, out, TURNS: tl.constexpr, B: tl.constexpr, KEEP: tl.constexpr):
+def product_and_tile(a, b, x, out, STEPS: tl.constexpr, B: tl.constexpr, KEEP: tl.constexpr):
     i = tl.arange(0, 64)
-    for turn in range(TURNS):
+    for iteration in range(STEPS):
         p = tl.dot(tl.load(a + i[:, None] * 64 + i[None, :]), tl.load(b + i[:, None] * 64 + i[None, :]))
-        big = tl.load(x + turn * B + tl.arange(0, B))
-        tl.store(out + turn * B + tl.arange(0, B), big + (tl.sum(p) if KEEP else 0.0))
+        big = tl.load(x + iteration * B + tl.arange(0, B))
+        tl.store(out + iteration * B + tl.arange(0, B), big + (tl.sum(p) if KEEP else 0.0))
 
 
 def test_a_kernel_with_products_does_with_one_copy_of_its_tiles_in_ub() -> None:
@@ -47,9 +47,9 @@ def test_a_kernel_with_products_does_with_one_copy_of_its_tiles_in_ub() -> None:
     for size, one_copy in ((4096, False), (24576, True)):
         x = np.arange(2 * size, dtype=np.float32)
         out = np.zeros_like(x)
-        run = product_and_tile[(1,)](a, a, x, out, TURNS=2, B=size, KEEP=True)
+        run = product_and_tile[(1,)](a, a, x, out, STEPS=2, B=size, KEEP=True)
         np.testing.assert_array_equal(out, x + 64)
         assert any("one copy" in n for n in run.notes) == one_copy
     with pytest.raises(sim.RunError, match="ub overflow"):
-        product_and_tile.time((1,), a, a, sim.shape((98304,), "float32"), sim.shape((98304,), "float32"), TURNS=2, B=49152,
+        product_and_tile.time((1,), a, a, sim.shape((98304,), "float32"), sim.shape((98304,), "float32"), STEPS=2, B=49152,
                               KEEP=True)  # fmt: skip

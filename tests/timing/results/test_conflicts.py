@@ -16,8 +16,8 @@ RULES = {"bank group": "ub_banks.read_read_conflict", "bank": "ub_banks.read_wri
 def uneven(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     """Program p goes p + 1 times round, and odd ones do more."""
     program = tl.program_id(0)
-    for turn in range(program + 1):
-        at = turn * BLOCK + tl.arange(0, BLOCK)
+    for iteration in range(program + 1):
+        at = iteration * BLOCK + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + at, mask=at < n)
         y = tl.load(y_ptr + at, mask=at < n)
         total = x + y
@@ -45,7 +45,7 @@ def uneven_call(dtype, block):
 
 CALLS = {
     "half, one area": uneven_call("float16", 8064),
-    "half, whole turns": uneven_call("float16", 16384),
+    "half, whole iterations": uneven_call("float16", 16384),
     "single, partly masked": uneven_call("float32", 1000),
     "brain floats": uneven_call("bfloat16", 4096),
     "folds": lambda: column_sums.time(

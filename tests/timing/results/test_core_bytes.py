@@ -17,8 +17,8 @@ WAYS = ("GM to UB", "UB to GM", "GM to L1", "L0C to GM")
 def uneven(x_ptr, out_ptr, BLOCK: tl.constexpr):
     """Program p goes p + 1 times round; odd ones load once more."""
     program = tl.program_id(0)
-    for turn in range(program + 1):
-        at = turn * BLOCK + tl.arange(0, BLOCK)
+    for iteration in range(program + 1):
+        at = iteration * BLOCK + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + at)
         if program % 2 == 1:
             x += tl.load(x_ptr + at + BLOCK)

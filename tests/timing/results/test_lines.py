@@ -86,7 +86,7 @@ def test_memory_is_never_faster_than_l2_nor_past_l2_faster_than_memory(columns, 
 
 
 @given(st.sampled_from([24, 64, 100, 256]), st.sampled_from(["", ".cv"]), st.integers(1, 50))
-def test_all_turns_at_once_are_the_same_records(columns, how, programs):
+def test_all_iterations_at_once_are_the_same_records(columns, how, programs):
     def work():
         wide = columns * 9
         x = sim.shape(((programs + 1) * 16, wide), "float16")

@@ -18,10 +18,10 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
         tl.store(out_ptr + at, tl.load(x_ptr + at) + tl.load(y_ptr + at))
 
 
-def timed(turns, copies, block=1024, **options):
-    x = sim.shape(turns * block, "float32")
+def timed(iterations, copies, block=1024, **options):
+    x = sim.shape(iterations * block, "float32")
     with sim.device("ascend910b3", multibuffer=copies, **options):
-        return add.time((1,), x, x, x, turns * block, BLOCK=block).launches[0]
+        return add.time((1,), x, x, x, iterations * block, BLOCK=block).launches[0]
 
 
 def at(points, cycle):

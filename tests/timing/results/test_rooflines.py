@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
-from ascendtile.simulator.timing.lowering.loops import Turns
+from ascendtile.simulator.timing.lowering.loops import LoopLowering
 
 
 @sim.jit
-def polynomial(x_ptr, out_ptr, turns, BLOCK: tl.constexpr):
-    start = tl.program_id(0) * turns * BLOCK
+def polynomial(x_ptr, out_ptr, iterations, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * iterations * BLOCK
     total = tl.zeros((BLOCK,), tl.float32)
-    for k in range(turns):
+    for k in range(iterations):
         x = tl.load(x_ptr + start + k * BLOCK + tl.arange(0, BLOCK))
         total += x * x
     tl.store(out_ptr + tl.program_id(0), helper(total))
@@ -27,23 +27,25 @@ def helper(total):
     return tl.sum(total, axis=0)
 
 
-def timed(programs: int, turns: int, block: int) -> sim.Run:
-    n = programs * turns * block
+def timed(programs: int, iterations: int, block: int) -> sim.Run:
+    n = programs * iterations * block
     return polynomial.time(
-        (programs,), sim.shape((n,), "float32"), sim.shape((programs,), "float32"), turns, BLOCK=block
+        (programs,), sim.shape((n,), "float32"), sim.shape((programs,), "float32"), iterations, BLOCK=block
     )
 
 
 @given(st.integers(1, 60), st.integers(1, 40), st.sampled_from([64, 256, 1000]))
-def test_operations_are_those_of_every_program_and_turn(programs: int, turns: int, block: int) -> None:
-    roofs = timed(programs, turns, block).launches[0].roofs
-    assert roofs["Vector fp32"].amount == programs * (2 * turns * block + block)
-    assert roofs["GM to UB"].amount >= 4 * programs * turns * block
+def test_operations_are_those_of_every_program_and_iteration(
+    programs: int, iterations: int, block: int
+) -> None:
+    roofs = timed(programs, iterations, block).launches[0].roofs
+    assert roofs["Vector fp32"].amount == programs * (2 * iterations * block + block)
+    assert roofs["GM to UB"].amount >= 4 * programs * iterations * block
 
 
-def test_turns_one_by_one_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iterations_one_by_one_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     together = timed(7, 20, 256).launches[0].roofs
-    monkeypatch.setattr(Turns, "together", False)
+    monkeypatch.setattr(LoopLowering, "together", False)
     assert timed(7, 20, 256).launches[0].roofs == together
 
 

@@ -5,7 +5,7 @@ The least cycles of a load that is partly new to L2 are right on average over th
 
 Tiles go to cores in turn, in bands of `group` tile rows, as `tiles.py` hands them out; a round is as many tiles in a
 row as there are cores. The part of L2 that holds an address serves one core after the other, so that a load of what several
-cores read at the same moment takes as many times longer (`Plan.least_cycles` of the simulator).
+cores read at the same moment takes as many times longer (`LoweringPlan.least_cycles` of the simulator).
 """
 
 from __future__ import annotations

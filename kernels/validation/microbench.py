@@ -12,7 +12,7 @@ import numpy as np
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.products import Product, load_product
 from ascendtile.simulator.timing.costs.l2_cache import FirstTouch
-from ascendtile.simulator.timing.engine.engine import Group, simulate
+from ascendtile.simulator.timing.engine.engine import ProgramGroup, simulate
 from ascendtile.simulator.timing.engine.machine import Wiring, wire
 from ascendtile.simulator.timing.trace.builder import TraceBuilder
 from ascendtile.simulator.timing.trace.tree import Instruction, Loop
@@ -49,7 +49,7 @@ def cycles_each(wiring: Wiring, pipe: int, dependent: bool, **record: Any) -> fl
         builder = TraceBuilder(programs, FirstTouch(0))
         one = Instruction(pipe, 0, reads=slots, writes=slots, **record)
         builder.take([Loop(count, [one], {})], None, 1)
-        group = Group(trace=builder.trace(1), programs=programs)
+        group = ProgramGroup(trace=builder.trace(1), programs=programs)
         return simulate(wiring.machine, [group]).cycles
 
     return (run(LONG) - run(SHORT)) / (LONG - SHORT)

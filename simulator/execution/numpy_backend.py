@@ -11,7 +11,7 @@ from ..errors import DeviceAssertionError
 from ..interpreter import regions
 from ..interpreter.backend import Backend
 from ..interpreter.faults import Site
-from ..interpreter.flat_pointers import Anywhere
+from ..interpreter.flat_pointers import FlatMemory
 from ..interpreter.state import InterpreterState
 from ..interpreter.tensors import Tensor
 from ..interpreter.values import Affine, Box, Pointers, take
@@ -110,8 +110,8 @@ class NumpyBackend(Backend):
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def load(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> np.ndarray:
-        if isinstance(pointer.tensor, Anywhere):
-            return np.asarray(self.load_anywhere(op, pointer, mask, other))
+        if isinstance(pointer.tensor, FlatMemory):
+            return np.asarray(self.load_flat(op, pointer, mask, other))
         r = op.results[0]
         fill = None if other is None else self.element_array(other, op.args[2])  # type: ignore[arg-type]
         if (isinstance(pointer.offsets, np.ndarray) and r.shape) or (
@@ -143,7 +143,7 @@ class NumpyBackend(Backend):
             finally:
                 self.walk.active = before
 
-    def load_anywhere(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
+    def load_flat(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
         shape, dtype = op.results[0].shape, result_type(op).host_dtype
         out = np.zeros((len(self.walk.active), *shape), dtype)
         if other is not None:
@@ -158,7 +158,7 @@ class NumpyBackend(Backend):
         return out
 
     def store(self, op: Op, pointer: Pointers, value: Any, mask: Any) -> None:
-        if isinstance(pointer.tensor, Anywhere):
+        if isinstance(pointer.tensor, FlatMemory):
             for index, p, m in self.pieces(op, pointer, mask, "store"):
                 self.store(op, p, take(value, index), m)
             return
@@ -192,8 +192,8 @@ class NumpyBackend(Backend):
 
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         """Old values if anybody uses them. Boxes that only add take the road of stores."""
-        if isinstance(pointer.tensor, Anywhere):
-            return self.atomic_anywhere(op, pointer, value, mask, expected)
+        if isinstance(pointer.tensor, FlatMemory):
+            return self.atomic_flat(op, pointer, value, mask, expected)
         tensor, what, v = pointer.tensor, f"atomic_{op.name}", op.args[1]
         assert v is not None
         boxes = not v.shape or not (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray))
@@ -206,7 +206,7 @@ class NumpyBackend(Backend):
         old = discrete.atomic(tensor, op.name, where, self.element_array(value, v), want)
         return self.walk.scalar_result(op, old)
 
-    def atomic_anywhere(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
+    def atomic_flat(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         r = op.results[0]
         out = np.zeros((len(self.walk.active), *r.shape), result_type(op).host_dtype)
         for index, p, m in self.pieces(op, pointer, mask, f"atomic_{op.name}"):

@@ -78,13 +78,13 @@ class Flow(InterpreterState):
         if np.any(np.asarray(step) == 0):
             site = self.site(op)
             raise site.error(f"the step of the range is zero in {site.program(self.first_program(step, 0))}")
-        trips = trips_of(lower, upper, step)
+        trip_counts = trip_count_of(lower, upper, step)
         carried = [frame.get(v) for v in op.args[3:] if v is not None]
         self.loop_begins(op)
-        if isinstance(trips, int):
-            carried = self.iterations(op, frame, lower, step, 0, trips, carried)
+        if isinstance(trip_counts, int):
+            carried = self.iterations(op, frame, lower, step, 0, trip_counts, carried)
         else:
-            carried = self.uneven_trip_counts(op, frame, lower, step, trips, carried)
+            carried = self.uneven_trip_counts(op, frame, lower, step, trip_counts, carried)
         self.loop_done(op)
         for r, x in zip(op.results, carried, strict=True):
             frame.values[r.id] = x
@@ -106,19 +106,19 @@ class Flow(InterpreterState):
         return carried
 
     def uneven_trip_counts(
-        self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
+        self, op: Op, frame: Frame, lower: Any, step: Any, trip_counts: np.ndarray, carried: list[Any]
     ) -> list[Any]:
         """Programs with different trip counts run side by side; each leaves after its own last iteration."""
         count = len(self.active)
         finished: list[tuple[np.ndarray, list[Any]]] = []
         index = np.arange(count)
         done = 0
-        for stop in np.unique(trips):
+        for stop in np.unique(trip_counts):
             stop = int(stop)
             if stop > done:
                 carried = self.group_iterations(op, frame, index, lower, step, done, stop, carried, count)
                 done = stop
-            leaving = trips[index] == stop
+            leaving = trip_counts[index] == stop
             finished.append((index[leaving], [take(x, np.flatnonzero(leaving)) for x in carried]))
             stay = np.flatnonzero(~leaving)
             carried = [take(x, stay) for x in carried]
@@ -188,10 +188,10 @@ class Flow(InterpreterState):
         return [inner.get(y) for y in region.yields], inner
 
 
-def trips_of(lower: Any, upper: Any, step: Any) -> Any:
-    """An int if it is the same in all programs."""
+def trip_count_of(lower: Any, upper: Any, step: Any) -> Any:
+    """The trip count of a `for`: an int if it is the same in all programs, else one for each program."""
     if all(isinstance(x, int) for x in (lower, upper, step)):
         return len(range(lower, upper, step))
     span = np.asarray(upper - lower)
-    trips = np.maximum(0, -(-span // step))
-    return int(trips[0]) if trips.ndim and (trips == trips[0]).all() else trips
+    found = np.maximum(0, -(-span // step))
+    return int(found[0]) if found.ndim and (found == found[0]).all() else found

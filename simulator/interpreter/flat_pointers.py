@@ -1,6 +1,6 @@
 """Pointers that are known as addresses only: from tables of addresses, or into several tensors under one name.
 
-Such a pointer counts elements from address 0 (`Anywhere`). An access through it is cut into one access for each tensor
+Such a pointer counts elements from address 0 (`FlatMemory`). An access through it is cut into one access for each tensor
 that it really touches; an address that lies in no tensor of the process is an error, nothing is ever read through it.
 """
 
@@ -22,7 +22,7 @@ from .values import Affine, Box, Pointers, take
 _UNKNOWN = -1
 
 
-class Anywhere(Tensor):
+class FlatMemory(Tensor):
     """All of memory, as elements of one type. It has no window: accesses are cut by `Known.pieces`."""
 
     __slots__ = ()
@@ -33,7 +33,7 @@ class Anywhere(Tensor):
 
 def absolute(p: Pointers) -> Any:
     """Offsets of a pointer counted from address 0, in its own elements."""
-    if isinstance(p.tensor, Anywhere):
+    if isinstance(p.tensor, FlatMemory):
         return p.offsets
     tensor = p.tensor
     first, odd = divmod(tensor.address, tensor.dtype.itemsize)
@@ -48,9 +48,9 @@ def _shifted(x: Any, by: int) -> Any:
     return Affine(x.base + by, x.strides, x.shape) if isinstance(x, Affine) else x + by
 
 
-def as_anywhere(p: Pointers) -> Pointers:
+def as_flat(p: Pointers) -> Pointers:
     """The same pointer as an address."""
-    return p if isinstance(p.tensor, Anywhere) else Pointers(Anywhere(p.tensor.dtype), absolute(p))
+    return p if isinstance(p.tensor, FlatMemory) else Pointers(FlatMemory(p.tensor.dtype), absolute(p))
 
 
 def addresses(p: Pointers) -> Any:
@@ -73,15 +73,17 @@ def from_addresses(x: Any, dtype: DType, site: Site) -> Pointers:
     if odd:
         raise site.error(f"{odd[0]:#x} is no address of {dtype}: it is no multiple of {size} bytes")
     if isinstance(x, Affine):
-        return Pointers(Anywhere(dtype), Affine(x.base // size, tuple(s // size for s in x.strides), x.shape))
-    return Pointers(Anywhere(dtype), x // size)
+        return Pointers(
+            FlatMemory(dtype), Affine(x.base // size, tuple(s // size for s in x.strides), x.shape)
+        )
+    return Pointers(FlatMemory(dtype), x // size)
 
 
 def viewed(p: Pointers, dtype: DType, site: Site) -> Pointers:
     """The same addresses as pointers to another type."""
     old, new = p.tensor.dtype.itemsize, dtype.itemsize
-    if isinstance(p.tensor, Anywhere) or old != new:
-        if old % new == 0 and not isinstance(p.tensor, Anywhere):
+    if isinstance(p.tensor, FlatMemory) or old != new:
+        if old % new == 0 and not isinstance(p.tensor, FlatMemory):
             k = old // new
             x = p.offsets
             scaled = (
@@ -121,7 +123,7 @@ class Known:
 
     def resolved(self, p: Pointers) -> Pointers:
         """A pointer scalar into the one tensor that it points to in all programs, if there is one."""
-        if not isinstance(p.tensor, Anywhere) or isinstance(p.offsets, Affine):
+        if not isinstance(p.tensor, FlatMemory) or isinstance(p.offsets, Affine):
             return p
         size = p.tensor.dtype.itemsize
         at = np.atleast_1d(np.asarray(p.offsets)) * size

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .flat_pointers import as_anywhere
+from .flat_pointers import as_flat
 from .values import OPAQUE, Affine, Box, Opaque, Pointers
 
 
@@ -34,7 +34,7 @@ def _merge_pointers(parts: list[tuple[np.ndarray, Any]], count: int) -> Pointers
     """Into one tensor if all are; otherwise the addresses are merged."""
     tensor = parts[0][1].tensor
     if any(v.tensor is not tensor for _, v in parts):
-        parts = [(i, as_anywhere(v)) for i, v in parts]
+        parts = [(i, as_flat(v)) for i, v in parts]
         tensor = parts[0][1].tensor
     return Pointers(tensor, merge([(i, v.offsets) for i, v in parts], count))
 

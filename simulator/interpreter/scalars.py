@@ -14,8 +14,7 @@ from ..ir.types import PointerType
 from ..precision import dtypes as ty
 from ..precision.dtypes import DType
 from ..units import vector
-from . import flat_pointers as anywhere
-from . import symbolic
+from . import flat_pointers, symbolic
 from .faults import place
 from .merging import merge
 from .state import DataDependentError, Frame, InterpreterState, scalar_from_dense
@@ -235,12 +234,12 @@ class Indexing(InterpreterState):
                 f"{place(op)}: an address depends on loaded data, which this run does not have"
             )
         if not isinstance(t, PointerType):
-            at = anywhere.addresses(x)
+            at = flat_pointers.addresses(x)
             return at.elements() if isinstance(at, Affine) else at
         element = ty.int64 if isinstance(t.element_ty, PointerType) else t.element_ty
         if isinstance(x, Pointers):
-            return anywhere.viewed(x, element, self.site(op))
-        return self.known.resolved(anywhere.from_addresses(x, element, self.site(op)))
+            return flat_pointers.viewed(x, element, self.site(op))
+        return self.known.resolved(flat_pointers.from_addresses(x, element, self.site(op)))
 
     def scalar_int_cast(self, x: Any, dtype: DType) -> Any:
         if dtype.is_bool():
@@ -282,7 +281,7 @@ class Indexing(InterpreterState):
             parts = [(i, p if len(i) == len(picks) else p.take(i)) for i, p in parts if len(i)]
             return merge(parts, len(picks))  # type: ignore[no-any-return]
         if a.tensor is not b.tensor:
-            a, b = anywhere.as_anywhere(a), anywhere.as_anywhere(b)
+            a, b = flat_pointers.as_flat(a), flat_pointers.as_flat(b)
         chosen = c.dense() if isinstance(c, Box) else np.asarray(c)
         return Pointers(a.tensor, np.where(chosen, self.real(a.offsets, None), self.real(b.offsets, None)))
 

@@ -22,11 +22,11 @@ from ..ir.passes.split_cores import has_sub_vectors
 from ..ir.program import Program
 from ..record.run import Buffer, Launch, Pipe
 from .costs.l2_cache import FirstTouch
-from .engine.engine import REASONS, EngineResult, Group, simulate
+from .engine.engine import REASONS, EngineResult, ProgramGroup, simulate
 from .engine.layout import code_of
 from .engine.machine import Wiring, launch_overhead_us, wire, with_memory_rate
 from .fitting import require_places
-from .lowering.context import Plan
+from .lowering.context import LoweringPlan
 from .lowering.flags import check_barrier
 from .lowering.l0_buffers import NAMES as L0_NAMES
 from .lowering.l0_buffers import check_products, l0_buffer
@@ -107,7 +107,7 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     return replace(out, warnings=(*out.warnings, *walk.found()))
 
 
-def make_plan(call: Call) -> Plan:
+def make_plan(call: Call) -> LoweringPlan:
     """Buffers and costs. Raises `BufferOverflowError` with the largest block that fits."""
     program, device = call.program, call.device
     spaces, placement = require_places(call)
@@ -115,7 +115,7 @@ def make_plan(call: Call) -> Plan:
     shared = vector and shares_iterations(program, device.product)
     wiring = wire(device.product, spaces.has_dot, vector, has_sub_vectors(program) or shared)
     check_barrier(program, device.product.name, math.prod(call.grid), wiring.machine.cores)
-    plan = Plan(
+    plan = LoweringPlan(
         program,
         device.product,
         spaces,
@@ -134,9 +134,11 @@ def make_plan(call: Call) -> Plan:
     return plan
 
 
-def _lower(walk: Lowered, call: Call, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> Group:
+def _lower(
+    walk: Lowered, call: Call, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch
+) -> ProgramGroup:
     builder = walk.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
-    return Group(trace=builder.trace(plan.slots, plan.flag_slots), programs=numbers)
+    return ProgramGroup(trace=builder.trace(plan.slots, plan.flag_slots), programs=numbers)
 
 
 def _cache(call: Call) -> FirstTouch:
@@ -147,7 +149,7 @@ def _cache(call: Call) -> FirstTouch:
     return FirstTouch(device.product.integer("l2.size"), resident, device.changed_l2)
 
 
-def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> Launch:
+def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: FirstTouch) -> Launch:
     product = call.device.product
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
     wiring = replace(plan.wiring, machine=machine)
@@ -197,7 +199,7 @@ def _finish(call: Call, plan: Plan, groups: list[Group], touch: FirstTouch) -> L
 
 
 def _lifted(
-    call: Call, wiring: Wiring, groups: list[Group], cycles: float, overhead: float
+    call: Call, wiring: Wiring, groups: list[ProgramGroup], cycles: float, overhead: float
 ) -> dict[str, float]:
     if not call.device.explain:
         return {}
@@ -210,7 +212,7 @@ def _argument_words(call: Call) -> dict[str, str]:
     return {n: describe_argument(x) for n, x in call.arguments.items()}
 
 
-def _buffers(plan: Plan, over_time: dict[str, Points]) -> dict[str, Buffer]:
+def _buffers(plan: LoweringPlan, over_time: dict[str, Points]) -> dict[str, Buffer]:
     out = dict(plan.placement.buffers)
     if plan.homes.has_dot:
         for name in L0_NAMES:
@@ -220,7 +222,9 @@ def _buffers(plan: Plan, over_time: dict[str, Points]) -> dict[str, Buffer]:
     return {n: replace(b, held=over_time[n]) if n in over_time else b for n, b in out.items()}
 
 
-def _pipes(plan: Plan, result: EngineResult, used: int, groups: list[Group] | None) -> dict[str, Pipe]:
+def _pipes(
+    plan: LoweringPlan, result: EngineResult, used: int, groups: list[ProgramGroup] | None
+) -> dict[str, Pipe]:
     """groups: of the launch, where figures of each core are wanted."""
     total = result.cycles or 1.0
     dispatch = float(result.core_dispatch.sum()) / used

@@ -12,9 +12,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from ascendtile.simulator.timing.engine._code import unroll
 from ascendtile.simulator.timing.engine.engine import (
     Channel,
-    Group,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Resource,
     Trace,
     simulate,
@@ -139,7 +139,7 @@ def in_a_ring(found: Records, slots: int = 64) -> Trace:
 def measure(
     benchmark: BenchmarkFixture,
     machine: Machine,
-    groups: list[Group],
+    groups: list[ProgramGroup],
     by_line: bool = True,
     buffers: bool = True,
 ) -> None:
@@ -153,29 +153,33 @@ def measure(
 @pytest.mark.parametrize("vectors", [1, 4, 12])
 def test_a_million_records_on_twenty_cores(benchmark: BenchmarkFixture, vectors: int) -> None:
     """Transfers are 3 of 5, of 8 and of 16 records; at least 5 million records/s are wanted."""
-    measure(benchmark, MACHINE, [Group(trace=tiles(RECORDS, vectors), programs=np.arange(CORES))])
+    measure(benchmark, MACHINE, [ProgramGroup(trace=tiles(RECORDS, vectors), programs=np.arange(CORES))])
 
 
 def test_a_million_records_of_twenty_traces(benchmark: BenchmarkFixture) -> None:
     """Nothing is shared between programs: laying out the traces counts."""
-    groups = [Group(trace=tiles(RECORDS, 4), programs=np.array([n])) for n in range(CORES)]
+    groups = [ProgramGroup(trace=tiles(RECORDS, 4), programs=np.array([n])) for n in range(CORES)]
     measure(benchmark, MACHINE, groups)
 
 
 @pytest.mark.parametrize("by_line", [True, False])
 def test_a_million_records_on_thirteen_pipes(benchmark: BenchmarkFixture, by_line: bool) -> None:
     """More than half are transfers, and the rates change at nearly every one. by_line: False as a sweep has it."""
-    group = Group(trace=in_a_ring(at_random(RECORDS)), programs=np.arange(CORES))
+    group = ProgramGroup(trace=in_a_ring(at_random(RECORDS)), programs=np.arange(CORES))
     measure(benchmark, mixed_machine(), [group], by_line, buffers=False)
 
 
 def test_a_million_records_with_slots_of_their_own(benchmark: BenchmarkFixture) -> None:
     """The same records; thirty thousand slots a core are more than the caches hold."""
-    measure(benchmark, mixed_machine(), [Group(trace=at_random(RECORDS).trace(), programs=np.arange(CORES))])
+    measure(
+        benchmark,
+        mixed_machine(),
+        [ProgramGroup(trace=at_random(RECORDS).trace(), programs=np.arange(CORES))],
+    )
 
 
 def test_a_million_records_are_unrolled(benchmark: BenchmarkFixture) -> None:
     """What a program's records are, without their times."""
-    code = code_of([Group(trace=tiles(CORES * RECORDS, 4), programs=np.arange(1))])
+    code = code_of([ProgramGroup(trace=tiles(CORES * RECORDS, 4), programs=np.arange(1))])
     benchmark.pedantic(unroll, (code, 0, CORES * RECORDS), rounds=3)
     print(f"\n{CORES * RECORDS / benchmark.stats.stats.min / 1e6:.1f} million records/s")

@@ -110,7 +110,7 @@ def test_axes_of_the_grid(chunk: int) -> None:
 
 
 @sim.jit
-def meeting_forms(out, table, n, B: tl.constexpr):
+def merging_forms(out, table, n, B: tl.constexpr):
     """An index tile or a mask in some programs, loaded elements in others."""
     pid = tl.program_id(0)
     if pid % 3 == 0:
@@ -130,7 +130,7 @@ def meeting_forms(out, table, n, B: tl.constexpr):
 @pytest.mark.parametrize("chunk", [1, 2, 6])
 def test_index_tiles_meet_loaded_tiles(chunk: int) -> None:
     table = np.array([3, 0, 2, 1], np.int32)
-    out, *_ = run(meeting_forms, (6,), np.zeros((6, 4), np.int32), table, 4, B=4, chunk=chunk)
+    out, *_ = run(merging_forms, (6,), np.zeros((6, 4), np.int32), table, 4, B=4, chunk=chunk)
     i = np.arange(4)
     for pid in range(6):
         start = (i, table, 2 * i)[pid % 3]

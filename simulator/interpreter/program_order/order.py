@@ -13,7 +13,7 @@ from ...ir.program import Op, Program, Region, Value
 from ...precision.dtypes import DType
 from ..arguments import runtime_arguments
 from ..backend import AddressBackend
-from ..flat_pointers import Anywhere
+from ..flat_pointers import FlatMemory
 from ..interpreter import DataDependentError, Interpreter
 from ..lanes import lanes
 from ..regions import can_add
@@ -242,7 +242,7 @@ class _Touched(AddressBackend):
 
     def access(self, op: Op, pointer: Pointers, mask: Any) -> None:
         tensor, offsets = pointer.tensor, pointer.offsets
-        if isinstance(tensor, Anywhere):
+        if isinstance(tensor, FlatMemory):
             self.unknown = True
             return
         if id(tensor.whole) not in self.shared or self.unknown:

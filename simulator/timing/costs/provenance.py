@@ -16,7 +16,7 @@ BEST, WORST = 0, len(GRADES) - 1
 DISPATCH = "launch.dispatch_cycles_per_program"
 OVERHEAD = ("launch.single_core_overhead_us", "launch.all_cores_overhead_us")
 READING = ("l2.bandwidth_tb_per_s", "memory.bandwidth_tb_per_s", "memory.read_efficiency")
-CROSSING = "sync.cross_core_model_cycles"
+CROSS_CORE_SYNC = "sync.cross_core_model_cycles"
 MTE1 = (
     "path.l1_to_l0a.bytes_per_cycle",
     "path.l1_to_l0b.bytes_per_cycle",

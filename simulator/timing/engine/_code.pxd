@@ -38,11 +38,11 @@ cdef inline void iterate(Decoder* d) noexcept nogil:
     """At the end of a body: the next iteration, or what comes after the loop."""
     cdef Frame* frame = &d.frames[d.depth - 1]
     frame.iteration += 1
-    if frame.iteration < frame.loop.trips:
+    if frame.iteration < frame.loop.trip_count:
         count(d, frame.loop, 1)
         d.place = frame.loop.first
         return
-    count(d, frame.loop, 1 - frame.loop.trips)
+    count(d, frame.loop, 1 - frame.loop.trip_count)
     d.place, d.end = frame.after, frame.end
     d.depth -= 1
 

@@ -9,4 +9,4 @@ from ascendtile.simulator.timing.engine._state cimport Core, World
 cdef void begin_program(World* world, Core* core, double start) noexcept nogil
 cdef void advance(World* world, Core* core) noexcept nogil
 cdef void end_transfer(World* world, Core* core, int pipe) noexcept nogil
-cdef void end_meeting(World* world, Core* core, int pipe) noexcept nogil
+cdef void end_barrier(World* world, Core* core, int pipe) noexcept nogil

@@ -7,7 +7,7 @@ from ascendtile.simulator.timing.engine._attribution cimport begin_charging, lan
 from ascendtile.simulator.timing.engine._bandwidth cimport join
 from ascendtile.simulator.timing.engine._heap cimport push
 from ascendtile.simulator.timing.engine._state cimport (
-    BANDWIDTH, CROSSES, FLAG, ISSUE, MAX_PIPES, MEETING, REASONS, Core, Dep, Interval, Lane, Pipe,
+    BANDWIDTH, CROSSES, FLAG, ISSUE, MAX_PIPES, BARRIER, REASONS, Core, Dep, Interval, Lane, Pipe,
     Record, Stage, Step, TimelineRow, World, is_known, record_of,
 )
 from ascendtile.simulator.timing.engine._decode cimport begin_decoding, look_ahead
@@ -109,7 +109,7 @@ cdef inline void note_stall(
     world.line_stalls[(<int64_t>record.line * world.pipes + p) * REASONS + reason] += cycles
 
 
-cdef inline void come_to_meeting(World* world, Core* core, int p, int r, Wait wait) noexcept nogil:
+cdef inline void arrive_at_barrier(World* world, Core* core, int p, int r, Wait wait) noexcept nogil:
     """The pipe waits until all have come; they are counted when the clock gets there."""
     cdef Pipe* pipe = &core.pipes[p]
     pipe.start = max(pipe.free, wait.until)
@@ -132,8 +132,8 @@ cdef inline void start_record(
     cdef double value
     pipe.gap = pipe.beyond = pipe.amount = 0.0
     pipe.reason = pipe.waited = -1
-    if record.channel <= MEETING:
-        come_to_meeting(world, core, p, r, wait)
+    if record.channel <= BARRIER:
+        arrive_at_barrier(world, core, p, r, wait)
         return
     if wait.until > start:
         pipe.gap, pipe.reason, pipe.waited = wait.until - start, wait.reason, wait.record
@@ -178,7 +178,7 @@ cdef void end_transfer(World* world, Core* core, int p) noexcept nogil:
     stage_goes_on(world, core, p)
 
 
-cdef void end_meeting(World* world, Core* core, int p) noexcept nogil:
+cdef void end_barrier(World* world, Core* core, int p) noexcept nogil:
     """The last one has come now: a gap of the pipe up to here, by the flag if others came later."""
     cdef Pipe* pipe = &core.pipes[p]
     pipe.gap = world.now - pipe.free

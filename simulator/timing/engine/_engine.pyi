@@ -9,7 +9,7 @@ MAX_PIPES: Final[int]
 MAX_UNITS: Final[int]
 MAX_CHANNELS: Final[int]
 MAX_RESOURCES: Final[int]
-MEETINGS: Final[int]
+BARRIERS: Final[int]
 
 _Rows = npt.NDArray[Any]
 _Floats = npt.NDArray[np.float64]

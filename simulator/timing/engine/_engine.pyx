@@ -15,10 +15,10 @@ from ascendtile.simulator.timing.engine._bandwidth cimport MAX_CHANNELS as CHANN
 from ascendtile.simulator.timing.engine._bandwidth cimport MAX_RESOURCES as RESOURCES
 from ascendtile.simulator.timing.engine._bandwidth cimport earliest, join, leave, settle
 from ascendtile.simulator.timing.engine._code cimport Code, free_decoder, make_decoder, open_program
-from ascendtile.simulator.timing.engine._core cimport advance, begin_program, end_meeting, end_transfer
+from ascendtile.simulator.timing.engine._core cimport advance, begin_program, end_barrier, end_transfer
 from ascendtile.simulator.timing.engine._heap cimport Entry, pop, push
 from ascendtile.simulator.timing.engine._state cimport (
-    MAX_PIPES as PIPES, MAX_UNITS as UNITS, MEETING, MEETINGS as KINDS, REASONS, TAIL, ChannelRow, Core,
+    MAX_PIPES as PIPES, MAX_UNITS as UNITS, BARRIER, BARRIERS as KINDS, REASONS, TAIL, ChannelRow, Core,
     Pipe, PipeRow, Slot, SpanRow, TimelineRow, Traces, World, is_known, record_of,
 )
 
@@ -26,7 +26,7 @@ MAX_PIPES = PIPES
 MAX_UNITS = UNITS
 MAX_CHANNELS = CHANNELS
 MAX_RESOURCES = RESOURCES
-MEETINGS = KINDS
+BARRIERS = KINDS
 
 cdef int64_t SLICE = 1 << 18  # events between two looks at the keyboard
 
@@ -73,8 +73,8 @@ cdef void hand_out(World* world, Launch* launch, Core* core, double dispatch) no
     go_on(world, launch, core)
 
 
-cdef void meet(World* world, Launch* launch, Core* cores, int kind) noexcept nogil:
-    """One more has come to a meeting of that kind; with the last one all go on."""
+cdef void arrive(World* world, Launch* launch, Core* cores, int kind) noexcept nogil:
+    """One more pipe has arrived at a barrier of that kind; with the last one all go on."""
     cdef int c, p
     cdef bint waited
     cdef Pipe* pipe
@@ -86,8 +86,8 @@ cdef void meet(World* world, Launch* launch, Core* cores, int kind) noexcept nog
         waited = False
         for p in range(world.pipes):
             pipe = &cores[c].pipes[p]
-            if pipe.streaming and record_of(&cores[c], pipe.record).channel == MEETING - kind:
-                end_meeting(world, &cores[c], p)
+            if pipe.streaming and record_of(&cores[c], pipe.record).channel == BARRIER - kind:
+                end_barrier(world, &cores[c], p)
                 waited = True
         if waited:
             go_on(world, launch, &cores[c])
@@ -121,8 +121,8 @@ cdef bint step(World* world, Launch* launch, Core* cores) noexcept nogil:
         core = &cores[item // PIPES]
         pipe = &core.pipes[item % PIPES]
         channel = record_of(core, pipe.record).channel
-        if channel <= MEETING:
-            meet(world, launch, cores, MEETING - channel)
+        if channel <= BARRIER:
+            arrive(world, launch, cores, BARRIER - channel)
         else:
             join(&world.sharing, channel, world.now, pipe.amount, item)
     else:

@@ -25,8 +25,8 @@ cdef enum:
     UNKNOWN = -1  # a done time; all others are at least 0
     CROSSES = 4  # bit of a dependency's code
     NOBODY = -1  # in place of a record
-    MEETING = -2  # as a channel, and below: meetings of all programs, MEETINGS kinds of them
-    MEETINGS = 3
+    BARRIER = -2  # as a channel, and below: barriers of all programs, BARRIERS kinds of them
+    BARRIERS = 3
 
 cdef struct PipeRow:
     int32_t unit
@@ -60,7 +60,7 @@ cdef struct Record:  # an instruction of the trace
 cdef struct LoopRow:
     int64_t first  # of the code of its body
     int64_t end
-    int64_t trips
+    int64_t trip_count
     int32_t gain  # what an iteration adds to counts: where that begins, and how many
     int32_t gains
 
@@ -158,8 +158,8 @@ cdef struct Pipe:
     int* records
     int* causes  # per place: what the stage had waited for last when it issued the record
     int waits  # the record whose unknown done time the next one in the queue waits for; -1 if none is known
-    bint streaming  # or in a meeting
-    int record  # the transfer that streams, or waits for the clock to start; the meeting
+    bint streaming  # or at a barrier
+    int record  # the transfer that streams, or waits for the clock to start; the barrier
     double start, amount
     double gap, beyond  # of the record that started last
     int reason, waited
@@ -260,7 +260,7 @@ cdef struct World:
     bint buffers  # whether records wait for buffers
     double now
     Sharing sharing
-    Heap starts  # transfers that start after now, and meetings that somebody comes to
+    Heap starts  # transfers that start after now, and barriers that a pipe arrives at
     Heap frees  # cores that will have finished their program
     double* line_busy  # [lines, pipes]
     double* line_stalls  # [lines, pipes, REASONS]
@@ -272,8 +272,8 @@ cdef struct World:
     double* line_exposed
     bint by_line  # whether time is charged to lines
     bint full  # no memory for the state of a core
-    int64_t met[MEETINGS]  # who has come to a meeting of each kind and waits
-    int64_t expected[MEETINGS]  # who has to come until it is over
+    int64_t met[BARRIERS]  # pipes that wait at a barrier of each kind
+    int64_t expected[BARRIERS]  # pipes that must arrive until it is over
 
 cdef inline const Record* record_of(const Core* core, int64_t r) noexcept nogil:
     """A record from `low` to before `count`."""

@@ -4,7 +4,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 from ascendtile.simulator.timing.engine._state cimport (
-    GainRow, LoopRow, MEETING, MEETINGS, Record, RotatingRow,
+    GainRow, LoopRow, BARRIER, BARRIERS, Record, RotatingRow,
 )
 
 
@@ -25,7 +25,7 @@ cdef str fault_of_instruction(const Record* x, Sizes n, const int32_t* slots, co
         if not good(value):
             return f"{name} is {value}: it must be finite and at least 0"
     for name, number, least, end in (
-        ("pipe", x.pipe, 0, 128), ("channel", x.channel, MEETING + 1 - MEETINGS, 128),
+        ("pipe", x.pipe, 0, 128), ("channel", x.channel, BARRIER + 1 - BARRIERS, 128),
         ("column", x.column, -1, n.rows), ("cycles", x.cycles, -1, n.cycles),
         ("instructions", x.instructions, 0, 1 << 31), ("line", x.line, 0, 1 << 31),
         ("depth", x.depth, 0, n.strides - x.stride + 1), ("stride", x.stride, 0, n.strides + 1),
@@ -51,7 +51,7 @@ cdef bint sound_instruction(
     cdef int64_t i, end = x.slot + x.reads + x.writes + x.clobbers
     if not (good(x.occupancy) and good(x.latency) and good(x.amount)):
         return False
-    if x.pipe < 0 or x.channel < MEETING + 1 - MEETINGS or not -1 <= x.column < n.rows:
+    if x.pipe < 0 or x.channel < BARRIER + 1 - BARRIERS or not -1 <= x.column < n.rows:
         return False
     if not -1 <= x.cycles < n.cycles or x.instructions < 0 or x.line < 0 or x.depth < 0 or x.stride < 0:
         return False
@@ -74,8 +74,8 @@ cdef str fault_of_loops(const LoopRow[::1] loops, const GainRow[::1] gains, cons
         x = loops[k]
         if not 0 <= x.first <= x.end <= code.shape[0]:
             return f"loop {k} is code {x.first} to {x.end} of {code.shape[0]}"
-        if x.trips < 1:
-            return f"loop {k} has {x.trips} trips, it must have at least 1"
+        if x.trip_count < 1:
+            return f"loop {k} has trip count {x.trip_count}, it must be at least 1"
         if x.gain < 0 or x.gains < 0 or x.gain + x.gains > gains.shape[0]:
             return f"loop {k} has gains {x.gain} to {x.gain + x.gains} of {gains.shape[0]}"
         for i in range(x.gain, x.gain + x.gains):
@@ -131,7 +131,7 @@ cdef struct Nest:
     const int32_t* code
     const int64_t* strides
     int64_t rows, cycles
-    int64_t trips[64]
+    int64_t trip_count[64]
 
 
 cdef int64_t beyond(Nest* nest, int64_t first, int64_t end, int depth) noexcept nogil:
@@ -142,7 +142,7 @@ cdef int64_t beyond(Nest* nest, int64_t first, int64_t end, int depth) noexcept 
         if nest.code[i] < 0:
             if depth == 64:
                 return i
-            nest.trips[depth] = nest.loops[-1 - nest.code[i]].trips
+            nest.trip_count[depth] = nest.loops[-1 - nest.code[i]].trip_count
             found = beyond(
                 nest, nest.loops[-1 - nest.code[i]].first, nest.loops[-1 - nest.code[i]].end, depth + 1
             )
@@ -154,7 +154,7 @@ cdef int64_t beyond(Nest* nest, int64_t first, int64_t end, int depth) noexcept 
             return i
         row = 0
         for k in range(x.depth):
-            row += nest.strides[x.stride + k] * (nest.trips[depth - 1 - k] - 1)
+            row += nest.strides[x.stride + k] * (nest.trip_count[depth - 1 - k] - 1)
         if x.column >= 0 and x.column + row >= nest.rows:
             return i
         if x.cycles >= 0 and x.cycles + row >= nest.cycles:

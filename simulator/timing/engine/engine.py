@@ -14,8 +14,8 @@ It knows neither kernels nor products. The rules:
   that.
 * Transfers share bandwidth max-min fairly: each is limited by its channel's port and by the channel's
   resources.
-* A record whose channel is a meeting (`meeting`) waits, once it could start, until all pipes of all programs that
-  have one of that kind have come to theirs. It takes no time of its own; the wait is a gap of its pipe, for a flag.
+* A record whose channel is a barrier (`BARRIER`) waits, once it could start, until all pipes of all programs that
+  have one of that kind have arrived at theirs. It takes no time of its own; the wait is a stall of its pipe, for a flag.
 * Records wait for those that touch the slots that they use: a read for the last writer (data), a write for the readers since
   then and for the writer (buffer; a flag where the slot stands for one), a clobber as a write does.
 * A record that a program skips takes no time, no issue and no place in a queue; it is done together with the
@@ -37,7 +37,7 @@ from ascendtile.simulator.timing.engine import _engine
 from ascendtile.simulator.timing.engine._code import Code
 from ascendtile.simulator.timing.engine.inputs import Channel, Machine, PipeSpec, Resource
 from ascendtile.simulator.timing.engine.layout import SPAN, TIMELINE, Layout, lay_out
-from ascendtile.simulator.timing.engine.trace import BUFFER, DATA, FLAG, Array, Group, Trace
+from ascendtile.simulator.timing.engine.trace import BUFFER, DATA, FLAG, Array, ProgramGroup, Trace
 
 __all__ = [
     "BUFFER",
@@ -46,9 +46,9 @@ __all__ = [
     "REASONS",
     "Channel",
     "EngineResult",
-    "Group",
     "Machine",
     "PipeSpec",
+    "ProgramGroup",
     "Resource",
     "Trace",
     "simulate",
@@ -118,7 +118,7 @@ class EngineResult:
 
 def simulate(
     machine: Machine,
-    groups: Sequence[Group],
+    groups: Sequence[ProgramGroup],
     timeline_limit: int = 0,
     by_line: bool = True,
     buffers: bool = True,

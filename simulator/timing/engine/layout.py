@@ -12,16 +12,16 @@ import numpy.typing as npt
 
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.engine._code import Code
-from ascendtile.simulator.timing.engine._engine import MEETINGS
+from ascendtile.simulator.timing.engine._engine import BARRIERS
 from ascendtile.simulator.timing.engine.inputs import Machine
 from ascendtile.simulator.timing.engine.trace import (
+    BARRIER,
     GAIN,
     INSTRUCTION,
     LOOP,
-    MEETING,
     ROTATING,
     Array,
-    Group,
+    ProgramGroup,
     Trace,
 )
 
@@ -64,10 +64,10 @@ class Layout:
     programs: int
     records: int  # of all programs, with those that they skip
     lines: int
-    expected: npt.NDArray[np.int64]  # pipes that come to a meeting of each kind
+    expected: npt.NDArray[np.int64]  # pipes that arrive at a barrier of each kind
 
 
-def lay_out(machine: Machine, groups: Sequence[Group], code: Code | None = None) -> Layout:
+def lay_out(machine: Machine, groups: Sequence[ProgramGroup], code: Code | None = None) -> Layout:
     """Check the groups against the machine and pack both. code: of the groups, if somebody has it."""
     for group in groups:
         _check_numbers(machine, group.trace)
@@ -83,7 +83,7 @@ def lay_out(machine: Machine, groups: Sequence[Group], code: Code | None = None)
     )
 
 
-def code_of(groups: Sequence[Group]) -> Code:
+def code_of(groups: Sequence[ProgramGroup]) -> Code:
     """All traces, and which of them each program runs."""
     traces = [g.trace for g in groups]
     rows = np.zeros(len(traces), TRACE)
@@ -109,19 +109,19 @@ def _check_numbers(machine: Machine, trace: Trace) -> None:
             raise UsageError(f"trace: {name}[{r}] is {values[r]}: the machine has {len(names)} of them")
 
 
-def _expected(groups: Sequence[Group]) -> npt.NDArray[np.int64]:
-    """Every pipe that has a meeting of a kind comes to all of that kind, in every program."""
-    found = np.zeros(MEETINGS, np.int64)
+def _expected(groups: Sequence[ProgramGroup]) -> npt.NDArray[np.int64]:
+    """A pipe that has a barrier of a kind arrives at all of that kind, in every program."""
+    found = np.zeros(BARRIERS, np.int64)
     for group in groups:
-        if group.trace.channel.min(initial=0) > MEETING:
+        if group.trace.channel.min(initial=0) > BARRIER:
             continue
-        for kind in range(MEETINGS):
-            pipes = np.unique(group.trace.pipe[group.trace.channel == MEETING - kind])
+        for kind in range(BARRIERS):
+            pipes = np.unique(group.trace.pipe[group.trace.channel == BARRIER - kind])
             found[kind] += len(pipes) * len(group.programs)
     return found
 
 
-def _pack_pipes(machine: Machine, groups: Sequence[Group]) -> Array:
+def _pack_pipes(machine: Machine, groups: Sequence[ProgramGroup]) -> Array:
     count = len(machine.pipes)
     longest = np.ones(count)
     for group in groups:
@@ -143,7 +143,7 @@ def _pack_channels(machine: Machine) -> Array:
     return rows
 
 
-def _pack_programs(groups: Sequence[Group]) -> Array:
+def _pack_programs(groups: Sequence[ProgramGroup]) -> Array:
     total = sum(len(g.programs) for g in groups)
     numbers = np.concatenate([np.empty(0, np.int64), *(g.programs for g in groups)])
     if not np.array_equal(np.sort(numbers), np.arange(total)):

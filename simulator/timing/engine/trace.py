@@ -21,8 +21,8 @@ from ascendtile.simulator.timing.engine._validate import fault
 
 Array = npt.NDArray[Any]
 
-# As the channel of an instruction: a meeting of all programs, of `MEETINGS` kinds from there down.
-MEETING = -2
+# As the channel of an instruction: a barrier of all programs. `BARRIERS` kinds of them have this number and those below.
+BARRIER = -2
 MAX_RECORDS = (1 << 31) - 1
 # Kinds of a dependency: read after write; write after read or write; a flag that a program sets and waits for.
 DATA, BUFFER, FLAG = 0, 1, 2
@@ -38,7 +38,7 @@ INSTRUCTION = _row(
     **dict.fromkeys(("reads", "writes", "clobbers"), "i2"),
     **dict.fromkeys(("depth", "pipe", "channel"), "i1"),
 )
-LOOP = _row(first="i8", end="i8", trips="i8", gain="i4", gains="i4")
+LOOP = _row(first="i8", end="i8", trip_count="i8", gain="i4", gains="i4")
 GAIN = _row(by="i8", counter="i4")
 ROTATING = _row(base="i8", counter="i4", copies="i4", choice="i4")
 
@@ -52,7 +52,7 @@ class Trace:
             pipe: its number.
             occupancy: cycles that the pipe is taken; for a transfer the least cycles.
             latency: cycles from the pipe being done to the result being usable.
-            channel: -1 for a fixed cost, else the channel that carries the transfer; below -1: a meeting, whose kind is
+            channel: -1 for a fixed cost, else the channel that carries the transfer; below -1: a barrier, whose kind is
                 MEETING - channel.
             amount: bytes of a transfer; 0 leaves the occupancy only.
             column: -1, or a row of `table`: what programs differ in.
@@ -64,7 +64,7 @@ class Trace:
                 the innermost first, goes on in `table` and `cycles`.
         code: [C] numbers of instructions, or -1 - k for loop k.
         length: of the code outside of all loops, at its beginning.
-        loops: [L] rows of LOOP: its body is code[first:end], done `trips` times; gain, gains: what an iteration adds to
+        loops: [L] rows of LOOP: its body is code[first:end], done `trip_count` times; gain, gains: what an iteration adds to
             counts. A loop knows only loops before it.
         gains: rows of GAIN: a counter and what it goes on by.
         slots: numbers of slots; below 0: rotating[-1 - slot].
@@ -118,7 +118,7 @@ class Trace:
         for k in range(len(times) - 1, -1, -1):
             loop = self.loops[k]
             if times[k]:
-                _count(self.code[loop["first"] : loop["end"]], int(times[k] * loop["trips"]), out, times)
+                _count(self.code[loop["first"] : loop["end"]], int(times[k] * loop["trip_count"]), out, times)
         return out
 
     @property
@@ -139,24 +139,24 @@ class Trace:
     def rows(self) -> npt.NDArray[np.int64]:
         """[I] how many rows its numbers have: one, or one for each iteration of loops around it."""
         out = np.ones(len(self.instructions), np.int64)
-        for code, trips in self._bodies():
+        for code, trip_count in self._bodies():
             found = np.unique(code[code >= 0])
             for i in found[self.instructions["depth"][found] > 0].tolist():
                 first, depth = int(self.instructions["stride"][i]), int(self.instructions["depth"][i])
                 strides = self.strides[first : first + depth].tolist()
-                out[i] = 1 + sum(s * (n - 1) for s, n in zip(strides, trips[::-1], strict=False))
+                out[i] = 1 + sum(s * (n - 1) for s, n in zip(strides, trip_count[::-1], strict=False))
         return out
 
     def _bodies(self) -> Iterator[tuple[Array, list[int]]]:
-        """The bodies of all loops with instructions that have strides, with the trips of the loops around them."""
+        """The bodies of all loops with instructions that have strides, with the trip counts of the loops around them."""
         waiting: list[tuple[int, list[int]]] = [(-1 - int(c), []) for c in self.code[: self.length] if c < 0]
         while waiting:
             k, outer = waiting.pop()
             loop = self.loops[k]
-            trips = [*outer, int(loop["trips"])]
+            trip_count = [*outer, int(loop["trip_count"])]
             code = self.code[loop["first"] : loop["end"]]
-            waiting += [(-1 - int(c), trips) for c in code[code < 0]]
-            yield code, trips
+            waiting += [(-1 - int(c), trip_count) for c in code[code < 0]]
+            yield code, trip_count
 
     @functools.cached_property
     def met(self) -> tuple[Array, Array, Array, Array]:
@@ -188,7 +188,7 @@ def _count(code: Array, by: int, out: Array, times: Array) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Group:
+class ProgramGroup:
     """Programs that run the same trace: programs[j] is the launch number of the program with column j of its
     table."""
 

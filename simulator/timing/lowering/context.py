@@ -105,11 +105,11 @@ class Way(NamedTuple):
         return self._replace(row=self.row + (self.line - self.row) * np.minimum(part, 1.0))
 
 
-class Plan:
+class LoweringPlan:
     """Static side of lowering one program for one product.
 
     hf32: whether a float32 product without a precision of its own runs in HF32. l0_tile: baseM, baseN, baseK, or None.
-    shares_turns: two Vector cores share the iterations of a loop.
+    shares_iterations: two Vector cores share the iterations of a loop.
     workspace_copies: of a tile that passes between Cube and Vector cores through global memory.
     unit_flag: whether the Cube may write into L0C where the fixpipe has read.
     """

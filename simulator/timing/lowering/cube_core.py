@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ...interpreter.values import Affine, Pointers
 from ...ir.program import Op, Value
-from ..costs.provenance import CROSSING, grade_of
+from ..costs.provenance import CROSS_CORE_SYNC, grade_of
 from ..costs.transfers import boxed
 from ..placement.accumulator_inits import BT
 from ..placement.allocate import BIAS_IN_L1
@@ -151,7 +151,7 @@ class CubeLowering:
         context, workspace, (sent, read) = self.context, self.plan.workspace(op), legs
         hop = context.copy_of(workspace, workspace.loop)[0][:1]  # copies of it alternate in a loop
         context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)
-        grade = grade_of(self.plan.product, (CROSSING,))
+        grade = grade_of(self.plan.product, (CROSS_CORE_SYNC,))
         known = sent.latency + self.plan.cross_core_cycles
         self._moved(op, size, sent._replace(latency=known), writes=hop, grade=grade)
         context.add(sent.pipe, op.loc, occupancy=0.0, instructions=0, reads=reads)

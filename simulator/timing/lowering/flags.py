@@ -14,12 +14,12 @@ from ...interpreter.two_cores.deadlock import MOST_AHEAD
 from ...ir.located_errors import at_line
 from ...ir.passes.split_cores import CUBE, barrier_cores
 from ...ir.program import Op, Program
-from ..costs.provenance import CROSSING, grade_of
-from ..engine.trace import MEETING
+from ..costs.provenance import CROSS_CORE_SYNC, grade_of
+from ..engine.trace import BARRIER
 from .context import drained_pipes
 from .records import LoweringContext
 
-KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of meetings of all programs, by the mode of a barrier
+KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of barriers of all programs, by their mode
 
 
 class FlagLowering:
@@ -74,12 +74,12 @@ class FlagLowering:
             self._cross(op, self._pipe_of(c, "S"), instructions=0, writes=drained)
             self._cross(op, self._pipe_of(c, "S"), latency=plan.cross_core(), writes=(arrived[c],))
         kind = KINDS.get(op.attrs["mode"])  # None: only the two Vector cores of a program
-        channel = -1 if kind is None else MEETING - kind
+        channel = -1 if kind is None else BARRIER - kind
         for c in cores:
             self._cross(op, self._pipe_of(c, "S"), channel=channel, reads=tuple(arrived.values()))
 
-    def _crossing_grade(self) -> int:
-        return grade_of(self.plan.product, (CROSSING,))
+    def _sync_grade(self) -> int:
+        return grade_of(self.plan.product, (CROSS_CORE_SYNC,))
 
     def _pipe_of(self, core: str, name: str) -> int:
         return self.plan.wiring.pipe(core, name)
@@ -91,7 +91,7 @@ class FlagLowering:
             occupancy=0.0,
             latency=latency,
             instructions=instructions,
-            grade=self._crossing_grade() if latency else 0,
+            grade=self._sync_grade() if latency else 0,
             **slots,
         )
 

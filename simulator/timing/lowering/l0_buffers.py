@@ -11,12 +11,12 @@ from ...ir.program import Op
 from ...record.run import Buffer, LiveValue
 from ..placement.l0_tiles import COPIES, L0Tile
 from ..placement.layouts import FRACTAL, align
-from .context import Plan
+from .context import LoweringPlan
 
 NAMES = ("L0A", "L0B")
 
 
-def check_products(plan: Plan) -> None:
+def check_products(plan: LoweringPlan) -> None:
     """Cut all products of a program. Raises `UsageError` for a tile off the fractals, `BufferOverflowError` for one too
     large; both with the line of the product.
     """
@@ -33,7 +33,7 @@ def check_products(plan: Plan) -> None:
         l0_buffer(plan, name)
 
 
-def l0_buffer(plan: Plan, name: str) -> Buffer:
+def l0_buffer(plan: LoweringPlan, name: str) -> Buffer:
     """L0A or L0B: what products take for their tiles, and buffers of the kernel's own."""
     own, capacity = plan.placement.buffers.get(name), _capacity(plan, name)
     tiles = _alive(plan, name)
@@ -57,11 +57,11 @@ def l0_buffer(plan: Plan, name: str) -> Buffer:
     return replace(own, peak_bytes=own.peak_bytes + total, peak=(*own.peak, *tiles))
 
 
-def _capacity(plan: Plan, name: str) -> int:
+def _capacity(plan: LoweringPlan, name: str) -> int:
     return {"L0A": plan.product.l0a_bytes, "L0B": plan.product.l0b_bytes}[name]
 
 
-def _alive(plan: Plan, name: str) -> tuple[LiveValue, ...]:
+def _alive(plan: LoweringPlan, name: str) -> tuple[LiveValue, ...]:
     """Tiles of the product that takes most."""
     return max((_tiles(plan, op, t, name) for op, t in plan.tiles.values()), key=_bytes, default=())
 
@@ -70,7 +70,7 @@ def _bytes(tiles: tuple[LiveValue, ...]) -> int:
     return sum(v.bytes * v.copies for v in tiles)
 
 
-def _tiles(plan: Plan, op: Op, tile: L0Tile, name: str) -> tuple[LiveValue, ...]:
+def _tiles(plan: LoweringPlan, op: Op, tile: L0Tile, name: str) -> tuple[LiveValue, ...]:
     left = name == "L0A"
     v = op.operand(0 if left else 1)
     shape, size = ((tile.m, tile.k), tile.l0a_bytes) if left else ((tile.k, tile.n), tile.l0b_bytes)
@@ -80,7 +80,7 @@ def _tiles(plan: Plan, op: Op, tile: L0Tile, name: str) -> tuple[LiveValue, ...]
     return (LiveValue(words, op.loc.file, op.loc.line, shape, str(v.dtype), size, COPIES, 0),)
 
 
-def _tails(plan: Plan, op: Op) -> Iterator[str]:
+def _tails(plan: LoweringPlan, op: Op) -> Iterator[str]:
     """Given tiles that do not divide the product: what is left over is a smaller tile of the same start-up cost."""
     if plan.l0_tile is None:
         return
@@ -92,7 +92,7 @@ def _tails(plan: Plan, op: Op) -> Iterator[str]:
             )
 
 
-def _padding(plan: Plan, op: Op) -> Iterator[str]:
+def _padding(plan: LoweringPlan, op: Op) -> Iterator[str]:
     """Products that do not fill the Cube's fractals: it computes whole ones."""
     deep = plan.cube.k_block(plan.operand(op))[0]
     lengths = _lengths(op)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...interpreter import symbolic
-from ...interpreter.flat_pointers import Anywhere
+from ...interpreter.flat_pointers import FlatMemory
 from ...interpreter.merging import merge
 from ...interpreter.regions import AccessRegion
 from ...interpreter.state import Frame
@@ -25,7 +25,7 @@ from ...precision import dtypes as ty
 from ...precision.dtypes import DType
 from ..costs.transfers import sharers
 from ..placement.slots import Slot
-from ..trace.lanes import Stretches, even, of_trips
+from ..trace.lanes import IterationLanes, even, ranges_of_trip_counts
 from ..trace.scalar_evolution import Forecast, NotAlikeError, after, forecast, grown
 from ..trace.tree import Cut, GlobalAccess, Loop, Slots
 from .loop_state import Counts, Flush, LeftOver
@@ -84,32 +84,32 @@ class LoopLowering(Lowering):
         return super().iterations(op, frame, lower, step, done, last, carried)
 
     def uneven_trip_counts(
-        self, op: Op, frame: Frame, lower: Any, step: Any, trips: np.ndarray, carried: list[Any]
+        self, op: Op, frame: Frame, lower: Any, step: Any, trip_counts: np.ndarray, carried: list[Any]
     ) -> list[Any]:
         if self.at_once:
             raise NotAlikeError
-        parts = of_trips(trips)
-        lanes, total = sum(p.trips * len(p.programs) for p in parts), sum(p.trips for p in parts)
+        parts = ranges_of_trip_counts(trip_counts)
+        lanes, total = sum(p.trip_count * len(p.programs) for p in parts), sum(p.trip_count for p in parts)
         if lanes <= LANES and total <= self.steps_left and self._pays(op, total) and not self._is_alone(op):
-            all_of_them = Stretches(parts)
+            all_of_them = IterationLanes(parts)
             found = self._forecast(op, frame, (lower, step), carried, all_of_them)
             if found is not None and found.alike == total:
                 self._all(op, frame, (lower, step), all_of_them, found)
-                return _left(trips, carried, found.start, found.gains)
-        return super().uneven_trip_counts(op, frame, lower, step, trips, carried)
+                return _left(trip_counts, carried, found.start, found.gains)
+        return super().uneven_trip_counts(op, frame, lower, step, trip_counts, carried)
 
     def _forecast(
-        self, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: Stretches
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: IterationLanes
     ) -> Forecast | None:
         """What is known of the next iterations before they are lowered; None for too little."""
-        if lanes.trips < 2 or not self._has_room(frame, len(lanes.index)):
+        if lanes.trip_count < 2 or not self._has_room(frame, len(lanes.index)):
             return None
         try:
             return forecast(self, op, frame, counter, carried, lanes)
         except (NotAlikeError, OverflowError):
             return None
 
-    def evaluate(self, ops: Sequence[Op], frame: Frame, lanes: Stretches | None) -> None:
+    def evaluate(self, ops: Sequence[Op], frame: Frame, lanes: IterationLanes | None) -> None:
         """Evaluate operations on numbers and index tiles, see `Evaluator`."""
         waiting, active = (self.pending, self.pending_loc), self.active
         self.evaluating = True
@@ -131,9 +131,9 @@ class LoopLowering(Lowering):
             raise NotAlikeError
         return super().dense(op, args)
 
-    def _pays(self, op: Op, trips: int) -> bool:
+    def _pays(self, op: Op, trip_count: int) -> bool:
         """Whether lowering them at once is less work than one by one."""
-        return trips > 1 and (trips - 1) * sum(1 for _ in walk(op.regions[0])) >= SAVED
+        return trip_count > 1 and (trip_count - 1) * sum(1 for _ in walk(op.regions[0])) >= SAVED
 
     def _is_alone(self, op: Op) -> bool:
         """Whether iterations have to be lowered one by one, whatever their values."""
@@ -149,7 +149,9 @@ class LoopLowering(Lowering):
             )
         return found
 
-    def _all(self, op: Op, frame: Frame, counter: tuple[Any, Any], lanes: Stretches, known: Forecast) -> None:
+    def _all(
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], lanes: IterationLanes, known: Forecast
+    ) -> None:
         """Lower the next iterations at once. counter: its value in the first of them, and its step.
 
         Raises `NotAlikeError` if they cannot be lowered so after all: the launch is then lowered anew.
@@ -163,7 +165,7 @@ class LoopLowering(Lowering):
         columns = self.columns = self.columns if self.inside else self.active_or_none()
         body: list[Any] = []
         recorder.body = body
-        self.active, self.times = active[lanes.index], times * lanes.trips
+        self.active, self.times = active[lanes.index], times * lanes.trip_count
         self.iteration_of = (
             iteration_of[lanes.index] + lanes.iteration * times if self.inside else lanes.iteration
         )
@@ -171,7 +173,7 @@ class LoopLowering(Lowering):
             self._body(op, Frame(frame, lanes.index), counter, lanes, known)
             self._charge_later_iterations(lanes, before.pending)
             self.left_over.check(self.current)
-            more = before.repeat(self, op, lanes.trips, not self.inside)
+            more = before.repeat(self, op, lanes.trip_count, not self.inside)
         except NotAlikeError as e:
             raise NotAlikeError(op.id if e.loop < 0 else e.loop) from None
         if left_over is not None:
@@ -182,25 +184,25 @@ class LoopLowering(Lowering):
         self._take(body, lanes, more, columns)
 
     def _take(
-        self, body: list[Any], lanes: Stretches, more: dict[Any, int], columns: np.ndarray | None
+        self, body: list[Any], lanes: IterationLanes, more: dict[Any, int], columns: np.ndarray | None
     ) -> None:
         """Record the loop: one for each range of iterations. more: what an iteration adds to counts."""
         rotating, parts = self.recorder.builder.rotating, lanes.parts
         gains = {c: more[c] for c in rotating.counters(body) if more.get(c)}
         if len(parts) == 1 and len(parts[0].programs) == len(self.active):
-            self.recorder.take(Loop(lanes.trips, body, gains), columns)
+            self.recorder.take(Loop(lanes.trip_count, body, gains), columns)
             return
         done = first = 0
         for part in parts:
-            end = first + part.trips * len(part.programs)
+            end = first + part.trip_count * len(part.programs)
             mine = rotating.later(Cut(len(lanes.index), first, end).body(body), gains, done)
             every = len(part.programs) == len(self.active)
             own = columns if every else self.active[part.programs] - self.first_number
-            self.recorder.take(Loop(part.trips, mine, gains), own)
-            done, first = done + part.trips, end
+            self.recorder.take(Loop(part.trip_count, mine, gains), own)
+            done, first = done + part.trip_count, end
 
     def _body(
-        self, op: Op, frame: Frame, counter: tuple[Any, Any], lanes: Stretches, known: Forecast
+        self, op: Op, frame: Frame, counter: tuple[Any, Any], lanes: IterationLanes, known: Forecast
     ) -> None:
         """Lower the body once for all lanes."""
         body = op.regions[0]
@@ -225,7 +227,7 @@ class LoopLowering(Lowering):
             self.first_flush = Flush(body, len(body), self.pending, len(self.active))
         super().flush(cube)
 
-    def _charge_later_iterations(self, lanes: Stretches, before: int) -> None:
+    def _charge_later_iterations(self, lanes: IterationLanes, before: int) -> None:
         """The first scalar work: in the first iteration what was before the loop, in others what the last one left.
 
         Its record may be in an inner loop: there it is that of the first iteration.
@@ -314,7 +316,7 @@ class LoopLowering(Lowering):
     def source(
         self, op: Op, pointer: Pointers, mask: Any, amount: Any
     ) -> tuple[GlobalAccess | None, np.ndarray | None, Any]:
-        if self.at_once and isinstance(pointer.tensor, Anywhere):
+        if self.at_once and isinstance(pointer.tensor, FlatMemory):
             raise NotAlikeError
         return super().source(op, pointer, mask, amount)
 
@@ -325,7 +327,7 @@ class LoopLowering(Lowering):
         )
 
     def way_out(self, op: Op, pointer: Pointers, mask: Any, channels: tuple[int, int], pipe: int) -> Any:
-        if self.at_once and isinstance(pointer.offsets, Affine) and isinstance(pointer.tensor, Anywhere):
+        if self.at_once and isinstance(pointer.offsets, Affine) and isinstance(pointer.tensor, FlatMemory):
             raise NotAlikeError
         return super().way_out(op, pointer, mask, channels, pipe)
 
@@ -341,11 +343,13 @@ class LoopLowering(Lowering):
             super().check_bursts(op, v, int(n), int(n))
 
 
-def _left(trips: np.ndarray, carried: list[Any], start: list[Any], gains: list[Any]) -> list[Any]:
+def _left(trip_counts: np.ndarray, carried: list[Any], start: list[Any], gains: list[Any]) -> list[Any]:
     """What programs with those trip counts leave a loop with. carried: what they enter it with."""
-    groups = [(stop, np.flatnonzero(trips == stop)) for stop in np.unique(trips).tolist()]
+    groups = [(stop, np.flatnonzero(trip_counts == stop)) for stop in np.unique(trip_counts).tolist()]
     return [
-        merge([(i, of_lanes(after(x, by, stop) if stop else entry, i)) for stop, i in groups], len(trips))
+        merge(
+            [(i, of_lanes(after(x, by, stop) if stop else entry, i)) for stop, i in groups], len(trip_counts)
+        )
         for entry, x, by in zip(carried, start, gains, strict=True)
     ]
 
@@ -368,7 +372,7 @@ def _check_forms(op: Op, frame: Frame) -> None:
 def _check_form(x: Any) -> None:
     """Raise `NotAlikeError` if the form of a value depends on its numbers: such iterations are lowered one by one."""
     if isinstance(x, Pointers):
-        if isinstance(x.tensor, Anywhere):
+        if isinstance(x.tensor, FlatMemory):
             raise NotAlikeError
         x = x.offsets
     if isinstance(x, Affine):

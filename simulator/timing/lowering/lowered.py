@@ -11,7 +11,7 @@ from ...interpreter.two_cores.coscheduling import WHOLE, Interpreters
 from ...ir.passes.split_cores import CUBE, VECTOR
 from ..costs.l2_cache import FirstTouch
 from ..trace.builder import TraceBuilder
-from .context import Plan
+from .context import LoweringPlan
 from .lowering import Lowering
 
 
@@ -23,7 +23,7 @@ class Lowered(Interpreters[Lowering]):
     """
 
     def lower(
-        self, plan: Plan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
+        self, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch, arguments: dict[str, Any]
     ) -> TraceBuilder:
         """The records of those programs."""
         main = self.of[WHOLE if WHOLE in self.of else VECTOR]
@@ -37,7 +37,7 @@ class Lowered(Interpreters[Lowering]):
 
 
 def _share_records(
-    plan: Plan, cube: Lowering, vector: Lowering, numbers: np.ndarray, touch: FirstTouch
+    plan: LoweringPlan, cube: Lowering, vector: Lowering, numbers: np.ndarray, touch: FirstTouch
 ) -> None:
     """The Cube's part adds its records to those of the Vector part, and both know where values are and flags stand."""
     cube.prepare(plan, numbers, touch)

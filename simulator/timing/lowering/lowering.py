@@ -17,7 +17,7 @@ from ..costs.l2_cache import FirstTouch
 from ..placement.accumulator_inits import BT
 from ..placement.memory_spaces import FIXP, L0C, L1, VIEW
 from .buffers import BufferLowering
-from .context import Plan
+from .context import LoweringPlan
 from .cube_core import CubeLowering
 from .flags import FlagLowering
 from .records import LoweringContext
@@ -28,7 +28,7 @@ from .vector_core import VectorLowering
 class Lowering(LoweringContext):
     """An interpreter that records. Its backend knows elements where control flow or addresses depend on them."""
 
-    def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
+    def prepare(self, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch) -> None:
         super().prepare(plan, numbers, touch)
         self.vector = VectorLowering(self)
         self.cube = CubeLowering(self)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...interpreter.flat_pointers import Anywhere
+from ...interpreter.flat_pointers import FlatMemory
 from ...interpreter.interpreter import Interpreter
 from ...interpreter.regions import AccessRegion, check
 from ...interpreter.tensors import Tensor
@@ -21,7 +21,7 @@ from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
 from ..trace.tree import GlobalAccess, Instruction, Path
-from .context import Plan, Way
+from .context import LoweringPlan, Way
 from .sub_cores import pair_of
 
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -38,11 +38,11 @@ class Target(NamedTuple):
 class LoweringContext(Interpreter):
     """The walk of some programs and its records. `plan` is what all walks of a launch share: costs, buffers, lines."""
 
-    plan: Plan
+    plan: LoweringPlan
     recorder: Recorder
     first_number: int
 
-    def prepare(self, plan: Plan, numbers: np.ndarray, touch: FirstTouch) -> None:
+    def prepare(self, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch) -> None:
         """Begin a trace. numbers: lanes; a program has two where it tells its Vector cores apart."""
         self.plan = plan
         programs = numbers[: len(numbers) // self.subs]
@@ -274,8 +274,8 @@ class LoweringContext(Interpreter):
         self, op: Op, pointer: Pointers, mask: Any, amount: Any
     ) -> tuple[GlobalAccess | None, np.ndarray | None, Any]:
         """Where a load reads, or the part of it that memory gives; and for each program how many cores read the same."""
-        if isinstance(pointer.tensor, Anywhere):
-            return None, self._share_anywhere(op, pointer, mask), 1.0
+        if isinstance(pointer.tensor, FlatMemory):
+            return None, self._share_of_flat(op, pointer, mask), 1.0
         region = self.checked_region(op, pointer, mask, "load", self.active)
         many = self.cores_alike(region)
         if op.attrs.get("cache") == ".cv":
@@ -283,7 +283,7 @@ class LoweringContext(Interpreter):
             return None, np.ones(1), many
         return GlobalAccess(pointer.tensor, region, False), None, many
 
-    def _share_anywhere(self, op: Op, pointer: Pointers, mask: Any) -> np.ndarray:
+    def _share_of_flat(self, op: Op, pointer: Pointers, mask: Any) -> np.ndarray:
         out = np.ones(len(self.active))
         for index, p, m in self.known.pieces(pointer, mask, self.active, "load", self.site(op)):
             numbers = self.active if index is None else self.active[index]
@@ -308,7 +308,7 @@ class LoweringContext(Interpreter):
 
     def way_out(self, op: Op, pointer: Pointers, mask: Any, channels: tuple[int, int], pipe: int) -> Any:
         """Channel of a store: into L2, or at memory's pace where it pushes out what was changed before."""
-        if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, Anywhere):
+        if not isinstance(pointer.offsets, Affine) or isinstance(pointer.tensor, FlatMemory):
             return channels[0]
         region = self.checked_region(op, pointer, mask, op.kind, self.active)
         return Target(self.path(op, pipe, channels), GlobalAccess(pointer.tensor, region, True))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..placement.memory_spaces import UB
 from ..trace.two_cores import Pair
-from .context import Plan
+from .context import LoweringPlan
 
 CUBE_UNIT = "AIC"
 
 
-def pair_of(plan: Plan, subs: int, total: int) -> Pair | None:
+def pair_of(plan: LoweringPlan, subs: int, total: int) -> Pair | None:
     """Where the kernel tells its Vector cores apart (`sub_vec_id`), or they share a loop; None for one core.
 
     subs: lanes of a program. total: programs of the grid.

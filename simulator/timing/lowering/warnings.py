@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...ir.program import Op, Region, Value
 from ..placement.layouts import BLOCK_BYTES, element_bits, tile_bytes
 from ..placement.memory_spaces import UB
-from .context import Plan
+from .context import LoweringPlan
 
 MAX_DEVICE_PROGRAMS = 65_535  # coreDim check of Triton-Ascend's launcher
 WORST_ROUND = 0.9  # a last round with fewer of its cores busy is worth a word
@@ -32,14 +32,14 @@ def grid_words(programs: int, cores: int) -> tuple[str, ...]:
     return tuple(words)
 
 
-def padded_rows(plan: Plan) -> None:
+def padded_rows(plan: LoweringPlan) -> None:
     """Warn of loads and stores in UB whose rows end inside a block of 32 bytes: they are padded to whole ones."""
     for op in plan.program.walk():
         for words in _padded(plan, op):
             plan.warn(op, words)
 
 
-def _padded(plan: Plan, op: Op) -> Iterator[str]:
+def _padded(plan: LoweringPlan, op: Op) -> Iterator[str]:
     if op.kind not in ("load", "store"):
         return
     v = op.results[0] if op.kind == "load" else op.args[1]
@@ -59,13 +59,13 @@ def _padded(plan: Plan, op: Op) -> Iterator[str]:
     )
 
 
-def buffer_words(plan: Plan) -> None:
+def buffer_words(plan: LoweringPlan) -> None:
     """Warn of reads of buffers that nothing was written to, and of tensors used after their buffer was written again."""
     if plan.program.buffers:
         _region(plan, plan.program.body, {})
 
 
-def _region(plan: Plan, region: Region, now: dict[int, Value]) -> None:
+def _region(plan: LoweringPlan, region: Region, now: dict[int, Value]) -> None:
     """now: what each buffer (by its `alloc`) holds."""
     for op in region.ops:
         if not op.regions:
@@ -75,12 +75,12 @@ def _region(plan: Plan, region: Region, now: dict[int, Value]) -> None:
         now.update(_held(plan, op.results))
 
 
-def _held(plan: Plan, values: tuple[Value, ...]) -> dict[int, Value]:
+def _held(plan: LoweringPlan, values: tuple[Value, ...]) -> dict[int, Value]:
     buffers = plan.program.buffers
     return {buffers[v.id].id: v for v in values if v.id in buffers}
 
 
-def _reads(plan: Plan, op: Op, now: dict[int, Value]) -> None:
+def _reads(plan: LoweringPlan, op: Op, now: dict[int, Value]) -> None:
     written = (
         op.kind == "move" and op.attrs["offsets"] is not None
     )  # its first operand is what it writes into

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..engine.engine import Group, Machine
+from ..engine.engine import Machine, ProgramGroup
 from ..engine.machine import Wiring
 
 MOST = 1 << 22  # numbers that are looked at in one go
 
 
-def pipe_work(machine: Machine, group: Group) -> np.ndarray:
+def pipe_work(machine: Machine, group: ProgramGroup) -> np.ndarray:
     """[pipes, programs] cycles that each program needs of each pipe when nobody else uses the memory."""
     trace = group.trace
     ports = np.array([c.port_bytes_per_cycle for c in machine.channels] or [1.0])
@@ -40,7 +40,7 @@ def pipe_work(machine: Machine, group: Group) -> np.ndarray:
 
 def bounds_us(
     wiring: Wiring,
-    groups: Sequence[Group],
+    groups: Sequence[ProgramGroup],
     resource_bytes: np.ndarray,
     overhead_us: float,
     cycles_per_us: float,

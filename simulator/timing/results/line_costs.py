@@ -9,14 +9,14 @@ import numpy as np
 
 from ...record.run import LineCost
 from ..costs.provenance import DISPATCH, GRADES, OVERHEAD, grade_of
-from ..engine.engine import REASONS, EngineResult, Group
-from ..lowering.context import Plan
+from ..engine.engine import REASONS, EngineResult, ProgramGroup
+from ..lowering.context import LoweringPlan
 
 # Vector instructions whose sources lie in one group of banks; whose results go to a bank that is read at that moment.
 KINDS = ("bank group", "bank")
 
 
-def core_conflicts(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> np.ndarray:
+def core_conflicts(plan: LoweringPlan, result: EngineResult, groups: Sequence[ProgramGroup]) -> np.ndarray:
     """[cores, pipes, KINDS] cycles, part of what the pipes are busy."""
     out = np.zeros((*result.busy.shape, len(KINDS)))
     for g in groups:
@@ -28,7 +28,7 @@ def core_conflicts(plan: Plan, result: EngineResult, groups: Sequence[Group]) ->
     return out
 
 
-def _lost(plan: Plan, group: Group) -> list[tuple[int, tuple[float, float]]]:
+def _lost(plan: LoweringPlan, group: ProgramGroup) -> list[tuple[int, tuple[float, float]]]:
     """(number of an instruction, cycles of each sort that one of it loses), of those with conflicts."""
     trace = group.trace
     lines = np.array([line for line, _ in plan.conflicts], np.int32)
@@ -37,7 +37,7 @@ def _lost(plan: Plan, group: Group) -> list[tuple[int, tuple[float, float]]]:
     return [(k, plan.conflicts[key]) for k, key in keys if key in plan.conflicts]
 
 
-def _ran(group: Group, kind: int) -> np.ndarray:
+def _ran(group: ProgramGroup, kind: int) -> np.ndarray:
     """How often each program of the group ran an instruction."""
     trace = group.trace
     times, column = float(trace.counts[kind]), int(trace.column[kind])
@@ -48,7 +48,9 @@ def _ran(group: Group, kind: int) -> np.ndarray:
     return ran
 
 
-def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineCost, ...], np.ndarray]:
+def line_costs(
+    plan: LoweringPlan, result: EngineResult, used: int
+) -> tuple[tuple[LineCost, ...], np.ndarray]:
     """Lines, dearest first, and the place there of each line number of the trace."""
     numbers: dict[tuple[str, int], list[int]] = {}
     for (file, line, *_), k in sorted(plan.lines.items()):  # sums do not depend on the order of the walk
@@ -61,7 +63,9 @@ def line_costs(plan: Plan, result: EngineResult, used: int) -> tuple[tuple[LineC
     return tuple(found[i] for i in order), rank
 
 
-def _cost(plan: Plan, result: EngineResult, used: int, file: str, line: int, numbers: list[int]) -> LineCost:
+def _cost(
+    plan: LoweringPlan, result: EngineResult, used: int, file: str, line: int, numbers: list[int]
+) -> LineCost:
     charged = [k for k in numbers if k < len(result.line_exposed)]  # the last ones may have no record
     wiring = plan.wiring
     busy_cycles = result.line_busy[charged].sum(axis=0)
@@ -76,7 +80,7 @@ def _cost(plan: Plan, result: EngineResult, used: int, file: str, line: int, num
 
 
 def grade_shares(
-    plan: Plan, result: EngineResult, used: int, overhead_us: float, per_us: float
+    plan: LoweringPlan, result: EngineResult, used: int, overhead_us: float, per_us: float
 ) -> dict[str, float]:
     """Grade -> us of the launch's time whose length comes from figures of that grade; adds up to its time.
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..engine._code import Code, unroll
-from ..engine.engine import EngineResult, Group
+from ..engine.engine import EngineResult, ProgramGroup
 from ..engine.trace import Trace
-from ..lowering.context import Plan
+from ..lowering.context import LoweringPlan
 from . import _occupancy as _held
 
 MOST_ROWS = 100_000  # records that are looked at
@@ -26,11 +26,13 @@ Rows = dict[str, np.ndarray]  # fields of the timeline, of one program, by recor
 Points = tuple[tuple[float, int], ...]
 
 
-def held(plan: Plan, result: EngineResult, groups: Sequence[Group], code: Code) -> dict[str, Points]:
+def held(
+    plan: LoweringPlan, result: EngineResult, groups: Sequence[ProgramGroup], code: Code
+) -> dict[str, Points]:
     """Buffer -> (cycle, bytes held from then on), of the core with most records in the timeline; as far as they are kept.
 
-    code: of the groups. Of a long program the slots of its first records are looked at: a value that only later ones read
-    again ends too early.
+    code: of the groups. Of a long program only the first records are read, so a value that later ones read again ends
+    too early.
     """
     t = result.timeline
     if not len(t):
@@ -68,7 +70,7 @@ def _unrolled(code: Code, program: int, records: int) -> tuple[np.ndarray, ...]:
 
 
 def _lives(
-    plan: Plan, rows: Rows, trace: Trace, unrolled: tuple[np.ndarray, ...], spaces: list[str]
+    plan: LoweringPlan, rows: Rows, trace: Trace, unrolled: tuple[np.ndarray, ...], spaces: list[str]
 ) -> tuple[Lives, int]:
     """How long each value of one program is in its slot; and of how many records, the first ones, that is known."""
     instruction, skipped, starts, slots = unrolled
@@ -99,7 +101,7 @@ def _lives(
     return (space[slot], start[:found], end[:found], size[slot]), len(number)
 
 
-def _scratch(plan: Plan, rows: Rows, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
+def _scratch(plan: LoweringPlan, rows: Rows, trace: Trace, spaces: list[str]) -> Iterator[Lives]:
     """What operations use while they run."""
     if not plan.scratch:
         return

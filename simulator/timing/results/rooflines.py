@@ -16,8 +16,8 @@ from ...ir.program import Op
 from ...precision.dtypes import DType
 from ...record.run import Roof
 from ..costs.cube import ITEM_BYTES
-from ..engine.engine import EngineResult, Group, Machine, Trace
-from ..lowering.context import Plan
+from ..engine.engine import EngineResult, Machine, ProgramGroup, Trace
+from ..lowering.context import LoweringPlan
 from ..placement.layouts import align
 
 # Way between global memory and a core -> the numbers of its channels (`machine._channels`).
@@ -28,7 +28,7 @@ L0 = {
 }
 
 
-def roofs(plan: Plan, machine: Machine, result: EngineResult, per_us: float) -> dict[str, Roof]:
+def roofs(plan: LoweringPlan, machine: Machine, result: EngineResult, per_us: float) -> dict[str, Roof]:
     """Name -> amount and rate of all cores: "Vector fp32", "Cube fp16" (operations); "HBM", "L2", ways (bytes)."""
     found = {**_units(plan, per_us), **_shared(machine, result, per_us), **_ports(plan, result, per_us)}
     return {n: r for n, r in found.items() if r.amount > 0}
@@ -41,14 +41,14 @@ def operations(op: Op) -> int:
     return 0 if tile is None or not tile.shape or tile.is_pointer else tile.numel * entry.flops
 
 
-def _executed(plan: Plan) -> Iterator[tuple[Op, int]]:
+def _executed(plan: LoweringPlan) -> Iterator[tuple[Op, int]]:
     for op in plan.program.walk():
         count = plan.executed.get(op.id, 0)
         if count:
             yield op, count
 
 
-def _units(plan: Plan, per_us: float) -> dict[str, Roof]:
+def _units(plan: LoweringPlan, per_us: float) -> dict[str, Roof]:
     amounts: dict[tuple[str, str], float] = {}
     for op, count in _executed(plan):
         if op.kind == "dot":
@@ -76,7 +76,7 @@ def _lane_type(op: Op) -> str:
     return "fp16" if kinds and all(k.itemsize <= 2 for k in kinds) else "fp32"
 
 
-def _peak(plan: Plan, unit: str, kind: str) -> float:
+def _peak(plan: LoweringPlan, unit: str, kind: str) -> float:
     """Operations per cycle of all cores."""
     product = plan.product
     if unit == "Vector":
@@ -92,7 +92,7 @@ def _shared(machine: Machine, result: EngineResult, per_us: float) -> dict[str, 
     }
 
 
-def _ports(plan: Plan, result: EngineResult, per_us: float) -> dict[str, Roof]:
+def _ports(plan: LoweringPlan, result: EngineResult, per_us: float) -> dict[str, Roof]:
     """Ways into and out of the cores at the faster rate of their channels, and the loads of L0."""
     out, channels = {}, plan.wiring.machine.channels
     for name, numbers in PORTS.items():
@@ -105,7 +105,7 @@ def _ports(plan: Plan, result: EngineResult, per_us: float) -> dict[str, Roof]:
     return out
 
 
-def _operand_bytes(plan: Plan, op: Op) -> tuple[float, float]:
+def _operand_bytes(plan: LoweringPlan, op: Op) -> tuple[float, float]:
     """Bytes that one product brings to L0A and to L0B: each L0 tile of one operand once for each of the other."""
     a, b = op.args[0], op.args[1]
     assert a is not None
@@ -121,7 +121,9 @@ def _operand_bytes(plan: Plan, op: Op) -> tuple[float, float]:
 MOST = 1 << 20  # numbers that are looked at in one go
 
 
-def core_bytes(plan: Plan, result: EngineResult, groups: Sequence[Group]) -> dict[str, tuple[float, ...]]:
+def core_bytes(
+    plan: LoweringPlan, result: EngineResult, groups: Sequence[ProgramGroup]
+) -> dict[str, tuple[float, ...]]:
     """Ways without any byte are left out."""
     machine, cores = plan.wiring.machine, len(result.core_cycles)
     out: dict[str, np.ndarray] = {}

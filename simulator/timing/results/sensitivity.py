@@ -11,14 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..engine.engine import Group, Machine, simulate
+from ..engine.engine import Machine, ProgramGroup, simulate
 from ..engine.machine import Wiring
 
 AMPLE = 1e6
 WITHOUT_BUFFERS, WITHOUT_FLAGS, WITHOUT_DISPATCH = "buffers", "flags", "dispatch"
 
 
-def lifted_cycles(wiring: Wiring, groups: Sequence[Group]) -> dict[str, float]:
+def lifted_cycles(wiring: Wiring, groups: Sequence[ProgramGroup]) -> dict[str, float]:
     """Limit -> cycles of the launch without it: "HBM", "L2", pipes by name, "buffers", "flags", "dispatch"."""
     found = {
         name: simulate(machine, list(changed), by_line=False, buffers=name != WITHOUT_BUFFERS).cycles
@@ -27,7 +27,9 @@ def lifted_cycles(wiring: Wiring, groups: Sequence[Group]) -> dict[str, float]:
     return found
 
 
-def _limits(wiring: Wiring, groups: Sequence[Group]) -> Iterator[tuple[str, Machine, Sequence[Group]]]:
+def _limits(
+    wiring: Wiring, groups: Sequence[ProgramGroup]
+) -> Iterator[tuple[str, Machine, Sequence[ProgramGroup]]]:
     machine = wiring.machine
     for k, resource in enumerate(machine.resources):
         yield resource.name, _without_resource(machine, k), groups
@@ -40,11 +42,11 @@ def _limits(wiring: Wiring, groups: Sequence[Group]) -> Iterator[tuple[str, Mach
         yield WITHOUT_DISPATCH, replace(machine, dispatch_cycles=0.0), groups
 
 
-def _used_pipes(machine: Machine, groups: Sequence[Group]) -> list[int]:
+def _used_pipes(machine: Machine, groups: Sequence[ProgramGroup]) -> list[int]:
     return [p for p in range(len(machine.pipes)) if any((g.trace.pipe == p).any() for g in groups)]
 
 
-def _channels_of(groups: Sequence[Group], pipe: int) -> set[int]:
+def _channels_of(groups: Sequence[ProgramGroup], pipe: int) -> set[int]:
     """Channels on which this pipe moves bytes."""
     found = [np.unique(g.trace.channel[(g.trace.pipe == pipe) & (g.trace.channel >= 0)]) for g in groups]
     return {int(c) for some in found for c in some}
@@ -65,7 +67,7 @@ def _without_ports(machine: Machine, channels: set[int]) -> Machine:
     return replace(machine, channels=tuple(changed))
 
 
-def _without_pipe(group: Group, pipe: int) -> Group:
+def _without_pipe(group: ProgramGroup, pipe: int) -> ProgramGroup:
     """The pipe's records take no time of their own; bytes still pass through what is shared."""
     trace = group.trace
     mine = trace.pipe == pipe

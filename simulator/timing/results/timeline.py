@@ -13,8 +13,8 @@ import numpy as np
 
 from ...ir.source import Source
 from ...record.run import LineCost, SourceText, Timeline
-from ..engine.engine import REASONS, EngineResult, Group
-from ..lowering.context import Plan
+from ..engine.engine import REASONS, EngineResult, ProgramGroup
+from ..lowering.context import LoweringPlan
 
 LONGEST_LINE = 400
 MOST_LINES = 3000  # of all functions of a launch
@@ -87,7 +87,7 @@ def timeline_words(result: EngineResult, limit: int) -> tuple[str, ...]:
 
 
 def launch_timeline(
-    plan: Plan, result: EngineResult, groups: Sequence[Group], rank: np.ndarray
+    plan: LoweringPlan, result: EngineResult, groups: Sequence[ProgramGroup], rank: np.ndarray
 ) -> Timeline | None:
     """rank: place of each line number of the traces among the lines of the launch."""
     t = result.timeline
@@ -112,7 +112,7 @@ def launch_timeline(
     )
 
 
-def _of_records(t: np.ndarray, groups: Sequence[Group]) -> tuple[np.ndarray, np.ndarray]:
+def _of_records(t: np.ndarray, groups: Sequence[ProgramGroup]) -> tuple[np.ndarray, np.ndarray]:
     """Line number and channel of each row."""
     first, kinds = 0, t["instruction"]
     if len(groups) > 1:
@@ -142,7 +142,7 @@ def _rows_of(t: np.ndarray) -> np.ndarray:
 
 
 def _names(
-    plan: Plan, number: np.ndarray, channel: np.ndarray, pipe: np.ndarray
+    plan: LoweringPlan, number: np.ndarray, channel: np.ndarray, pipe: np.ndarray
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Per row the number of its name, and the names: a transfer's way, an operation's own name, or the pipe's work."""
     machine, own = plan.wiring.machine, [name for *_, name in plan.lines]

@@ -28,9 +28,9 @@ class Nest(NamedTuple):
     rows: int = 1
     strides: tuple[int, ...] = ()
 
-    def inside(self, trips: int) -> Nest:
+    def inside(self, trip_count: int) -> Nest:
         """Of one more loop, around which these are."""
-        return Nest(self.rows * trips, (self.rows, *self.strides))
+        return Nest(self.rows * trip_count, (self.rows, *self.strides))
 
 
 OUTSIDE = Nest()
@@ -165,10 +165,10 @@ class TraceBuilder:
         out: list[int] = []
         for x in body:
             if isinstance(x, Loop):
-                inner = self._codes(x.body, lanes, shares, nest.inside(x.trips))
+                inner = self._codes(x.body, lanes, shares, nest.inside(x.trip_count))
                 if inner:
                     out.append(
-                        self.repeats.loop(x.trips, tuple(inner), tuple(sorted(x.gains.items(), key=str)))
+                        self.repeats.loop(x.trip_count, tuple(inner), tuple(sorted(x.gains.items(), key=str)))
                     )
                 continue
             if x.access is not None:
@@ -342,8 +342,8 @@ def _loops_met(main: list[int], loops: list[Any]) -> tuple[list[int], list[Any]]
         return main, loops
     number = {c: -1 - k for k, c in enumerate(sorted(met, reverse=True))}
     kept = [
-        (trips, tuple([number.get(c, c) for c in body]), gains)
-        for trips, body, gains in (loops[-1 - c] for c in number)
+        (trip_count, tuple([number.get(c, c) for c in body]), gains)
+        for trip_count, body, gains in (loops[-1 - c] for c in number)
     ]
     return [number.get(c, c) for c in main], kept
 
@@ -355,8 +355,8 @@ def _code_rows(
     counters: dict[Any, int] = {}
     gains: list[tuple[int, int]] = []
     rows, parts, size = np.zeros(len(loops), LOOP), [np.array(main, np.int32)], len(main)
-    for row, (trips, body, gained) in zip(rows, loops, strict=True):
-        row["first"], row["end"], row["trips"] = size, size + len(body), trips
+    for row, (trip_count, body, gained) in zip(rows, loops, strict=True):
+        row["first"], row["end"], row["trip_count"] = size, size + len(body), trip_count
         row["gain"], row["gains"] = len(gains), len(gained)
         gains += [(by, counters.setdefault(counter, len(counters))) for counter, by in gained]
         parts.append(np.array(body, np.int32))

@@ -1,7 +1,7 @@
-"""Which programs walk which iterations of a loop: a lane for each iteration and program, iteration after iteration.
+"""The lanes of a loop: one for each iteration of each program, iteration after iteration.
 
-Where programs have different trip counts, all of them walk the first iterations and fewer the later ones. A stretch is
-iterations that the same programs walk.
+Where trip counts differ, all programs have the first iterations, and fewer have the later ones. A range is iterations that
+the same programs have.
 """
 
 from __future__ import annotations
@@ -11,26 +11,29 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Stretch(NamedTuple):
-    """So many iterations. programs: those that walk them, among those that enter the loop."""
+class IterationRange(NamedTuple):
+    """Iterations in a row. programs: those that have them, among those that enter the loop."""
 
-    trips: int
+    trip_count: int
     programs: np.ndarray
 
 
-class Stretches:
-    """All iterations that are walked at once. index, iteration: the program and the iteration of each lane."""
+class IterationLanes:
+    """All iterations that are lowered at once. index, iteration: the program and the iteration of each lane."""
 
-    def __init__(self, parts: list[Stretch]) -> None:
+    def __init__(self, parts: list[IterationRange]) -> None:
         self.parts = parts
-        self.trips = sum(p.trips for p in parts)
+        self.trip_count = sum(p.trip_count for p in parts)
         if len(parts) == 1:
-            trips, programs = parts[0]
-            self.index, self.iteration = np.tile(programs, trips), np.repeat(np.arange(trips), len(programs))
+            trip_count, programs = parts[0]
+            self.index, self.iteration = (
+                np.tile(programs, trip_count),
+                np.repeat(np.arange(trip_count), len(programs)),
+            )
             return
-        self.index = np.concatenate([np.tile(p.programs, p.trips) for p in parts])
-        lanes = np.repeat([len(p.programs) for p in parts], [p.trips for p in parts])
-        self.iteration = np.repeat(np.arange(self.trips), lanes)
+        self.index = np.concatenate([np.tile(p.programs, p.trip_count) for p in parts])
+        lanes = np.repeat([len(p.programs) for p in parts], [p.trip_count for p in parts])
+        self.iteration = np.repeat(np.arange(self.trip_count), lanes)
 
     @property
     def first(self) -> int:
@@ -38,15 +41,15 @@ class Stretches:
         return len(self.parts[0].programs)
 
 
-def even(programs: int, trips: int) -> Stretches:
-    """The same iterations in all programs."""
-    return Stretches([Stretch(trips, np.arange(programs))])
+def even(programs: int, trip_count: int) -> IterationLanes:
+    """Lanes of programs that all have the same trip count."""
+    return IterationLanes([IterationRange(trip_count, np.arange(programs))])
 
 
-def of_trips(trips: np.ndarray) -> list[Stretch]:
-    """The stretches of programs with so many iterations each."""
+def ranges_of_trip_counts(trip_counts: np.ndarray) -> list[IterationRange]:
+    """The ranges of programs with these trip counts."""
     out, done = [], 0
-    for stop in np.unique(trips[trips > 0]).tolist():
-        out.append(Stretch(stop - done, np.flatnonzero(trips >= stop)))
+    for stop in np.unique(trip_counts[trip_counts > 0]).tolist():
+        out.append(IterationRange(stop - done, np.flatnonzero(trip_counts >= stop)))
         done = stop
     return out

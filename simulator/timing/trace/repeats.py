@@ -1,7 +1,7 @@
-"""Iterations that repeat, found while they come: where one is the same code as before, the trace has a loop.
+"""Finds iterations that repeat: where their code is that of the iterations before, the trace has a loop.
 
-Two sorts: iterations that are walked one by one, whose code is compared with that of the iterations before; and loops whose
-iterations are walked many at a time, one stretch of them after the other.
+There are two sorts. Iterations that are lowered one by one are compared with those before them. Loops whose iterations are
+lowered many at a time, one range after the other, are joined.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class _Frame:
     place: int = -1
     unit: list[tuple[int, ...]] = field(default_factory=list)
     past: list[tuple[int, ...]] = field(default_factory=list)
-    trips: int = 0
+    trip_count: int = 0
 
 
 class Repeats:
     """The code of a trace while it is made, and the loops in it.
 
-    code: numbers of instructions, -1 - k for loop k, and what is put off until its numbers are known. loops: trips, body and
-    what an iteration adds to counts. keys: what each instruction is, see `TraceBuilder`.
+    code: numbers of instructions, -1 - k for loop k, and what waits until its numbers are known. loops: trip count, body
+    and what an iteration adds to counts. keys: what each instruction is, see `TraceBuilder`.
     """
 
     def __init__(self, keys: list[tuple[Any, ...]], rotating: Rotating) -> None:
@@ -46,9 +46,9 @@ class Repeats:
         self.known_loops: dict[Any, int] = {}
         self.frames: list[_Frame] = []
 
-    def loop(self, trips: int, body: tuple[int, ...], gains: tuple[tuple[Any, int], ...]) -> int:
+    def loop(self, trip_count: int, body: tuple[int, ...], gains: tuple[tuple[Any, int], ...]) -> int:
         """Code of a loop."""
-        key = (trips, body, gains)
+        key = (trip_count, body, gains)
         k = self.known_loops.setdefault(key, len(self.loops))
         if k == len(self.loops):
             self.loops.append(key)
@@ -88,7 +88,7 @@ class Repeats:
         count = len(frame.done)
         if iteration == frame.unit[count - 1]:
             if count == len(frame.unit):
-                frame.trips += 1
+                frame.trip_count += 1
                 self._drop(frame, count)
             return
         done, past, place, body = frame.done[:], frame.past, frame.place, any(frame.unit)
@@ -108,7 +108,7 @@ class Repeats:
             if self._joins(frame, period):
                 return
             if done[-1] == done[-1 - period] and done[-period:] == done[-2 * period : -period]:
-                frame.unit, frame.trips = done[-period:], 2
+                frame.unit, frame.trip_count = done[-period:], 2
                 self._drop(frame, 2 * period)
                 frame.place = len(self.code)
                 self.code.append(OPEN)
@@ -144,13 +144,13 @@ class Repeats:
             body = tuple(c for x in frame.unit for c in x)
             code = self.code
             if body:
-                code[frame.place] = self.loop(frame.trips, body, ())
+                code[frame.place] = self.loop(frame.trip_count, body, ())
             else:
                 del code[frame.place]
                 frame.start -= 1
-        frame.place, frame.trips, frame.done, frame.past = -1, 0, [], []
+        frame.place, frame.trip_count, frame.done, frame.past = -1, 0, [], []
 
-    # -- stretches of iterations ---------------------------------------------------------------------------------------
+    # -- ranges of iterations ------------------------------------------------------------------------------------------
 
     def append(self, code: int) -> None:
         """Put code behind the rest; a loop that goes on where the one before it has ended becomes one with it."""
@@ -158,19 +158,19 @@ class Repeats:
         last = before[-1] if before else 0
         inside = not self.frames or len(before) > self.frames[-1].start
         if code < 0 and inside and isinstance(last, int) and OPEN < last < 0 and self._follows(last, code):
-            trips, body, gains = self.loops[-1 - last]
-            before[-1] = self.loop(trips + self.loops[-1 - code][0], body, gains)
+            trip_count, body, gains = self.loops[-1 - last]
+            before[-1] = self.loop(trip_count + self.loops[-1 - code][0], body, gains)
         else:
             before.append(code)
 
     def _follows(self, a: int, b: int) -> bool:
         """Whether the iterations of loop b are those that come after loop a."""
-        trips, body, gains = self.loops[-1 - a]
+        trip_count, body, gains = self.loops[-1 - a]
         _, other, same = self.loops[-1 - b]
-        return gains == same and self._is_later(body, other, dict(gains), trips)
+        return gains == same and self._is_later(body, other, dict(gains), trip_count)
 
     def _is_later(
-        self, body: tuple[int, ...], other: tuple[int, ...], gains: dict[Any, int], trips: int
+        self, body: tuple[int, ...], other: tuple[int, ...], gains: dict[Any, int], trip_count: int
     ) -> bool:
         if len(body) != len(other):
             return False
@@ -179,16 +179,16 @@ class Repeats:
                 return False
             if x < 0:
                 (n, inner, one), (m, later, two) = self.loops[-1 - x], self.loops[-1 - y]
-                if n != m or one != two or not self._is_later(inner, later, gains, trips):
+                if n != m or one != two or not self._is_later(inner, later, gains, trip_count):
                     return False
-            elif not self._same_later(x, y, gains, trips):
+            elif not self._same_later(x, y, gains, trip_count):
                 return False
         return True
 
-    def _same_later(self, x: int, y: int, gains: dict[Any, int], trips: int) -> bool:
+    def _same_later(self, x: int, y: int, gains: dict[Any, int], trip_count: int) -> bool:
         one, two = self.keys[x], self.keys[y]
         if one[:7] != two[:7] or one[8:] != two[8:] or one[8]:  # rows of numbers do not repeat
             return False
         after = self.rotating.after
-        moved = tuple(tuple([after(s, gains, trips) for s in slots]) for slots in one[7])
+        moved = tuple(tuple([after(s, gains, trip_count) for s in slots]) for slots in one[7])
         return bool(moved == two[7])

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...interpreter.control_flow import trips_of
-from ...interpreter.flat_pointers import Anywhere
+from ...interpreter.control_flow import trip_count_of
+from ...interpreter.flat_pointers import FlatMemory
 from ...interpreter.state import Frame
 from ...interpreter.values import OPAQUE, Affine, Box, Opaque, Pointers, take
 from ...ir.program import Op, Region, Value
 from ...precision import dtypes as ty
-from .lanes import Stretches
+from .lanes import IterationLanes
 
 
 class NotAlikeError(Exception):
@@ -36,7 +36,7 @@ def growth(before: Any, after: Any) -> Any:
     if type(before) is not type(after):
         raise NotAlikeError
     if isinstance(after, Pointers):
-        if before.tensor is not after.tensor or isinstance(after.tensor, Anywhere):
+        if before.tensor is not after.tensor or isinstance(after.tensor, FlatMemory):
             raise NotAlikeError
         return growth(before.offsets, after.offsets)
     if isinstance(after, Affine):
@@ -126,7 +126,7 @@ FORMS = ("affine", "pointer", "scalar")
 class Evaluator(Protocol):
     """An interpreter that carries out single operations, without any effect but on the frame."""
 
-    def evaluate(self, ops: Sequence[Op], frame: Frame, lanes: Stretches | None) -> None:
+    def evaluate(self, ops: Sequence[Op], frame: Frame, lanes: IterationLanes | None) -> None:
         """lanes: iterations of the active programs; None for these as they are. Raises `NotAlikeError` where it takes more
         than numbers and index tiles.
         """
@@ -144,7 +144,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(
-    of: Evaluator, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: Stretches
+    of: Evaluator, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: IterationLanes
 ) -> Forecast:
     """counter: that of the loop in its first iteration, and its step. Raises `NotAlikeError` if it takes a walk to know."""
     body = op.regions[0]
@@ -157,7 +157,7 @@ def forecast(
     gains = [None if isinstance(x, Opaque) or y is a else _gain(x, inner.get(y)) for a, y, x in made]
     deciding = [values for values in _decisions(body) if _can_be_known(body, values)]
     if not asked and not deciding:
-        return Forecast(start, gains, lanes.trips)
+        return Forecast(start, gains, lanes.trip_count)
     index, iteration = lanes.index, lanes.iteration
     grown_args = [grown(x, by, iteration, index) for x, by in zip(start, gains, strict=True)]
     every = _begun(Frame(frame, index), body, grown(*counter, iteration, index), grown_args)
@@ -168,7 +168,7 @@ def forecast(
         if not isinstance(x, Opaque) and y is not a
     ]
     same = [_uniform_until(_decided([every.get(v) for v in values]), lanes) for values in deciding]
-    return Forecast(start, gains, min([lanes.trips, *later, *same]))
+    return Forecast(start, gains, min([lanes.trip_count, *later, *same]))
 
 
 def _begun(frame: Frame, body: Region, counter: Any, carried: list[Any]) -> Frame:
@@ -204,20 +204,20 @@ def _decided(values: list[Any]) -> Any:
     """Which branch is taken, or how many iterations a loop has; None where only data tell."""
     if any(isinstance(x, Opaque) for x in values):
         return None
-    return values[0] if len(values) == 1 else trips_of(*values)
+    return values[0] if len(values) == 1 else trip_count_of(*values)
 
 
-def _uniform_until(x: Any, lanes: Stretches) -> int:
+def _uniform_until(x: Any, lanes: IterationLanes) -> int:
     """The first iteration in which any lane differs from the first one."""
     if not isinstance(x, np.ndarray) or len(x) == 1:
-        return lanes.trips
+        return lanes.trip_count
     return _first(x != x[0], lanes)
 
 
-def _same_until(a: Any, b: Any, lanes: Stretches) -> int:
+def _same_until(a: Any, b: Any, lanes: IterationLanes) -> int:
     """The first iteration in which two values differ."""
     if equal(a, b):
-        return lanes.trips
+        return lanes.trip_count
     while isinstance(a, Pointers) and isinstance(b, Pointers) and a.tensor is b.tensor:
         a, b = a.offsets, b.offsets
     if isinstance(a, Affine) and isinstance(b, Affine) and _same_strides(a, b):
@@ -232,8 +232,8 @@ def _numbers_of(x: Any) -> Any:
     return np.asarray(x)
 
 
-def _first(other: np.ndarray, lanes: Stretches) -> int:
-    return int(lanes.iteration[other.argmax()]) if other.any() else lanes.trips
+def _first(other: np.ndarray, lanes: IterationLanes) -> int:
+    return int(lanes.iteration[other.argmax()]) if other.any() else lanes.trip_count
 
 
 def _can_be_known(body: Region, values: Iterable[Value]) -> bool:

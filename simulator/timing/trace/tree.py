@@ -65,14 +65,14 @@ class Instruction(NamedTuple):
 class Loop(NamedTuple):
     """gains: what an iteration adds to counts (see rotating.py)."""
 
-    trips: int
+    trip_count: int
     body: list[Any]  # of `Instruction` and `Loop`
     gains: Mapping[Any, int]
 
 
 def records(body: Sequence[Any]) -> int:
     """How many records one execution of a body has, but for loads that come in parts."""
-    return sum(x.trips * records(x.body) if isinstance(x, Loop) else 1 for x in body)
+    return sum(x.trip_count * records(x.body) if isinstance(x, Loop) else 1 for x in body)
 
 
 def instructions(body: Sequence[Any]) -> Iterator[Instruction]:
@@ -92,9 +92,9 @@ def accesses(body: Sequence[Any], known: dict[int, int], rows: int = 1) -> tuple
     found: list[tuple[np.ndarray, np.ndarray]] = []
     for x in body:
         if isinstance(x, Loop):
-            order, row = accesses(x.body, known, rows * x.trips)
-            iteration = np.repeat(np.arange(x.trips, dtype=np.int64) * rows, len(order))
-            found.append((np.tile(order, x.trips), np.tile(row, x.trips) + iteration))
+            order, row = accesses(x.body, known, rows * x.trip_count)
+            iteration = np.repeat(np.arange(x.trip_count, dtype=np.int64) * rows, len(order))
+            found.append((np.tile(order, x.trip_count), np.tile(row, x.trip_count) + iteration))
         elif x.access is not None:
             found.append((np.array([known[id(x.access)]], np.int32), np.zeros(1, np.int64)))
     if not found:

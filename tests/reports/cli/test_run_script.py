@@ -124,7 +124,11 @@ def test_an_exception_in_a_grid_function_is_the_scripts(run):
 @pytest.mark.parametrize(
     ("body", "status", "says"),
     [
-        ("@triton.jit\ndef bad(x):\n    tl.frobnicate(x)\nbad[(1,)](x)", 2, "script.py:19:5: tl has no builtin"),
+        (
+            "@triton.jit\ndef bad(x):\n    tl.frobnicate(x)\nbad[(1,)](x)",
+            2,
+            "script.py:19:5: tl has no builtin",
+        ),
         ("launch(B=100_000)", 1, "ub overflow, requires"),
         ("launch(n=6000)", 1, "launched at"),
         ("launch(wrong=1)", 2, "double has no parameter 'wrong'"),

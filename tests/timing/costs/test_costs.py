@@ -78,8 +78,8 @@ def test_an_elementwise_operation_takes_its_row(op, row, dtype, lanes):
     assert busy(op, name) == 4096 / lanes * cycles
 
 
-def test_tiles_half_a_turn_of_the_banks_apart_do_not_meet():
-    """4096 floats are 32 turns of 512 bytes: y starts in x's group. With 64 more it starts 8 groups further."""
+def test_tiles_half_a_round_of_the_banks_apart_do_not_meet():
+    """4096 floats are 32 rounds of 512 bytes: y starts in x's group. With 64 more it starts 8 groups further."""
     assert busy("add", "float32", 4096) == 64 * met("add")
     with sim.device(overrides={"ub_banks.read_write_conflict": "none"}):
         assert busy("add", "float32", 4096 + 64, product=None) == 65 * per_repeat("add")

@@ -13,14 +13,14 @@ from ascendtile.simulator.timing.engine.engine import (
     DATA,
     Channel,
     EngineResult,
-    Group,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Resource,
     Trace,
     simulate,
 )
-from ascendtile.simulator.timing.engine.trace import FLAG, INSTRUCTION, MEETING
+from ascendtile.simulator.timing.engine.trace import BARRIER, FLAG, INSTRUCTION
 
 S, MTE2, V, MTE3 = range(4)
 LOAD, STORE = range(2)
@@ -112,11 +112,11 @@ class Part(NamedTuple):
     programs: np.ndarray
 
     @property
-    def group(self) -> Group:
-        return Group(trace=self.records.trace(), programs=self.programs)
+    def group(self) -> ProgramGroup:
+        return ProgramGroup(trace=self.records.trace(), programs=self.programs)
 
 
-def of_parts(parts: Sequence[Part]) -> list[Group]:
+def of_parts(parts: Sequence[Part]) -> list[ProgramGroup]:
     return [part.group for part in parts]
 
 
@@ -158,8 +158,8 @@ class Builder:
         channel = (LOAD if pipe == MTE2 else STORE) if channel is None else channel
         return self._add((pipe, least, latency, channel, amount, 1, line), data, buffer, programs)
 
-    def meeting(self, pipe: int, *, kind: int = 0, latency: float = 0, data: Iterable[int] = ()) -> int:
-        return self._add((pipe, 0, latency, MEETING - kind, 0, 1, 0), data, (), None)
+    def barrier(self, pipe: int, *, kind: int = 0, latency: float = 0, data: Iterable[int] = ()) -> int:
+        return self._add((pipe, 0, latency, BARRIER - kind, 0, 1, 0), data, (), None)
 
     def _add(
         self,
@@ -196,7 +196,7 @@ class Builder:
         numbers = np.arange(programs) if isinstance(programs, int) else np.asarray(programs)
         return Part(self.records(), numbers)
 
-    def group(self, programs: int | Sequence[int] = 1) -> Group:
+    def group(self, programs: int | Sequence[int] = 1) -> ProgramGroup:
         return self.part(programs).group
 
     def run(self, on: Machine, programs: int = 1) -> EngineResult:

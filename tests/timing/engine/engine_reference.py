@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ascendtile.simulator.timing.engine.engine import Machine
-from ascendtile.simulator.timing.engine.trace import MEETING
+from ascendtile.simulator.timing.engine.trace import BARRIER
 
 from .engine_builder import Part, Records
 
@@ -96,7 +96,7 @@ class Reference:
             c: sum(
                 len({p for p, k in zip(t.pipe, t.channel, strict=True) if k == c}) for _, t, _ in self.waiting
             )
-            for c in {int(k) for _, t, _ in self.waiting for k in t.channel if k <= MEETING}
+            for c in {int(k) for _, t, _ in self.waiting for k in t.channel if k <= BARRIER}
         }
         for core in range(machine.cores):
             self.hand_out(core, 0.0)
@@ -201,7 +201,7 @@ class Reference:
         value, channel = run.value(r), int(run.trace.channel[r])
         cost = float(run.trace.occupancy[r]) if value is None or channel >= 0 else value
         amount = float(run.trace.amount[r]) if value is None else value
-        if channel <= MEETING:
+        if channel <= BARRIER:
             self.rooms.setdefault(channel, []).append((run, p, r))
             run.pipe_free[p] = math.inf
         elif channel >= 0 and amount > 0:

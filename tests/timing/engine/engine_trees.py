@@ -41,7 +41,7 @@ def _of_code(trace: Trace, first: int, end: int, around: tuple[tuple[int, int], 
             yield _record(trace, number, around)
             continue
         loop = trace.loops[-1 - number]
-        for iteration in range(loop["trips"]):
+        for iteration in range(loop["trip_count"]):
             yield from _of_code(trace, loop["first"], loop["end"], ((-1 - number, iteration), *around))
 
 
@@ -112,7 +112,7 @@ class Tree:
     natural: bool
     instructions: list[Any] = field(default_factory=list)
     bodies: list[list[int]] = field(default_factory=list)
-    loops: list[tuple[int, int, int]] = field(default_factory=list)  # trips, first gain, gains
+    loops: list[tuple[int, int, int]] = field(default_factory=list)  # trip count, first gain, gains
     gains: list[tuple[int, int]] = field(default_factory=list)
     slots: list[int] = field(default_factory=list)
     strides: list[int] = field(default_factory=list)
@@ -125,30 +125,30 @@ class Tree:
         return int(self.made.integers(low, high + 1))
 
     def code(self, around: list[int]) -> list[int]:
-        """A body inside loops of so many trips, the innermost first."""
+        """A body inside loops of these trip counts, the innermost first."""
         out: list[int] = []
         for _ in range(self.number(0 if around else 1, 4)):
             if len(around) < DEPTH and self.made.random() < 0.45:
-                trips = self.number(1, 9 - 3 * len(around))
-                out += [self.loop(self.code([trips, *around]), trips)] * self.number(1, 2)
+                trip_count = self.number(1, 9 - 3 * len(around))
+                out += [self.loop(self.code([trip_count, *around]), trip_count)] * self.number(1, 2)
             else:
                 out += [self.instruction(around)] * self.number(1, 2)
         return out
 
-    def loop(self, body: list[int], trips: int) -> int:
+    def loop(self, body: list[int], trip_count: int) -> int:
         gains = [(self.number(0, 4), c) for c in range(COUNTERS) if self.made.random() < 0.6]
         self.bodies.append(body)
-        self.loops.append((trips, len(self.gains), len(gains)))
+        self.loops.append((trip_count, len(self.gains), len(gains)))
         self.gains += gains
         return -len(self.loops)
 
     def instruction(self, around: list[int]) -> int:
         first, depth = len(self.strides), self.number(0, len(around))
         rows = 1
-        for trips in around[:depth]:
+        for trip_count in around[:depth]:
             stride = rows * self.number(0, 1) if self.natural else self.number(0, 2)
             self.strides.append(stride)
-            rows += stride * (trips - 1)
+            rows += stride * (trip_count - 1)
         column, cycles = self.values if self.made.random() < 0.5 else -1, self.cycles
         self.values += rows * (column >= 0)
         cycles = self.cycles if self.made.random() < 0.4 else -1

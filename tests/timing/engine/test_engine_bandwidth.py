@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascendtile.simulator.timing.engine.engine import Channel, Group, Machine, PipeSpec, Resource, simulate
+from ascendtile.simulator.timing.engine.engine import (
+    Channel,
+    Machine,
+    PipeSpec,
+    ProgramGroup,
+    Resource,
+    simulate,
+)
 
 from .engine_builder import LOAD, MTE2, MTE3, Builder, V, machine, times
 
@@ -123,7 +130,7 @@ def test_the_counts_of_bytes_stay_exact_over_a_long_run() -> None:
     b = Builder()
     for _ in range(1000):
         b.transfer(MTE2, 24)
-    result = simulate(machine(port=8), [Group(trace=b.trace(), programs=np.arange(1000))])
+    result = simulate(machine(port=8), [ProgramGroup(trace=b.trace(), programs=np.arange(1000))])
     assert result.cycles == 3_000_000
     assert result.channel_bytes[LOAD] == 24_000_000
 

@@ -14,9 +14,9 @@ from ascendtile.simulator.timing.engine.engine import (
     DATA,
     FLAG,
     EngineResult,
-    Group,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Trace,
     simulate,
 )
@@ -62,7 +62,7 @@ def machine(cross: float = 0, pipes: int = PIPES) -> Machine:
 
 
 def run(trace: Trace, cross: float = 0, buffers: bool = True) -> EngineResult:
-    return simulate(machine(cross), [Group(trace=trace, programs=np.arange(1))], 1000, True, buffers)
+    return simulate(machine(cross), [ProgramGroup(trace=trace, programs=np.arange(1))], 1000, True, buffers)
 
 
 def waits(trace: Trace, cross: float = 0, buffers: bool = True) -> list[tuple[float, int, int]]:

@@ -11,9 +11,9 @@ import pytest
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.engine.engine import (
     Channel,
-    Group,
     Machine,
     PipeSpec,
+    ProgramGroup,
     Resource,
     Trace,
     simulate,
@@ -28,7 +28,7 @@ TIMES = ("occupancy", "latency", "amount")
 
 
 def fields() -> dict[str, Any]:
-    """A loop of three trips with one inside of two: loads into two buffers, which a vector record reads."""
+    """A loop of three iterations around one of two: loads into two buffers, which a vector record reads."""
     rows = np.zeros(3, INSTRUCTION)
     rows["pipe"], rows["occupancy"] = (MTE2, MTE2, V), (1, 1, 5)
     rows["channel"], rows["amount"] = (0, 0, -1), (80, 80, 0)
@@ -64,7 +64,9 @@ def test_all_that_is_within_its_range_is_a_trace() -> None:
     trace = Trace(**fields())
     assert trace.records == 3 * (1 + 2 * 2)
     assert trace.rows.tolist() == [3, 1, 6]
-    assert simulate(machine(), [Group(trace=trace, programs=np.arange(1))]).records_run == trace.records
+    assert (
+        simulate(machine(), [ProgramGroup(trace=trace, programs=np.arange(1))]).records_run == trace.records
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_every_field_of_an_instruction_out_of_its_range_is_named(field: str, val
         ("loops", "first", 0, -1, r"loop 0 is code -1 to 3 of 5"),
         ("loops", "first", 0, 4, r"loop 0 is code 4 to 3 of 5"),
         ("loops", "end", 1, 6, r"loop 1 is code 3 to 6 of 5"),
-        ("loops", "trips", 0, 0, r"loop 0 has 0 trips, it must have at least 1"),
+        ("loops", "trip_count", 0, 0, r"loop 0 has trip count 0, it must be at least 1"),
         ("loops", "gain", 1, -1, r"loop 1 has gains -1 to 0 of 2"),
         ("loops", "gain", 1, 2, r"loop 1 has gains 2 to 3 of 2"),
         ("loops", "gains", 0, -1, r"loop 0 has gains 0 to -1 of 2"),
@@ -235,13 +237,13 @@ def test_a_run_refuses_pipes_and_channels_that_the_machine_lacks() -> None:
     for name, number in (("pipe", 4), ("channel", 2)):
         trace = Trace(**changed("instructions", 1, number, name))
         with pytest.raises(UsageError, match=rf"{name}\[1\] is {number}: the machine has {number} of them"):
-            simulate(machine(), [Group(trace=trace, programs=np.arange(1))])
+            simulate(machine(), [ProgramGroup(trace=trace, programs=np.arange(1))])
 
 
 def test_a_run_refuses_launch_numbers_with_gaps() -> None:
     trace = Builder().trace()
     with pytest.raises(UsageError, match=r"launch numbers of 3 programs must be 0 to 2, each once"):
-        simulate(machine(), [Group(trace=trace, programs=np.array([0, 1, 1]))])
+        simulate(machine(), [ProgramGroup(trace=trace, programs=np.array([0, 1, 1]))])
     with pytest.raises(UsageError, match=r"0 programs, at least 1 is needed"):
         simulate(machine(), [])
 
@@ -255,11 +257,11 @@ def test_a_group_refuses_a_table_of_another_width() -> None:
 
 def test_a_group_refuses_programs_that_are_no_list_of_numbers() -> None:
     with pytest.raises(UsageError, match=r"group: programs has type float64, int64 is needed"):
-        Group(trace=Builder().trace(), programs=np.array([0.0]))
+        ProgramGroup(trace=Builder().trace(), programs=np.array([0.0]))
     with pytest.raises(UsageError, match=r"group: programs has 2 dimensions, not 1"):
-        Group(trace=Builder().trace(), programs=np.zeros((1, 1), int))
+        ProgramGroup(trace=Builder().trace(), programs=np.zeros((1, 1), int))
 
 
 def test_a_run_refuses_a_negative_timeline_limit() -> None:
     with pytest.raises(UsageError, match=r"timeline_limit is -1, it must be at least 0"):
-        simulate(machine(), [Group(trace=Trace(**fields()), programs=np.arange(1))], timeline_limit=-1)
+        simulate(machine(), [ProgramGroup(trace=Trace(**fields()), programs=np.arange(1))], timeline_limit=-1)

@@ -1,4 +1,4 @@
-"""A tree of loops is its records in a row: same bits, same counts, and memory that trips do not grow."""
+"""A tree of loops is its records in a row: same bits, same counts, and memory that does not grow with trip counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.engine._code import unroll
-from ascendtile.simulator.timing.engine.engine import Group, Machine, PipeSpec, Trace, simulate
+from ascendtile.simulator.timing.engine.engine import Machine, PipeSpec, ProgramGroup, Trace, simulate
 from ascendtile.simulator.timing.engine.layout import code_of
 from ascendtile.simulator.timing.engine.trace import GAIN, INSTRUCTION, LOOP, ROTATING
 
@@ -21,23 +21,23 @@ from .engine_trees import assert_same, flat, trees, unrolled
 
 
 @st.composite
-def launches(draw: st.DrawFn, **limits: int) -> tuple[Machine, list[Group]]:
+def launches(draw: st.DrawFn, **limits: int) -> tuple[Machine, list[ProgramGroup]]:
     """A machine and one or two trees, each run by some programs."""
     machine = draw(machines(**limits))
     total = draw(st.integers(1, 5))
     order = draw(st.permutations(range(total)))
     split = draw(st.integers(1, total))
     parts = [np.array(p) for p in (order[:split], order[split:]) if p]
-    return machine, [Group(trace=draw(trees(machine, len(p))), programs=p) for p in parts]
+    return machine, [ProgramGroup(trace=draw(trees(machine, len(p))), programs=p) for p in parts]
 
 
-def unrolled_groups(groups: list[Group]) -> list[Group]:
-    return [Group(trace=flat(g.trace), programs=g.programs) for g in groups]
+def unrolled_groups(groups: list[ProgramGroup]) -> list[ProgramGroup]:
+    return [ProgramGroup(trace=flat(g.trace), programs=g.programs) for g in groups]
 
 
 @given(launches(), st.sampled_from([0, 10, 1_000_000]), st.booleans(), st.booleans())
 def test_a_tree_runs_as_its_records_in_a_row_do(
-    launch: tuple[Machine, list[Group]], limit: int, by_line: bool, buffers: bool
+    launch: tuple[Machine, list[ProgramGroup]], limit: int, by_line: bool, buffers: bool
 ) -> None:
     on, groups = launch
     assert_same(
@@ -47,7 +47,7 @@ def test_a_tree_runs_as_its_records_in_a_row_do(
 
 
 @given(launches())
-def test_the_engine_unrolls_as_plain_loops_do(launch: tuple[Machine, list[Group]]) -> None:
+def test_the_engine_unrolls_as_plain_loops_do(launch: tuple[Machine, list[ProgramGroup]]) -> None:
     _, groups = launch
     code = code_of(groups)
     for g in groups:
@@ -63,7 +63,7 @@ def test_the_engine_unrolls_as_plain_loops_do(launch: tuple[Machine, list[Group]
 
 @given(launches(), st.integers(0, 30))
 def test_to_unroll_the_first_records_is_the_beginning_of_all(
-    launch: tuple[Machine, list[Group]], limit: int
+    launch: tuple[Machine, list[ProgramGroup]], limit: int
 ) -> None:
     code = code_of(launch[1])
     some, every = unroll(code, 0, limit), unroll(code, 0, 1 << 40)
@@ -78,7 +78,9 @@ def nesting(trace: Trace, first: int, end: int) -> int:
 
 
 @given(launches())
-def test_counts_records_and_depth_are_those_of_the_records(launch: tuple[Machine, list[Group]]) -> None:
+def test_counts_records_and_depth_are_those_of_the_records(
+    launch: tuple[Machine, list[ProgramGroup]],
+) -> None:
     for trace in (g.trace for g in launch[1]):
         found = Counter(x.instruction for x in unrolled(trace))
         assert trace.counts.tolist() == [found[i] for i in range(len(trace.instructions))]
@@ -87,7 +89,7 @@ def test_counts_records_and_depth_are_those_of_the_records(launch: tuple[Machine
 
 
 @given(launches())
-def test_rows_go_up_to_the_last_one_that_a_record_uses(launch: tuple[Machine, list[Group]]) -> None:
+def test_rows_go_up_to_the_last_one_that_a_record_uses(launch: tuple[Machine, list[ProgramGroup]]) -> None:
     for trace in (g.trace for g in launch[1]):
         last = Counter[int]()
         for x in unrolled(trace):
@@ -110,7 +112,7 @@ def test_what_is_met_is_how_often_records_use_each_row(trace: Trace) -> None:
     assert {k: n for k, n in told.items() if n} == found
 
 
-def ping_pong(trips: int) -> Trace:
+def ping_pong(trip_count: int) -> Trace:
     """Load, compute, store; each tile in one of two buffers, a skip for each program in its table."""
     rows = np.zeros(3, INSTRUCTION)
     rows["pipe"], rows["occupancy"], rows["latency"] = (MTE2, V, MTE3), (40, 30, 20), (5, 3, 2)
@@ -120,7 +122,7 @@ def ping_pong(trips: int) -> Trace:
         instructions=rows,
         code=np.array([-1, 0, 1, 2], np.int32),
         length=1,
-        loops=np.array([(1, 4, trips, 0, 1)], LOOP),
+        loops=np.array([(1, 4, trip_count, 0, 1)], LOOP),
         gains=np.array([(1, 0)], GAIN),
         slots=np.array([-1, -1, -2, -2], np.int32),
         rotating=np.array([(0, 0, 2, 0), (0, 0, 2, 2)], ROTATING),
@@ -142,22 +144,22 @@ def forget_peak() -> None:
 
 
 @pytest.mark.parametrize(
-    "trips", [100_000, pytest.param(10_000_000, marks=pytest.mark.exhaustive)], ids=["usual", "many"]
+    "trip_count", [100_000, pytest.param(10_000_000, marks=pytest.mark.exhaustive)], ids=["usual", "many"]
 )
-def test_memory_does_not_grow_with_trips(trips: int) -> None:
+def test_memory_does_not_grow_with_trip_counts(trip_count: int) -> None:
     """Loads of 40 cycles one behind the other; the last tile is computed 5 and stored 3 cycles after the one before."""
-    trace = ping_pong(trips)
-    group = [Group(trace=trace, programs=np.arange(1))]
+    trace = ping_pong(trip_count)
+    group = [ProgramGroup(trace=trace, programs=np.arange(1))]
     forget_peak()
     result = simulate(machine(depth=4), group)
     assert peak_growth_mb() < 4
-    assert result.records_run == 3 * trips
-    assert result.cycles == 40 * trips + 5 + 30 + 3 + 20 + 2
+    assert result.records_run == 3 * trip_count
+    assert result.cycles == 40 * trip_count + 5 + 30 + 3 + 20 + 2
     assert result.stalls[0, MTE2, :3].sum() == 0
-    assert trace.records == 3 * trips
+    assert trace.records == 3 * trip_count
 
 
-def in_a_loop(trips: int, last: int, **first: int) -> Trace:
+def in_a_loop(trip_count: int, last: int, **first: int) -> Trace:
     """A record that writes slot 0, a loop of records on other slots, and one on pipe `last` that reads slot 0."""
     rows = np.zeros(4, INSTRUCTION)
     rows["pipe"] = (MTE3, first["between"], first["between"], last)
@@ -172,25 +174,25 @@ def in_a_loop(trips: int, last: int, **first: int) -> Trace:
         instructions=rows,
         code=np.array([0, -1, 3, 1, 2], np.int32),
         length=3,
-        loops=np.array([(3, 5, trips, 0, 0)], LOOP),
+        loops=np.array([(3, 5, trip_count, 0, 0)], LOOP),
         slots=np.array([0, 1, 1, 0], np.int32),
         flags=np.zeros(2, np.int8),
     )
 
 
 @pytest.mark.parametrize(
-    "trips", [100_000, pytest.param(2_000_000, marks=pytest.mark.exhaustive)], ids=["usual", "many"]
+    "trip_count", [100_000, pytest.param(2_000_000, marks=pytest.mark.exhaustive)], ids=["usual", "many"]
 )
-def test_a_slot_is_remembered_for_as_long_as_the_program_lasts(trips: int) -> None:
+def test_a_slot_is_remembered_for_as_long_as_the_program_lasts(trip_count: int) -> None:
     """The first record is done after all of the loop, or long before the last record reads what it wrote."""
-    for cycles in (3 * trips + 1000, 5):
-        trace = in_a_loop(trips, MTE2, between=V, cycles=cycles)
+    for cycles in (3 * trip_count + 1000, 5):
+        trace = in_a_loop(trip_count, MTE2, between=V, cycles=cycles)
         forget_peak()
-        result = simulate(machine(depth=4), [Group(trace=trace, programs=np.arange(1))], 10)
+        result = simulate(machine(depth=4), [ProgramGroup(trace=trace, programs=np.arange(1))], 10)
         assert peak_growth_mb() < 4
-        assert result.cycles == max(3 * trips, cycles + 7)
+        assert result.cycles == max(3 * trip_count, cycles + 7)
         # the last one is issued when the fifth from the end of the loop has started
-        assert result.stalls[0, MTE2, :4].sum() == max(cycles, 3 * trips - 7)
+        assert result.stalls[0, MTE2, :4].sum() == max(cycles, 3 * trip_count - 7)
 
 
 def test_a_slot_that_is_rewritten_after_the_loop_waits_for_its_reader_in_the_loop() -> None:
@@ -198,13 +200,13 @@ def test_a_slot_that_is_rewritten_after_the_loop_waits_for_its_reader_in_the_loo
     trace = in_a_loop(50_000, V, between=MTE2, cycles=5)
     trace.instructions["reads"], trace.instructions["writes"] = (0, 1, 1, 0), (1, 0, 0, 1)
     trace.slots[:] = 0
-    result = simulate(machine(depth=4), [Group(trace=trace, programs=np.arange(1))], 1_000_000)
+    result = simulate(machine(depth=4), [ProgramGroup(trace=trace, programs=np.arange(1))], 1_000_000)
     (row,) = result.timeline[result.timeline["instruction"] == 3]
     assert (row["start"], row["waited"]) == (5 + 150_000, 100_000)
 
 
-@pytest.mark.parametrize("trips", [10_000])
-def test_units_may_be_as_far_apart_as_they_like(trips: int) -> None:
+@pytest.mark.parametrize("trip_count", [10_000])
+def test_units_may_be_as_far_apart_as_they_like(trip_count: int) -> None:
     """One unit is through with its loop while the other, which is slow, has hardly begun; then the first waits for it.
 
     Unit A works 3 cycles an iteration, unit B, whose loop comes after it in the program, 7; the last record of A waits for
@@ -219,11 +221,11 @@ def test_units_may_be_as_far_apart_as_they_like(trips: int) -> None:
         instructions=rows,
         code=np.array([-1, -2, 2, 0, 1], np.int32),
         length=3,
-        loops=np.array([(3, 4, trips, 0, 0), (4, 5, trips, 0, 0)], LOOP),
+        loops=np.array([(3, 4, trip_count, 0, 0), (4, 5, trip_count, 0, 0)], LOOP),
         slots=np.zeros(2, np.int32),
         flags=np.zeros(1, np.int8),
     )
-    result = simulate(on, [Group(trace=trace, programs=np.arange(1))])
-    assert result.cycles == 7 * trips + 1
-    assert result.busy[0].tolist() == [3 * trips + 1, 7 * trips]
-    assert_same(result, simulate(on, [Group(trace=flat(trace), programs=np.arange(1))]))
+    result = simulate(on, [ProgramGroup(trace=trace, programs=np.arange(1))])
+    assert result.cycles == 7 * trip_count + 1
+    assert result.busy[0].tolist() == [3 * trip_count + 1, 7 * trip_count]
+    assert_same(result, simulate(on, [ProgramGroup(trace=flat(trace), programs=np.arange(1))]))

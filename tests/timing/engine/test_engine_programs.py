@@ -127,11 +127,11 @@ def test_a_long_run_can_be_interrupted() -> None:
 
 
 def test_a_hang_names_core_program_and_record() -> None:
-    """Records wait for earlier ones only, so that nothing but a meeting can hang: the second program never comes to it."""
+    """Records wait for earlier ones only, so that nothing but a barrier can hang: the second program never arrives."""
     b = Builder()
     b.fixed(V, 1)
     b.transfer(MTE2, 80)
-    b.meeting(V, data=[0])
+    b.barrier(V, data=[0])
     b.fixed(V, 1)
     with pytest.raises(RunError, match=r"hang: core 0 cannot go on with program 0 at record 2"):
         b.run(machine(port=8), programs=2)

@@ -20,7 +20,7 @@ from ascendtile.kernels.tutorials import (
 )
 from ascendtile.simulator.observers import watch
 from ascendtile.simulator.timing import estimate
-from ascendtile.simulator.timing.engine.engine import Group
+from ascendtile.simulator.timing.engine.engine import ProgramGroup
 from ascendtile.simulator.timing.lowering.loops import LoopLowering
 
 from ...support import loop_kernels as kernels
@@ -32,7 +32,7 @@ class Seen:
     """Traces, launches and how many loops were interpreted with all iterations at once."""
 
     def __init__(self) -> None:
-        self.groups: list[Group] = []
+        self.groups: list[ProgramGroup] = []
         self.lines: list[list[Any]] = []  # of each launch: what each line number of its traces stands for
         self.launches: list[sim.Launch] = []
         self.loops = 0

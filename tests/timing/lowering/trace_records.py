@@ -11,7 +11,7 @@ import pytest
 
 import ascendtile.simulator as sim
 from ascendtile.simulator.timing.engine._code import unroll
-from ascendtile.simulator.timing.engine.engine import BUFFER, DATA, FLAG, Group, Trace
+from ascendtile.simulator.timing.engine.engine import BUFFER, DATA, FLAG, ProgramGroup, Trace
 from ascendtile.simulator.timing.engine.layout import code_of
 
 # What an instruction is, besides its slots and the places of its numbers.
@@ -26,10 +26,10 @@ class Records:
     one list after the other; start: where each of these lists begins.
     """
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ProgramGroup) -> None:
         self.trace = trace = group.trace
         self.programs = len(group.programs)
-        alone = Group(trace=trace, programs=np.arange(self.programs))
+        alone = ProgramGroup(trace=trace, programs=np.arange(self.programs))
         self.instruction, _, start, slots = unroll(code_of([alone]), 0, 1 << 40)
         self.start, self.slots = start.tolist(), slots.tolist()
         self.fields = {n: trace.instructions[n][self.instruction] for n in FIELDS}
@@ -160,12 +160,12 @@ def _iterations(trace: Trace, first: int, end: int) -> tuple[np.ndarray, np.ndar
             found.append((np.array([number]), np.zeros((1, trace.depth), np.int64), np.zeros(1, np.int64)))
             continue
         loop = trace.loops[-1 - number]
-        trips = int(loop["trips"])
+        trip_count = int(loop["trip_count"])
         which, iterations, depth = _iterations(trace, int(loop["first"]), int(loop["end"]))
-        all_of_them = np.tile(iterations, (trips, 1))
-        every = np.tile(depth, trips)
-        all_of_them[np.arange(len(every)), every] = np.repeat(np.arange(trips), len(which))
-        found.append((np.tile(which, trips), all_of_them, every + 1))
+        all_of_them = np.tile(iterations, (trip_count, 1))
+        every = np.tile(depth, trip_count)
+        all_of_them[np.arange(len(every)), every] = np.repeat(np.arange(trip_count), len(which))
+        found.append((np.tile(which, trip_count), all_of_them, every + 1))
     if not found:
         return np.zeros(0, np.int64), np.zeros((0, trace.depth), np.int64), np.zeros(0, np.int64)
     which, iterations, depth = (np.concatenate(x) for x in zip(*found, strict=True))

@@ -48,7 +48,7 @@ def test_repeats_that_meet_are_those_whose_blocks_share_a_bank(places, moves, re
     [(0, 0), (512, 0), (8192, 0), (32, 63), (256, 63), (480, 63), (65536 + 32, 0), (65536 + 256, 0)],
 )
 def test_a_result_meets_its_source_unless_it_starts_in_its_group_or_another_area(behind, met):
-    """A write trails by one repeat: the same place, or whole turns of 512 bytes further, is safe (DOC)."""
+    """A write trails by one repeat: the same place, or whole rounds of 512 bytes further, is safe (DOC)."""
     assert _met((0, behind), (256, 256), 64, 1, 32, 16, True) == met
 
 
@@ -86,7 +86,7 @@ def busy(kernel, *args, **constants):
         (
             16256,
             False,
-        ),  # the sources are half a turn apart, the result is in the next 64 KiB but for two repeats
+        ),  # the sources are half a round apart, the result is in the next 64 KiB but for two repeats
         (8064, True),  # the same, and all in one area: the result meets the second source
     ],
 )

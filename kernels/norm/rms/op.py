@@ -37,7 +37,7 @@ from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.messages import TILING_FAILED, listed, refuse
 from ...operator.named_cases import read_cases
-from ...operator.operator import OnCube, Operator, offered_on
+from ...operator.operator import OnCube, Operator, by_name, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import choice, integer
 from ...operator.plan import Plan, PlanContext, Step
@@ -395,17 +395,10 @@ OPERATOR = Operator(
     parameters=PARAMETERS,
     doc=DOC,
     architectures=offered_on(2201, 2002),
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
     empty=True,
     accumulates="cols",
     scaled="dy",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
     on_cube=OnCube("combine", "cube", _resolve, _formula_seen, ("dgamma",)),
     whole="dgamma sums over all rows, dx over whole rows",
     beyond=Beyond(a3=True, strided=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...simulator.device import current_device
 from ..norm.batch.op import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
 from ..operator.messages import check_same_dtype
-from .building import LEFT_ALONE, CheckedCall, Idle, page
+from .building import LEFT_ALONE, CheckedCall, Idle, interface
 from .checks import (
     check_not_private,
     check_present,
@@ -18,7 +18,7 @@ from .executor import second_phase_of
 from .signature import phase_one
 from .tensor import aclTensor
 
-PAGE = page(
+INTERFACE = interface(
     "aclnnBatchNormReduceBackward",
     OPERATOR,
     "grad_out=gradOut x=input mean invstd sum_dy=sumDy sum_dy_xmu=sumDyXmu "
@@ -26,7 +26,7 @@ PAGE = page(
 )
 
 
-@phase_one(PAGE)
+@phase_one(INTERFACE)
 def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     gradOut: aclTensor | None,
     input: aclTensor | None,
@@ -49,9 +49,9 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     given = {"grad_out": gradOut, "x": input, "mean": mean, "invstd": invstd}
     flags = {"sum_dy": inputG, "sum_dy_xmu": inputG, "grad_weight": weightG, "grad_bias": biasG}
     outputs = dict(zip(OUTPUTS, (sumDy, sumDyXmu, gradWeight, gradBias), strict=True))
-    check_present(PAGE.in_c(given))
+    check_present(INTERFACE.in_c(given))
     reasons = {"sum_dy": "inputG", "sum_dy_xmu": "inputG", "grad_weight": "weightG", "grad_bias": "biasG"}
-    check_wanted({PAGE.names[n]: (flags[n], outputs[n], reasons[n]) for n in OUTPUTS})
+    check_wanted({INTERFACE.names[n]: (flags[n], outputs[n], reasons[n]) for n in OUTPUTS})
     inputs = {n: t for n, t in given.items() if t is not None}
     wanted = {n: t for n, t in outputs.items() if flags[n] and t is not None}
     _check(inputs, wanted, weight)
@@ -61,7 +61,7 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
         return Idle()
     bits = {"input_g": inputG, "weight_g": weightG, "bias_g": biasG}
     options = OPERATOR.read_options({n: int(b) for n, b in bits.items()})
-    return CheckedCall(PAGE, inputs, wanted, options, {n: t.dtype for n, t in wanted.items()})
+    return CheckedCall(INTERFACE, inputs, wanted, options, {n: t.dtype for n, t in wanted.items()})
 
 
 def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], weight: aclTensor | None) -> None:
@@ -71,13 +71,13 @@ def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], weight: a
     check_types(shapes, product)
     check_same_dtype(NAME, {"x": shapes["x"]} | {n: t.like for n, t in wanted.items()}, "x", wanted)
     check_same_format("gradOut", inputs["grad_out"], "input", inputs["x"])
-    check_not_private(PAGE.in_c(inputs) | {"weight": weight})
-    check_not_private(PAGE.in_c(wanted))
+    check_not_private(INTERFACE.in_c(inputs) | {"weight": weight})
+    check_not_private(INTERFACE.in_c(wanted))
     check_shapes(shapes)
     channels = inputs["x"].shape[1]
     for n, t in wanted.items():
-        check_shape(PAGE.names[n], t, (channels,), "one element for each channel of input")
-    check_writable(PAGE.in_c(wanted))
+        check_shape(INTERFACE.names[n], t, (channels,), "one element for each channel of input")
+    check_writable(INTERFACE.in_c(wanted))
 
 
-aclnnBatchNormReduceBackward = second_phase_of(PAGE.api)
+aclnnBatchNormReduceBackward = second_phase_of(INTERFACE.api)

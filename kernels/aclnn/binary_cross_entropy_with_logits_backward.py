@@ -11,7 +11,7 @@ from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ..loss.op import MAX_RANK, OPERATOR, check_shapes, check_types
 from ..operator.tensors import dtype_name
-from .building import CheckedCall, Idle, page
+from .building import CheckedCall, Idle, interface
 from .checks import check_not_private, check_present, check_same_format, check_shape, check_writable
 from .executor import second_phase_of
 from .signature import phase_one
@@ -19,14 +19,14 @@ from .status import PARAM_INVALID, Refused
 from .tensor import aclTensor
 
 REDUCTIONS = ("none", "mean", "sum")
-PAGE = page(
+INTERFACE = interface(
     "aclnnBinaryCrossEntropyWithLogitsBackward",
     OPERATOR,
     "grad_output=gradOutput x=self target weight=weightOptional pos_weight=posWeightOptional out",
 )
 
 
-@phase_one(PAGE)
+@phase_one(INTERFACE)
 def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
     gradOutput: aclTensor | None,
     self: aclTensor | None,
@@ -38,7 +38,7 @@ def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
 ) -> CheckedCall | Idle:
     """Phase 1: (status, workspace size, executor). reduction: 0 none, 1 mean, 2 sum."""
     given = {"grad_output": gradOutput, "x": self, "target": target}
-    check_present(PAGE.in_c({**given, "out": out}))
+    check_present(INTERFACE.in_c({**given, "out": out}))
     assert out is not None
     given |= {"weight": weightOptional, "pos_weight": posWeightOptional}
     inputs = {n: t for n, t in given.items() if t is not None}
@@ -47,7 +47,7 @@ def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
         return Idle()
     wide = promoted(t.dtype for t in inputs.values())
     options = OPERATOR.read_options({"reduction": REDUCTIONS[reduction]})
-    return CheckedCall(PAGE, inputs, {"out": out}, options, {"out": wide}, widen=wide)
+    return CheckedCall(INTERFACE, inputs, {"out": out}, options, {"out": wide}, widen=wide)
 
 
 def _check(inputs: dict[str, aclTensor], out: aclTensor, reduction: int) -> None:
@@ -62,7 +62,7 @@ def _check(inputs: dict[str, aclTensor], out: aclTensor, reduction: int) -> None
         raise Refused(PARAM_INVALID, f"out is {names[0]}, target is {names[1]}; they must be of one type")
     check_same_format("self", inputs["x"], "target", inputs["target"])
     check_same_format("self", inputs["x"], "out", out)
-    check_not_private(PAGE.in_c(inputs) | {"out": out})
+    check_not_private(INTERFACE.in_c(inputs) | {"out": out})
     if inputs["x"].size:
         check_shapes({n: shapes[n] for n in ("x", "target")})
         check_shape("out", out, inputs["x"].shape, "the shape of self")
@@ -78,4 +78,4 @@ def promoted(types: Iterable[ty.DType]) -> ty.DType:
     return found.pop() if len(found) == 1 else ty.float32
 
 
-aclnnBinaryCrossEntropyWithLogitsBackward = second_phase_of(PAGE.api)
+aclnnBinaryCrossEntropyWithLogitsBackward = second_phase_of(INTERFACE.api)

@@ -55,7 +55,7 @@ def tiling(**knobs: Knobs) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Page:
+class Interface:
     """An operator's page: the name of phase 2, and the parameters of the C interface by those of the Python face."""
 
     api: str
@@ -67,10 +67,12 @@ class Page:
         return {self.names[n]: t for n, t in tensors.items()}
 
 
-def page(api: str, operator: Operator, names: str) -> Page:
+def interface(api: str, operator: Operator, names: str) -> Interface:
     """names: of the Python face, as `x=input` where the C interface has another one."""
     pairs = (x.partition("=") for x in names.split())
-    return Page(api, operator, {ours: theirs or ours for ours, _, theirs in pairs} | {operator.name: api})
+    return Interface(
+        api, operator, {ours: theirs or ours for ours, _, theirs in pairs} | {operator.name: api}
+    )
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class CheckedCall:
     workspace that the vendor's kernel asks for, if its formula is known.
     """
 
-    page: Page
+    interface: Interface
     inputs: Mapping[str, aclTensor]
     outputs: Mapping[str, aclTensor]
     options: Options
@@ -94,11 +96,11 @@ class CheckedCall:
 
     @property
     def operator(self) -> Operator:
-        return self.page.operator
+        return self.interface.operator
 
     @property
     def names(self) -> Mapping[str, str]:
-        return self.page.names
+        return self.interface.names
 
     def build(self, arena: Arena) -> tuple[list[Piece], dict[str, Any]]:
         """All launches, with their tensors in `arena`, and the knobs that were used."""
@@ -166,7 +168,7 @@ class CheckedCall:
         """Called when the kernels run: a tensor that they cannot reach is a failure on the device."""
         for n, t in (*self.inputs.items(), *self.outputs.items()):
             if why := t.missing():
-                raise RunError(f"{self.page.api}: {self.names[n]} cannot be reached: {why}")
+                raise RunError(f"{self.interface.api}: {self.names[n]} cannot be reached: {why}")
 
     def overflow(self, e: BufferOverflowError) -> str:
         """The step that failed inside, both numbers, and what the caller can change: knobs only if they were given."""
@@ -221,13 +223,13 @@ LEFT_ALONE = (
 )
 
 
-def first_phase(page: Page, prepare: Callable[[], CheckedCall | Idle]) -> Answer:
+def first_phase(interface: Interface, prepare: Callable[[], CheckedCall | Idle]) -> Answer:
     """(status, workspace size, executor). `prepare` checks and gives the call, or that there is nothing to do.
 
     What a check refuses has its own status. A tiling that does not fit shows as 561103, an internal step that failed; its
     message names that step's own status, 561002.
     """
-    machine, api, names = current_device(), page.api, page.names
+    machine, api, names = current_device(), interface.api, interface.names
     try:
         call = prepare()
         if isinstance(call, CheckedCall):

@@ -17,7 +17,7 @@ from ..convolution.call import INPUTS, RESULTS, ConvolutionCall, TensorView
 from ..convolution.checks import check_call, check_nulls, is_empty
 from ..convolution.op import OPERATOR
 from ..operator.tensors import dtype_name
-from .building import CheckedCall, Idle, page
+from .building import CheckedCall, Idle, interface
 from .checks import check_writable
 from .executor import second_phase_of
 from .runtime import deterministic
@@ -28,7 +28,7 @@ SKIPPED = (
     "input or weight is empty: ranks, shapes of results and grad_output, lengths, channels and sizes (checks 9 to 13 of the "
     "operator's page) are not looked at, as in the vendor's library"
 )
-PAGE = page(
+INTERFACE = interface(
     "aclnnConvolutionBackward",
     OPERATOR,
     "grad_output=gradOutput input weight bias_sizes=biasSizes output_padding=outputPadding "
@@ -43,7 +43,7 @@ def _in_mode(given: Mapping[str, Any]) -> AbstractContextManager[object]:
     return device(cube_math_type=CUBE_MATH_TYPES[mode]) if mode in range(4) else nullcontext()
 
 
-@phase_one(PAGE, _in_mode)
+@phase_one(INTERFACE, _in_mode)
 def aclnnConvolutionBackwardGetWorkspaceSize(
     gradOutput: aclTensor | None,
     input: aclTensor | None,
@@ -82,13 +82,13 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
     if is_empty(call):
         notes += (SKIPPED,)
     wanted = {n: t for n, asked in zip(RESULTS, call.wants, strict=True) if asked and (t := tensors[n])}
-    check_writable(PAGE.in_c(wanted))
+    check_writable(INTERFACE.in_c(wanted))
     if not any(t.size for t in wanted.values()):
         return Idle(notes)
     inputs = {n: t for n in INPUTS if (t := tensors[n])}
     knobs = {"combine": "two_phase"} if deterministic() else {}
     types = {n: t.dtype for n, t in wanted.items()}
-    return CheckedCall(PAGE, inputs, wanted, _options(call), types, knobs=knobs, notes=notes)
+    return CheckedCall(INTERFACE, inputs, wanted, _options(call), types, knobs=knobs, notes=notes)
 
 
 def _view(t: aclTensor | None) -> TensorView | None:
@@ -114,4 +114,4 @@ def _options(call: ConvolutionCall) -> dict[str, object]:
     return OPERATOR.read_options({**found, "transposed": str(call.transposed).lower(), "output_mask": mask})
 
 
-aclnnConvolutionBackward = second_phase_of(PAGE.api)
+aclnnConvolutionBackward = second_phase_of(INTERFACE.api)

@@ -11,7 +11,7 @@ from ..norm.group.launches import TRAINING
 from ..norm.group.op import NAME, OPERATOR, OUTPUTS, check_sizes, check_types
 from ..norm.planes import Planes
 from ..operator.messages import check_same_dtype
-from .building import LEFT_ALONE, CheckedCall, Idle, page
+from .building import LEFT_ALONE, CheckedCall, Idle, interface
 from .checks import check_not_private, check_present, check_shape, check_writable
 from .executor import second_phase_of
 from .signature import phase_one
@@ -19,7 +19,7 @@ from .status import PARAM_INVALID, PARAM_NULLPTR, Refused
 from .tensor import aclBoolArray, aclTensor
 from .vendor_workspace import group_norm_backward_bytes
 
-PAGE = page(
+INTERFACE = interface(
     "aclnnGroupNormBackward",
     OPERATOR,
     "grad_out=gradOut x=input mean rstd gamma grad_input=gradInput grad_gamma=gradGammaOut "
@@ -29,7 +29,7 @@ DIFFERENCE = " (the documents say 161001, the vendor's code gives 161002)"
 MASKS = ("input_mask", "gamma_mask", "beta_mask")
 
 
-@phase_one(PAGE)
+@phase_one(INTERFACE)
 def aclnnGroupNormBackwardGetWorkspaceSize(
     gradOut: aclTensor | None,
     input: aclTensor | None,
@@ -51,12 +51,14 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
     """
     given = {"grad_out": gradOut, "x": input, "mean": mean, "rstd": rstd}
     outputs = dict(zip(OUTPUTS, (gradInput, gradGammaOut, gradBetaOut), strict=True))
-    check_present(PAGE.in_c(given))
+    check_present(INTERFACE.in_c(given))
     masks = _masks(outputMask)
     rows = zip(OUTPUTS, masks, range(3), strict=True)
     for n, wants, k in rows:
         if wants and outputs[n] is None:
-            raise Refused(PARAM_NULLPTR, f"{PAGE.names[n]} is null; outputMask[{k}] asks for it{DIFFERENCE}")
+            raise Refused(
+                PARAM_NULLPTR, f"{INTERFACE.names[n]} is null; outputMask[{k}] asks for it{DIFFERENCE}"
+            )
     inputs = {n: t for n, t in {**given, "gamma": gamma}.items() if t is not None}
     wanted = {n: t for (n, t), asked in zip(outputs.items(), masks, strict=True) if asked and t is not None}
     _check(inputs, wanted, N, C, HxW, group)
@@ -71,7 +73,7 @@ def aclnnGroupNormBackwardGetWorkspaceSize(
     asked = None
     if current_device().product.integer("product.npu_arch") != TRAINING:
         asked = group_norm_backward_bytes(N, C, inputs["x"].dtype.itemsize)
-    return CheckedCall(PAGE, inputs, wanted, options, types, vendor_bytes=asked)
+    return CheckedCall(INTERFACE, inputs, wanted, options, types, vendor_bytes=asked)
 
 
 def _masks(given: aclBoolArray | None) -> tuple[bool, ...]:
@@ -90,7 +92,7 @@ def _check(
     shapes = {k: t.like for k, t in inputs.items()}
     check_types(shapes, product)
     check_same_dtype(NAME, shapes | {k: t.like for k, t in wanted.items()}, "grad_out", wanted)
-    check_not_private(PAGE.in_c({**inputs, **wanted}))
+    check_not_private(INTERFACE.in_c({**inputs, **wanted}))
     if group <= 0 or c % group:
         raise Refused(PARAM_INVALID, f"C is {c}, group is {group}; group must be at least 1 and divide C")
     for name, size in (("N", n), ("C", c), ("HxW", hxw)):
@@ -104,8 +106,8 @@ def _check(
         "grad_beta": (gamma, "the shape of gamma, or (C,)"),
     }
     for k, t in wanted.items():
-        check_shape(PAGE.names[k], t, *rules[k])
-    check_writable(PAGE.in_c(wanted))
+        check_shape(INTERFACE.names[k], t, *rules[k])
+    check_writable(INTERFACE.in_c(wanted))
 
 
-aclnnGroupNormBackward = second_phase_of(PAGE.api)
+aclnnGroupNormBackward = second_phase_of(INTERFACE.api)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, ParamSpec
 
-from .building import Answer, CheckedCall, Idle, Page, first_phase
+from .building import Answer, CheckedCall, Idle, Interface, first_phase
 from .status import PARAM_INVALID, described, failed, is_flag, is_whole
 from .tensor import aclBoolArray, aclIntArray, aclTensor
 
@@ -24,10 +24,10 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
 
 
 def phase_one(
-    page: Page,
+    interface: Interface,
     within: Callable[[Mapping[str, Any]], AbstractContextManager[object]] = lambda given: nullcontext(),
 ) -> Callable[[Callable[P, CheckedCall | Idle]], Callable[P, Answer]]:
-    """Phase 1 of a page, of the function that checks its arguments: it gives (status, workspace size, executor).
+    """Phase 1 of an interface, made of the function that checks its arguments: it gives (status, workspace size, executor).
 
     161002 for the first argument whose type is not that of its annotation. within: what arguments decide for the device.
     """
@@ -43,9 +43,9 @@ def phase_one(
                 takes, rule = kinds[name]
                 if not takes(x):
                     message = f"{name} is {described(x)}; it must be {rule}"
-                    return failed(page.api, PARAM_INVALID, message), 0, None
+                    return failed(interface.api, PARAM_INVALID, message), 0, None
             with within(given):
-                return first_phase(page, lambda: prepare(*args, **kwargs))
+                return first_phase(interface, lambda: prepare(*args, **kwargs))
 
         phase.__signature__ = shape.replace(return_annotation="Answer")  # type: ignore[attr-defined]
         return phase

@@ -76,7 +76,7 @@ cdef Ends make_ends(Target target, Mode mode, bint saturate, bint flush) noexcep
 cdef uint64_t stored_bits(Target target) noexcept nogil
 
 
-# ---- rows: FP16 or BF16 in memory to float32 and back; decoding is exact, and a NaN keeps sign and payload both ways
+# ---- rows: FP16 or BF16 in memory to float32 and back; decoding is exact, a NaN keeps sign and payload
 
 cdef void decode_row(
     const uint16_t* src, Py_ssize_t stride, float* dst, Py_ssize_t n, bint bfloat

@@ -96,12 +96,8 @@ class TraceBuilder:
         slots: tuple[Slots, Slots, Slots], active: np.ndarray | None,
     ) -> None:  # fmt: skip
         """A record that is the same in all programs that have it. count: instructions. active: those programs."""
-        column = -1
-        if active is not None:
-            column = self._of_active(amount if channel >= 0 else occupancy, active)
-            amount = 0.0
-        key = (occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel)
-        self.repeats.code.append(self._number(key))
+        number = self._fixed(pipe, line, occupancy, latency, channel, amount, count, slots, active)
+        self.repeats.code.append(number)
         self.records += 1
 
     def take(self, body: Sequence[Any], active: np.ndarray | None, each: int) -> None:
@@ -173,6 +169,11 @@ class TraceBuilder:
                 continue
             if x.access is not None:
                 x = x._replace(share=shares[id(x.access)])
+            elif self.pair is None and x.same_in_all:
+                slots = x.reads, x.writes, x.clobbers
+                own = x.pipe, x.line, float(x.occupancy), x.latency, x.channel, float(x.amount), x.instructions
+                out.append(self._fixed(*own, slots, lanes.active))
+                continue
             for piece in pieces(x, lanes.size):
                 out += self._put(x, piece, lanes, nest)
         return out
@@ -231,6 +232,17 @@ class TraceBuilder:
         amount = 0.0 if values is None else values
         numbers = occupancy, piece.latency, amount, column, cycles, x.instructions, piece.line
         return self._number((*numbers, slots, strides, pipe, piece.channel))
+
+    def _fixed(
+        self, pipe: int, line: int, occupancy: float, latency: float, channel: int, amount: float, count: int,
+        slots: tuple[Slots, Slots, Slots], active: np.ndarray | None,
+    ) -> int:  # fmt: skip
+        """The number of an instruction as `fixed` takes it."""
+        column = -1
+        if active is not None:
+            column = self._of_active(amount if channel >= 0 else occupancy, active)
+            amount = 0.0
+        return self._number((occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel))
 
     def _number(self, key: tuple[Any, ...]) -> int:
         found = self.known.setdefault(key, len(self.keys))

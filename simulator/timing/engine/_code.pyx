@@ -64,7 +64,7 @@ cdef void open_program(const Traces* traces, Decoder* d, int64_t program) noexce
     d.gains, d.slots, d.strides = traces.gains + x.gains, traces.slots + x.slots, traces.strides + x.strides
     d.rotating, d.choices = traces.rotating + x.rotating, traces.choices + x.choices
     d.items, d.cycles, d.flags = traces.items + x.items, traces.cycles + x.cycles, traces.flags + x.flags
-    d.row = traces.table + mine.row
+    d.table, d.step = traces.table + mine.first, mine.step
     d.place, d.end, d.depth = 0, x.length, 0
 
 
@@ -94,14 +94,14 @@ cdef void note_slots(const Decoder* d, const int32_t* slots, int count, Found* o
 
 
 cdef void note_record(const Decoder* d, int64_t number, Found* out) noexcept nogil:
-    cdef const Record* x = &d.records[number]
+    cdef const Record* x = executed(d, number)
     cdef const int32_t* slots = d.slots + x.slot
     note_slots(d, slots, x.reads, out)
     note_slots(d, slots + x.reads, x.writes, out)
     note_slots(d, slots + x.reads + x.writes, x.clobbers, out)
     if out.instruction:
-        out.instruction[out.records] = <int32_t>number
-        out.skipped[out.records] = x.column >= 0 and d.row[x.column + row_of(d, x)] < 0
+        out.instruction[out.records] = <int32_t>(x - d.records)
+        out.skipped[out.records] = is_skipped(d, x)
     out.records += 1
 
 

@@ -49,6 +49,7 @@ cdef struct Record:  # an instruction of the trace
     int32_t line
     int32_t slot  # where its slots begin: those it reads, writes and clobbers
     int32_t stride  # where its strides begin
+    int32_t other  # 0, or how far before it stands the one that is executed if it is skipped (negative)
     int16_t reads
     int16_t writes
     int16_t clobbers
@@ -90,7 +91,8 @@ cdef struct TraceRow:  # of one trace, with places among those of all traces
 
 cdef struct ProgramRow:
     int32_t trace
-    int64_t row  # of its values in the table
+    int32_t step  # between its values in the table
+    int64_t first  # of them
 
 cdef struct Traces:  # all arrays of a launch
     const TraceRow* traces
@@ -180,7 +182,8 @@ cdef struct Decoder:
     const int32_t* items
     const double* cycles
     const int8_t* flags  # per slot: whether it stands for a flag
-    const double* row  # the program's values
+    const double* table  # the program's values, `step` apart
+    int64_t step
     int64_t place, end  # in the code
     int depth
     Frame* frames

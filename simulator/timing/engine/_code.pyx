@@ -18,6 +18,17 @@ cdef int64_t max_used(const Record[::1] records):
     return most
 
 
+cdef void find_pipes(const Record[::1] records, Traces* all) noexcept nogil:
+    """Those between the first and the last one that records are on."""
+    cdef int64_t r
+    cdef int last = 0
+    all.first_pipe = 127
+    for r in range(records.shape[0]):
+        all.first_pipe = min(all.first_pipe, records[r].pipe)
+        last = max(last, records[r].pipe)
+    all.pipes = last - all.first_pipe + 1
+
+
 cdef class Code:
     """Traces one behind the other, as layout.py has them. No array may be empty.
 
@@ -38,8 +49,9 @@ cdef class Code:
         self.all = Traces(
             &traces[0], &programs[0], &records[0], &code[0], &loops[0], &gains[0], &slots[0], &strides[0],
             &rotating[0], &choices[0], &items[0], &cycles[0], &flags[0], &table[0], programs.shape[0], depth,
-            counters, slot_count, max_used(records),
+            counters, slot_count, max_used(records), 0, 0,
         )
+        find_pipes(records, &self.all)
 
 
 cdef bint make_decoder(const Traces* traces, Decoder* d) except False:

@@ -112,6 +112,7 @@ cdef struct Traces:  # all arrays of a launch
     int64_t count  # programs
     int64_t depth, counters, slot_count  # the most of any trace
     int64_t used  # the most slots that one record reads and writes
+    int first_pipe, pipes  # from there on so many are all that records are on
 
 cdef struct SpanRow:
     double start
@@ -241,7 +242,7 @@ cdef struct Core:
     int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double* lane_time  # [MAX_PIPES] when that at `head` begins, or ends once it has; infinite for none
+    double* lane_time  # [MAX_PIPES] from `first_lane` on, when that at `head` begins, or ends once it has; infinite for none
     unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...
@@ -274,6 +275,7 @@ cdef struct World:
     double timeline_until  # the least start of a record that is not in it
     double* line_exposed
     bint by_line  # whether time is charged to lines
+    int first_lane, lanes  # pipes that records are on
     bint full  # no memory for the state of a core
     int64_t met[MEETINGS]  # who has come to a meeting of each kind and waits
     int64_t expected[MEETINGS]  # who has to come until it is over

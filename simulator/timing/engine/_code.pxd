@@ -73,6 +73,22 @@ cdef inline int64_t row_of(const Decoder* d, const Record* x) noexcept nogil:
     return row
 
 
+cdef inline double value_of(const Decoder* d, const Record* x, int64_t row) noexcept nogil:
+    return d.table[(x.column + row) * d.step]
+
+
+cdef inline bint is_skipped(const Decoder* d, const Record* x) noexcept nogil:
+    return x.column >= 0 and value_of(d, x, row_of(d, x)) < 0
+
+
+cdef inline const Record* executed(const Decoder* d, int64_t number) noexcept nogil:
+    """The instruction, or the one that the program executes in its place."""
+    cdef const Record* x = &d.records[number]
+    while x.other and is_skipped(d, x):
+        x += x.other
+    return x
+
+
 cdef inline const int32_t* choice(const Decoder* d, int32_t slot, int64_t* size) noexcept nogil:
     """The slots that a rotating one stands for now."""
     cdef const RotatingRow* x = &d.rotating[-1 - slot]

@@ -187,7 +187,11 @@ class Repeats:
 
     def _same_later(self, x: int, y: int, gains: dict[Any, int], trip_count: int) -> bool:
         one, two = self.keys[x], self.keys[y]
-        if one[:7] != two[:7] or one[8:] != two[8:] or one[8]:  # rows of numbers do not repeat
+        if one[:7] != two[:7] or one[8:-1] != two[8:-1] or one[8]:  # rows of numbers do not repeat
+            return False
+        if min(one[-1], two[-1]) < 0 and one[-1] != two[-1]:
+            return False
+        if one[-1] >= 0 and not self._same_later(one[-1], two[-1], gains, trips):
             return False
         after = self.rotating.after
         moved = tuple(tuple([after(s, gains, trip_count) for s in slots]) for slots in one[7])

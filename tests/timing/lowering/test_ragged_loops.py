@@ -1,4 +1,83 @@
-    """Of the rows of one program the last has a shorter loop: the others at once, their inner ones, and that of the last."""
+"""Loops whose programs have different trip counts, or that differ from some iteration on: one walk for what is alike."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ascendtile.simulator as sim
+import ascendtile.simulator.language as tl
+from ascendtile.simulator.timing.lowering.loops import LoopLowering
+from ascendtile.simulator.timing.trace.lanes import IterationLanes, even, ranges_of_trip_counts
+from ascendtile.simulator.timing.trace.tree import Cut, Instruction
+
+from .test_loops import check, kernels, shapes
+
+
+@sim.jit
+def tiles(x_ptr, out_ptr, count, deep, last, BLOCK: tl.constexpr, TAIL: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Sums of rows, taken in turn, by pointers that move; the last row of all is shorter."""
+    for row in range(tl.program_id(0), count, tl.num_programs(0)):
+        total = tl.zeros((BLOCK,), tl.float32)
+        at = x_ptr + row * deep * BLOCK + tl.arange(0, BLOCK)
+        iterations = deep
+        if TAIL:
+            iterations = last if row == count - 1 else deep
+        for _ in range(0, iterations):
+            total += tl.load(at).to(tl.float32)
+            at += BLOCK
+        tl.store(out_ptr + row * BLOCK + tl.arange(0, BLOCK), total)
+
+
+@sim.jit
+def wider(x_ptr, out_ptr, iterations, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Steps that grow, so that no iteration adds what the one before did."""
+    at = tl.program_id(0) * BLOCK
+    step = 1
+    for iteration in range(0, iterations):
+        x = tl.load(x_ptr + at + tl.arange(0, BLOCK))
+        tl.store(out_ptr + iteration * BLOCK + tl.arange(0, BLOCK), x)
+        at += step
+        step += 2
+
+
+def walks(work: Any) -> int:
+    """How often a body is walked for many iterations at once."""
+    bodies = 0
+    body = LoopLowering._body
+
+    def counted(*args: Any) -> None:
+        nonlocal bodies
+        bodies += 1
+        body(*args)
+
+    with mock.patch.object(LoopLowering, "_body", counted):
+        check(work)
+    return bodies
+
+
+def on_tiles(programs: int, count: int, deep: int, last: int, tail: bool) -> Any:
+    def work() -> None:
+        with sim.device("ascend910b3", values=False):
+            tiles[(programs,)](
+                *shapes(count * deep * 64), *shapes(count * 64, dtype="float32"), count, deep, last, BLOCK=64, TAIL=tail
+            )  # fmt: skip
+
+    return work
+
+
+def test_programs_with_one_iteration_less_are_walked_with_the_others() -> None:
+    """20 programs take 5 or 6 rows: one walk of the outer body, one of the inner."""
+    assert walks(on_tiles(20, 117, 30, 0, False)) == 2
+
+
+def test_iterations_before_the_one_that_differs_are_walked_at_once() -> None:
+    """Of the rows of one program the last has a shorter loop: two loops over rows are lowered at once, and its own loop."""
     assert walks(on_tiles(1, 12, 30, 9, True)) == 3
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascendtile.simulator.timing.costs.l2_cache import FirstTouch
-from ascendtile.simulator.timing.engine.engine import Group
+from ascendtile.simulator.timing.engine.engine import ProgramGroup
 from ascendtile.simulator.timing.trace.builder import TraceBuilder
 from ascendtile.simulator.timing.trace.tree import BOTH, Cut, Instruction, Loop
 from ascendtile.simulator.timing.trace.two_cores import Pair
@@ -47,7 +47,7 @@ def records(programs: int, bodies: list[list[Any]], pair: Pair | None) -> Record
     for body in bodies:
         builder.take(body, None, 1)
     trace = builder.trace(2 * SLOTS)
-    return Records(Group(trace=trace, programs=np.arange(programs)))
+    return Records(ProgramGroup(trace=trace, programs=np.arange(programs)))
 
 
 def one_by_one(programs: int, loop: Loop) -> list[list[Any]]:

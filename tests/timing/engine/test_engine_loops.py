@@ -32,7 +32,12 @@ def launches(draw: st.DrawFn, **limits: int) -> tuple[Machine, list[Group]]:
 
 
 def unrolled_groups(groups: list[Group]) -> list[Group]:
-    return [Group(trace=flat(g.trace), programs=g.programs) for g in groups]
+    """Each program for itself."""
+    return [
+        Group(trace=flat(g.trace, k), programs=np.array([program]))
+        for g in groups
+        for k, program in enumerate(g.programs.tolist())
+    ]
 
 
 @given(launches(), st.sampled_from([0, 10, 1_000_000]), st.booleans(), st.booleans())
@@ -51,8 +56,8 @@ def test_the_engine_unrolls_as_plain_loops_do(launch: tuple[Machine, list[Group]
     _, groups = launch
     code = code_of(groups)
     for g in groups:
-        found = list(unrolled(g.trace))
         for column, program in enumerate(g.programs.tolist()):
+            found = list(unrolled(g.trace, column))
             instruction, skipped, start, slots = unroll(code, program, 1 << 40)
             lists = np.split(slots, start[1:-1]) if len(start) > 1 else []
             assert instruction.tolist() == [x.instruction for x in found]
@@ -105,7 +110,7 @@ def test_what_is_met_is_how_often_records_use_each_row(trace: Trace) -> None:
         cycles = row["occupancy"] if row["cycles"] < 0 else trace.cycles[row["cycles"] + x.row]
         found[x.instruction, column, float(cycles)] += 1
     told = Counter[tuple[int, int, float]]()
-    for which, column, cycles, times in zip(*(x.tolist() for x in trace.met()), strict=True):
+    for which, column, cycles, times in zip(*(x.tolist() for x in trace.met), strict=True):
         told[which, column, cycles] += times
     assert {k: n for k, n in told.items() if n} == found
 
@@ -226,4 +231,4 @@ def test_units_may_be_as_far_apart_as_they_like(trips: int) -> None:
     result = simulate(on, [Group(trace=trace, programs=np.arange(1))])
     assert result.cycles == 7 * trips + 1
     assert result.busy[0].tolist() == [3 * trips + 1, 7 * trips]
-    assert_same(result, simulate(on, [Group(trace=flat(trace), programs=np.arange(1))]))
+    assert_same(result, simulate(on, [Group(trace=flat(trace, 0), programs=np.arange(1))]))

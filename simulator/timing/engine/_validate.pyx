@@ -194,6 +194,8 @@ def fault(
     cdef int64_t i
     cdef Nest nest
     for i in range(n.instructions):
+        if instructions[i].other < 0 and instructions[max(0, i + instructions[i].other)].other < 0:
+            return f"instruction {i} has one in its place that has one in its place: only one is allowed"
         if not sound_instruction(&instructions[i], i, &n, all_slots, all_strides):
             return f"instruction {i}: {fault_of_instruction(&instructions[i], i, n, all_slots, all_strides)}"
     if not 0 <= length <= n.code:

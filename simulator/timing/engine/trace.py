@@ -63,7 +63,7 @@ class Trace:
             stride, depth: where its strides begin, and how many: by so many rows an iteration of each loop around it,
                 the innermost first, goes on in `table` and `cycles`.
             other: 0, or below 0: by so many numbers before it stands the instruction that a program which skips it
-                executes in its place.
+                executes in its place, which has none in its own.
         code: [C] numbers of instructions, or -1 - k for loop k.
         length: of the code outside of all loops, at its beginning.
         loops: [L] rows of LOOP: its body is code[first:end], done `trip_count` times; gain, gains: what an iteration adds to
@@ -121,9 +121,8 @@ class Trace:
             loop = self.loops[k]
             if times[k]:
                 _count(self.code[loop["first"] : loop["end"]], int(times[k] * loop["trip_count"]), out, times)
-        other = self.instructions["other"]
-        for i in np.flatnonzero(other)[::-1].tolist():
-            out[i + other[i]] += out[i]
+        found = np.flatnonzero(self.instructions["other"])
+        np.add.at(out, found + self.instructions["other"][found], out[found])
         return out
 
     @property
@@ -145,19 +144,13 @@ class Trace:
         """[I] how many rows its numbers have: one, or one for each iteration of loops around it."""
         out = np.ones(len(self.instructions), np.int64)
         for code, trip_count in self._bodies():
-            found = self._with_others(np.unique(code[code >= 0]))
+            found = np.unique(code[code >= 0])
+            found = np.union1d(found, found + self.instructions["other"][found])
             for i in found[self.instructions["depth"][found] > 0].tolist():
                 first, depth = int(self.instructions["stride"][i]), int(self.instructions["depth"][i])
                 strides = self.strides[first : first + depth].tolist()
                 out[i] = 1 + sum(s * (n - 1) for s, n in zip(strides, trip_count[::-1], strict=False))
         return out
-
-    def _with_others(self, found: Array) -> Array:
-        """Instructions, and those that are executed in their place."""
-        other = self.instructions["other"][found]
-        if not other.any():
-            return found
-        return np.union1d(found, self._with_others((found + other)[other < 0]))
 
     def _bodies(self) -> Iterator[tuple[Array, list[int]]]:
         """The bodies of all loops with instructions that have strides, with the trip counts of the loops around them."""

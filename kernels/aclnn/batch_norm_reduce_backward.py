@@ -5,38 +5,28 @@ from __future__ import annotations
 from ...simulator.device import current_device
 from ..norm.batch.op import NAME, OPERATOR, OUTPUTS, check_shapes, check_types
 from ..operator.messages import check_same_dtype
-from .building import (
-    LEFT_ALONE,
-    Answer,
-    CheckedCall,
-    Idle,
+from .building import LEFT_ALONE, CheckedCall, Idle, interface
+from .checks import (
     check_not_private,
     check_present,
     check_same_format,
     check_shape,
     check_wanted,
     check_writable,
-    first_phase,
 )
 from .executor import second_phase_of
-from .signature import as_in_c
+from .signature import phase_one
 from .tensor import aclTensor
 
-API = "aclnnBatchNormReduceBackward"
-NAMES = {
-    "grad_out": "gradOut",
-    "x": "input",
-    "mean": "mean",
-    "invstd": "invstd",
-    "sum_dy": "sumDy",
-    "sum_dy_xmu": "sumDyXmu",
-    "grad_weight": "gradWeight",
-    "grad_bias": "gradBias",
-    NAME: API,
-}
+INTERFACE = interface(
+    "aclnnBatchNormReduceBackward",
+    OPERATOR,
+    "grad_out=gradOut x=input mean invstd sum_dy=sumDy sum_dy_xmu=sumDyXmu "
+    "grad_weight=gradWeight grad_bias=gradBias",
+)
 
 
-@as_in_c(API)
+@phase_one(INTERFACE)
 def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     gradOut: aclTensor | None,
     input: aclTensor | None,
@@ -50,7 +40,7 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     sumDyXmu: aclTensor | None,
     gradWeight: aclTensor | None,
     gradBias: aclTensor | None,
-) -> Answer:
+) -> CheckedCall | Idle:
     """Phase 1: (status, workspace size, executor). weight has no influence and may be None; outputs that no flag asks
     for too. Outputs are of the type of input, as the operator's document says.
 
@@ -59,25 +49,19 @@ def aclnnBatchNormReduceBackwardGetWorkspaceSize(
     given = {"grad_out": gradOut, "x": input, "mean": mean, "invstd": invstd}
     flags = {"sum_dy": inputG, "sum_dy_xmu": inputG, "grad_weight": weightG, "grad_bias": biasG}
     outputs = dict(zip(OUTPUTS, (sumDy, sumDyXmu, gradWeight, gradBias), strict=True))
-
-    def prepare() -> CheckedCall | Idle:
-        check_present({NAMES[n]: t for n, t in given.items()})
-        reasons = {"sum_dy": "inputG", "sum_dy_xmu": "inputG", "grad_weight": "weightG", "grad_bias": "biasG"}
-        check_wanted({NAMES[n]: (flags[n], outputs[n], reasons[n]) for n in OUTPUTS})
-        inputs = {n: t for n, t in given.items() if t is not None}
-        wanted = {n: t for n, t in outputs.items() if flags[n] and t is not None}
-        _check(inputs, wanted, weight)
-        if not inputs["x"].size:
-            return Idle((LEFT_ALONE,))
-        if not wanted:
-            return Idle()
-        bits = {"input_g": inputG, "weight_g": weightG, "bias_g": biasG}
-        options = OPERATOR.read_options({n: int(b) for n, b in bits.items()})
-        return CheckedCall(
-            API, OPERATOR, inputs, wanted, options, NAMES, {n: t.dtype for n, t in wanted.items()}
-        )
-
-    return first_phase(API, NAMES, prepare)
+    check_present(INTERFACE.in_c(given))
+    reasons = {"sum_dy": "inputG", "sum_dy_xmu": "inputG", "grad_weight": "weightG", "grad_bias": "biasG"}
+    check_wanted({INTERFACE.names[n]: (flags[n], outputs[n], reasons[n]) for n in OUTPUTS})
+    inputs = {n: t for n, t in given.items() if t is not None}
+    wanted = {n: t for n, t in outputs.items() if flags[n] and t is not None}
+    _check(inputs, wanted, weight)
+    if not inputs["x"].size:
+        return Idle((LEFT_ALONE,))
+    if not wanted:
+        return Idle()
+    bits = {"input_g": inputG, "weight_g": weightG, "bias_g": biasG}
+    options = OPERATOR.read_options({n: int(b) for n, b in bits.items()})
+    return CheckedCall(INTERFACE, inputs, wanted, options, {n: t.dtype for n, t in wanted.items()})
 
 
 def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], weight: aclTensor | None) -> None:
@@ -87,13 +71,13 @@ def _check(inputs: dict[str, aclTensor], wanted: dict[str, aclTensor], weight: a
     check_types(shapes, product)
     check_same_dtype(NAME, {"x": shapes["x"]} | {n: t.like for n, t in wanted.items()}, "x", wanted)
     check_same_format("gradOut", inputs["grad_out"], "input", inputs["x"])
-    check_not_private({NAMES[n]: t for n, t in inputs.items()} | {"weight": weight})
-    check_not_private({NAMES[n]: t for n, t in wanted.items()})
+    check_not_private(INTERFACE.in_c(inputs) | {"weight": weight})
+    check_not_private(INTERFACE.in_c(wanted))
     check_shapes(shapes)
     channels = inputs["x"].shape[1]
     for n, t in wanted.items():
-        check_shape(NAMES[n], t, (channels,), "one element for each channel of input")
-    check_writable({NAMES[n]: t for n, t in wanted.items()})
+        check_shape(INTERFACE.names[n], t, (channels,), "one element for each channel of input")
+    check_writable(INTERFACE.in_c(wanted))
 
 
-aclnnBatchNormReduceBackward = second_phase_of(API)
+aclnnBatchNormReduceBackward = second_phase_of(INTERFACE.api)

@@ -11,36 +11,22 @@ from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ..loss.op import MAX_RANK, OPERATOR, check_shapes, check_types
 from ..operator.tensors import dtype_name
-from .building import (
-    Answer,
-    CheckedCall,
-    Idle,
-    check_not_private,
-    check_present,
-    check_same_format,
-    check_shape,
-    check_writable,
-    first_phase,
-)
+from .building import CheckedCall, Idle, interface
+from .checks import check_not_private, check_present, check_same_format, check_shape, check_writable
 from .executor import second_phase_of
-from .signature import as_in_c
+from .signature import phase_one
 from .status import PARAM_INVALID, Refused
 from .tensor import aclTensor
 
-API = "aclnnBinaryCrossEntropyWithLogitsBackward"
 REDUCTIONS = ("none", "mean", "sum")
-NAMES = {
-    "grad_output": "gradOutput",
-    "x": "self",
-    "target": "target",
-    "weight": "weightOptional",
-    "pos_weight": "posWeightOptional",
-    "out": "out",
-    OPERATOR.name: API,
-}
+INTERFACE = interface(
+    "aclnnBinaryCrossEntropyWithLogitsBackward",
+    OPERATOR,
+    "grad_output=gradOutput x=self target weight=weightOptional pos_weight=posWeightOptional out",
+)
 
 
-@as_in_c(API)
+@phase_one(INTERFACE)
 def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
     gradOutput: aclTensor | None,
     self: aclTensor | None,
@@ -49,28 +35,19 @@ def aclnnBinaryCrossEntropyWithLogitsBackwardGetWorkspaceSize(
     posWeightOptional: aclTensor | None,
     reduction: int,
     out: aclTensor | None,
-) -> Answer:
+) -> CheckedCall | Idle:
     """Phase 1: (status, workspace size, executor). reduction: 0 none, 1 mean, 2 sum."""
-    given = {
-        "grad_output": gradOutput,
-        "x": self,
-        "target": target,
-        "weight": weightOptional,
-        "pos_weight": posWeightOptional,
-    }
-
-    def prepare() -> CheckedCall | Idle:
-        check_present({"gradOutput": gradOutput, "self": self, "target": target, "out": out})
-        assert out is not None
-        inputs = {n: t for n, t in given.items() if t is not None}
-        _check(inputs, out, reduction)
-        if not inputs["x"].size:
-            return Idle()
-        wide = promoted(t.dtype for t in inputs.values())
-        options = OPERATOR.read_options({"reduction": REDUCTIONS[reduction]})
-        return CheckedCall(API, OPERATOR, inputs, {"out": out}, options, NAMES, {"out": wide}, widen=wide)
-
-    return first_phase(API, NAMES, prepare)
+    given = {"grad_output": gradOutput, "x": self, "target": target}
+    check_present(INTERFACE.in_c({**given, "out": out}))
+    assert out is not None
+    given |= {"weight": weightOptional, "pos_weight": posWeightOptional}
+    inputs = {n: t for n, t in given.items() if t is not None}
+    _check(inputs, out, reduction)
+    if not inputs["x"].size:
+        return Idle()
+    wide = promoted(t.dtype for t in inputs.values())
+    options = OPERATOR.read_options({"reduction": REDUCTIONS[reduction]})
+    return CheckedCall(INTERFACE, inputs, {"out": out}, options, {"out": wide}, widen=wide)
 
 
 def _check(inputs: dict[str, aclTensor], out: aclTensor, reduction: int) -> None:
@@ -85,7 +62,7 @@ def _check(inputs: dict[str, aclTensor], out: aclTensor, reduction: int) -> None
         raise Refused(PARAM_INVALID, f"out is {names[0]}, target is {names[1]}; they must be of one type")
     check_same_format("self", inputs["x"], "target", inputs["target"])
     check_same_format("self", inputs["x"], "out", out)
-    check_not_private({NAMES[n]: t for n, t in inputs.items()} | {"out": out})
+    check_not_private(INTERFACE.in_c(inputs) | {"out": out})
     if inputs["x"].size:
         check_shapes({n: shapes[n] for n in ("x", "target")})
         check_shape("out", out, inputs["x"].shape, "the shape of self")
@@ -101,4 +78,4 @@ def promoted(types: Iterable[ty.DType]) -> ty.DType:
     return found.pop() if len(found) == 1 else ty.float32
 
 
-aclnnBinaryCrossEntropyWithLogitsBackward = second_phase_of(API)
+aclnnBinaryCrossEntropyWithLogitsBackward = second_phase_of(INTERFACE.api)

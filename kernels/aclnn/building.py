@@ -1,4 +1,4 @@
-"""Phase 1 in general: checks in their order, then contiguous copies, casts, the operator's launches, casts, view copies."""
+"""Phase 1 in general: contiguous copies, casts, the operator's launches, casts, view copies."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from ..running.run_op import MAX_ELEMENTS
 from ..running.strided_copies import copy_step, view_copy_step
 from ..shared.casts import cast_step
 from .executor import SYSTEM_BYTES, Arena, Piece, aclOpExecutor
-from .overlap import overlap, overlaps_itself, same_place
+from .overlap import overlap, same_place
 from .status import (
     INNER_NULLPTR,
     INNER_TILING_ERROR,
@@ -37,9 +36,10 @@ from .status import (
     failed,
     translated,
 )
-from .tensor import PRIVATE, aclTensor
+from .tensor import aclTensor
 
 BUFFERS = 2
+MaybeTensor = TypeVar("MaybeTensor", aclTensor, aclTensor | None)
 
 _tilings: ContextVar[Mapping[str, Mapping[str, Any]] | None] = ContextVar("aclnn_tilings", default=None)
 
@@ -55,25 +55,52 @@ def tiling(**knobs: Knobs) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class CheckedCall:
-    """One call of phase 1 after its checks.
-
-    inputs, outputs: present ones by the names of the Python face; `names`: those names in the C interface. types: of the
-    outputs as the operator writes them. widen: type to which inputs are cast first. knobs: of the tiling, by default.
-    notes: warnings of the checks. vendor_bytes: workspace that the vendor's kernel asks for, if its formula is known.
-    """
+class Interface:
+    """An operator's page: the name of phase 2, and the parameters of the C interface by those of the Python face."""
 
     api: str
     operator: Operator
+    names: Mapping[str, str]
+
+    def in_c(self, tensors: Mapping[str, MaybeTensor]) -> dict[str, MaybeTensor]:
+        """Tensors by their names there."""
+        return {self.names[n]: t for n, t in tensors.items()}
+
+
+def interface(api: str, operator: Operator, names: str) -> Interface:
+    """names: of the Python face, as `x=input` where the C interface has another one."""
+    pairs = (x.partition("=") for x in names.split())
+    return Interface(
+        api, operator, {ours: theirs or ours for ours, _, theirs in pairs} | {operator.name: api}
+    )
+
+
+@dataclass(frozen=True)
+class CheckedCall:
+    """One call of phase 1 after its checks.
+
+    inputs, outputs: present ones by the names of the Python face. types: of the outputs as the operator writes them. widen:
+    type to which inputs are cast first. knobs: of the tiling, by default. notes: warnings of the checks. vendor_bytes:
+    workspace that the vendor's kernel asks for, if its formula is known.
+    """
+
+    interface: Interface
     inputs: Mapping[str, aclTensor]
     outputs: Mapping[str, aclTensor]
     options: Options
-    names: Mapping[str, str]
     types: Mapping[str, ty.DType]
     widen: ty.DType | None = None
     knobs: Knobs = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     vendor_bytes: int | None = None
+
+    @property
+    def operator(self) -> Operator:
+        return self.interface.operator
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        return self.interface.names
 
     def build(self, arena: Arena) -> tuple[list[Piece], dict[str, Any]]:
         """All launches, with their tensors in `arena`, and the knobs that were used."""
@@ -141,7 +168,7 @@ class CheckedCall:
         """Called when the kernels run: a tensor that they cannot reach is a failure on the device."""
         for n, t in (*self.inputs.items(), *self.outputs.items()):
             if why := t.missing():
-                raise RunError(f"{self.api}: {self.names[n]} cannot be reached: {why}")
+                raise RunError(f"{self.interface.api}: {self.names[n]} cannot be reached: {why}")
 
     def overflow(self, e: BufferOverflowError) -> str:
         """The step that failed inside, both numbers, and what the caller can change: knobs only if they were given."""
@@ -196,13 +223,13 @@ LEFT_ALONE = (
 )
 
 
-def first_phase(api: str, names: Mapping[str, str], prepare: Callable[[], CheckedCall | Idle]) -> Answer:
+def first_phase(interface: Interface, prepare: Callable[[], CheckedCall | Idle]) -> Answer:
     """(status, workspace size, executor). `prepare` checks and gives the call, or that there is nothing to do.
 
     What a check refuses has its own status. A tiling that does not fit shows as 561103, an internal step that failed; its
     message names that step's own status, 561002.
     """
-    machine = current_device()
+    machine, api, names = current_device(), interface.api, interface.names
     try:
         call = prepare()
         if isinstance(call, CheckedCall):
@@ -239,65 +266,3 @@ def _asked(op: Operator) -> Mapping[str, Any]:
 
 def _nothing(arena: Arena) -> tuple[list[Piece], dict[str, Any]]:
     return [], {}
-
-
-# -- checks that several operators share -----------------------------------------------------------------------------
-
-
-def check_present(parameters: Mapping[str, object]) -> None:
-    """161001 for the first parameter that is null."""
-    for name, x in parameters.items():
-        if x is None:
-            raise Refused(PARAM_NULLPTR, f"{name} is null; it is required")
-
-
-def check_wanted(wanted: Mapping[str, tuple[bool, object, str]]) -> None:
-    """161001 for the first wanted output that is null: name -> (wanted, tensor, what asks for it)."""
-    for name, (asked, x, why) in wanted.items():
-        if asked and x is None:
-            raise Refused(PARAM_NULLPTR, f"{name} is null; {why} asks for it")
-
-
-def check_not_private(tensors: Mapping[str, aclTensor | None], status: int = PARAM_INVALID) -> None:
-    """A format that belongs to the device; 161002, or the status given."""
-    for name, x in tensors.items():
-        if x is not None and x.format in PRIVATE:
-            raise Refused(
-                status,
-                f"{name} has format {x.format.name}, which is private; it must be a public one such as ACL_FORMAT_ND",
-            )
-
-
-def check_same_format(first: str, a: aclTensor, second: str, b: aclTensor) -> None:
-    if a.format != b.format:
-        raise Refused(
-            PARAM_INVALID,
-            f"{first} has format {a.format.name}, {second} has {b.format.name}; they must be equal",
-        )
-
-
-def check_shape(name: str, tensor: aclTensor, want: tuple[int, ...], rule: str) -> None:
-    if tensor.shape != want:
-        raise Refused(PARAM_INVALID, f"{name} has shape {tensor.shape}; it must be {want}, {rule}")
-
-
-def check_writable(tensors: Mapping[str, aclTensor | None]) -> None:
-    """161002 for an output whose elements share memory, with one another or with those of another output."""
-    present = {n: x for n, x in tensors.items() if x is not None and x.size}
-    for name, x in present.items():
-        if any(s == 0 and n > 1 for n, s in zip(x.shape, x.strides, strict=True)):
-            raise Refused(
-                PARAM_INVALID,
-                f"{name} has strides {x.strides} for shape {x.shape}; a stride of 0 is for inputs only",
-            )
-        if overlaps_itself(x):
-            raise Refused(
-                PARAM_INVALID,
-                f"{name} has strides {x.strides} for shape {x.shape}: some of its elements share memory; an output needs "
-                "one place for each",
-            )
-    for (first, a), (second, b) in combinations(present.items(), 2):
-        if overlap(a, b):
-            raise Refused(
-                PARAM_INVALID, f"{second} shares memory with {first}; each output needs memory of its own"
-            )

@@ -7,40 +7,43 @@ atomic additions.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from ...simulator.device import CUBE_MATH_TYPES, current_device, device
+from ...simulator.record.picking import picked
 from ..convolution.call import INPUTS, RESULTS, ConvolutionCall, TensorView
 from ..convolution.checks import check_call, check_nulls, is_empty
 from ..convolution.op import OPERATOR
 from ..operator.tensors import dtype_name
-from .building import Answer, CheckedCall, Idle, check_writable, first_phase
+from .building import CheckedCall, Idle, interface
+from .checks import check_writable
 from .executor import second_phase_of
 from .runtime import deterministic
-from .signature import as_in_c
+from .signature import phase_one
 from .tensor import aclBoolArray, aclIntArray, aclTensor
 
-API = "aclnnConvolutionBackward"
 SKIPPED = (
     "input or weight is empty: ranks, shapes of results and grad_output, lengths, channels and sizes (checks 9 to 13 of the "
     "operator's page) are not looked at, as in the vendor's library"
 )
-NAMES = {
-    "grad_output": "gradOutput",
-    "input": "input",
-    "weight": "weight",
-    "bias_sizes": "biasSizes",
-    "output_padding": "outputPadding",
-    "output_mask": "outputMask",
-    "grad_input": "gradInput",
-    "grad_weight": "gradWeight",
-    "grad_bias": "gradBias",
-    "cube_math_type": "cubeMathType",
-    OPERATOR.name: API,
-}
+INTERFACE = interface(
+    "aclnnConvolutionBackward",
+    OPERATOR,
+    "grad_output=gradOutput input weight bias_sizes=biasSizes output_padding=outputPadding "
+    "output_mask=outputMask grad_input=gradInput grad_weight=gradWeight grad_bias=gradBias "
+    "cube_math_type=cubeMathType",
+)
 
 
-@as_in_c(API)
+def _in_mode(given: Mapping[str, Any]) -> AbstractContextManager[object]:
+    """The device in the mode that is asked for; one that there is not is refused by the checks."""
+    mode = given["cubeMathType"]
+    return device(cube_math_type=CUBE_MATH_TYPES[mode]) if mode in range(4) else nullcontext()
+
+
+@phase_one(INTERFACE, _in_mode)
 def aclnnConvolutionBackwardGetWorkspaceSize(
     gradOutput: aclTensor | None,
     input: aclTensor | None,
@@ -57,7 +60,7 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
     gradInput: aclTensor | None,
     gradWeight: aclTensor | None,
     gradBias: aclTensor | None,
-) -> Answer:
+) -> CheckedCall | Idle:
     """Phase 1: (status, workspace size, executor). An output may be None where outputMask is false.
 
     cubeMathType: 0 KEEP_DTYPE, 1 ALLOW_FP32_DOWN_PRECISION, 2 USE_FP16, 3 USE_HF32. biasSizes is needed only where input is
@@ -75,32 +78,23 @@ def aclnnConvolutionBackwardGetWorkspaceSize(
         transposed=bool(transposed),
         groups=int(groups),
     )
-
-    def prepare() -> CheckedCall | Idle:
-        notes = _check(call, cubeMathType)
-        if is_empty(call):
-            notes += (SKIPPED,)
-        wanted = {n: t for n, asked in zip(RESULTS, call.wants, strict=True) if asked and (t := tensors[n])}
-        check_writable({NAMES[n]: t for n, t in wanted.items()})
-        if not any(t.size for t in wanted.values()):
-            return Idle(notes)
-        inputs = {n: t for n in INPUTS if (t := tensors[n])}
-        knobs = {"combine": "two_phase"} if deterministic() else {}
-        types = {n: t.dtype for n, t in wanted.items()}
-        return CheckedCall(
-            API, OPERATOR, inputs, wanted, _options(call), NAMES, types, knobs=knobs, notes=notes
-        )
-
-    with device(cube_math_type=CUBE_MATH_TYPES[cubeMathType]) if cubeMathType in range(4) else nullcontext():
-        return first_phase(API, NAMES, prepare)
+    notes = _check(call, cubeMathType)
+    if is_empty(call):
+        notes += (SKIPPED,)
+    wanted = {n: t for n, asked in zip(RESULTS, call.wants, strict=True) if asked and (t := tensors[n])}
+    check_writable(INTERFACE.in_c(wanted))
+    if not any(t.size for t in wanted.values()):
+        return Idle(notes)
+    inputs = {n: t for n in INPUTS if (t := tensors[n])}
+    knobs = {"combine": "two_phase"} if deterministic() else {}
+    types = {n: t.dtype for n, t in wanted.items()}
+    return CheckedCall(INTERFACE, inputs, wanted, _options(call), types, knobs=knobs, notes=notes)
 
 
 def _view(t: aclTensor | None) -> TensorView | None:
-    return (
-        None
-        if t is None
-        else TensorView(t.shape, dtype_name(t.like), t.format.name.removeprefix("ACL_FORMAT_"))
-    )
+    if t is None:
+        return None
+    return TensorView(t.shape, dtype_name(t.like), t.format.name.removeprefix("ACL_FORMAT_"))
 
 
 def _check(call: ConvolutionCall, mode: int) -> tuple[str, ...]:
@@ -113,18 +107,11 @@ def _check(call: ConvolutionCall, mode: int) -> tuple[str, ...]:
 
 def _options(call: ConvolutionCall) -> dict[str, object]:
     """The call as options of the Python face."""
-    types = {n: getattr(call, n) for n in RESULTS}
-    return OPERATOR.read_options(
-        {
-            **{
-                n: getattr(call, n)
-                for n in ("stride", "padding", "dilation", "output_padding", "groups", "bias_sizes")
-            },
-            "transposed": "true" if call.transposed else "false",
-            "output_mask": tuple(int(x) for x in call.wants),
-            **{f"{n}_dtype": "auto" if v is None else v.dtype for n, v in types.items()},
-        }
-    )
+    types = {f"{n}_dtype": getattr(call, n) for n in RESULTS}
+    found = picked(call, "stride padding dilation output_padding groups bias_sizes")
+    found |= {n: "auto" if v is None else v.dtype for n, v in types.items()}
+    mask = tuple(int(x) for x in call.wants)
+    return OPERATOR.read_options({**found, "transposed": str(call.transposed).lower(), "output_mask": mask})
 
 
-aclnnConvolutionBackward = second_phase_of(API)
+aclnnConvolutionBackward = second_phase_of(INTERFACE.api)

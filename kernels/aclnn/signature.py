@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
-from .executor import aclOpExecutor
+from .building import Answer, CheckedCall, Idle, Interface, first_phase
 from .status import PARAM_INVALID, described, failed, is_flag, is_whole
 from .tensor import aclBoolArray, aclIntArray, aclTensor
 
 P = ParamSpec("P")
-Answer = tuple[int, int, aclOpExecutor | None]
 # Annotation of a parameter -> whether a value is of it, and what it must be.
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "aclTensor | None": (lambda x: x is None or isinstance(x, aclTensor), "made by aclCreateTensor"),
@@ -23,25 +23,31 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
 }
 
 
-def as_in_c(api: str) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
-    """A phase 1 that gives 161002 for the first argument whose type is not that of its annotation."""
+def phase_one(
+    interface: Interface,
+    within: Callable[[Mapping[str, Any]], AbstractContextManager[object]] = lambda given: nullcontext(),
+) -> Callable[[Callable[P, CheckedCall | Idle]], Callable[P, Answer]]:
+    """Phase 1 of an interface, made of the function that checks its arguments: it gives (status, workspace size, executor).
 
-    def around(phase: Callable[P, Answer]) -> Callable[P, Answer]:
-        kinds = {n: KINDS[str(t)] for n, t in phase.__annotations__.items() if n != "return"}
-        shape = inspect.signature(phase)
+    161002 for the first argument whose type is not that of its annotation. within: what arguments decide for the device.
+    """
 
-        @wraps(phase)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> Answer:
-            for name, x in shape.bind(*args, **kwargs).arguments.items():
+    def around(prepare: Callable[P, CheckedCall | Idle]) -> Callable[P, Answer]:
+        kinds = {n: KINDS[str(t)] for n, t in prepare.__annotations__.items() if n != "return"}
+        shape = inspect.signature(prepare)
+
+        @wraps(prepare)
+        def phase(*args: P.args, **kwargs: P.kwargs) -> Answer:
+            given = shape.bind(*args, **kwargs).arguments
+            for name, x in given.items():
                 takes, rule = kinds[name]
                 if not takes(x):
-                    return (
-                        failed(api, PARAM_INVALID, f"{name} is {described(x)}; it must be {rule}"),
-                        0,
-                        None,
-                    )
-            return phase(*args, **kwargs)
+                    message = f"{name} is {described(x)}; it must be {rule}"
+                    return failed(interface.api, PARAM_INVALID, message), 0, None
+            with within(given):
+                return first_phase(interface, lambda: prepare(*args, **kwargs))
 
-        return checked
+        phase.__signature__ = shape.replace(return_annotation="Answer")  # type: ignore[attr-defined]
+        return phase
 
     return around

@@ -21,7 +21,7 @@ from ...simulator.precision.cube_math import cube_inputs_of
 from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.messages import check_dtype, check_same_dtype, listed, refuse
-from ..operator.operator import Case, Operator
+from ..operator.operator import Case, Operator, by_name
 from ..operator.parallel import float64
 from ..operator.tensors import Arrays, Options, Sizes, Tensor, Tensors, dims, dtype_name
 from ..running.face import python_face
@@ -173,18 +173,11 @@ OPERATOR = Operator(
     options=OPTIONS,
     arguments=forward_arguments(NAME),
     doc=DOC,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
     uses_cube=True,
     resolve=resolution,
     order_knobs=("accumulate",),
     scaled="input",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
 )
 
 

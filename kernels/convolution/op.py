@@ -24,7 +24,7 @@ from ...simulator.products import Product
 from ..operator.beyond import Beyond
 from ..operator.draw import Draw
 from ..operator.named_cases import read_cases
-from ..operator.operator import Operator
+from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, dtype_argument, flags, integers
 from ..operator.tensors import Arrays, Options, Sizes, Tensors, dims, dtype_of
@@ -168,21 +168,13 @@ OPERATOR = Operator(
         *(dtype_argument(n) for n in ("grad_input_dtype", "grad_weight_dtype", "grad_bias_dtype")),
     ),
     doc=DOC,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, host_bytes, explored, fits, bound_us),
     empty=True,
     uses_cube=True,
-    host_bytes=host_bytes,
     resolve=resolution,
     beside_cube=bias_gradient,
     order_knobs=("weight_parts", "accumulate"),
     scaled="grad_output",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
     whole="grad_weight and grad_bias sum over all samples and positions",
     beyond=Beyond(a3=True),
 )

@@ -13,6 +13,7 @@ from ...simulator.errors import UsageError
 from ...simulator.products import Product
 from ..operator.layout import up
 from ..operator.parameter import choice, integer
+from ..operator.plan import cores_of
 from ..operator.tensors import Knobs
 from .geometry import FRACTAL, Geometry, Merging
 from .tiles.costs import MOST_POSITIONS, Image, Rates, Tile, Weights, makespan, position_tiles
@@ -115,7 +116,7 @@ def choose(
     base = tuple(knobs[f"base_{axis}"] for axis in "mnk")
     if any(base) and not all(base):
         raise UsageError(f"convolution_backward: give base_m, base_n and base_k together or none; got {base}")
-    out = {**knobs, "cores": cube_cores(knobs["cores"], product), "merged_groups": m.extent}
+    out = {**knobs, "cores": cores_of(product, "cube", knobs["cores"]), "merged_groups": m.extent}
     if out["accumulate"] == "auto":
         out["accumulate"] = "exact" if 2 * g.products() <= EXACT_PRODUCTS else "blas"
     rates = Rates(product, operand, itemsize, out["cores"])
@@ -136,14 +137,6 @@ def one_tap_each(image: Image) -> bool:
 def has_windows(g: Geometry) -> bool:
     """Whether taps of all phases are not too many to be unrolled."""
     return prod(sum(p.taps for p in axis) for axis in g.phases) <= MOST_UNROLLED
-
-
-def cube_cores(wanted: int | None, product: Product) -> int:
-    if wanted is not None and wanted > product.cube_cores:
-        raise UsageError(
-            f"tiling parameter 'cores' is {wanted}, {product.name} has {product.cube_cores} cube cores"
-        )
-    return wanted or product.cube_cores
 
 
 def choose_image(image: Image, out: dict[str, Any], rates: Rates) -> tuple[float, Tile]:

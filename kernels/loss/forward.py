@@ -23,7 +23,7 @@ from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
 from ..operator.named_cases import read_cases
-from ..operator.operator import Operator
+from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
 from ..operator.plan import Plan, PlanContext, Step
@@ -206,14 +206,7 @@ OPERATOR = Operator(
     options=OPTIONS,
     arguments=(Argument("reduction", "str | int", "mean"),),
     doc=DOC,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
 )
 
 

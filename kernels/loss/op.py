@@ -27,7 +27,7 @@ from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.messages import check_dtype, refuse
 from ..operator.named_cases import read_cases
-from ..operator.operator import Operator
+from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import Argument, choice, integer
 from ..operator.plan import Plan, PlanContext
@@ -218,17 +218,10 @@ OPERATOR = Operator(
     options=OPTIONS,
     arguments=(Argument("reduction", "str | int", "mean"),),
     doc=DOC,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
     empty=True,
     whole="it is elementwise: a case of fewer elements (--size) has the same errors",
     scaled="grad_output",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
 )
 
 

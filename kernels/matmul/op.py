@@ -24,7 +24,7 @@ from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.named_cases import read_cases
-from ..operator.operator import EVERYWHERE, Operator
+from ..operator.operator import EVERYWHERE, Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import choice, dtype_argument, integer
 from ..operator.plan import Plan, PlanContext, Step
@@ -236,21 +236,11 @@ OPERATOR = Operator(
     options=OPTIONS,
     arguments=(dtype_argument("out_dtype"),),
     doc=DOC,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, host_bytes, resolve, cut, explored, fits, bound_us),
     uses_cube=True,
-    host_bytes=host_bytes,
-    resolve=resolve,
     modes=5,
     accumulates="k",
     order_knobs=("split_k", "accumulate"),
-    cut=cut,
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
 )
 
 

@@ -17,7 +17,7 @@ from ...simulator.errors import UsageError
 from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
 from ..operator.layout import up
-from ..operator.plan import PlanContext, Step
+from ..operator.plan import PlanContext, Step, cores_of
 from ..operator.tensors import Knobs, Tensor, dtype_of
 
 FRACTAL = 16  # rows and columns of the Cube's smallest block
@@ -106,7 +106,7 @@ def choose(a: Tensor, b: Tensor, knobs: Knobs, context: PlanContext, resolved: R
     """Every knob: as given, else by the size of the product's buffers and the number of its cores."""
     product = context.product
     (m, k), n = a.shape, b.shape[1]
-    cores = _cores(knobs["cores"], product)
+    cores = cores_of(product, "cube", knobs["cores"])
     block_m, block_n = _block(m, n, knobs, cores, product, dtype_of(a).itemsize)
     block_k = knobs["block_k"] or _depth(
         k, block_m + block_n, knobs["buffers"], dtype_of(a).itemsize, product
@@ -123,14 +123,6 @@ def choose(a: Tensor, b: Tensor, knobs: Knobs, context: PlanContext, resolved: R
 
 def _tiles(m: int, n: int, block_m: int, block_n: int) -> int:
     return -(-m // block_m) * -(-n // block_n)
-
-
-def _cores(wanted: int | None, product: Product) -> int:
-    if wanted is not None and wanted > product.cube_cores:
-        raise UsageError(
-            f"tiling parameter 'cores' is {wanted}, {product.name} has {product.cube_cores} cube cores"
-        )
-    return wanted or product.cube_cores
 
 
 def _block(m: int, n: int, knobs: Knobs, cores: int, product: Product, itemsize: int) -> tuple[int, int]:

@@ -40,6 +40,11 @@ def offered_on(*architectures: int) -> dict[int, tuple[str, ...]]:
     return {n: EVERYWHERE[n] for n in architectures}
 
 
+def by_name(*functions: Callable[..., Any]) -> dict[str, Any]:
+    """Functions that have the names of the fields of `Operator` that they are."""
+    return {f.__name__: f for f in functions}
+
+
 @dataclass(frozen=True)
 class Case:
     """A named problem: sizes by name (see `Operator.sizes`), where it comes from, options of the operator."""

@@ -82,12 +82,15 @@ class PlanContext:
 
     def cores(self, wanted: int | None) -> int:
         """Cores to use at most: all Vector cores of the product, or the knob `cores`, which cannot be more."""
-        have = self.product.vector_cores
-        if wanted is not None and wanted > have:
-            raise UsageError(
-                f"tiling parameter 'cores' is {wanted}, {self.product.name} has {have} vector cores"
-            )
-        return wanted or have
+        return cores_of(self.product, "vector", wanted)
+
+
+def cores_of(product: Product, kind: str, wanted: int | None) -> int:
+    """Cores to use at most: all of that kind ("vector" or "cube"), or the knob `cores`, which cannot be more."""
+    have = int(getattr(product, f"{kind}_cores"))
+    if wanted is not None and wanted > have:
+        raise UsageError(f"tiling parameter 'cores' is {wanted}, {product.name} has {have} {kind} cores")
+    return wanted or have
 
 
 Made = tuple[list[Step], dict[str, Any]]  # launches, and every knob as used

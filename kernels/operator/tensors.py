@@ -41,6 +41,16 @@ def dtype_name(tensor: Tensor) -> str:
     return DTYPE_NAMES.get(name, name)
 
 
+def reshaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The same elements in another shape."""
+    return x.reshape(shape) if isinstance(x, np.ndarray) else Shape(shape, x.dtype)
+
+
+def part_of(x: Tensor, number: int) -> Tensor:
+    """What has that number on the first axis, as a tensor of its own."""
+    return np.asarray(x[number]) if isinstance(x, np.ndarray) else Shape(x.shape[1:], x.dtype)
+
+
 def element_type(name: str) -> ty.DType:
     """The element type of that name, short or as users write it, which is known to be one."""
     found = ty.from_name(name)

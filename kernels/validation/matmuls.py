@@ -16,21 +16,13 @@ from .trying import fastest, note_of
 
 
 @sim.jit
-def load_a(a_ptr, row, deep, bottom, M, K, TRANSPOSED: tl.constexpr):
-    mask = (row < bottom)[:, None] & (deep < K)[None, :]
+def load_operand(ptr, row, column, bottom, right, pitch, pitch_transposed, TRANSPOSED: tl.constexpr):
+    """Rows up to `bottom` and columns up to `right` of a matrix with `pitch` columns, or of a transposed one."""
     if TRANSPOSED:
-        across = (deep < K)[:, None] & (row < bottom)[None, :]
-        return tl.trans(tl.load(a_ptr + deep[:, None] * M + row[None, :], mask=across))
-    return tl.load(a_ptr + row[:, None] * K + deep[None, :], mask=mask)
-
-
-@sim.jit
-def load_b(b_ptr, deep, column, right, N, K, TRANSPOSED: tl.constexpr):
-    mask = (deep < K)[:, None] & (column < right)[None, :]
-    if TRANSPOSED:
-        across = (column < right)[:, None] & (deep < K)[None, :]
-        return tl.trans(tl.load(b_ptr + column[:, None] * K + deep[None, :], mask=across))
-    return tl.load(b_ptr + deep[:, None] * N + column[None, :], mask=mask)
+        across = (column < right)[:, None] & (row < bottom)[None, :]
+        return tl.trans(tl.load(ptr + column[:, None] * pitch_transposed + row[None, :], mask=across))
+    mask = (row < bottom)[:, None] & (column < right)[None, :]
+    return tl.load(ptr + row[:, None] * pitch + column[None, :], mask=mask)
 
 
 @sim.jit
@@ -43,8 +35,8 @@ def one_tile(
     acc = tl.zeros((BM, BN), tl.int32 if QUANT else tl.float32)
     for k in range(0, K, BK):
         deep = k + tl.arange(0, BK)
-        a = load_a(a_ptr, row, deep, bottom, M, K, AT)
-        acc = tl.dot(a, load_b(b_ptr, deep, column, right, N, K, BT), acc)
+        a = load_operand(a_ptr, row, deep, bottom, K, K, M, AT)
+        acc = tl.dot(a, load_operand(b_ptr, deep, column, K, right, N, K, BT), acc)
     mask = (row < bottom)[:, None] & (column < right)[None, :]
     tl.store(c_ptr + row[:, None] * N + column[None, :], acc.to(c_ptr.dtype.element_ty), mask=mask)
 

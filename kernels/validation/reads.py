@@ -17,58 +17,46 @@ from .table import Row
 
 
 @sim.jit
-def read_to_ub(x_ptr, N, rows, left, width, times, TM: tl.constexpr, TN: tl.constexpr):
-    """Every core reads its `rows` rows, in strips of `width` columns, each strip `times` times."""
-    first = tl.program_id(0) * rows
-    for strip in range(0, left, width):
-        for _ in range(times):
-            for i in range(0, rows, TM):
-                for j in range(0, width, TN):
-                    row, column = first + i + tl.arange(0, TM), strip + j + tl.arange(0, TN)
-                    tl.load(x_ptr + row[:, None] * N + column[None, :], mask=(column < N)[None, :])
+def read_rows(x_ptr, y_ptr, out_ptr, N, rows, left, width, times, TM: tl.constexpr, TN: tl.constexpr):
+    """Every core reads its `rows` rows, in strips of `width` columns, each strip `times` times.
 
-
-@sim.jit
-def read_to_l1(x_ptr, y_ptr, out_ptr, N, rows, left, width, times, TM: tl.constexpr, TN: tl.constexpr):
-    """The same into L1. The Cube multiplies each tile by 16 columns, which is less work than the way there."""
+    y_ptr None: into UB. Else into L1: the Cube multiplies each tile by 16 columns, which is less work than the way there.
+    """
     first = tl.program_id(0) * rows
-    small = tl.load(y_ptr + tl.arange(0, TN)[:, None] * 16 + tl.arange(0, 16)[None, :])
-    total = tl.zeros((TM, 16), tl.float32)
+    if y_ptr is not None:
+        small = tl.load(y_ptr + tl.arange(0, TN)[:, None] * 16 + tl.arange(0, 16)[None, :])
+        total = tl.zeros((TM, 16), tl.float32)
     for strip in range(0, left, width):
         for _ in range(times):
             for i in range(0, rows, TM):
                 for j in range(0, width, TN):
                     row, column = first + i + tl.arange(0, TM), strip + j + tl.arange(0, TN)
                     tile = tl.load(x_ptr + row[:, None] * N + column[None, :], mask=(column < N)[None, :])
-                    total = tl.dot(tile, small, total)
-    tl.store(out_ptr + tl.arange(0, TM)[:, None] * 16 + tl.arange(0, 16)[None, :], total)
+                    if y_ptr is not None:
+                        total = tl.dot(tile, small, total)
+    if y_ptr is not None:
+        tl.store(out_ptr + tl.arange(0, TM)[:, None] * 16 + tl.arange(0, 16)[None, :], total)
 
 
 @sim.jit
-def all_read_to_ub(x_ptr, M, N, shifted, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr):
+def read_all(
+    x_ptr, y_ptr, out_ptr, M, N, shifted, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr
+):  # fmt: skip
     """Every core reads the whole matrix; `shifted` 1: each starts at the block of rows after its neighbour's. HOW: ".cv"
-    for reads past L2.
+    for reads past L2. y_ptr as above.
     """
     start = tl.program_id(0) * TM * shifted
-    for i in range(0, M, TM):
-        for j in range(0, N, TN):
-            row, column = (start + i) % M + tl.arange(0, TM), j + tl.arange(0, TN)
-            tl.load(x_ptr + row[:, None] * N + column[None, :], cache_modifier=HOW)
-
-
-@sim.jit
-def all_read_to_l1(
-    x_ptr, y_ptr, out_ptr, M, N, shifted, HOW: tl.constexpr, TM: tl.constexpr, TN: tl.constexpr
-):
-    start = tl.program_id(0) * TM * shifted
-    small = tl.load(y_ptr + tl.arange(0, TN)[:, None] * 16 + tl.arange(0, 16)[None, :])
-    total = tl.zeros((TM, 16), tl.float32)
+    if y_ptr is not None:
+        small = tl.load(y_ptr + tl.arange(0, TN)[:, None] * 16 + tl.arange(0, 16)[None, :])
+        total = tl.zeros((TM, 16), tl.float32)
     for i in range(0, M, TM):
         for j in range(0, N, TN):
             row, column = (start + i) % M + tl.arange(0, TM), j + tl.arange(0, TN)
             tile = tl.load(x_ptr + row[:, None] * N + column[None, :], cache_modifier=HOW)
-            total = tl.dot(tile, small, total)
-    tl.store(out_ptr + tl.arange(0, TM)[:, None] * 16 + tl.arange(0, 16)[None, :], total)
+            if y_ptr is not None:
+                total = tl.dot(tile, small, total)
+    if y_ptr is not None:
+        tl.store(out_ptr + tl.arange(0, TM)[:, None] * 16 + tl.arange(0, 16)[None, :], total)
 
 
 @predicts("memcpy GM->UB", "memcpy GM->L1")
@@ -82,16 +70,15 @@ def _read(row: Row) -> Prediction:
     x, tiles = tensor("fp16", m, n), dict[str, Any](TM=tile_m, TN=tile_n)
     if every:
         sizes: tuple[int, ...] = (m, n, int(every == "turned"))
-        to_ub, to_l1 = all_read_to_ub, all_read_to_l1
+        kernel = read_all
         tiles["HOW"] = ".cv" if s.text("l2") == "past" else ""
     else:
         width = -(-n // s.number("strips", 1))
-        sizes, to_ub, to_l1 = (n, m // cores, n, width, times), read_to_ub, read_to_l1
+        sizes, kernel = (n, m // cores, n, width, times), read_rows
+    of_l1 = (
+        (None, None) if row.op.endswith("UB") else (tensor("fp16", tile_n, 16), tensor("fp32", tile_m, 16))
+    )
     with sim.device(**s.device_options()):
-        if row.op.endswith("UB"):
-            run = to_ub.time((cores,), x, *sizes, **tiles)
-        else:
-            small, out = tensor("fp16", tile_n, 16), tensor("fp32", tile_m, 16)
-            run = to_l1.time((cores,), x, small, out, *sizes, **tiles)
+        run = kernel.time((cores,), x, *of_l1, *sizes, **tiles)
     moved = BYTES["fp16"] * m * n * (cores if every else times)
     return Prediction(measured_time(row, run), roofline_us(row, moved))

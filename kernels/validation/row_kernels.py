@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 from ... import simulator as sim
 from ...simulator import language as tl
+from ...simulator.jit_function import JitFunction
 from ...simulator.products import load_product
-from ...simulator.record.run import Run
 from ..norm.rms.op import rms_norm_grad
 from .registry import Prediction, predicts
 from .settings import BYTES, NAMES, Settings, dtypes_of, measured_time, roofline_us, shape_of, tensor
@@ -17,11 +17,17 @@ from .trying import fastest, halves, note_of
 
 
 @sim.jit
+def own_rows(rows):
+    """The first row of a core, and the one behind its last: all have a range of about the same length."""
+    each = tl.cdiv(rows, tl.num_programs(0))
+    start = tl.program_id(0) * each
+    return start, min(start + each, rows)
+
+
+@sim.jit
 def rms_norm(x_ptr, g_ptr, y_ptr, r_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr):
     """A core has one range of rows and goes through it in tiles of ROWS whole rows; 1 / rms goes out beside the result."""
-    stretch = tl.cdiv(rows, tl.num_programs(0))
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, rows)
+    start, end = own_rows(rows)
     column = tl.arange(0, N)
     gamma = tl.load(g_ptr + column).to(tl.float32)
     for s in range(start, end, ROWS):
@@ -37,9 +43,7 @@ def rms_norm(x_ptr, g_ptr, y_ptr, r_ptr, rows, N: tl.constexpr, ROWS: tl.constex
 @sim.jit
 def swiglu(x_ptr, y_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.constexpr):
     """y = silu(a) * b, where a and b are the halves of a row of 2 N elements."""
-    stretch = tl.cdiv(rows, tl.num_programs(0))
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, rows)
+    start, end = own_rows(rows)
     for s in range(start, end, ROWS):
         for left in range(0, N, WIDE):
             row, column = s + tl.arange(0, ROWS), left + tl.arange(0, WIDE)
@@ -54,9 +58,7 @@ def swiglu(x_ptr, y_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr, WIDE: tl.con
 @sim.jit
 def cut_out(x_ptr, y_ptr, rows, wide, N: tl.constexpr, ROWS: tl.constexpr):
     """The first N of the `wide` elements of each row."""
-    stretch = tl.cdiv(rows, tl.num_programs(0))
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, rows)
+    start, end = own_rows(rows)
     for s in range(start, end, ROWS):
         row, column = s + tl.arange(0, ROWS), tl.arange(0, N)
         mask = (row < end)[:, None]
@@ -70,9 +72,7 @@ def put_beside(
     NX: tl.constexpr, NY: tl.constexpr, NZ: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Rows of two or three tensors side by side; NZ 0: there is no third."""
-    stretch = tl.cdiv(rows, tl.num_programs(0))
-    start = tl.program_id(0) * stretch
-    end = min(start + stretch, rows)
+    start, end = own_rows(rows)
     for s in range(start, end, ROWS):
         row = s + tl.arange(0, ROWS)
         mask = (row < end)[:, None]
@@ -94,60 +94,40 @@ def _tile(row: Row, n: int, live: int) -> tuple[int, int]:
 
 @predicts("rmsnorm")
 def _rms_norm(row: Row) -> Prediction:
-    m, n = shape_of(row)
-    kind, cores = dtypes_of(row)[0][0], Settings(row).number("cores")
+    (m, n), kind = shape_of(row), dtypes_of(row)[0][0]
     tensors = (tensor(kind, m * n), tensor(kind, n), tensor(kind, m * n), tensor("fp32", m))
-    return _told(
-        row,
-        2 * m * n * BYTES[kind],
-        min(_share(row, m), _tile(row, n, 24)[0]),
-        lambda rows: rms_norm.time((cores,), *tensors, m, N=n, ROWS=rows),
-    )
+    most = min(_share(row, m), _tile(row, n, 24)[0])
+    return _by_rows(row, 2 * m * n * BYTES[kind], most, rms_norm, *tensors, m, N=n)
 
 
 @predicts("swiglu")
 def _swiglu(row: Row) -> Prediction:
     """shapes: rows x (2 N), the input."""
-    m, two_n = shape_of(row)
-    kind, cores, n = dtypes_of(row)[0][0], Settings(row).number("cores"), two_n // 2
+    (m, two_n), kind = shape_of(row), dtypes_of(row)[0][0]
+    n = two_n // 2
     most, wide = _tile(row, n, 40)
     tensors = tensor(kind, m * two_n), tensor(kind, m * n)
-    return _told(
-        row,
-        3 * m * n * BYTES[kind],
-        min(_share(row, m), most),
-        lambda rows: swiglu.time((cores,), *tensors, m, N=n, ROWS=rows, WIDE=wide),
-    )
+    most = min(_share(row, m), most)
+    return _by_rows(row, 3 * m * n * BYTES[kind], most, swiglu, *tensors, m, N=n, WIDE=wide)
 
 
 @predicts("slice")
 def _slice(row: Row) -> Prediction:
     """shapes: rows x columns that stay x columns that were."""
-    m, n, wide = shape_of(row)
-    kind, cores = dtypes_of(row)[0][0], Settings(row).number("cores")
+    (m, n, wide), kind = shape_of(row), dtypes_of(row)[0][0]
     tensors = tensor(kind, m * wide), tensor(kind, m * n)
-    return _told(
-        row,
-        2 * m * n * BYTES[kind],
-        _filling(row, m, n * BYTES[kind]),
-        lambda rows: cut_out.time((cores,), *tensors, m, wide, N=n, ROWS=rows),
-    )
+    most = _filling(row, m, n * BYTES[kind])
+    return _by_rows(row, 2 * m * n * BYTES[kind], most, cut_out, *tensors, m, wide, N=n)
 
 
 @predicts("concat")
 def _concat(row: Row) -> Prediction:
     """shapes: rows x columns of each of two or three tensors."""
-    m, *widths = shape_of(row)
-    kind, cores = dtypes_of(row)[0][0], Settings(row).number("cores")
+    (m, *widths), kind = shape_of(row), dtypes_of(row)[0][0]
     width = sum(widths) * BYTES[kind]
     sizes = dict(zip(("NX", "NY", "NZ"), (*widths, 0), strict=False))
     tensors = [tensor(kind, m * max(1, n)) for n in (*sizes.values(), sum(widths))]
-    return _told(
-        row,
-        2 * m * width,
-        _filling(row, m, width),
-        lambda rows: put_beside.time((cores,), *tensors, m, **sizes, ROWS=rows),
-    )
+    return _by_rows(row, 2 * m * width, _filling(row, m, width), put_beside, *tensors, m, **sizes)
 
 
 def _share(row: Row, m: int) -> int:
@@ -160,14 +140,14 @@ def _filling(row: Row, m: int, width: int) -> int:
     return max(1, min(_share(row, m), load_product(row.product).ub_bytes // (4 * width)))
 
 
-def _told(row: Row, moved: int, most: int, work: Callable[[int], Run]) -> Prediction:
-    """With as many rows in a tile as come out fastest."""
-    run, rows, count = fastest(row, halves(most), work)
-    return Prediction(
-        measured_time(row, run),
-        roofline_us(row, moved),
-        note_of(count, f"tiles of {rows} row{'s' * (rows > 1)}"),
+def _by_rows(row: Row, moved: int, most: int, kernel: JitFunction, *arguments: Any, **how: Any) -> Prediction:
+    """A kernel on the row's cores with as many rows in a tile, at most `most`, as come out fastest."""
+    grid = (Settings(row).number("cores"),)
+    run, rows, count = fastest(
+        row, halves(most), lambda rows: kernel.time(grid, *arguments, **how, ROWS=rows)
     )
+    note = note_of(count, f"tiles of {rows} row{'s' * (rows > 1)}")
+    return Prediction(measured_time(row, run), roofline_us(row, moved), note)
 
 
 @predicts("rmsnorm_grad")

@@ -7,9 +7,11 @@ A core has one range of neighbouring elements and goes through it in blocks. Ari
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ... import simulator as sim
 from ...simulator import language as tl
+from ...simulator.jit_function import JitFunction
 from ...simulator.products import load_product
 from ...simulator.record.run import Run
 from .registry import Prediction, predicts
@@ -168,6 +170,7 @@ TWO = {
     "relu_grad": "relu_grad",
     "foreach_add": "add_to",
 }
+LARGEST = 16384  # elements of a block
 # Kernel, tensors, bytes moved for each element.
 STEPS = {"adamw": (adamw, 4, 28), "momentum": (momentum, 3, 20)}
 
@@ -178,22 +181,41 @@ def _tried(row: Row, bytes_of_one: int, work: Callable[[int], Run]) -> tuple[Run
     """
     s = Settings(row)
     given, room = s.number("block", 0), load_product(row.product).ub_bytes
-    full = min(16384, room // (bytes_of_one * s.number("buffers", 2) * 2))
+    full = min(LARGEST, room // (bytes_of_one * s.number("buffers", 2) * 2))
     run, block, count = fastest(row, [given] if given else halves(full, 256), work)
     return run, "" if given else note_of(count, f"blocks of {block}")
 
 
+def _streamed(
+    row: Row,
+    bytes_of_one: int,
+    moved: int,
+    kernel: JitFunction,
+    *arguments: Any,
+    left_out: str = "",
+    **how: Any,
+) -> Prediction:
+    """A kernel that takes a block beside these arguments, on the row's cores.
+
+    bytes_of_one: what an element needs in UB; moved: bytes of all tensors.
+    """
+    grid, widest = (Settings(row).number("cores"),), how.pop("widest", None)
+    run, note = _tried(
+        row,
+        bytes_of_one,
+        lambda block: kernel.time(grid, *arguments, **how, BLOCK=min(block, widest or block)),
+    )
+    note = "; ".join(x for x in (note, left_out) if x)
+    return Prediction(measured_time(row, run), roofline_us(row, moved), note)
+
+
 @predicts(*ONE)
 def _one(row: Row) -> Prediction:
-    s, n = Settings(row), volume(shape_of(row))
+    n, share = _elements(row)
     (source, *_), (target, *_) = dtypes_of(row)
-    cores, moved = s.number("cores"), (0 if row.op == "memset" else BYTES[source]) + BYTES[target]
-
-    tensors, how = (tensor(source, n), tensor(target, n)), {"OP": ONE[row.op], "PAST": False}
-    run, note = _tried(
-        row, moved, lambda block: one_in.time((cores,), *tensors, n, -(-n // cores), **how, BLOCK=block)
-    )
-    return Prediction(measured_time(row, run), roofline_us(row, n * moved), note)
+    moved = (0 if row.op == "memset" else BYTES[source]) + BYTES[target]
+    tensors = tensor(source, n), tensor(target, n)
+    return _streamed(row, moved, n * moved, one_in, *tensors, n, share, OP=ONE[row.op], PAST=False)
 
 
 @predicts(*TWO)
@@ -221,61 +243,49 @@ def _two(row: Row) -> Prediction:
     return Prediction(time, roofline_us(row, n * moved), note)
 
 
-@predicts("sub row", "div row", "argmax row")
+@predicts("sub row", "div row")
 def _rows(row: Row) -> Prediction:
-    s, (rows, n) = Settings(row), shape_of(row)
-    x, y, number = tensor("fp32", rows * n), tensor("fp32", rows * n), tensor("fp32", rows)
-    grid, reads = (s.number("cores"),), row.op == "argmax row"
+    rows, n = shape_of(row)
+    tensors = tensor("fp32", rows * n), tensor("fp32", rows), tensor("fp32", rows * n)
+    return _streamed(row, 8, rows * n * 8, rows_by_scalar, *tensors, rows, n, DIVIDE=row.op == "div row")
 
-    def work(block: int) -> Run:
-        if reads:
-            return row_maximum.time(grid, x, number, rows, n, BLOCK=block)  # type: ignore[no-any-return]
-        divide = row.op == "div row"
-        return rows_by_scalar.time(grid, x, number, y, rows, n, DIVIDE=divide, BLOCK=block)  # type: ignore[no-any-return]
 
-    run, note = _tried(row, 8, work)
-    note += "; the index is left out" if reads else ""
-    return Prediction(measured_time(row, run), roofline_us(row, rows * n * (4 if reads else 8)), note)
+@predicts("argmax row")
+def _row_maximum(row: Row) -> Prediction:
+    rows, n = shape_of(row)
+    tensors = tensor("fp32", rows * n), tensor("fp32", rows)
+    left_out = "the index is left out"
+    return _streamed(row, 8, rows * n * 4, row_maximum, *tensors, rows, n, left_out=left_out)
 
 
 @predicts("reduce_lpnorm", "reduce_mean", "reduce_sum")
 def _whole(row: Row) -> Prediction:
     """A number from all elements: one partial sum for each core; adding those up is left out."""
-    n, cores = volume(shape_of(row)), Settings(row).number("cores")
-    x, out, squares = tensor("fp32", n), tensor("fp32", cores), row.op == "reduce_lpnorm"
-    run, note = _tried(
-        row, 8, lambda block: summed.time((cores,), x, out, n, -(-n // cores), SQUARES=squares, BLOCK=block)
-    )
+    (n, share), cores = _elements(row), Settings(row).number("cores")
+    tensors, squares = (tensor("fp32", n), tensor("fp32", cores)), row.op == "reduce_lpnorm"
     left_out = "adding up the parts of the cores is left out" if cores > 1 else ""
-    told = "; ".join(x for x in (note, left_out) if x)
-    return Prediction(measured_time(row, run), roofline_us(row, n * 4), told)
+    return _streamed(row, 8, n * 4, summed, *tensors, n, share, left_out=left_out, SQUARES=squares)
 
 
 @predicts("reduce_sum images")
 def _channels(row: Row) -> Prediction:
     """shapes: images x channels x places; what is left has one number for each channel."""
     images, channels, n = shape_of(row)
-    x, out, cores = (
-        tensor("fp32", images * channels * n),
-        tensor("fp32", channels),
-        Settings(row).number("cores"),
-    )
-
-    def work(block: int) -> Run:
-        width = min(block, -(-n // 8) * 8)
-        return channel_sums.time((cores,), x, out, images, channels, n, BLOCK=width)  # type: ignore[no-any-return]
-
-    run, note = _tried(row, 8, work)
-    return Prediction(measured_time(row, run), roofline_us(row, images * channels * n * 4), note)
+    size = images * channels * n
+    tensors, widest = (tensor("fp32", size), tensor("fp32", channels)), -(-n // 8) * 8
+    return _streamed(row, 8, size * 4, channel_sums, *tensors, images, channels, n, widest=widest)
 
 
 @predicts(*STEPS)
 def _step(row: Row) -> Prediction:
     """One step of an optimiser over a tensor."""
-    n, cores = volume(shape_of(row)), Settings(row).number("cores")
+    n, share = _elements(row)
     kernel, count, moved = STEPS[row.op]
     tensors = [tensor("fp32", n) for _ in range(count)]
-    run, note = _tried(
-        row, moved + 8, lambda block: kernel.time((cores,), *tensors, n, -(-n // cores), BLOCK=block)
-    )
-    return Prediction(measured_time(row, run), roofline_us(row, n * moved), note)
+    return _streamed(row, moved + 8, n * moved, kernel, *tensors, n, share)
+
+
+def _elements(row: Row) -> tuple[int, int]:
+    """Elements in all, and of a core."""
+    n = volume(shape_of(row))
+    return n, -(-n // Settings(row).number("cores"))

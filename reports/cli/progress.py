@@ -1,12 +1,13 @@
-"""How far a run has come, on standard error, while it runs.
+"""How far a run or a sweep has come, on standard error, while it runs.
 
-A bar for one operator (`shown`), nothing where standard error is no terminal. For the launches of a script (`of_launches`) a
-line that comes and goes on a terminal, and elsewhere a line now and then: the first after 10 s, each next one after twice as
-long. Standard output is never written to.
+A bar for one operator (`shown`), nothing where standard error is no terminal. A bar for a sweep (`exploring`), and for the
+launches of a script (`of_launches`) a line that comes and goes; both have a line now and then where standard error is no
+terminal: the first after 10 s, each next one after twice as long. Standard output is never written to.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import sys
@@ -17,36 +18,73 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from ...simulator import progress as at_work
+from ..facts.texts import clean
 
-Progress = Callable[[int, int], None]
+Told = Callable[[int, int], None]
+Report = Callable[[int, int, float], None]
 
 LOOK_SECONDS = 0.5
 FIRST_ON_TERMINAL, FIRST_LINE = 2.0, 10.0  # seconds of work before anything is said
 LONGEST = 120.0  # between two lines
+UNITS = {"time": " us", "error": "", "ub": " bytes of UB"}
 
 
 @contextmanager
-def shown(text: str) -> Iterator[Progress | None]:
-    """A bar with `text` that goes away at the end; gives the function to be told (done, total)."""
+def _bar(text: str, width: int, timed: bool) -> Iterator[Callable[..., None] | None]:
+    """A bar that goes away at the end; gives the function that updates it, None where standard error is no terminal.
+
+    timed: the seconds behind it, and drawn anew as they go by.
+    """
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    from ..facts.texts import clean
     from ..terminal.console import make_console
 
-    columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), BarColumn(24))
-    with Bar(*columns, TimeElapsedColumn(), console=make_console(sys.stderr), transient=True) as bar:
-        task = bar.add_task(clean(text, 44), total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    said, drawn = TextColumn("{task.description}", markup=False), BarColumn(width)
+    columns = (SpinnerColumn("line"), *((said, drawn, TimeElapsedColumn()) if timed else (drawn, said)))
+    console = make_console(sys.stderr)
+    with Progress(*columns, console=console, transient=True, auto_refresh=timed) as bar:
+        yield functools.partial(bar.update, bar.add_task(text, total=None))
+
+
+@contextmanager
+def shown(text: str) -> Iterator[Told | None]:
+    """A bar with `text`; gives the function to be told (done, total)."""
+    with _bar(clean(text, 44), 24, timed=True) as update:
+        yield update and (lambda done, total: update(completed=done, total=total))
+
+
+def sweep_line(done: int, left: int, best: float, seconds: float, objective: str) -> str:
+    """ "120 points, 14.2/s, best 18.6 us, at most 310 left (22 s)"."""
+    rate = done / seconds if seconds > 0 else 0.0
+    shown = "none yet" if best == float("inf") else f"{best:,.4g}{UNITS[objective]}"
+    rest = f", at most {left:,} left ({left / rate:,.0f} s)" if rate and left > 0 else ""
+    return f"{done:,} points, {rate:,.3g}/s, best {shown}{rest}"
+
+
+@contextmanager
+def exploring(title: str, objective: str) -> Iterator[Report]:
+    """What `explore` is to report to while it runs: points done, points left, best so far."""
+    begin, wait, title = time.monotonic(), FIRST_LINE, clean(title, 40)
+
+    def report(done: int, left: int, best: float) -> None:
+        nonlocal wait
+        seconds = time.monotonic() - begin
+        text = sweep_line(done, left, best, seconds, objective)
+        if update is not None:
+            update(completed=done, total=done + max(left, 0), description=text, refresh=True)
+        elif seconds >= wait:
+            sys.stderr.write(f"{title}: {text}\n")
+            wait *= 2
+
+    with _bar(title, 16, timed=False) as update:
+        yield report
 
 
 def state_line(work: at_work.Work, candidate: tuple[int, int] | None, seconds: float) -> str:
     """One line: how long the script has run, which launch it is at, and how far that has come."""
-    from ..facts.texts import clean
-
     parts = [f"{seconds:.0f} s", f"launch {work.number:,} {clean(work.kernel, 32)}"]
     if candidate:
         parts.append(f"config {candidate[0]} of {candidate[1]}")

@@ -6,12 +6,7 @@ callers validate shapes and allocate; here is the loop.
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t
 
-from ascendtile.simulator.precision._rounding cimport (
-    bf16_decode_row,
-    bf16_encode_row,
-    f16_decode_row,
-    f16_encode_row,
-)
+from ascendtile.simulator.precision._rounding cimport decode_row, encode_row
 
 ctypedef void (*row_t)(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil
 
@@ -23,6 +18,12 @@ cdef extern from *:
 
     /* Rows of whole elements: read into a tile, written to memory, added to memory (integers wrap). */
     #define ROW(NAME) static inline void NAME(const uint8_t *src, ptrdiff_t stride, uint8_t *dst, ptrdiff_t n)
+    #define COPY_ADD(NAME, T)                                                                   \\
+    ROW(copy_add_##NAME)                                                                        \\
+    {                                                                                           \\
+        if (stride == 1) for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i] += ((const T *)src)[i]; \\
+        else for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i * stride] += ((const T *)src)[i];   \\
+    }
     #define COPY_ROWS(BITS, T)                                                                  \\
     ROW(copy_read_##BITS)                                                                       \\
     {                                                                                           \\
@@ -34,14 +35,25 @@ cdef extern from *:
         if (stride == 1) memcpy(dst, src, sizeof(T) * n);                                       \\
         else for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i * stride] = ((const T *)src)[i];    \\
     }                                                                                           \\
-    ROW(copy_add_##BITS)                                                                        \\
-    {                                                                                           \\
-        for (ptrdiff_t i = 0; i < n; i++) ((T *)dst)[i * stride] += ((const T *)src)[i];        \\
-    }
+    COPY_ADD(BITS, T)
     COPY_ROWS(8, uint8_t)
     COPY_ROWS(16, uint16_t)
     COPY_ROWS(32, uint32_t)
     COPY_ROWS(64, uint64_t)
+    COPY_ADD(f32, float)
+
+    /* Added in float32 and rounded. */
+    #define COPY_ADD_HALF(NAME)                                                                 \\
+    ROW(copy_add_##NAME)                                                                        \\
+    {                                                                                           \\
+        for (ptrdiff_t i = 0; i < n; i++) {                                                     \\
+            uint16_t *at = (uint16_t *)dst + i * stride;                                        \\
+            const float sum = ascendtile_##NAME##_decode(*at) + ((const float *)src)[i];        \\
+            *at = ascendtile_##NAME##_encode(sum);                                              \\
+        }                                                                                       \\
+    }
+    COPY_ADD_HALF(f16)
+    COPY_ADD_HALF(bf16)
     """
     row_t read_8 "copy_read_8"
     row_t read_16 "copy_read_16"
@@ -54,52 +66,25 @@ cdef extern from *:
     row_t add_8 "copy_add_8"
     row_t add_16 "copy_add_16"
     row_t add_32 "copy_add_32"
+    row_t add_f32 "copy_add_f32"
+    row_t add_f16 "copy_add_f16"
+    row_t add_bf16 "copy_add_bf16"
 
 
 cdef void read_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    f16_decode_row(<const uint16_t*> src, stride, <float*> dst, n)
+    decode_row(<const uint16_t*> src, stride, <float*> dst, n, False)
 
 
 cdef void read_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    bf16_decode_row(<const uint16_t*> src, stride, <float*> dst, n)
+    decode_row(<const uint16_t*> src, stride, <float*> dst, n, True)
 
 
 cdef void write_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    f16_encode_row(<const float*> src, <uint16_t*> dst, stride, n)
+    encode_row(<const float*> src, <uint16_t*> dst, stride, n, False)
 
 
 cdef void write_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    bf16_encode_row(<const float*> src, <uint16_t*> dst, stride, n)
-
-
-cdef void add_f32(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef const float* s = <const float*> src
-    cdef float* d = <float*> dst
-    if stride == 1:
-        for i in range(n):
-            d[i] = d[i] + s[i]
-        return
-    for i in range(n):
-        d[i * stride] = d[i * stride] + s[i]
-
-
-cdef void add_f16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef float x
-    for i in range(n):
-        f16_decode_row(<const uint16_t*> dst + i * stride, 1, &x, 1)
-        x = x + (<const float*> src)[i]
-        f16_encode_row(&x, <uint16_t*> dst + i * stride, 1, 1)
-
-
-cdef void add_bf16(const uint8_t* src, Py_ssize_t stride, uint8_t* dst, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef float x
-    for i in range(n):
-        bf16_decode_row(<const uint16_t*> dst + i * stride, 1, &x, 1)
-        x = x + (<const float*> src)[i]
-        bf16_encode_row(&x, <uint16_t*> dst + i * stride, 1, 1)
+    encode_row(<const float*> src, <uint16_t*> dst, stride, n, True)
 
 
 cdef row_t pick_row(int kind, bint reading, bint adding) noexcept nogil:

@@ -7,12 +7,7 @@ the elements of their tiles. The caller has checked types and lengths.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from ascendtile.simulator.precision._rounding cimport (
-    bf16_decode_row,
-    bf16_encode_row,
-    f16_decode_row,
-    f16_encode_row,
-)
+from ascendtile.simulator.precision._rounding cimport decode_row, encode_row
 
 ctypedef fused element:
     int8_t
@@ -76,10 +71,7 @@ def gather_half(
     with nogil:
         for i in range(at.shape[0]):
             if every or chosen[i]:
-                if bf16:
-                    bf16_decode_row(&memory[at[i]], 1, &out[i], 1)
-                else:
-                    f16_decode_row(&memory[at[i]], 1, &out[i], 1)
+                decode_row(&memory[at[i]], 1, &out[i], 1, bf16)
 
 
 def scatter_plain(
@@ -103,10 +95,7 @@ def scatter_half(
     with nogil:
         for i in range(at.shape[0]):
             if every or chosen[i]:
-                if bf16:
-                    bf16_encode_row(&tile[i], &memory[at[i]], 1, 1)
-                else:
-                    f16_encode_row(&tile[i], &memory[at[i]], 1, 1)
+                encode_row(&tile[i], &memory[at[i]], 1, 1, bf16)
 
 
 cdef inline bint is_nan(element x) noexcept nogil:
@@ -182,15 +171,9 @@ def atomic_half(
         for i in range(at.shape[0]):
             if not (every or chosen[i]):
                 continue
-            if bf16:
-                bf16_decode_row(&memory[at[i]], 1, &before, 1)
-            else:
-                f16_decode_row(&memory[at[i]], 1, &before, 1)
+            decode_row(&memory[at[i]], 1, &before, 1, bf16)
             old[i] = before
             if what == 7 and memcmp(&before, &expected[i], 4) != 0:
                 continue
             after = tile[i] if what == 7 else combined[float](what, before, tile[i])
-            if bf16:
-                bf16_encode_row(&after, &memory[at[i]], 1, 1)
-            else:
-                f16_encode_row(&after, &memory[at[i]], 1, 1)
+            encode_row(&after, &memory[at[i]], 1, 1, bf16)

@@ -76,20 +76,19 @@ cdef Ends make_ends(Target target, Mode mode, bint saturate, bint flush) noexcep
 cdef uint64_t stored_bits(Target target) noexcept nogil
 
 
-# ---- rows: storage to float32 and back; decoding is exact, and a NaN keeps sign and payload both ways
+# ---- rows: FP16 or BF16 in memory to float32 and back; decoding is exact, a NaN keeps sign and payload
 
-cdef void f16_decode_row(const uint16_t* src, Py_ssize_t src_stride, float* dst, Py_ssize_t n) noexcept nogil
-cdef void f16_encode_row(const float* src, uint16_t* dst, Py_ssize_t dst_stride, Py_ssize_t n) noexcept nogil
-cdef void bf16_decode_row(const uint16_t* src, Py_ssize_t src_stride, float* dst, Py_ssize_t n) noexcept nogil
-cdef void bf16_encode_row(const float* src, uint16_t* dst, Py_ssize_t dst_stride, Py_ssize_t n) noexcept nogil
+cdef void decode_row(
+    const uint16_t* src, Py_ssize_t stride, float* dst, Py_ssize_t n, bint bfloat
+) noexcept nogil
+cdef void encode_row(
+    const float* src, uint16_t* dst, Py_ssize_t stride, Py_ssize_t n, bint bfloat
+) noexcept nogil
 
 
 # ---- rows: float32, in place, to the grid of a format
 
-cdef void f16_round_row(float* x, Py_ssize_t n) noexcept nogil
-cdef void bf16_round_row(float* x, Py_ssize_t n) noexcept nogil
-cdef void hf32_round_row(float* x, Py_ssize_t n) noexcept nogil
-cdef void tf32_round_row(float* x, Py_ssize_t n) noexcept nogil
+cdef void nearest_row(float* x, Py_ssize_t n, Target target) noexcept nogil
 cdef void flush_row(float* x, Py_ssize_t n) noexcept nogil
 cdef void round_row(float* x, Py_ssize_t n, Target target, Cut cut, Ends ends) noexcept nogil
 

@@ -129,40 +129,23 @@ cdef extern from *:
 cdef const Rows* rows = pick_rows()  # the widest that this machine has; all give the same bits
 
 
-cdef void f16_decode_row(const uint16_t* src, Py_ssize_t src_stride, float* dst, Py_ssize_t n) noexcept nogil:
-    rows.f16_decode(src, src_stride, dst, n)
-
-
-cdef void f16_encode_row(const float* src, uint16_t* dst, Py_ssize_t dst_stride, Py_ssize_t n) noexcept nogil:
-    rows.f16_encode(src, dst, dst_stride, n)
-
-
-cdef void bf16_decode_row(
-    const uint16_t* src, Py_ssize_t src_stride, float* dst, Py_ssize_t n
+cdef void decode_row(
+    const uint16_t* src, Py_ssize_t stride, float* dst, Py_ssize_t n, bint bfloat
 ) noexcept nogil:
-    rows.bf16_decode(src, src_stride, dst, n)
+    (rows.bf16_decode if bfloat else rows.f16_decode)(src, stride, dst, n)
 
 
-cdef void bf16_encode_row(
-    const float* src, uint16_t* dst, Py_ssize_t dst_stride, Py_ssize_t n
+cdef void encode_row(
+    const float* src, uint16_t* dst, Py_ssize_t stride, Py_ssize_t n, bint bfloat
 ) noexcept nogil:
-    rows.bf16_encode(src, dst, dst_stride, n)
+    (rows.bf16_encode if bfloat else rows.f16_encode)(src, dst, stride, n)
 
 
-cdef void f16_round_row(float* x, Py_ssize_t n) noexcept nogil:
-    rows.f16_round(x, n)
-
-
-cdef void bf16_round_row(float* x, Py_ssize_t n) noexcept nogil:
-    rows.wide_round(x, n, 16)
-
-
-cdef void hf32_round_row(float* x, Py_ssize_t n) noexcept nogil:
-    rows.wide_round(x, n, 12)
-
-
-cdef void tf32_round_row(float* x, Py_ssize_t n) noexcept nogil:
-    rows.wide_round(x, n, 13)
+cdef void nearest_row(float* x, Py_ssize_t n, Target target) noexcept nogil:
+    if target == TO_FP16:
+        rows.f16_round(x, n)
+    elif target != TO_FP32:
+        rows.wide_round(x, n, <uint32_t>(23 - stored_bits(target)))
 
 
 cdef void flush_row(float* x, Py_ssize_t n) noexcept nogil:
@@ -333,30 +316,15 @@ ctypedef fused Real:
 def decode(const uint16_t[::1] src, float[::1] dst, bint bfloat):
     """FP16 or BF16 bits to float32."""
     with nogil:
-        if src.shape[0] > 0 and bfloat:
-            bf16_decode_row(&src[0], 1, &dst[0], src.shape[0])
-        elif src.shape[0] > 0:
-            f16_decode_row(&src[0], 1, &dst[0], src.shape[0])
+        if src.shape[0] > 0:
+            decode_row(&src[0], 1, &dst[0], src.shape[0], bfloat)
 
 
 def encode(const float[::1] src, uint16_t[::1] dst, bint bfloat):
     """float32 to FP16 or BF16 bits, default rules."""
     with nogil:
-        if src.shape[0] > 0 and bfloat:
-            bf16_encode_row(&src[0], &dst[0], 1, src.shape[0])
-        elif src.shape[0] > 0:
-            f16_encode_row(&src[0], &dst[0], 1, src.shape[0])
-
-
-cdef void default_row(float* x, Py_ssize_t n, Target target) noexcept nogil:
-    if target == TO_FP16:
-        f16_round_row(x, n)
-    elif target == TO_BF16:
-        bf16_round_row(x, n)
-    elif target == TO_HF32:
-        hf32_round_row(x, n)
-    elif target == TO_TF32:
-        tf32_round_row(x, n)
+        if src.shape[0] > 0:
+            encode_row(&src[0], &dst[0], 1, src.shape[0], bfloat)
 
 
 def round_float(
@@ -375,7 +343,7 @@ def round_float(
             if &src[0] != &dst[0]:
                 memcpy(&dst[start], &src[start], size * sizeof(float))
             if default:
-                default_row(&dst[start], size, target)
+                nearest_row(&dst[start], size, target)
             else:
                 round_row(&dst[start], size, target, cut, ends)
             start += size

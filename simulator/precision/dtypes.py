@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
+
+from .formats import get_format
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,8 @@ class DType:
     def primitive_bitwidth(self) -> int:
         return self.bits
 
+    int_bitwidth = primitive_bitwidth
+
     @property
     def scalar(self) -> DType:
         return self
@@ -68,18 +71,6 @@ class DType:
     def is_int_unsigned(self) -> bool:
         return self.kind == "uint"
 
-    def is_fp16(self) -> bool:
-        return self.name == "fp16"
-
-    def is_bf16(self) -> bool:
-        return self.name == "bf16"
-
-    def is_fp32(self) -> bool:
-        return self.name == "fp32"
-
-    def is_fp64(self) -> bool:
-        return self.name == "fp64"
-
     def is_fp8(self) -> bool:
         return self.kind == "float" and self.bits == 8
 
@@ -93,14 +84,9 @@ class DType:
         return False
 
     @property
-    def int_bitwidth(self) -> int:
-        """Width of an integer type, as Triton asks for it."""
-        return self.bits
-
-    @property
     def fp_mantissa_width(self) -> int:
         """Stored mantissa bits of a floating type (Triton counts those of float64 as 53)."""
-        return _MANTISSA[self.name]
+        return _MANTISSA.get(self.name) or get_format(self.name).mantissa
 
 
 def _made(name: str) -> DType:
@@ -112,20 +98,10 @@ def _is_named(name: str) -> Callable[[DType], bool]:
     return lambda self: self.name == name
 
 
-_MANTISSA = {
-    "fp64": 53,
-    "fp32": 23,
-    "bf16": 7,
-    "fp16": 10,
-    "fp8e4nv": 3,
-    "fp8e5": 2,
-    "fp8e4b8": 3,
-    "fp8e4b15": 3,
-}
-_MANTISSA["fp8e5b16"] = 2
-for _name in ("int1", *(f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64)), *_MANTISSA):
-    if not hasattr(DType, f"is_{_name}"):  # is_int64() and the like
-        setattr(DType, f"is_{_name}", _is_named(_name))
+_MANTISSA = {"fp64": 53, "fp8e4nv": 3, "fp8e5": 2, "fp8e4b8": 3, "fp8e4b15": 3, "fp8e5b16": 2}
+_INTEGERS = ("int1", *(f"{k}{n}" for k in ("int", "uint") for n in (8, 16, 32, 64)))
+for _name in (*_INTEGERS, "fp16", "bf16", "fp32", *_MANTISSA):
+    setattr(DType, f"is_{_name}", _is_named(_name))  # is_int64() and the like
 
 
 int1 = DType("int1", "bool", 1)
@@ -149,48 +125,17 @@ float8e5 = DType("fp8e5", "float", 8)
 float8e5b16 = DType("fp8e5b16", "float", 8)
 void = DType("void", "void", 0)
 
-ALL = (
-    int1,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    float16,
-    bfloat16,
-    float32,
-    float64,
-)
+ALL = (int1, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64)
 
 _EVERY = {t.name: t for t in (*ALL, float8e4nv, float8e4b8, float8e4b15, float8e5, float8e5b16, void)}
-_STORAGE: dict[str, np.dtype] = {
-    "int1": np.dtype(np.bool_),
-    "fp16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "fp32": np.dtype(np.float32),
-    "fp64": np.dtype(np.float64),
-    **{t.name: np.dtype(t.name) for t in ALL if t.kind in ("int", "uint")},
-}
-_FROM_STORAGE = {np_dtype: name for name, np_dtype in _STORAGE.items()}
-_BY_NAME = {t.name: t for t in ALL}
-_ALIASES = {
-    "float16": "fp16",
-    "half": "fp16",
-    "bfloat16": "bf16",
-    "float32": "fp32",
-    "float": "fp32",
-    "float64": "fp64",
-    "double": "fp64",
-    "bool": "int1",
-}
+_STORAGE = {t.name: get_format(t.name).dtype for t in ALL}
+_FROM_STORAGE = {t.storage: t for t in ALL}
+_BY_NAME = {name: t for t in ALL for f in [get_format(t.name)] for name in (t.name, f.name, *f.aliases)}
 
 
 def from_name(name: str) -> DType | None:
     """The element type of that name ("float16" and "fp16" are one), or None."""
-    return _BY_NAME.get(_ALIASES.get(name, name))
+    return _BY_NAME.get(name)
 
 
 def is_floating(name: str) -> bool:
@@ -206,8 +151,7 @@ def integer(bits: int, signed: bool) -> DType:
 
 def from_numpy(dtype: np.dtype) -> DType | None:
     """The element type stored as that numpy dtype, or None."""
-    name = _FROM_STORAGE.get(np.dtype(dtype))
-    return None if name is None else _BY_NAME[name]
+    return _FROM_STORAGE.get(np.dtype(dtype))
 
 
 def of_constant(value: bool | int | float) -> DType:

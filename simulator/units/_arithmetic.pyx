@@ -11,8 +11,7 @@ from cpython.buffer cimport (
 )
 
 from ascendtile.simulator.precision._rounding cimport (
-    Cut, Ends, Target, RINT, TO_BF16, TO_FP16, TO_FP32,
-    bf16_round_row, f16_round_row, make_cut, make_ends, round_row, stored_bits
+    Cut, Ends, Target, RINT, TO_FP32, make_cut, make_ends, nearest_row, round_row, stored_bits
 )
 
 cdef extern from *:
@@ -115,10 +114,8 @@ cdef void settle(float* x, Py_ssize_t n, Rule* rule) noexcept nogil:
         rule.flush(x, n)
     elif not rule.rounds:
         return
-    elif rule.default and rule.target == TO_FP16:
-        f16_round_row(x, n)
-    elif rule.default and rule.target == TO_BF16:
-        bf16_round_row(x, n)
+    elif rule.default:
+        nearest_row(x, n, rule.target)
     else:
         round_row(x, n, rule.target, rule.cut, rule.ends)
 

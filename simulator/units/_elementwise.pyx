@@ -10,7 +10,7 @@ from libc.math cimport INFINITY, copysignf, fabsf
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from ascendtile.simulator.precision._rounding cimport bf16_round_row, f16_round_row
+from ascendtile.simulator.precision._rounding cimport Target, nearest_row
 
 cdef extern from *:
     """
@@ -155,7 +155,7 @@ def log_f32(const float[::1] x, float[::1] out, bint odd):
 
 
 cdef struct Rules:
-    int half  # 0 float32, 1 fp16, 2 bf16
+    Target target  # the type of the sums
     float limit  # largest finite value if sums saturate, else infinity
     float tiny  # smallest normal value if subnormal sums are flushed, else 0
 
@@ -164,10 +164,7 @@ cdef inline void settle_level(float* work, Py_ssize_t n, Rules rules) noexcept n
     """Bring a level of sums to its type: round, flush, saturate (NaN becomes 0)."""
     cdef Py_ssize_t i
     cdef float limit = rules.limit, tiny = rules.tiny
-    if rules.half == 1:
-        f16_round_row(work, n)
-    elif rules.half == 2:
-        bf16_round_row(work, n)
+    nearest_row(work, n, rules.target)
     if tiny > 0:
         for i in range(n):
             work[i] = copysignf(0.0, work[i]) if fabsf(work[i]) < tiny else work[i]
@@ -228,20 +225,20 @@ def sum_rows(
     float[::1] out,
     float[::1] sums,
     int lanes,
-    int half,
+    Target target,
     bint sequential,
     float limit,
     float tiny,
 ):
     """Sum of every row in the Vector unit's order.
 
-    sums: scratch for ceil(columns / lanes) values; lanes <= 128. half: 0 float32, 1 fp16, 2 bf16 rounding
-    after each addition. sequential: repeats' results are added one after another (tree-sequential) instead of
-    by the same tree again (tree-tree). limit: the largest finite value if sums saturate, else infinity.
+    sums: scratch for ceil(columns / lanes) values; lanes <= 128. target: what each addition is rounded to.
+    sequential: repeats' results are added one after another (tree-sequential) instead of by the same tree
+    again (tree-tree). limit: the largest finite value if sums saturate, else infinity.
     tiny: the smallest normal value if subnormal sums become zero, else 0.
     """
     cdef Py_ssize_t r
-    cdef Rules rules = Rules(half, limit, tiny)
+    cdef Rules rules = Rules(target, limit, tiny)
     with nogil:
         for r in range(x.shape[0]):
             out[r] = row_sum(&x[r, 0], x.shape[1], &sums[0], lanes, sequential, rules)

@@ -7,44 +7,23 @@ functions are computed here. For a half-precision result the float32 is rounded 
 rounding to 11 or 8 bits is the only one.
 """
 
-from libc.math cimport INFINITY, NAN, cos, erf, erfc, exp, fabs, fmod, frexp, log, log1p, pow, sin, sqrt
+from libc.math cimport (
+    INFINITY, NAN, acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, cos, cosh, erf, erfc, exp, exp2, expm1,
+    fabs, fdim, fma, fmod, frexp, hypot, lgamma, log, log10, log1p, log2, pow, remainder, rint, round, sin,
+    sinh, sqrt, tan, tanh, tgamma, trunc
+)
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
 from ascendtile.simulator.units._elementwise cimport to_odd
 
-cdef extern from "math.h" nogil:
-    double c_acos "acos"(double)
-    double c_acosh "acosh"(double)
-    double c_asin "asin"(double)
-    double c_asinh "asinh"(double)
-    double c_atan "atan"(double)
-    double c_atanh "atanh"(double)
-    double c_cbrt "cbrt"(double)
-    double c_cosh "cosh"(double)
-    double c_exp2 "exp2"(double)
-    double c_expm1 "expm1"(double)
-    double c_j0 "j0"(double)
-    double c_j1 "j1"(double)
-    double c_lgamma "lgamma"(double)
-    double c_log10 "log10"(double)
-    double c_log2 "log2"(double)
-    double c_rint "rint"(double)
-    double c_round "round"(double)
-    double c_sinh "sinh"(double)
-    double c_tan "tan"(double)
-    double c_tanh "tanh"(double)
-    double c_tgamma "tgamma"(double)
-    double c_trunc "trunc"(double)
-    double c_y0 "y0"(double)
-    double c_y1 "y1"(double)
-    double c_atan2 "atan2"(double, double)
-    double c_fdim "fdim"(double, double)
-    double c_fma "fma"(double, double, double)
-    double c_hypot "hypot"(double, double)
-    double c_remainder "remainder"(double, double)
-    double c_jn "jn"(int, double)
-    double c_yn "yn"(int, double)
+cdef extern from "math.h" nogil:  # of POSIX
+    double j0(double)
+    double j1(double)
+    double y0(double)
+    double y1(double)
+    double jn(int, double)
+    double yn(int, double)
 
 cdef double PI = 3.14159265358979323846
 cdef double SQRT_HALF = 0.70710678118654752440
@@ -61,7 +40,7 @@ cdef double c_exp10(double x) noexcept nogil:
 
 
 cdef double c_rcbrt(double x) noexcept nogil:
-    return 1.0 / c_cbrt(x)
+    return 1.0 / cbrt(x)
 
 
 cdef double c_sinpi(double x) noexcept nogil:
@@ -181,39 +160,31 @@ cdef double c_i1(double x) noexcept nogil:
     return -modified_bessel(x, 1) if x < 0 else modified_bessel(x, 1)
 
 
-cdef double c_fmod(double x, double y) noexcept nogil:
-    return fmod(x, y)
-
-
-cdef double c_pow(double x, double y) noexcept nogil:
-    return pow(x, y)
-
-
 cdef double c_rhypot(double x, double y) noexcept nogil:
-    return 1.0 / c_hypot(x, y)
+    return 1.0 / hypot(x, y)
 
 
 cdef double c_jn_of(double n, double x) noexcept nogil:
-    return c_jn(<int> n, x)
+    return jn(<int> n, x)
 
 
 cdef double c_yn_of(double n, double x) noexcept nogil:
-    return c_yn(<int> n, x)
+    return yn(<int> n, x)
 
 
 ctypedef double (*One)(double) noexcept nogil
 ctypedef double (*Two)(double, double) noexcept nogil
 
 cdef dict ONE = {
-    "acos": <size_t> <One> c_acos,
-    "acosh": <size_t> <One> c_acosh,
-    "asin": <size_t> <One> c_asin,
-    "asinh": <size_t> <One> c_asinh,
-    "atan": <size_t> <One> c_atan,
-    "atanh": <size_t> <One> c_atanh,
-    "cbrt": <size_t> <One> c_cbrt,
+    "acos": <size_t> <One> acos,
+    "acosh": <size_t> <One> acosh,
+    "asin": <size_t> <One> asin,
+    "asinh": <size_t> <One> asinh,
+    "atan": <size_t> <One> atan,
+    "atanh": <size_t> <One> atanh,
+    "cbrt": <size_t> <One> cbrt,
     "cos": <size_t> <One> cos,
-    "cosh": <size_t> <One> c_cosh,
+    "cosh": <size_t> <One> cosh,
     "cospi": <size_t> <One> c_cospi,
     "cyl_bessel_i0": <size_t> <One> c_i0,
     "cyl_bessel_i1": <size_t> <One> c_i1,
@@ -223,38 +194,38 @@ cdef dict ONE = {
     "erfcx": <size_t> <One> c_erfcx,
     "erfinv": <size_t> <One> c_erfinv,
     "exp10": <size_t> <One> c_exp10,
-    "exp2": <size_t> <One> c_exp2,
-    "expm1": <size_t> <One> c_expm1,
-    "j0": <size_t> <One> c_j0,
-    "j1": <size_t> <One> c_j1,
-    "lgamma": <size_t> <One> c_lgamma,
-    "log10": <size_t> <One> c_log10,
+    "exp2": <size_t> <One> exp2,
+    "expm1": <size_t> <One> expm1,
+    "j0": <size_t> <One> j0,
+    "j1": <size_t> <One> j1,
+    "lgamma": <size_t> <One> lgamma,
+    "log10": <size_t> <One> log10,
     "log1p": <size_t> <One> log1p,
-    "log2": <size_t> <One> c_log2,
+    "log2": <size_t> <One> log2,
     "logb": <size_t> <One> c_logb,
     "normcdf": <size_t> <One> c_normcdf,
     "normcdfinv": <size_t> <One> c_normcdfinv,
     "rcbrt": <size_t> <One> c_rcbrt,
-    "rint": <size_t> <One> c_rint,
-    "round": <size_t> <One> c_round,
+    "rint": <size_t> <One> rint,
+    "round": <size_t> <One> round,
     "sin": <size_t> <One> sin,
-    "sinh": <size_t> <One> c_sinh,
+    "sinh": <size_t> <One> sinh,
     "sinpi": <size_t> <One> c_sinpi,
-    "tan": <size_t> <One> c_tan,
-    "tanh": <size_t> <One> c_tanh,
-    "tgamma": <size_t> <One> c_tgamma,
-    "trunc": <size_t> <One> c_trunc,
-    "y0": <size_t> <One> c_y0,
-    "y1": <size_t> <One> c_y1,
+    "tan": <size_t> <One> tan,
+    "tanh": <size_t> <One> tanh,
+    "tgamma": <size_t> <One> tgamma,
+    "trunc": <size_t> <One> trunc,
+    "y0": <size_t> <One> y0,
+    "y1": <size_t> <One> y1,
 }
 cdef dict TWO = {
-    "atan2": <size_t> <Two> c_atan2,
-    "fdim": <size_t> <Two> c_fdim,
-    "fmod": <size_t> <Two> c_fmod,
-    "hypot": <size_t> <Two> c_hypot,
+    "atan2": <size_t> <Two> atan2,
+    "fdim": <size_t> <Two> fdim,
+    "fmod": <size_t> <Two> fmod,
+    "hypot": <size_t> <Two> hypot,
     "jn": <size_t> <Two> c_jn_of,
-    "pow": <size_t> <Two> c_pow,
-    "remainder": <size_t> <Two> c_remainder,
+    "pow": <size_t> <Two> pow,
+    "remainder": <size_t> <Two> remainder,
     "rhypot": <size_t> <Two> c_rhypot,
     "yn": <size_t> <Two> c_yn_of,
 }
@@ -297,7 +268,7 @@ def fma_f64(const double[::1] x, const double[::1] y, const double[::1] z, doubl
     cdef Py_ssize_t i
     with nogil:
         for i in range(x.shape[0]):
-            out[i] = c_fma(x[i], y[i], z[i])
+            out[i] = fma(x[i], y[i], z[i])
 
 
 def fma_f32(const float[::1] x, const float[::1] y, const float[::1] z, float[::1] out, bint odd):

@@ -341,11 +341,11 @@ def _sum_last(x: np.ndarray, dtype: DType, numerics: Numerics) -> np.ndarray:
     flat = np.ascontiguousarray(x).reshape(-1, x.shape[-1])
     out = np.empty(flat.shape[0], np.float32)
     scratch = np.empty(-(-flat.shape[1] // lanes), np.float32)
-    half = {"fp16": 1, "bf16": 2}.get(dtype.name, 0)
+    target = _GRID.get(dtype.name, _GRID["fp32"])
     fmt = get_format(dtype.name)
     limit = float(fmt.max) if numerics.overflow == "saturate" else np.inf
     tiny = float(fmt.min_normal) if numerics.flushes(dtype) else 0.0
-    sum_rows(flat, out, scratch, lanes, half, numerics.sum_order == "tree_sequential", limit, tiny)
+    sum_rows(flat, out, scratch, lanes, target, numerics.sum_order == "tree_sequential", limit, tiny)
     return _rounded(out, dtype, numerics).reshape(x.shape[:-1])
 
 

@@ -14,13 +14,12 @@ from typing import Any
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.device import current_device
-from ....simulator.errors import UsageError
 from ....simulator.precision.cube_math import Resolution
 from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
-from ...operator.plan import Made, PlanContext, Step
+from ...operator.plan import Made, PlanContext, Step, cores_of
 from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.casts import converted
 from ..column_products import fill_ones, operand, resolution
@@ -105,12 +104,7 @@ def resolved(x: Tensor, product: Product) -> Resolution:
 
 def choose_cube(view: Planes, itemsize: int, with_x: bool, knobs: Knobs, product: Product) -> dict[str, Any]:
     """Every knob: whole channels of a sample where they fit in L1, parts so that the cores have about the same to do."""
-    most = product.cube_cores
-    if knobs["cores"] is not None and knobs["cores"] > most:
-        raise UsageError(
-            f"tiling parameter 'cores' is {knobs['cores']}, {product.name} has {most} cube cores"
-        )
-    cores = knobs["cores"] or most
+    cores = cores_of(product, "cube", knobs["cores"])
     room = (product.l1_bytes - L1_KEPT) // itemsize // CHANNELS // ((1 + with_x) * knobs["buffers"] + 1)
     longest = max(FRACTAL, room // FRACTAL * FRACTAL)
     cols = up(min(view.space, knobs["cols"] or even_part(view.space, longest)), FRACTAL)
@@ -160,28 +154,39 @@ def cube_steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: PlanC
     tiling = choose_cube(view, compute.itemsize, with_x, knobs, product)
     steps: list[Step] = []
     dy, x = (t if t is None else converted(t, compute, context, steps) for t in (given.dy, given.x))
-    ones = context.tensor((CHANNELS, tiling["cols"]), compute)
+    assert dy is not None
+    sums = diagonal_sums(dy, x, view, tiling, found, context, steps)
+    blocks = sums.shape[2]
+    arguments = {
+        **{"sums_ptr": sums, "mean_ptr": given.mean, "invstd_ptr": given.invstd, "outputs": given.outputs},
+        **{"channels": view.channels, "blocks": blocks, "PARTS": tiling["parts"], "ROWS": CHANNELS},
+        "WITH_X": with_x,
+    }
+    steps.append(Step(finish_diagonals, min(blocks, product.vector_cores), arguments))
+    return steps, tiling
+
+
+def diagonal_sums(
+    dy: Tensor, x: Tensor | None, view: Planes, tiling: Knobs,
+    found: Resolution, context: PlanContext, steps: list[Step],
+) -> Tensor:  # fmt: skip
+    """What `diagonals` writes: (1 or 2, parts, blocks, 16, 16) in FP32. Adds a tile of ones and the products to `steps`.
+
+    dy, x: in the type that is multiplied; x None: only the first half. tiling: cols (elements of a channel in a tile),
+    parts (of the samples), cores (at most), buffers.
+    """
+    cols, parts = tiling["cols"], tiling["parts"]
+    ones = context.tensor((CHANNELS, cols), dtype_of(dy))
     steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
-    blocks, parts = -(-view.channels // CHANNELS), tiling["parts"]
-    sums = context.tensor((1 + with_x, parts, blocks, CHANNELS, CHANNELS), float32)
+    blocks = -(-view.channels // CHANNELS)
+    sums = context.tensor((1 if x is None else 2, parts, blocks, CHANNELS, CHANNELS), float32)
     arguments = {
         **{"dy_ptr": dy, "x_ptr": x, "ones_ptr": ones, "sums_ptr": sums},
         **{"samples": view.samples, "channels": view.channels, "space": view.space},
         **{"blocks": blocks, "parts": parts, "samples_per_part": -(-view.samples // parts)},
-        **{"ROWS": CHANNELS, "COLS": tiling["cols"], "multibuffer": tiling["buffers"]},
-        "EVEN": view.channels % CHANNELS == 0 and view.space % tiling["cols"] == 0,
+        **{"ROWS": CHANNELS, "COLS": cols, "multibuffer": tiling["buffers"]},
+        "EVEN": view.channels % CHANNELS == 0 and view.space % cols == 0,
     }
-    steps.append(Step(diagonals, tiling["cores"], arguments, {"hf32_round": found.hf32_round}))
-    steps.append(_finish(given, sums, blocks, parts, view, context))
-    return steps, tiling
-
-
-def _finish(
-    given: ChannelTensors, sums: Tensor, blocks: int, parts: int, view: Planes, context: PlanContext
-) -> Step:
-    arguments = {
-        **{"sums_ptr": sums, "mean_ptr": given.mean, "invstd_ptr": given.invstd, "outputs": given.outputs},
-        **{"channels": view.channels, "blocks": blocks, "PARTS": parts, "ROWS": CHANNELS},
-        "WITH_X": given.x is not None,
-    }
-    return Step(finish_diagonals, min(blocks, context.product.vector_cores), arguments)
+    grid = min(tiling["cores"], blocks * parts)
+    steps.append(Step(diagonals, grid, arguments, {"hf32_round": found.hf32_round}))
+    return sums

@@ -31,7 +31,7 @@ from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.messages import check_dtype, refuse
 from ...operator.named_cases import read_cases
-from ...operator.operator import OnCube, Operator, offered_on
+from ...operator.operator import OnCube, Operator, by_name, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, choice, flag_argument, integer
 from ...operator.plan import Made, Plan, PlanContext
@@ -317,17 +317,10 @@ OPERATOR = Operator(
     ),
     doc=DOC,
     architectures=offered_on(2201, 1001),
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
     empty=True,
     accumulates="n",
     scaled="grad_out",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "sums", "form"),
     on_cube=OnCube("strategy", "cube", _resolve, _formula_seen, OUTPUTS),
     whole="each output sums over all samples and space of a channel",

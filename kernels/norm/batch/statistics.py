@@ -15,7 +15,7 @@ from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
 from ...operator.messages import check_dtype, refuse
-from ...operator.operator import Operator
+from ...operator.operator import Operator, by_name
 from ...operator.parameter import integer
 from ...operator.plan import Plan, PlanContext, Step
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
@@ -110,11 +110,7 @@ OPERATOR = Operator(
     parameters=PARAMETERS,
     doc=DOC,
     architectures=GRADIENT.architectures,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula),
     accumulates="n",
     explored=explored_channels,
     fits=fits_channels,

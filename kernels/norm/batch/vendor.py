@@ -7,13 +7,10 @@ are cast. 16-bit inputs move 32 bytes per element, FP32 inputs 20, against 4 and
 
 from __future__ import annotations
 
-import numpy as np
-
-from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
 from ...operator.plan import Made, PlanContext, Step
-from ...operator.tensors import Knobs, Tensor
+from ...operator.tensors import Knobs, Tensor, part_of
 from ...shared.casts import cast_step, converted
 from ...shared.sums import REPEAT
 from ..planes import Planes
@@ -40,8 +37,8 @@ def vendor_steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: Pla
     if x is not None:
         product = context.tensor(x.shape, float32)
         steps.append(_multiply_step(dy, x, product, context.product.vector_cores))
-        steps += _reduce(product, _row(sums, 1), view, tiling, context)
-    steps += _reduce(dy, _row(sums, 0), view, tiling, context)
+        steps += _reduce(product, part_of(sums, 1), view, tiling, context)
+    steps += _reduce(dy, part_of(sums, 0), view, tiling, context)
     wide = tuple(None if o is None else context.tensor(o.shape, float32) for o in given.outputs)
     whole = ChannelTensors(dy, x, mean, invstd, wide)
     cols = up(min(view.channels, LEAST_CHANNELS), REPEAT)
@@ -50,11 +47,6 @@ def vendor_steps(given: ChannelTensors, view: Planes, knobs: Knobs, context: Pla
         if out is not None and found is not None:
             steps.append(cast_step(found, out, context.product.vector_cores, knobs["buffers"]))
     return steps, {**tiling, "strategy": "vendor"}
-
-
-def _row(sums: Tensor, number: int) -> Tensor:
-    """A row of the workspace as a tensor of its own."""
-    return sums[number] if isinstance(sums, np.ndarray) else Shape((sums.shape[1],), sums.dtype)
 
 
 def _multiply_step(x: Tensor, y: Tensor, out: Tensor, cores: int) -> Step:

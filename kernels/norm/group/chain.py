@@ -13,15 +13,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from .... import simulator as sim
 from ....simulator import language as tl
-from ....simulator.interpreter.tensors import Shape
-from ....simulator.precision.dtypes import DType, float32
+from ....simulator.precision.dtypes import float32
 from ...operator.layout import even_part, up
 from ...operator.plan import PlanContext, Step
-from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...operator.tensors import Knobs, Tensor, dtype_of, reshaped
 from ...shared.casts import converted
 from ...shared.stretches import stretch_step
 from ...shared.sums import row_sums
@@ -196,7 +193,7 @@ def _normalised_times_dy(
 
     def expanded(x: Tensor) -> Tensor:
         whole = context.tensor(shape, dtype)
-        steps.append(stretch_step(reshaped(x, (view.tasks, 1), dtype), whole, cores))
+        steps.append(stretch_step(reshaped(x, (view.tasks, 1)), whole, cores))
         return whole
 
     def paired(x: Tensor, y: Tensor, difference: bool) -> Tensor:
@@ -228,8 +225,3 @@ def _two_sums(x: Tensor, out: Tensor, view: Planes, context: PlanContext, steps:
 def even_part_of(n: int, most: int) -> int:
     """The largest divisor of n up to `most`."""
     return max(k for k in range(1, min(n, most) + 1) if n % k == 0)
-
-
-def reshaped(x: Tensor, shape: tuple[int, ...], dtype: DType) -> Tensor:
-    """The same elements in another shape."""
-    return x.reshape(shape) if isinstance(x, np.ndarray) else Shape(shape, dtype)

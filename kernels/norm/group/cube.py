@@ -13,17 +13,16 @@ from typing import Any
 from .... import simulator as sim
 from ....simulator import language as tl
 from ....simulator.errors import UsageError
-from ....simulator.precision.dtypes import float32
 from ....simulator.products import Product
 from ...matmul.tiles import FRACTAL, L1_KEPT
 from ...operator.layout import even_part, up
 from ...operator.plan import PlanContext, Step
 from ...operator.tensors import Knobs, Tensor, dtype_of
 from ...shared.casts import converted
-from ..batch.cube import diagonals
-from ..column_products import fill_ones, operand
+from ..batch.cube import diagonal_sums
+from ..column_products import operand
 from ..planes import Planes
-from .choice import NAME
+from .choice import NAME, GroupTensors
 
 MOST_BLOCKS = 16  # blocks of 16 channels that an iteration of the last launch takes
 
@@ -72,42 +71,22 @@ def choose_cols(view: Planes, itemsize: int, knobs: Knobs, product: Product) -> 
 
 
 def cube_sums_steps(
-    dy: Tensor,
-    x: Tensor,
-    mean: Tensor,
-    rstd: Tensor,
-    sums: Tensor,
-    view: Planes,
-    tiling: dict[str, Any],
-    context: PlanContext,
+    given: GroupTensors, sums: Tensor, view: Planes, tiling: dict[str, Any], context: PlanContext
 ) -> list[Step]:
     """Casts to what the Cube multiplies, a tile of ones, the products, and (2, N, C) sums from them."""
     product = context.product
-    compute, resolved = operand(NAME, dtype_of(x), product)
+    compute, resolved = operand(NAME, dtype_of(given.x), product)
     cols = tiling["cube_cols"] = choose_cols(view, compute.itemsize, tiling, product)
     steps: list[Step] = []
-    dy, x = (converted(t, compute, context, steps) for t in (dy, x))
-    ones = context.tensor((FRACTAL, cols), compute)
-    steps.append(Step(fill_ones, 1, {"out_ptr": ones, "n": ones.size, "BLOCK": up(ones.size, FRACTAL)}))
-    blocks = -(-view.depth // FRACTAL)
-    squares = context.tensor((2, view.tasks, blocks, FRACTAL, FRACTAL), float32)
-    arguments = {
-        **{"dy_ptr": dy, "x_ptr": x, "ones_ptr": ones, "sums_ptr": squares},
-        **{"samples": view.tasks, "channels": view.depth, "space": view.space},
-        **{"blocks": blocks, "parts": view.tasks, "samples_per_part": 1},
-        **{"ROWS": FRACTAL, "COLS": cols, "multibuffer": tiling["buffers"]},
-        "EVEN": view.depth % FRACTAL == 0 and view.space % cols == 0,
-    }
-    grid = min(product.cube_cores, view.tasks * blocks)
-    steps.append(Step(diagonals, grid, arguments, {"hf32_round": resolved.hf32_round}))
+    dy, x = (converted(t, compute, context, steps) for t in (given.dy, given.x))
+    of_groups = Planes(view.tasks, 1, view.depth, view.space)
+    each = {"cols": cols, "parts": view.tasks, "cores": product.cube_cores, "buffers": tiling["buffers"]}
+    squares = diagonal_sums(dy, x, of_groups, each, resolved, context, steps)
+    blocks = squares.shape[2]
     last = {
-        **{"squares_ptr": squares, "mean_ptr": mean, "rstd_ptr": rstd, "sums_ptr": sums},
+        **{"squares_ptr": squares, "mean_ptr": given.mean, "rstd_ptr": given.rstd, "sums_ptr": sums},
         **{"tasks": view.tasks, "planes": view.samples * view.channels, "D": view.depth},
-        **{
-            "ALL": blocks,
-            "BLOCKS": min(blocks, MOST_BLOCKS),
-            "ROWS": FRACTAL,
-            "multibuffer": tiling["buffers"],
-        },
+        **{"ALL": blocks, "BLOCKS": min(blocks, MOST_BLOCKS), "ROWS": FRACTAL},
+        "multibuffer": tiling["buffers"],
     }
     return [*steps, Step(channel_sums, min(product.vector_cores, view.tasks), last)]

@@ -18,7 +18,7 @@ from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import even_part, up
 from ...operator.messages import check_dtype, check_same_dtype, refuse
-from ...operator.operator import Case, Operator
+from ...operator.operator import Case, Operator, by_name
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import Argument, integer
 from ...operator.plan import Plan, PlanContext, Step
@@ -155,11 +155,7 @@ OPERATOR = Operator(
     arguments=(Argument("group", "int"),),
     doc=DOC,
     architectures=GRADIENT.architectures,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula),
     accumulates="space",
     explored=explored_groups,
     fits=fits_groups,

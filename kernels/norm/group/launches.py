@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from ....simulator.interpreter.tensors import Shape
 from ....simulator.precision.dtypes import float32
 from ...operator.layout import up
 from ...operator.plan import PlanContext, Step
-from ...operator.tensors import Knobs, Tensor, dtype_of
+from ...operator.tensors import Knobs, Tensor, dtype_of, part_of
 from ...shared.banks import placement
 from ...shared.sums import REPEAT, zero_fill_step
 from ..planes import Planes
@@ -166,8 +163,7 @@ def _shared_steps(
         "multibuffer": tiling["buffers"],
     }
     if on_cube:
-        of_x = (given.dy, given.x, given.mean, given.rstd)
-        steps = cube_sums_steps(*of_x, workspace, view, tiling, context)
+        steps = cube_sums_steps(given, workspace, view, tiling, context)
     else:
         steps = [Step(shared_sums, tiling["cores"], {**common, "D": view.depth, "FORM": tiling["form"]})]
     in_l2 = stays_in_l2(view, dtype_of(given.x).itemsize, context.product)
@@ -178,13 +174,6 @@ def _shared_steps(
         sizes = {"PARTS": each, "D": view.depth, "WIDTH": width}
         steps.append(Step(shared_dx, tiling["cores"], {**common, **own, **sizes}, warm))
     if given.dgamma is not None or given.dbeta is not None:
-        halves = [_half(workspace, 1), _half(workspace, 0)]
+        halves = [part_of(workspace, 1), part_of(workspace, 0)]  # sums of dy * xh, and of dy
         steps.append(_sum_step(given, halves, rows, view, tiling, context.product.vector_cores))
     return steps
-
-
-def _half(workspace: Tensor, number: int) -> Tensor:
-    """The sums of dy (0), or of dy * xh (1), as a tensor of its own."""
-    if isinstance(workspace, np.ndarray):
-        return np.asarray(workspace[number])
-    return Shape(workspace.shape[1:], workspace.dtype)

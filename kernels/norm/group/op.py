@@ -32,7 +32,7 @@ from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.messages import check_dtype, check_same_dtype, refuse
 from ...operator.named_cases import read_cases
-from ...operator.operator import OnCube, Operator, offered_on
+from ...operator.operator import OnCube, Operator, by_name, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import NULLPTR, Argument, choice, flags, integer
 from ...operator.plan import Plan, PlanContext
@@ -346,17 +346,10 @@ OPERATOR = Operator(
     ),
     doc=DOC,
     architectures=offered_on(2201, 1001),
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
     empty=True,
     accumulates="space",
     scaled="grad_out",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
     order_knobs=("strategy", "parts", "combine", "form"),
     on_cube=OnCube("strategy", "cube", _resolve, _formula_seen, OUTPUTS),
     whole="grad_gamma and grad_beta sum over all samples, grad_input needs the sums of its whole group",

@@ -19,7 +19,7 @@ from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
 from ...operator.named_cases import read_cases
-from ...operator.operator import Operator
+from ...operator.operator import Operator, by_name
 from ...operator.parallel import float64, in_chunks
 from ...operator.plan import Plan, PlanContext
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
@@ -172,15 +172,8 @@ OPERATOR = Operator(
     cases=read_cases(__file__, NAME),
     parameters=PARAMETERS,
     doc=DOC,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
     accumulates="cols",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
 )
 
 

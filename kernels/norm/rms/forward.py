@@ -17,7 +17,7 @@ from ....simulator.interpreter.tensors import Shape
 from ....simulator.products import Product
 from ...operator.draw import Draw
 from ...operator.layout import up
-from ...operator.operator import Operator
+from ...operator.operator import Operator, by_name
 from ...operator.parallel import float64, in_chunks
 from ...operator.plan import Plan, PlanContext
 from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims
@@ -136,15 +136,8 @@ OPERATOR = Operator(
     parameters=PARAMETERS,
     doc=DOC,
     architectures=GRADIENT.architectures,
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
     accumulates="cols",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
 )
 
 

@@ -37,11 +37,22 @@ from ...operator.beyond import Beyond
 from ...operator.draw import Draw
 from ...operator.messages import TILING_FAILED, listed, refuse
 from ...operator.named_cases import read_cases
-from ...operator.operator import OnCube, Operator, offered_on
+from ...operator.operator import OnCube, Operator, by_name, offered_on
 from ...operator.parallel import float64, in_chunks
 from ...operator.parameter import choice, integer
 from ...operator.plan import Plan, PlanContext, Step
-from ...operator.tensors import Arrays, Knobs, Options, Sizes, Tensor, Tensors, dims, dtype_name, dtype_of
+from ...operator.tensors import (
+    Arrays,
+    Knobs,
+    Options,
+    Sizes,
+    Tensor,
+    Tensors,
+    dims,
+    dtype_name,
+    dtype_of,
+    reshaped,
+)
 from ...running.face import python_face
 from ...shared.banks import BANKS, placement
 from ...shared.sums import sum_partials_step, zero_fill_step
@@ -322,8 +333,7 @@ def _on_cube(
     tile = choose_tile(rows, cols, dtype.itemsize, tiling, context.product)
     tiling |= {"cube_rows": tile.rows, "cube_cols": tile.cols}
     parts = context.tensor((rows, cols), dtype)
-    flat = dgamma.reshape(-1) if isinstance(dgamma, np.ndarray) else Shape((cols,), float32)
-    return parts, column_steps(parts, flat, tile, resolved, dtype, context)
+    return parts, column_steps(parts, reshaped(dgamma, (cols,)), tile, resolved, dtype, context)
 
 
 # -- reference -------------------------------------------------------------------------------------------------------
@@ -395,17 +405,10 @@ OPERATOR = Operator(
     parameters=PARAMETERS,
     doc=DOC,
     architectures=offered_on(2201, 2002),
-    describe=describe,
-    draw=draw,
-    check=check,
-    plan=plan,
-    formula=formula,
+    **by_name(describe, draw, check, plan, formula, explored, fits, bound_us),
     empty=True,
     accumulates="cols",
     scaled="dy",
-    explored=explored,
-    fits=fits,
-    bound_us=bound_us,
     on_cube=OnCube("combine", "cube", _resolve, _formula_seen, ("dgamma",)),
     whole="dgamma sums over all rows, dx over whole rows",
     beyond=Beyond(a3=True, strided=True),

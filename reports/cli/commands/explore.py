@@ -150,7 +150,7 @@ def _case(asked: SimpleNamespace) -> Any:
 
 def _one(asked: SimpleNamespace) -> None:
     from ....tiling import Interrupted, explore
-    from ..explore_progress import exploring
+    from ..progress import exploring
 
     op = find_operator(asked.op)
     try:
@@ -191,7 +191,7 @@ def _cases(asked: SimpleNamespace) -> None:
     from ...terminal.console import present
     from ...terminal.explore_tables import shapes_page
     from ..explore_export import shapes_csv
-    from ..explore_progress import exploring
+    from ..progress import exploring
 
     op = find_operator(asked.op)
     names: Any = "all" if asked.cases == "all" else asked.cases.split(",")
@@ -207,7 +207,7 @@ def _what_if(asked: SimpleNamespace) -> None:
     from ....tiling import Variants, what_if
     from ...terminal.console import present
     from ...terminal.explore_tables import variants_page
-    from ..explore_progress import exploring
+    from ..progress import exploring
 
     op = find_operator(asked.op)
     with exploring(op.name, asked.objective) as report:

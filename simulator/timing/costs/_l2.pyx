@@ -203,7 +203,7 @@ def touch(
     list accesses, const int32_t[::1] order, const int64_t[::1] first, const int32_t[::1] cut,
     const int64_t[:, ::1] cuts, int64_t room, int64_t[::1] state, int64_t[:, ::1] queue,
 ):
-    """Touch tiles wave by wave: for each k in turn the wave's tiles of access `order[k]`, from `first[k]` on.
+    """Touch tiles wave by wave: for each k in iteration the wave's tiles of access `order[k]`, from `first[k]` on.
 
     cuts[cut[k], w]: where wave w begins among the tiles of a row; the last column is their number.
 

@@ -16,7 +16,7 @@ from ascendtile.simulator.timing.engine._state cimport MAX_PIPES, Core, Interval
 
 cdef extern from *:
     """
-    /* The lane with the next event, of 4 or 16; of several at one time an end comes first, then the lowest.
+    /* The lane with the next event, of 4, 8 or 16; of several at one time an end comes first, then the lowest.
        Without branches: which lane it is cannot be guessed. */
     #if defined(__SSE2__)
     #include <emmintrin.h>
@@ -26,12 +26,16 @@ cdef extern from *:
     static inline int earliest_lane(const double* t, int lanes, unsigned int busy) {
         __m128d a = _mm_min_pd(TWO(0), TWO(2)), b;
         unsigned int first, ends;
-        if (lanes > 4) {
+        if (lanes > 4)
+            a = _mm_min_pd(a, _mm_min_pd(TWO(4), TWO(6)));
+        if (lanes > 8) {
             b = _mm_min_pd(_mm_min_pd(TWO(8), TWO(10)), _mm_min_pd(TWO(12), TWO(14)));
-            a = _mm_min_pd(_mm_min_pd(a, b), _mm_min_pd(TWO(4), TWO(6)));
+            a = _mm_min_pd(a, b);
         }
         a = _mm_min_pd(a, _mm_shuffle_pd(a, a, 1));
-        if (lanes > 4)
+        if (lanes > 4 && lanes <= 8)
+            first = _mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(FOUR(0), FOUR(4)), _mm_setzero_si128()));
+        else if (lanes > 4)
             first = _mm_movemask_epi8(
                 _mm_packs_epi16(_mm_packs_epi32(FOUR(0), FOUR(4)), _mm_packs_epi32(FOUR(8), FOUR(12))));
         else
@@ -139,30 +143,31 @@ cdef void charge(World* world, Core* core, double until) noexcept nogil:
     cdef double* times = core.lane_time
     cdef double now = core.charged, shared = core.shared, time
     cdef int64_t last = core.last_line
-    cdef int busy = core.charging, p, ends
+    cdef int busy = core.charging, p, ends, on
     cdef unsigned int busy_lanes = core.lanes_busy
     cdef Lane* lane
     cdef Interval* interval
     while True:
-        p = earliest_lane(times, world.pipes, busy_lanes)
+        p = earliest_lane(times, world.lanes, busy_lanes)
         time = times[p]
         if time >= until:
             break
-        lane = &core.lanes[p]
+        lane = &core.lanes[world.first_lane + p]
         interval = &lane.intervals[lane.head]
         ends = busy_lanes >> p & 1
         if not busy:
             lines[last if last >= 0 else interval.line] += time - now
         shared += (time - now) * PART[busy]
         now = time
-        # Whether it begins or ends cannot be guessed: the same steps for both.
+        # Whether it begins or ends, and whether the next one begins at once, cannot be guessed: the same steps for all.
+        on = ends & (interval[1].begin == time)
         lines[interval.line] += (shared - lane.since) * ends
         lane.since = shared
         last = interval.line if ends else last
-        set_lane(times, p, (<double*>interval)[1 + 2 * ends])  # its end, or the next one's begin
+        set_lane(times, p, (<double*>interval)[1 + 2 * ends + on])  # its end, or the next one's begin or end
         lane.head += ends
-        busy += 1 - 2 * ends
-        busy_lanes ^= 1u << p
+        busy += 1 - 2 * ends + on
+        busy_lanes ^= <unsigned int>(1 - on) << p
     core.charged, core.shared = now, shared
     core.charging, core.last_line, core.lanes_busy = busy, last, busy_lanes
 

@@ -73,6 +73,31 @@ cdef inline int64_t row_of(const Decoder* d, const Record* x) noexcept nogil:
     return row
 
 
+cdef extern from *:
+    """
+    #define fetch_early(x) __builtin_prefetch(x)
+    """
+    void fetch_early(const double* x) nogil
+
+
+cdef inline double value_of(const Decoder* d, const Record* x, int64_t row) noexcept nogil:
+    """What the program has in that row. That of the next iteration is on its way: cores are there at about one time."""
+    cdef const double* value = d.table + (x.column + row) * d.step
+    if x.depth:
+        fetch_early(value + d.strides[x.stride] * d.step)
+    return value[0]
+
+
+cdef inline bint is_skipped(const Decoder* d, const Record* x) noexcept nogil:
+    return x.column >= 0 and value_of(d, x, row_of(d, x)) < 0
+
+
+cdef inline const Record* executed(const Decoder* d, int64_t number) noexcept nogil:
+    """The instruction, or the one that the program executes in its place: which cannot be guessed, so without a branch."""
+    cdef const Record* x = &d.records[number]
+    return x + x.other * is_skipped(d, x) if x.other else x
+
+
 cdef inline const int32_t* choice(const Decoder* d, int32_t slot, int64_t* size) noexcept nogil:
     """The slots that a rotating one stands for now."""
     cdef const RotatingRow* x = &d.rotating[-1 - slot]

@@ -18,6 +18,17 @@ cdef int64_t max_used(const Record[::1] records):
     return most
 
 
+cdef void find_pipes(const Record[::1] records, Traces* all) noexcept nogil:
+    """Those between the first and the last one that records are on."""
+    cdef int64_t r
+    cdef int last = 0
+    all.first_pipe = 127
+    for r in range(records.shape[0]):
+        all.first_pipe = min(all.first_pipe, records[r].pipe)
+        last = max(last, records[r].pipe)
+    all.pipes = last - all.first_pipe + 1
+
+
 cdef class Code:
     """Traces one behind the other, as layout.py has them. No array may be empty.
 
@@ -38,8 +49,9 @@ cdef class Code:
         self.all = Traces(
             &traces[0], &programs[0], &records[0], &code[0], &loops[0], &gains[0], &slots[0], &strides[0],
             &rotating[0], &choices[0], &items[0], &cycles[0], &flags[0], &table[0], programs.shape[0], depth,
-            counters, slot_count, max_used(records),
+            counters, slot_count, max_used(records), 0, 0,
         )
+        find_pipes(records, &self.all)
 
 
 cdef bint make_decoder(const Traces* traces, Decoder* d) except False:
@@ -64,7 +76,7 @@ cdef void open_program(const Traces* traces, Decoder* d, int64_t program) noexce
     d.gains, d.slots, d.strides = traces.gains + x.gains, traces.slots + x.slots, traces.strides + x.strides
     d.rotating, d.choices = traces.rotating + x.rotating, traces.choices + x.choices
     d.items, d.cycles, d.flags = traces.items + x.items, traces.cycles + x.cycles, traces.flags + x.flags
-    d.row = traces.table + mine.row
+    d.table, d.step = traces.table + mine.first, mine.step
     d.place, d.end, d.depth = 0, x.length, 0
 
 
@@ -94,14 +106,14 @@ cdef void note_slots(const Decoder* d, const int32_t* slots, int count, Found* o
 
 
 cdef void note_record(const Decoder* d, int64_t number, Found* out) noexcept nogil:
-    cdef const Record* x = &d.records[number]
+    cdef const Record* x = executed(d, number)
     cdef const int32_t* slots = d.slots + x.slot
     note_slots(d, slots, x.reads, out)
     note_slots(d, slots + x.reads, x.writes, out)
     note_slots(d, slots + x.reads + x.writes, x.clobbers, out)
     if out.instruction:
-        out.instruction[out.records] = <int32_t>number
-        out.skipped[out.records] = x.column >= 0 and d.row[x.column + row_of(d, x)] < 0
+        out.instruction[out.records] = <int32_t>(x - d.records)
+        out.skipped[out.records] = is_skipped(d, x)
     out.records += 1
 
 

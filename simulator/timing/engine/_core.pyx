@@ -70,7 +70,7 @@ cdef inline void note_interval(
     lane.intervals[lane.tail] = Interval(begin, end, line)
     lane.intervals[lane.tail + 1].begin = INFINITY
     if lane.head == lane.tail:
-        core.lane_time[p] = begin
+        core.lane_time[p - world.first_lane] = begin
     lane.tail += 1
 
 

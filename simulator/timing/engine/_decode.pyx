@@ -10,7 +10,9 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memmove
 
-from ascendtile.simulator.timing.engine._code cimport choice, next_instruction, row_of, single
+from ascendtile.simulator.timing.engine._code cimport (
+    choice, executed, next_instruction, row_of, single, value_of,
+)
 from ascendtile.simulator.timing.engine._state cimport (
     BUFFER, CROSSES, DATA, FLAG, MAX_PIPES, NONE, UNKNOWN, Core, Decoder, Dep, Pipe, Record, Slot, Step,
     Use, World,
@@ -335,9 +337,9 @@ cdef void look_ahead(World* world, Core* core) noexcept nogil:
         if number < 0:
             core.ended = True
             return
-        x = &d.records[number]
+        x = executed(d, number)
         row = row_of(d, x) if x.depth else 0
-        value = x.amount if x.column < 0 else d.row[x.column + row]
+        value = x.amount if x.column < 0 else value_of(d, x, row)
         if not has_room(world, core, x):
             world.full = core.ended = True
             return

@@ -190,6 +190,7 @@ def run(
     world.line_busy, world.channel_bytes = &line_busy[0, 0], &channel_bytes[0]
     world.timeline, world.timeline_limit = &timeline[0], timeline.shape[0] - 1
     world.timeline_until, world.by_line = INFINITY, by_line
+    world.first_lane, world.lanes = code.all.first_pipe, code.all.pipes
     launch = Launch(
         &code.all, 0, n_cores, dispatch, &spans[0], &core_cycles[0], &core_dispatch[0], &core_programs[0],
     )

@@ -49,6 +49,7 @@ cdef struct Record:  # an instruction of the trace
     int32_t line
     int32_t slot  # where its slots begin: those it reads, writes and clobbers
     int32_t stride  # where its strides begin
+    int32_t other  # 0, or how far before it stands the one that is executed if it is skipped (negative)
     int16_t reads
     int16_t writes
     int16_t clobbers
@@ -90,7 +91,8 @@ cdef struct TraceRow:  # of one trace, with places among those of all traces
 
 cdef struct ProgramRow:
     int32_t trace
-    int64_t row  # of its values in the table
+    int32_t step  # between its values in the table
+    int64_t first  # of them
 
 cdef struct Traces:  # all arrays of a launch
     const TraceRow* traces
@@ -110,6 +112,7 @@ cdef struct Traces:  # all arrays of a launch
     int64_t count  # programs
     int64_t depth, counters, slot_count  # the most of any trace
     int64_t used  # the most slots that one record reads and writes
+    int first_pipe, pipes  # from there on so many are all that records are on
 
 cdef struct SpanRow:
     double start
@@ -180,7 +183,8 @@ cdef struct Decoder:
     const int32_t* items
     const double* cycles
     const int8_t* flags  # per slot: whether it stands for a flag
-    const double* row  # the program's values
+    const double* table  # the program's values, `step` apart
+    int64_t step
     int64_t place, end  # in the code
     int depth
     Frame* frames
@@ -238,7 +242,7 @@ cdef struct Core:
     int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double* lane_time  # [MAX_PIPES] when that at `head` begins, or ends once it has; infinite for none
+    double* lane_time  # [MAX_PIPES] from `first_lane` on, when that at `head` begins, or ends once it has; infinite for none
     unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...
@@ -271,6 +275,7 @@ cdef struct World:
     double timeline_until  # the least start of a record that is not in it
     double* line_exposed
     bint by_line  # whether time is charged to lines
+    int first_lane, lanes  # pipes that records are on
     bint full  # no memory for the state of a core
     int64_t met[BARRIERS]  # pipes that wait at a barrier of each kind
     int64_t expected[BARRIERS]  # pipes that must arrive until it is over

@@ -19,7 +19,9 @@ cdef bint good(double x) noexcept nogil:
     return x >= 0.0 and isfinite(x)
 
 
-cdef str fault_of_instruction(const Record* x, Sizes n, const int32_t* slots, const int64_t* strides):
+cdef str fault_of_instruction(
+    const Record* x, int64_t place, Sizes n, const int32_t* slots, const int64_t* strides
+):
     cdef int64_t i
     for name, value in (("occupancy", x.occupancy), ("latency", x.latency), ("amount", x.amount)):
         if not good(value):
@@ -29,7 +31,7 @@ cdef str fault_of_instruction(const Record* x, Sizes n, const int32_t* slots, co
         ("column", x.column, -1, n.rows), ("cycles", x.cycles, -1, n.cycles),
         ("instructions", x.instructions, 0, 1 << 31), ("line", x.line, 0, 1 << 31),
         ("depth", x.depth, 0, n.strides - x.stride + 1), ("stride", x.stride, 0, n.strides + 1),
-        ("slot", x.slot, 0, n.slots - (x.reads + x.writes + x.clobbers) + 1),
+        ("slot", x.slot, 0, n.slots - (x.reads + x.writes + x.clobbers) + 1), ("other", x.other, -place, 1),
     ):
         if not least <= number < end:
             return f"{name} is {number}: {least} to {end - 1} is allowed"
@@ -45,7 +47,7 @@ cdef str fault_of_instruction(const Record* x, Sizes n, const int32_t* slots, co
 
 
 cdef bint sound_instruction(
-    const Record* x, const Sizes* n, const int32_t* slots, const int64_t* strides
+    const Record* x, int64_t place, const Sizes* n, const int32_t* slots, const int64_t* strides
 ) noexcept nogil:
     """As `fault_of_instruction`, which says what is wrong."""
     cdef int64_t i, end = x.slot + x.reads + x.writes + x.clobbers
@@ -55,7 +57,7 @@ cdef bint sound_instruction(
         return False
     if not -1 <= x.cycles < n.cycles or x.instructions < 0 or x.line < 0 or x.depth < 0 or x.stride < 0:
         return False
-    if x.stride + x.depth > n.strides or x.slot < 0 or end > n.slots:
+    if x.stride + x.depth > n.strides or x.slot < 0 or end > n.slots or not -place <= x.other <= 0:
         return False
     if min(x.reads, x.writes, x.clobbers) < 0:
         return False
@@ -134,10 +136,22 @@ cdef struct Nest:
     int64_t trip_count[64]
 
 
+cdef bint is_beyond(const Nest* nest, const Record* x, int depth) noexcept nogil:
+    """Whether its numbers, or those of one that is executed in its place, go beyond their table."""
+    cdef int64_t row = 0
+    cdef int k
+    if x.depth > depth:
+        return True
+    for k in range(x.depth):
+        row += nest.strides[x.stride + k] * (nest.trip_count[depth - 1 - k] - 1)
+    if x.column >= 0 and x.column + row >= nest.rows or x.cycles >= 0 and x.cycles + row >= nest.cycles:
+        return True
+    return x.other < 0 and is_beyond(nest, x + x.other, depth)
+
+
 cdef int64_t beyond(Nest* nest, int64_t first, int64_t end, int depth) noexcept nogil:
     """The first place whose numbers go beyond their table, or with too many loops; -1 if there is none."""
-    cdef const Record* x
-    cdef int64_t i, k, row, found
+    cdef int64_t i, found
     for i in range(first, end):
         if nest.code[i] < 0:
             if depth == 64:
@@ -149,15 +163,7 @@ cdef int64_t beyond(Nest* nest, int64_t first, int64_t end, int depth) noexcept 
             if found >= 0:
                 return found
             continue
-        x = &nest.instructions[nest.code[i]]
-        if x.depth > depth:
-            return i
-        row = 0
-        for k in range(x.depth):
-            row += nest.strides[x.stride + k] * (nest.trip_count[depth - 1 - k] - 1)
-        if x.column >= 0 and x.column + row >= nest.rows:
-            return i
-        if x.cycles >= 0 and x.cycles + row >= nest.cycles:
+        if is_beyond(nest, &nest.instructions[nest.code[i]], depth):
             return i
     return -1
 
@@ -188,8 +194,10 @@ def fault(
     cdef int64_t i
     cdef Nest nest
     for i in range(n.instructions):
-        if not sound_instruction(&instructions[i], &n, all_slots, all_strides):
-            return f"instruction {i}: {fault_of_instruction(&instructions[i], n, all_slots, all_strides)}"
+        if instructions[i].other < 0 and instructions[max(0, i + instructions[i].other)].other < 0:
+            return f"instruction {i} has one in its place that has one in its place: only one is allowed"
+        if not sound_instruction(&instructions[i], i, &n, all_slots, all_strides):
+            return f"instruction {i}: {fault_of_instruction(&instructions[i], i, n, all_slots, all_strides)}"
     if not 0 <= length <= n.code:
         return f"length is {length}, the code has {n.code}"
     for i in range(n.code):

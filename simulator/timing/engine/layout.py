@@ -27,7 +27,7 @@ from ascendtile.simulator.timing.engine.trace import (
 
 PIPE = np.dtype([(n, "i4") for n in ("unit", "scalar", "depth", "first")], align=True)
 CHANNEL = np.dtype([("port", "f8"), ("uses", "i8")], align=True)
-PROGRAM = np.dtype([("trace", "i4"), ("row", "i8")], align=True)
+PROGRAM = np.dtype([("trace", "i4"), ("step", "i4"), ("first", "i8")], align=True)
 SPAN = np.dtype([("start", "f8"), ("end", "f8"), ("core", "i4")], align=True)
 TIMELINE = np.dtype(
     [(n, "f8") for n in ("start", "end", "done", "gap", "beyond", "amount")]
@@ -94,7 +94,7 @@ def code_of(groups: Sequence[ProgramGroup]) -> Code:
         rows,
         _pack_programs(groups),
         *(_joined([getattr(t, name) for t in traces], kind) for name, kind in PARTS.items()),
-        _joined([t.table.T.ravel() for t in traces], np.float64),
+        _joined([np.ravel(t.table) for t in traces], np.float64),
         max(t.depth for t in traces),
         1 + max(max(int(x["counter"].max(initial=0)) for x in (t.gains, t.rotating)) for t in traces),
         max(len(t.flags) for t in traces),
@@ -154,7 +154,8 @@ def _pack_programs(groups: Sequence[ProgramGroup]) -> Array:
     tables = _offsets([g.trace.table.size for g in groups])
     for i, group in enumerate(groups):
         rows["trace"][group.programs] = i
-        rows["row"][group.programs] = tables[i] + np.arange(len(group.programs)) * len(group.trace.table)
+        rows["step"][group.programs] = len(group.programs)
+        rows["first"][group.programs] = tables[i] + np.arange(len(group.programs))
     return rows
 
 

@@ -34,7 +34,7 @@ def _row(**kinds: str) -> np.dtype[Any]:
 
 INSTRUCTION = _row(
     **dict.fromkeys(("occupancy", "latency", "amount"), "f8"),
-    **dict.fromkeys(("column", "cycles", "instructions", "line", "slot", "stride"), "i4"),
+    **dict.fromkeys(("column", "cycles", "instructions", "line", "slot", "stride", "other"), "i4"),
     **dict.fromkeys(("reads", "writes", "clobbers"), "i2"),
     **dict.fromkeys(("depth", "pipe", "channel"), "i1"),
 )
@@ -53,7 +53,7 @@ class Trace:
             occupancy: cycles that the pipe is taken; for a transfer the least cycles.
             latency: cycles from the pipe being done to the result being usable.
             channel: -1 for a fixed cost, else the channel that carries the transfer; below -1: a barrier, whose kind is
-                MEETING - channel.
+                BARRIER - channel.
             amount: bytes of a transfer; 0 leaves the occupancy only.
             column: -1, or a row of `table`: what programs differ in.
             cycles: -1, or a row of `cycles`: occupancies that iterations differ in.
@@ -62,6 +62,8 @@ class Trace:
             slot, reads, writes, clobbers: where its slots begin in `slots`, and how many it reads, writes and clobbers.
             stride, depth: where its strides begin, and how many: by so many rows an iteration of each loop around it,
                 the innermost first, goes on in `table` and `cycles`.
+            other: 0, or below 0: by so many numbers before it stands the instruction that a program which skips it
+                executes in its place, which has none in its own.
         code: [C] numbers of instructions, or -1 - k for loop k.
         length: of the code outside of all loops, at its beginning.
         loops: [L] rows of LOOP: its body is code[first:end], done `trip_count` times; gain, gains: what an iteration adds to
@@ -111,7 +113,7 @@ class Trace:
 
     @functools.cached_property
     def counts(self) -> npt.NDArray[np.int64]:
-        """[I] how often each instruction is met."""
+        """[I] how often each instruction is met; one that stands in the place of another is met with that."""
         out = np.zeros(len(self.instructions), np.int64)
         times = np.zeros(len(self.loops), np.int64)
         _count(self.code[: self.length], 1, out, times)
@@ -119,6 +121,8 @@ class Trace:
             loop = self.loops[k]
             if times[k]:
                 _count(self.code[loop["first"] : loop["end"]], int(times[k] * loop["trip_count"]), out, times)
+        found = np.flatnonzero(self.instructions["other"])
+        np.add.at(out, found + self.instructions["other"][found], out[found])
         return out
 
     @property
@@ -141,6 +145,7 @@ class Trace:
         out = np.ones(len(self.instructions), np.int64)
         for code, trip_count in self._bodies():
             found = np.unique(code[code >= 0])
+            found = np.union1d(found, found + self.instructions["other"][found])
             for i in found[self.instructions["depth"][found] > 0].tolist():
                 first, depth = int(self.instructions["stride"][i]), int(self.instructions["depth"][i])
                 strides = self.strides[first : first + depth].tolist()

@@ -1,6 +1,6 @@
 """Records of explicit buffers: tiles that are put into a buffer in UB or L1, and tiles of L1 that the Vector unit reads.
 
-into UB     a copy by the Vector unit; nothing where the tile is made in the buffer (homes.in_place)
+into UB     a copy by the Vector unit; nothing where the tile is made in the buffer (spaces.in_place)
 into L1     MTE3 where Cube and Vector share a core; else MTE3 to global memory and MTE2 of the Cube core
 out of L1   MTE1 on a shared core; else to global memory, and MTE2 of the Vector core
 """

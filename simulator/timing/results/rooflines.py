@@ -20,7 +20,7 @@ from ..engine.engine import EngineResult, Machine, ProgramGroup, Trace
 from ..lowering.context import LoweringPlan
 from ..placement.layouts import align
 
-# Way between global memory and a core -> the numbers of its channels (`machine._channels`).
+# Path between global memory and a core -> the numbers of its channels (`machine._channels`).
 PORTS = {"GM to UB": (0, 1), "UB to GM": (2, 6), "GM to L1": (3, 4), "L0C to GM": (5, 7)}
 L0 = {
     "L1 to L0A": ("L0A", "path.l1_to_l0a.bytes_per_cycle"),

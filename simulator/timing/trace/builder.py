@@ -96,12 +96,8 @@ class TraceBuilder:
         slots: tuple[Slots, Slots, Slots], active: np.ndarray | None,
     ) -> None:  # fmt: skip
         """A record that is the same in all programs that have it. count: instructions. active: those programs."""
-        column = -1
-        if active is not None:
-            column = self._of_active(amount if channel >= 0 else occupancy, active)
-            amount = 0.0
-        key = (occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel)
-        self.repeats.code.append(self._number(key))
+        number = self._fixed(pipe, line, occupancy, latency, channel, amount, count, slots, active)
+        self.repeats.code.append(number)
         self.records += 1
 
     def take(self, body: Sequence[Any], active: np.ndarray | None, each: int) -> None:
@@ -173,16 +169,30 @@ class TraceBuilder:
                 continue
             if x.access is not None:
                 x = x._replace(share=shares[id(x.access)])
+            elif self.pair is None and x.same_in_all:
+                slots = x.reads, x.writes, x.clobbers
+                own = (
+                    x.pipe,
+                    x.line,
+                    float(x.occupancy),
+                    x.latency,
+                    x.channel,
+                    float(x.amount),
+                    x.instructions,
+                )
+                out.append(self._fixed(*own, slots, lanes.active))
+                continue
             for piece in pieces(x, lanes.size):
                 out += self._put(x, piece, lanes, nest)
         return out
 
     def _put(self, x: Instruction, piece: Piece, all_lanes: RecordLanes, nest: Nest) -> list[int]:
         """One record, or one for each Vector core that has it."""
+        others = self._put(x, piece.other, all_lanes, nest) if piece.other is not None else ()
         if self.pair is None:
             own = x.reads, piece.writes, piece.clobbers
-            return [self._numbered(x, piece, all_lanes.active, None, nest, x.pipe, own)]
-        out = []
+            return [self._numbered(x, piece, all_lanes.active, None, nest, x.pipe, own, *others)]
+        out: list[int] = []
         for core in x.cores:
             lanes, columns = self.pair.lanes(core, all_lanes.active, self.programs, all_lanes.each)
             if isinstance(lanes, np.ndarray) and not len(lanes):
@@ -192,7 +202,10 @@ class TraceBuilder:
                 for k, s in enumerate((x.reads, piece.writes, piece.clobbers))
             )
             mine = piece._replace(channel=self.pair.channel(piece.channel, core, x))
-            out.append(self._numbered(x, mine, columns, lanes, nest, self.pair.pipe(x.pipe, core), slots))
+            other = others[len(out) : len(out) + 1]
+            out.append(
+                self._numbered(x, mine, columns, lanes, nest, self.pair.pipe(x.pipe, core), slots, *other)
+            )
         return out
 
     def _numbered(
@@ -204,8 +217,9 @@ class TraceBuilder:
         nest: Nest,
         pipe: int,
         slots: Any,
+        other: int = -1,
     ) -> int:
-        """The number of an instruction."""
+        """The number of an instruction. other: of the one in its place, -1 for none."""
         values = piece.amount
         if isinstance(values, np.ndarray) and lanes is not None:
             values = values[:, lanes] if values.shape[1] > 1 else values
@@ -230,7 +244,20 @@ class TraceBuilder:
             occupancy = 0.0
         amount = 0.0 if values is None else values
         numbers = occupancy, piece.latency, amount, column, cycles, x.instructions, piece.line
-        return self._number((*numbers, slots, strides, pipe, piece.channel))
+        return self._number((*numbers, slots, strides, pipe, piece.channel, other))
+
+    def _fixed(
+        self, pipe: int, line: int, occupancy: float, latency: float, channel: int, amount: float, count: int,
+        slots: tuple[Slots, Slots, Slots], active: np.ndarray | None,
+    ) -> int:  # fmt: skip
+        """The number of an instruction as `fixed` takes it."""
+        column = -1
+        if active is not None:
+            column = self._of_active(amount if channel >= 0 else occupancy, active)
+            amount = 0.0
+        return self._number(
+            (occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel, -1)
+        )
 
     def _number(self, key: tuple[Any, ...]) -> int:
         found = self.known.setdefault(key, len(self.keys))
@@ -317,13 +344,10 @@ def _instruction_rows(known: list[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndar
     slots: list[int] = []
     strides: list[int] = []
     rows = []
-    for occupancy, latency, amount, column, cycles, count, line, (
-        reads,
-        writes,
-        clobbers,
-    ), own, pipe, channel in known:
-        place = len(slots), len(strides), len(reads), len(writes), len(clobbers), len(own)
-        rows.append((occupancy, latency, amount, column, cycles, count, line, *place, pipe, channel))
+    for number, (*costs, (reads, writes, clobbers), own, pipe, channel, other) in enumerate(known):
+        place = len(slots), len(strides), other - number if other >= 0 else 0
+        sizes = len(reads), len(writes), len(clobbers), len(own)
+        rows.append((*costs, *place, *sizes, pipe, channel))
         slots += reads
         slots += writes
         slots += clobbers

@@ -14,7 +14,8 @@ class Piece(NamedTuple):
     """A record with its numbers by iteration.
 
     occupancy: one number, or one for each iteration. amount: bytes (of a fixed cost: cycles) as one number or as [iterations
-    or 1, lanes], negative for lanes that skip it; None: a fixed cost of `occupancy` in all lanes.
+    or 1, lanes], negative for lanes that skip it; None: a fixed cost of `occupancy` in all lanes. other: what lanes that
+    skip it execute in its place.
     """
 
     occupancy: Any
@@ -24,6 +25,7 @@ class Piece(NamedTuple):
     line: int
     writes: Slots
     clobbers: Slots
+    other: Piece | None = None
 
 
 def pieces(x: Instruction, lanes: int) -> Iterator[Piece]:
@@ -44,11 +46,10 @@ def pieces(x: Instruction, lanes: int) -> Iterator[Piece]:
 
 
 def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
-    """A transfer from memory or from L2; where lanes differ: all new, the new part of others, and the rest.
+    """A transfer from memory or from L2; where lanes differ: the new part of mixed ones, then all of others or the rest.
 
-    A reader of the tile waits for the last of these records. A program that skips the last one counts it as done together
-    with the record before it. So only the last one writes the tile; the others clobber it. In a mixed transfer the latency
-    of the last part covers that of the first, and each part has its share of the least cycles.
+    A reader of the tile waits for the last of these records, so the first one only clobbers the tile. In a mixed transfer
+    the latency of the last part covers that of the first, and each part has its share of the least cycles.
     """
     assert x.share is not None
     assert x.path is not None
@@ -62,13 +63,15 @@ def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     if not share.any():
         yield Piece(occupancy, amount, x.latency, l2, rest, x.writes, x.clobbers)
         return
-    early = x.writes + x.clobbers
     whole, mixed = share == 1.0, (share > 0.0) & (share < 1.0)
-    if whole.any():
-        yield Piece(*_part(slow, amount, share, whole), x.latency, memory, line, (), early)
     if mixed.any():
-        yield Piece(*_part(slow, amount, share, mixed), 0.0, memory, line, (), early)
-    yield Piece(*_part(occupancy, amount, 1.0 - share, ~whole), x.latency, l2, rest, x.writes, x.clobbers)
+        part = _part(slow, amount, share, mixed)
+        yield Piece(*part, 0.0, memory, line, (), x.writes + x.clobbers)
+    last = Piece(*_part(occupancy, amount, 1.0 - share, ~whole), x.latency, l2, rest, x.writes, x.clobbers)
+    if whole.any():
+        new = _part(slow, amount, share, whole)
+        last = Piece(*new, x.latency, memory, line, x.writes, x.clobbers, last)
+    yield last
 
 
 def _part(occupancy: Any, amount: Any, weight: np.ndarray, has: np.ndarray) -> tuple[Any, Any]:
@@ -77,8 +80,10 @@ def _part(occupancy: Any, amount: Any, weight: np.ndarray, has: np.ndarray) -> t
     low = np.where(has, weight, np.inf).min(axis=1)
     high = np.where(has, weight, -np.inf).max(axis=1)
     mean = np.where(has, weight, 0.0).sum(axis=1) / np.maximum(count, 1)
-    mean = np.where(count == 0, 0.0, np.where(low == high, high, mean))
-    return occupancy * mean, np.where(has, amount * weight, -1.0)
+    mean = np.where(low == high, high, mean)
+    first = mean[count > 0][0]
+    mean = np.where(count == 0, first, mean)  # nobody has these: any number
+    return occupancy * (first if (mean == first).all() else mean), np.where(has, amount * weight, -1.0)
 
 
 def averages(x: Any, lanes: int) -> Any:

@@ -44,7 +44,7 @@ class Recorder:
             x = x._replace(cores=self.cores(x.pipe))
         if self.body is not None:
             self.body.append(x)
-        elif self.builder.pair is None and x.path is None and x.partial is None and _plain(x):
+        elif self.builder.pair is None and x.same_in_all:
             slots = x.reads, x.writes, x.clobbers
             self.builder.fixed(
                 x.pipe,
@@ -107,8 +107,3 @@ class Recorder:
     def loop_ends(self) -> None:
         if self.body is None:
             self.builder.repeats.end()
-
-
-def _plain(x: Instruction) -> bool:
-    """Whether its numbers are the same in all lanes."""
-    return not isinstance(x.occupancy, np.ndarray) and not isinstance(x.amount, np.ndarray)

@@ -19,14 +19,16 @@ OPEN = -(1 << 62)  # in the code, a loop that may still go on
 class _Frame:
     """A loop whose iterations come one by one.
 
-    start: of the iteration, in the code. done: the last iterations, as far as the code has them one by one. place: in the
-    code, of the loop that iterations have become; -1 for none. unit: iterations that repeat in it.
+    start: where the iteration starts in the code. done: the last iterations that the code has one by one. place: where the
+    code has the loop that iterations have become; -1 for none. unit: iterations that repeat in it. past: `done` before that
+    loop. An entry of `done` and `past` is an iteration, or a loop of some.
     """
 
     start: int
     done: list[tuple[int, ...]] = field(default_factory=list)
     place: int = -1
     unit: list[tuple[int, ...]] = field(default_factory=list)
+    past: list[tuple[int, ...]] = field(default_factory=list)
     trip_count: int = 0
 
 
@@ -64,11 +66,7 @@ class Repeats:
         if not all([isinstance(c, int) for c in mine]):
             self._close(frame)
             return
-        frame.done.append(mine)
-        if frame.place >= 0:
-            self._go_on(frame)
-        if frame.place < 0:
-            self._look_back(frame)
+        self._add(frame, mine)
 
     def end(self) -> None:
         """A loop is left."""
@@ -81,30 +79,56 @@ class Repeats:
         for frame in self.frames:
             frame.start = len(self.code)
 
-    def _go_on(self, frame: _Frame) -> None:
-        """One more iteration of the unit, or of what comes after the loop."""
+    def _add(self, frame: _Frame, iteration: tuple[int, ...]) -> None:
+        """One more iteration, which the code has at its end."""
+        frame.done.append(iteration)
+        if frame.place < 0:
+            self._look_back(frame)
+            return
         count = len(frame.done)
-        if frame.done[-1] != frame.unit[count - 1]:
-            done = frame.done
-            self._close(frame)
-            frame.done = done
-        elif count == len(frame.unit):
-            frame.trip_count += 1
-            self._drop(frame, count)
+        if iteration == frame.unit[count - 1]:
+            if count == len(frame.unit):
+                frame.trip_count += 1
+                self._drop(frame, count)
+            return
+        done, past, place, body = frame.done[:], frame.past, frame.place, any(frame.unit)
+        self._drop(frame, count)
+        self._close(frame)
+        frame.done = [*past, (self.code[place],)] if body else past
+        self._look_back(frame)
+        for x in done:
+            self.code += x
+            frame.start = len(self.code)
+            self._add(frame, x)
 
     def _look_back(self, frame: _Frame) -> None:
         """Whether the last iterations are as those before them."""
         done = frame.done
-        for period in range(1, min(PERIOD, len(done) // 2) + 1):
+        for period in range(1, min(PERIOD, len(done) - 1) + 1):
+            if self._joins(frame, period):
+                return
             if done[-1] == done[-1 - period] and done[-period:] == done[-2 * period : -period]:
                 frame.unit, frame.trip_count = done[-period:], 2
                 self._drop(frame, 2 * period)
                 frame.place = len(self.code)
                 self.code.append(OPEN)
                 frame.start = len(self.code)
-                frame.done = []
+                frame.past, frame.done = frame.done, []
                 return
         del done[: -2 * PERIOD]
+
+    def _joins(self, frame: _Frame, period: int) -> bool:
+        """Whether the last iterations are one more of the loop before them, which then has it."""
+        before, done = frame.done[-1 - period], frame.done
+        if len(before) != 1 or before[0] >= 0:
+            return False
+        trip_count, body, gains = self.loops[-1 - before[0]]
+        if gains or body != tuple(c for x in done[-period:] for c in x):
+            return False
+        self._drop(frame, period)
+        self.code[-1] = self.loop(trip_count + 1, body, gains)
+        done[-1] = (self.code[-1],)
+        return True
 
     def _drop(self, frame: _Frame, count: int) -> None:
         """Take the last iterations out of the code."""
@@ -124,7 +148,7 @@ class Repeats:
             else:
                 del code[frame.place]
                 frame.start -= 1
-        frame.place, frame.unit, frame.trip_count, frame.done = -1, [], 0, []
+        frame.place, frame.trip_count, frame.done, frame.past = -1, 0, [], []
 
     # -- ranges of iterations ------------------------------------------------------------------------------------------
 
@@ -163,7 +187,11 @@ class Repeats:
 
     def _same_later(self, x: int, y: int, gains: dict[Any, int], trip_count: int) -> bool:
         one, two = self.keys[x], self.keys[y]
-        if one[:7] != two[:7] or one[8:] != two[8:] or one[8]:  # rows of numbers do not repeat
+        if one[:7] != two[:7] or one[8:-1] != two[8:-1] or one[8]:  # rows of numbers do not repeat
+            return False
+        if min(one[-1], two[-1]) < 0 and one[-1] != two[-1]:
+            return False
+        if one[-1] >= 0 and not self._same_later(one[-1], two[-1], gains, trip_count):
             return False
         after = self.rotating.after
         moved = tuple(tuple([after(s, gains, trip_count) for s in slots]) for slots in one[7])

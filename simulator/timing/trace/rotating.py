@@ -51,6 +51,8 @@ class Rotating:
 
     def later(self, body: Sequence[Any], gains: Mapping[Any, int], iterations: int) -> list[Any]:
         """A body so many iterations later."""
+        if not (gains and iterations):
+            return list(body)
         return [
             x._replace(body=self.later(x.body, gains, iterations))
             if isinstance(x, Loop)
@@ -59,6 +61,8 @@ class Rotating:
         ]
 
     def _later(self, x: Instruction, gains: Mapping[Any, int], iterations: int) -> Instruction:
+        if min((*x.reads, *x.writes, *x.clobbers), default=0) >= 0:
+            return x
         reads, writes, clobbers = (
             tuple([self.after(s, gains, iterations) for s in slots])
             for slots in (x.reads, x.writes, x.clobbers)

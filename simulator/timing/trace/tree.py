@@ -17,6 +17,13 @@ from ...interpreter.tensors import Tensor
 
 Slots = tuple[int, ...]
 FIRST, SECOND, BOTH = (0,), (1,), (0, 1)  # Vector cores of a program
+_OF_LANES = (
+    "occupancy",
+    "amount",
+    "share",
+    "partial",
+    "slow",
+)  # what an instruction may have a number a lane of
 
 
 class GlobalAccess(NamedTuple):
@@ -60,6 +67,17 @@ class Instruction(NamedTuple):
     partial: np.ndarray | None = None
     slow: Any = None
     cores: Slots = FIRST
+
+    @property
+    def same_in_all(self) -> bool:
+        """Whether all lanes have it, with the same numbers."""
+        return (
+            self.path is None
+            and self.share is None
+            and self.partial is None
+            and not isinstance(self.occupancy, np.ndarray)
+            and not isinstance(self.amount, np.ndarray)
+        )
 
 
 class Loop(NamedTuple):
@@ -116,7 +134,10 @@ class Cut:
         ]
 
     def _instruction(self, x: Instruction) -> Instruction:
-        found = {n: self._numbers(getattr(x, n)) for n in ("occupancy", "amount", "share", "partial", "slow")}
+        many = {n: y for n in _OF_LANES if isinstance(y := getattr(x, n), np.ndarray) and y.size > 1}
+        if not many and x.access is None:
+            return x
+        found = {n: self._numbers(y) for n, y in many.items()}
         return x._replace(access=None if x.access is None else self._access(x.access), **found)
 
     def _access(self, access: GlobalAccess) -> GlobalAccess:

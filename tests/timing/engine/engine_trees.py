@@ -29,23 +29,34 @@ class Unrolled:
     clobbers: list[int]
 
 
-def unrolled(trace: Trace) -> Iterator[Unrolled]:
-    """All records of a program in order, those that it may skip among them."""
-    yield from _of_code(trace, 0, trace.length, ())
+def unrolled(trace: Trace, column: int | None = None) -> Iterator[Unrolled]:
+    """All records of a program in order, those that it may skip among them; of no program in particular also those that
+    some execute in the place of others."""
+    for number, around in _of_code(trace, 0, trace.length, ()):
+        x, other = _record(trace, number, around), int(trace.instructions["other"][number])
+        first = int(trace.column[number])
+        skipped = column is not None and first >= 0 and trace.table[first + x.row, column] < 0
+        if not other or not skipped:
+            yield x
+        if other and (column is None or skipped):
+            yield _record(trace, number + other, around)
 
 
-def _of_code(trace: Trace, first: int, end: int, around: tuple[tuple[int, int], ...]) -> Iterator[Unrolled]:
+Around = tuple[tuple[int, int], ...]
+
+
+def _of_code(trace: Trace, first: int, end: int, around: Around) -> Iterator[tuple[int, Around]]:
     """`around`: the loops that the code is in and their iterations, the innermost first."""
     for number in trace.code[first:end].tolist():
         if number >= 0:
-            yield _record(trace, number, around)
+            yield number, around
             continue
         loop = trace.loops[-1 - number]
         for iteration in range(loop["trip_count"]):
             yield from _of_code(trace, loop["first"], loop["end"], ((-1 - number, iteration), *around))
 
 
-def _record(trace: Trace, number: int, around: tuple[tuple[int, int], ...]) -> Unrolled:
+def _record(trace: Trace, number: int, around: Around) -> Unrolled:
     x = trace.instructions[number]
     strides = trace.strides[x["stride"] : x["stride"] + x["depth"]].tolist()
     row = sum(s * iteration for s, (_, iteration) in zip(strides, around, strict=False))
@@ -57,7 +68,7 @@ def _record(trace: Trace, number: int, around: tuple[tuple[int, int], ...]) -> U
     return Unrolled(number, row, *lists)
 
 
-def _slots(trace: Trace, slot: int, around: tuple[tuple[int, int], ...]) -> list[int]:
+def _slots(trace: Trace, slot: int, around: Around) -> list[int]:
     if slot >= 0:
         return [slot]
     x = trace.rotating[-1 - slot]
@@ -71,15 +82,15 @@ def _slots(trace: Trace, slot: int, around: tuple[tuple[int, int], ...]) -> list
     return found
 
 
-def flat(trace: Trace) -> Trace:
-    """The same records without loops: an instruction for each."""
-    found = list(unrolled(trace))
+def flat(trace: Trace, column: int) -> Trace:
+    """The records of one program without loops: an instruction for each."""
+    found = list(unrolled(trace, column))
     rows = trace.instructions[[x.instruction for x in found]]
     used = [[*x.reads, *x.writes, *x.clobbers] for x in found]
     for row, x in zip(rows, found, strict=True):
         if row["cycles"] >= 0:
             row["occupancy"] = trace.cycles[row["cycles"] + x.row]
-        row["cycles"], row["depth"], row["stride"] = -1, 0, 0
+        row["cycles"], row["depth"], row["stride"], row["other"] = -1, 0, 0, 0
         row["column"] += x.row if row["column"] >= 0 else 0
         for name in LISTS:
             row[name] = len(getattr(x, name))
@@ -90,7 +101,7 @@ def flat(trace: Trace) -> Trace:
         length=len(rows),
         slots=np.array([s for x in used for s in x], np.int32),
         flags=trace.flags,
-        table=trace.table,
+        table=np.ascontiguousarray(trace.table[:, column : column + 1]),
     )
 
 
@@ -142,7 +153,9 @@ class Tree:
         self.gains += gains
         return -len(self.loops)
 
-    def instruction(self, around: list[int]) -> int:
+    def instruction(self, around: list[int], in_place: bool = False) -> int:
+        """in_place: of another one."""
+        other = self.instruction(around, True) if not in_place and self.made.random() < 0.3 else -1
         first, depth = len(self.strides), self.number(0, len(around))
         rows = 1
         for trip_count in around[:depth]:
@@ -163,7 +176,7 @@ class Tree:
         )
         self.instructions.append((
             occupancy, latency, self.number(0, 200), column, cycles, self.number(0, 3), self.number(0, 5), start,
-            first, *counts, depth, pipe, channel,
+            first, other - len(self.instructions) if other >= 0 else 0, *counts, depth, pipe, channel,
         ))  # fmt: skip
         return len(self.instructions) - 1
 

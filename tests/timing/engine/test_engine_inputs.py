@@ -91,6 +91,8 @@ def test_all_that_is_within_its_range_is_a_trace() -> None:
         ("stride", 4, r"stride is 4: 0 to 3 is allowed|depth is 0: 0 to -1 is allowed"),
         ("slot", -1, r"slot is -1: 0 to 4 is allowed"),
         ("slot", 5, r"slot is 5: 0 to 4 is allowed"),
+        ("other", -2, r"other is -2: -1 to 0 is allowed"),
+        ("other", 1, r"other is 1: -1 to 0 is allowed"),
         *((n, -1, "it has less than 0 slots") for n in ("reads", "writes", "clobbers")),
         *((n, 6, r"slot is 1: 0 to -\d is allowed") for n in ("reads", "writes", "clobbers")),
     ],

@@ -32,7 +32,12 @@ def launches(draw: st.DrawFn, **limits: int) -> tuple[Machine, list[ProgramGroup
 
 
 def unrolled_groups(groups: list[ProgramGroup]) -> list[ProgramGroup]:
-    return [ProgramGroup(trace=flat(g.trace), programs=g.programs) for g in groups]
+    """Each program for itself."""
+    return [
+        ProgramGroup(trace=flat(g.trace, k), programs=np.array([program]))
+        for g in groups
+        for k, program in enumerate(g.programs.tolist())
+    ]
 
 
 @given(launches(), st.sampled_from([0, 10, 1_000_000]), st.booleans(), st.booleans())
@@ -51,8 +56,8 @@ def test_the_engine_unrolls_as_plain_loops_do(launch: tuple[Machine, list[Progra
     _, groups = launch
     code = code_of(groups)
     for g in groups:
-        found = list(unrolled(g.trace))
         for column, program in enumerate(g.programs.tolist()):
+            found = list(unrolled(g.trace, column))
             instruction, skipped, start, slots = unroll(code, program, 1 << 40)
             lists = np.split(slots, start[1:-1]) if len(start) > 1 else []
             assert instruction.tolist() == [x.instruction for x in found]
@@ -228,4 +233,4 @@ def test_units_may_be_as_far_apart_as_they_like(trip_count: int) -> None:
     result = simulate(on, [ProgramGroup(trace=trace, programs=np.arange(1))])
     assert result.cycles == 7 * trip_count + 1
     assert result.busy[0].tolist() == [3 * trip_count + 1, 7 * trip_count]
-    assert_same(result, simulate(on, [ProgramGroup(trace=flat(trace), programs=np.arange(1))]))
+    assert_same(result, simulate(on, [ProgramGroup(trace=flat(trace, 0), programs=np.arange(1))]))

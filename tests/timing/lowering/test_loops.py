@@ -44,9 +44,9 @@ def observe(work: Callable[[], Any], together: bool) -> Seen:
     simulate, take, finish = estimate.simulate, LoopLowering._take, estimate._finish
     lower = estimate._estimate
 
-    def simulated(machine: Any, groups: Any, *how: Any, **named: Any) -> Any:
+    def simulated(machine: Any, groups: Any, *how: Any, **more: Any) -> Any:
         seen.groups += groups
-        return simulate(machine, groups, *how, **named)
+        return simulate(machine, groups, *how, **more)
 
     def finished(call: Any, plan: Any, *args: Any) -> Any:
         seen.lines.append(list(plan.lines))
@@ -110,7 +110,7 @@ choices = st.fixed_dictionaries(
         "MOVE": st.sampled_from(
             ["plain", "pointer", "product", "stride", "wide", "discrete", "odd", "own_start"]
         ),
-        "BRANCH": st.sampled_from(["no", "turn", "program", "all"]),
+        "BRANCH": st.sampled_from(["no", "iteration", "program", "all"]),
         "BLOCK": st.sampled_from([32, 100, 1024]),
     }
 )

@@ -10,29 +10,20 @@ from ....ir.operations import define, unary
 from ....ir.program import Value
 from ....units.vector import estimate
 from ..libdevice import BUILTINS as _MATHS
-from .extension_buffers import (
-    FixpipeDMAMode,
-    FixpipeDualDstMode,
-    FixpipePreQuantMode,
-    FixpipePreReluMode,
-    ascend_address_space,
-    copy,
-    copy_from_ub_to_l1,
-    fixpipe,
+from . import (
+    extension_buffers,
+    extension_custom,
+    extension_hints,
+    extension_memory,
+    extension_slices,
+    extension_sync,
 )
-from .extension_custom import CORE, MODE, IteratorType, custom, register_custom_op
-from .extension_hints import cast, compile_hint, flip, multibuffer, parallel, sort
-from .extension_memory import gather_out_to_ub, index_put, index_select_simd, scatter_ub_to_out
-from .extension_slices import extract_slice, get_element, insert_slice
-from .extension_sync import (
-    PIPE,
-    scope,
-    sub_vec_id,
-    sub_vec_num,
-    sync_block_all,
-    sync_block_set,
-    sync_block_wait,
-)
+from .extension_buffers import *  # noqa: F403
+from .extension_custom import *  # noqa: F403
+from .extension_hints import *  # noqa: F403
+from .extension_memory import *  # noqa: F403
+from .extension_slices import *  # noqa: F403
+from .extension_sync import *  # noqa: F403
 
 
 def _float(b: Builder, name: str, x: Operand) -> Value:
@@ -78,43 +69,10 @@ def rsqrt_estimate(b: Builder, x: Operand) -> Value:
 
 atan2, finitef, isfinited = (_MATHS[name] for name in ("atan2", "finitef", "isfinited"))
 
-__all__ = [
-    "CORE",
-    "MODE",
-    "PIPE",
-    "FixpipeDMAMode",
-    "FixpipeDualDstMode",
-    "FixpipePreQuantMode",
-    "FixpipePreReluMode",
-    "IteratorType",
-    "ascend_address_space",
-    "atan2",
-    "cast",
-    "compile_hint",
-    "copy",
-    "copy_from_ub_to_l1",
-    "custom",
-    "extract_slice",
-    "finitef",
-    "fixpipe",
-    "flip",
-    "gather_out_to_ub",
-    "get_element",
-    "index_put",
-    "index_select_simd",
-    "insert_slice",
-    "isfinited",
-    "multibuffer",
-    "parallel",
-    "reciprocal_estimate",
-    "register_custom_op",
-    "rsqrt_estimate",
-    "scatter_ub_to_out",
-    "scope",
-    "sort",
-    "sub_vec_id",
-    "sub_vec_num",
-    "sync_block_all",
-    "sync_block_set",
-    "sync_block_wait",
-]
+__all__ = ["atan2", "finitef", "isfinited", "reciprocal_estimate", "rsqrt_estimate"]
+__all__ += extension_buffers.__all__
+__all__ += extension_custom.__all__
+__all__ += extension_hints.__all__
+__all__ += extension_memory.__all__
+__all__ += extension_slices.__all__
+__all__ += extension_sync.__all__

@@ -1,0 +1,102 @@
+"""Records of one instruction: what lanes skip, what they take, and that the parts of a transfer are all of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ascendtile.simulator.timing.trace.pieces import averages, pieces
+from ascendtile.simulator.timing.trace.tree import Instruction, Path
+
+MEMORY, L2 = 0, 1
+PATH = Path((MEMORY, L2), (10, 11))
+lanes_and_iterations = st.tuples(st.integers(1, 5), st.integers(1, 4))
+
+
+@st.composite
+def transfers(draw: st.DrawFn) -> tuple[int, Instruction]:
+    """A load of some lanes and iterations of which memory gives all, a part or nothing."""
+    lanes, iterations = draw(lanes_and_iterations)
+    size = lanes * iterations
+    share = np.array(draw(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=size, max_size=size)))
+    amount = np.array(draw(st.lists(st.integers(1, 50), min_size=size, max_size=size)))
+    occupancy = np.array(draw(st.lists(st.sampled_from([8.0, 20.0]), min_size=size, max_size=size)))
+    slow = draw(st.sampled_from([None, 32.0]))
+    writes, clobbers = draw(st.sampled_from([((3,), ()), ((), (4,)), ((3,), (4,))]))
+    one = draw(st.booleans())
+    return lanes, Instruction(
+        2, 0, 16.0 if one else occupancy, 9.0, amount=40 if one else amount, path=PATH, share=share, slow=slow,
+        writes=writes, clobbers=clobbers,
+    )  # fmt: skip
+
+
+def wide(x: object, lanes: int, iterations: int) -> np.ndarray:
+    """[iterations, lanes] of one number, or of rows of numbers."""
+    return np.array(np.broadcast_to(np.reshape(x, (-1, 1)) if np.ndim(x) == 1 else x, (iterations, lanes)))
+
+
+@given(transfers())
+def test_bytes_of_the_parts_add_up_to_the_transfer_in_each_lane(given: tuple[int, Instruction]) -> None:
+    lanes, x = given
+    iterations = x.share.size // lanes  # type: ignore[union-attr]
+    share, amount = (np.broadcast_to(v, x.share.size).reshape(-1, lanes) for v in (x.share, x.amount))  # type: ignore[union-attr]
+    moved = {MEMORY: np.zeros((iterations, lanes)), L2: np.zeros((iterations, lanes))}
+    for part in pieces(x, lanes):
+        moved[part.channel] += np.maximum(wide(part.amount, lanes, iterations), 0.0)
+    np.testing.assert_allclose(moved[MEMORY], share * amount)
+    np.testing.assert_allclose(moved[L2], (1.0 - share) * amount)
+
+
+@given(transfers())
+def test_each_lane_waits_for_one_latency_and_writes_once_at_the_end(given: tuple[int, Instruction]) -> None:
+    """The last part of a lane writes, or stands for one that does; before it the tile is only clobbered."""
+    lanes, x = given
+    parts = list(pieces(x, lanes))
+    assert [p.writes for p in parts[:-1]] == [()] * (len(parts) - 1)
+    assert parts[-1].writes == x.writes
+    for p in parts[:-1]:
+        assert p.clobbers == x.writes + x.clobbers
+    assert parts[-1].clobbers == x.clobbers
+    iterations = x.share.size // lanes  # type: ignore[union-attr]
+    latency = np.zeros((iterations, lanes))
+    for p in parts:
+        latency += np.where(wide(p.amount, lanes, iterations) >= 0, p.latency, 0.0)
+    assert (latency == x.latency).all()
+    assert [p.line for p in parts] == [PATH.lines[p.channel] for p in parts]
+
+
+@given(transfers())
+def test_least_cycles_are_shared_as_the_bytes_are(given: tuple[int, Instruction]) -> None:
+    """In an iteration whose lanes have one share, memory's part at memory's pace and the rest at that of L2."""
+    lanes, x = given
+    share = x.share.reshape(-1, lanes)  # type: ignore[union-attr]
+    fast = np.broadcast_to(averages(x.occupancy, lanes), len(share))
+    slow = fast if x.slow is None else np.full(len(share), x.slow)
+    found = np.zeros(len(share))
+    for p in pieces(x, lanes):
+        does = (wide(p.amount, lanes, len(share)) >= 0).all(axis=1)
+        found += np.where(does, p.occupancy, 0.0)
+    alike = (share == share[:, :1]).all(axis=1)
+    expected = share[:, 0] * slow + (1.0 - share[:, 0]) * fast
+    np.testing.assert_allclose(found[alike], expected[alike])
+
+
+@given(lanes_and_iterations, st.data())
+def test_lanes_that_do_not_have_a_record_skip_it(size: tuple[int, int], data: st.DataObject) -> None:
+    lanes, iterations = size
+    count = lanes * iterations
+    partial = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
+    (part,) = pieces(Instruction(1, 0, 5.0, partial=partial), lanes)
+    assert np.array_equal(part.amount, np.where(partial, 5.0, -1.0).reshape(iterations, lanes))
+
+
+@given(lanes_and_iterations, st.data())
+def test_an_average_is_exact_where_lanes_are_alike(size: tuple[int, int], data: st.DataObject) -> None:
+    lanes, iterations = size
+    numbers = st.lists(st.floats(0, 1e6), min_size=iterations, max_size=iterations)
+    each = np.array(data.draw(numbers))
+    assert np.array_equal(np.broadcast_to(averages(np.repeat(each, lanes), lanes), iterations), each)
+    mixed = np.array(data.draw(st.lists(st.floats(0, 1e6), min_size=lanes, max_size=lanes)))
+    assert averages(mixed, lanes) == pytest.approx(mixed.mean())

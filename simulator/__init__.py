@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .spread import Spread, atomic_spread
 
 # Imported when first asked for: they bring numpy and the compiled modules, which cost more than half a second on a slow
-# machine, and nobody who lists products should wait for them. No name here may be that of a module of this folder.
+# machine, and listing products should not wait for them. No name here may be that of a module of this folder.
 _LATER = {
     "JitFunction": ".jit_function",
     "Launch": ".record.run",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Leaves garbage in cycles to lie until the end, if anybody looks for it at all."""
+    """Leaves cyclic garbage uncollected until the end."""
     looking = gc.isenabled()
     gc.disable()
     try:

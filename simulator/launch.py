@@ -76,7 +76,7 @@ def run_call(call: Call, progress: Callable[[int, int], None] | None = None) -> 
 
 
 def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
-    if call.device.explain and is_quiet():  # a tuner's candidate: nobody asks why it takes long
+    if call.device.explain and is_quiet():  # a tuner's candidate: the reasons for its time are not asked
         call = replace(call, device=replace(call.device, explain=False))
     device = call.device
     launches: tuple[Launch, ...] = ()
@@ -116,7 +116,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
 
 
 def fit(call: Call) -> None:
-    """Refuse a kernel whose tiles do not fit in the buffers, also when nobody asks for its time."""
+    """Refuse a kernel whose tiles do not fit in the buffers, also when its time is not asked."""
     from .timing.estimate import make_plan
 
     make_plan(call)
@@ -130,7 +130,7 @@ def place(call: Call) -> None:
 
 
 def timed(call: Call) -> tuple[Launch, bool]:
-    """Time of a launch, and whether its values had to be computed on the way."""
+    """Time of a launch, and whether its values had to be computed for it."""
     from .timing.estimate import estimate, estimate_with_values
 
     key = key_of(call)

@@ -29,7 +29,7 @@ def watch(tell: Callable[[Run], None]) -> Iterator[None]:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Launches inside of the block are told to nobody."""
+    """Launches inside the block are not reported."""
     _quiet.append(None)
     try:
         yield
@@ -38,7 +38,7 @@ def quietly() -> Iterator[None]:
 
 
 def is_quiet() -> bool:
-    """Whether launches are told to nobody."""
+    """Whether launches are not reported."""
     return bool(_quiet)
 
 

@@ -195,7 +195,7 @@ class NumpyBackend(Backend):
             )
 
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
-        """Old values if anybody uses them. Boxes that only add take the road of stores."""
+        """Old values if they are used. Boxes that only add are written as stores are."""
         if isinstance(pointer.tensor, FlatMemory):
             return self.atomic_flat(op, pointer, value, mask, expected)
         tensor, what, v = pointer.tensor, f"atomic_{op.name}", op.args[1]

@@ -1,4 +1,4 @@
-"""Two programs that store to one address without an atomic: on the device nobody says which value stays.
+"""Two programs that store to one address without an atomic: on the device either value may stay.
 
 While a kernel runs its stores are noted, and one bit per element tells whether any was stored to twice. Only then, once
 at the end, it is worked out which programs touched what, as runs of bytes per program. Kernels that may order their programs
@@ -67,7 +67,7 @@ class StoreWatch:
         return found
 
     def found(self) -> tuple[str, ...]:
-        """A sentence for each tensor in which stores of two programs meet."""
+        """A sentence for each tensor in which stores of two programs overlap."""
         if not self.twice:
             return ()
         runs: dict[int, list[tuple[Op, Tensor, np.ndarray, np.ndarray, np.ndarray]]] = {}

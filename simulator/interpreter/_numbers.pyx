@@ -1,4 +1,4 @@
-"""Integer scalars of all programs: ends, quotients and remainders as C has them; the bounds test. Loops only."""
+"""Integer scalars of all programs: ends, quotients and remainders as in C; the bounds test. Loops only."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint64_t

@@ -34,7 +34,7 @@ class Backend(ABC):
 
     @abstractmethod
     def atomic(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
-        """The old values, if anybody asks for them; `expected` is what a compare-and-swap wants to find."""
+        """The old values, if they are used; `expected` is what a compare-and-swap wants to find."""
 
     def synced(self, op: Op, event: Any) -> None:
         """A flag or a barrier between cores is reached; `event` is its number, or one for each program."""

@@ -26,7 +26,7 @@ from .values import OPAQUE, Opaque, Pointers, take
 class Interpreter(Indexing, Slicing, Flow):
     """Carries out a program; elements and memory are a backend's.
 
-    skipped: operations (by id) that are left out; nobody can know their results.
+    skipped: operations (by id) that are left out; their results are unknown.
     """
 
     def __init__(

@@ -63,5 +63,5 @@ def program_order(program: Program, total: int, seed: int | None) -> np.ndarray:
 
 
 def programs_at_once(size: int, bytes_of_program: int) -> int:
-    """At most `size` programs whose additions may wait together."""
+    """At most `size` programs whose additions may wait at once."""
     return max(1, min(size, MOST_BYTES // max(1, bytes_of_program)))

@@ -1,4 +1,4 @@
-"""One value for all programs from the values of groups of them, where branches and loops come together."""
+"""One value for all programs from the values of groups of them, where branches and loops end."""
 
 from __future__ import annotations
 

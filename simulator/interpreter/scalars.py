@@ -304,7 +304,7 @@ def _keeps(x: Affine, source: Value, target: Value) -> bool:
 
 
 def stretch_box(x: Box, old: tuple[int, ...], new: tuple[int, ...]) -> Box:
-    """A box along stretched axes: what held for index 0 of an axis of size 1 now holds for all of it."""
+    """A box broadcast along axes: what is true of index 0 of an axis of size 1 becomes true of all of it."""
     lows, highs = list(x.lows), list(x.highs)
     for k, (o, n) in enumerate(zip(old, new, strict=True)):
         if o == n:

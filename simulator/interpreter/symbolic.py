@@ -106,7 +106,7 @@ def fits(x: Int, bits: int, signed: bool = True) -> bool:
 
 
 def fit_in(x: Int, bits: int, signed: bool) -> Int:
-    """`x` in a register of that width. An unsigned number of 64 bits is held as the int64 of the same bits."""
+    """`x` in a register of that width. An unsigned number of 64 bits is kept as the int64 of the same bits."""
     signed = signed or bits == 64
     return x if fits(x, bits, signed) else wrap(x, bits, signed)
 

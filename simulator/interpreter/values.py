@@ -6,7 +6,7 @@
     index tile            Affine
     box mask              Box
     pointers              Pointers
-    dense tile            array (P, *shape) or (1, *shape), held as `DType.host_dtype`
+    dense tile            array (P, *shape) or (1, *shape), of `DType.host_dtype`
     data not known        OPAQUE (timing without values)
 
 P is the number of programs in the chunk. Nothing here knows what an operation means on hardware.

@@ -6,7 +6,7 @@ from .program import Op, Program, Region
 
 
 def last_uses(program: Program) -> dict[int, tuple[int, ...]]:
-    """For each operation (by id), the values (by id) of its own region that nobody needs after it."""
+    """For each operation (by id), the values (by id) of its own region that are not used after it."""
     out: dict[int, tuple[int, ...]] = {}
     _region(program.body, out)
     return out
@@ -43,7 +43,7 @@ def read_by(op: Op) -> set[int]:
 
 
 def mark_atomics(program: Program) -> None:
-    """Note on each atomic whether anybody uses the old values it gives."""
+    """Note on each atomic whether its old values are used."""
     atomics = program.of_kind("atomic")
     used: set[int] = set()
     for op in program.walk() if atomics else ():

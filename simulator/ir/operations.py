@@ -43,7 +43,7 @@ class Scratch(enum.Flag):
     """What an operation needs in UB besides its operands and its result."""
 
     NOTHING = 0
-    OPERANDS = enum.auto()  # operands that are formulas or stretched columns; BF16 ones, widened
+    OPERANDS = enum.auto()  # operands that are formulas or broadcast columns; BF16 ones, widened
     SCALARS = enum.auto()  # its scalar operands, as tiles
     FIRST = enum.auto()  # its first operand, where that is a view or a formula
     SECOND = enum.auto()
@@ -102,7 +102,7 @@ class Operation:
     """One entry of the table.
 
     cost: one of COSTS, FREE or RECORDED. value: what it computes.
-    row: its instruction: a row `vector.op.*` of the product. near: that row only stands in, nobody published its own figure.
+    row: its instruction: a row `vector.op.*` of the product. near: that row only stands in, its own figure is not published.
     steps: instructions that it takes on floating-point elements, in place of `row`.
     scalar: row of the instruction that takes a scalar operand; "": the scalar is written out as a tile first.
     rows: further rows that its cost is made of.

@@ -1,9 +1,9 @@
-"""The choices that numbers depend on: which a user may change, and which of them nobody published.
+"""The choices that numbers depend on: which a user may change, and which of them are not published.
 
     with sim.device(numerics={"cube_block_k": 1, "overflow_mode": "saturate"}):
         ...
 
-Grades: documented by the vendor, inferred from published device results or vendor code, assumed where nobody says it.
+Grades: documented by the vendor, inferred from published device results or vendor code, assumed where no source says it.
 Sources are named in the numerics specification that these follow: Ascend C guide and API reference, platform
 configuration files of CANN 8.1.RC1, hw-native-sys/pto-isa, Jittor pull request 18025.
 """

@@ -30,7 +30,7 @@ def require_places(call: Call) -> tuple[MemorySpaces, Placement]:
 
 
 class _Overflow(BufferOverflowError):
-    """An overflow with its way out, which is found by trying: only if somebody reads it, a search over tilings does not."""
+    """An overflow with its way out, found by trying once it is read; a search over tilings does not read it."""
 
     def __init__(self, found: BufferOverflowError, call: Call) -> None:
         super().__init__(str(found), found.space, found.need_bytes, found.have_bytes)

@@ -16,7 +16,7 @@ cdef enum:
     ALIGNMENT = 64  # bytes of a cache line
     STEP = 65536  # capacities are multiples of it, so that a last, smaller chunk finds a block too
 
-cdef Py_ssize_t KEPT_BYTES = 32 << 20  # at most so much is kept while nobody uses it
+cdef Py_ssize_t KEPT_BYTES = 32 << 20  # at most so much is kept unused
 
 cdef struct Slot:
     void* memory
@@ -90,5 +90,5 @@ cdef class MemoryBlock:
 
 
 def kept_now():
-    """Bytes that are kept while nobody uses them."""
+    """Bytes that are kept while they are not used."""
     return kept_bytes

@@ -1,4 +1,4 @@
-"""Whether programs of a grid may run together, or must run one after another because they see each other's writes."""
+"""Whether programs of a grid may run at once, or must run one after another because they see each other's writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMMUTATIVE = ("and", "or", "xor", "max", "min")
 class Order:
     """Whether the result depends on the order of the programs, and if nothing but additions makes it do so, which ones.
 
-    waiting: atomics (by id) that only add, to tensors of which the kernel makes no other use: programs may run together if
+    waiting: atomics (by id) that only add, to tensors of which the kernel makes no other use: programs may run at once if
     these additions wait, and are made program by program when all have run. waiting_bytes: of the tiles that one program
     adds, on average. Without `waiting` programs must run one by one where `depends`.
     """
@@ -51,7 +51,7 @@ def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
 
     One atomic whose result is used, outside of loops and the only access to its tensor, does not need it: the elements of
     all programs are combined in the order of the programs.
-    Programs that read and write the same memory, each in a part of its own (an update in place), may run together: the
+    Programs that read and write the same memory, each in a part of its own (an update in place), may run at once: the
     parts are found by interpretation without values.
     """
     if grid == (1, 1, 1):
@@ -81,7 +81,7 @@ def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
 
 
 def _only_added_to(program: Program, arguments: dict[str, Any], shared: set[int]) -> set[int]:
-    """Shared tensors (by id) of floats that the kernel only adds to, with atomics whose result nobody uses."""
+    """Shared tensors (by id) of floats that the kernel only adds to, with atomics whose result is not used."""
     uses = _uses(program)
     tensors = {n: t for n in uses if isinstance(t := arguments.get(n), Tensor) and id(t) in shared}
 
@@ -114,7 +114,7 @@ def _reach_anything(program: Program) -> bool:
 
 
 def directions(program: Program) -> dict[str, str]:
-    """Tensor argument -> "in", "out" or "in out". An atomic whose result nobody uses is "out"."""
+    """Tensor argument -> "in", "out" or "in out". An atomic whose result is not used is "out"."""
     out = program.directions
     for name, uses in () if out else _uses(program).items():
         read, written = bool({"load", "both"} & uses.keys()), bool(uses.keys() - {"load"})
@@ -285,7 +285,7 @@ class _Touched(AddressBackend):
         return self.sum_spans.count > MAX_RUNS or meet_each_other(self.sum_spans)
 
     def meet(self) -> bool:
-        """Whether a program touches what another writes, in a way that depends on their order."""
+        """Whether a program touches what another writes, so that their order matters."""
         load, store, add, commutative = (self.spans[x] for x in ("load", "store", "add", "commutative"))
         atomic = Spans()
         atomic.batches = [*add.batches, *commutative.batches]

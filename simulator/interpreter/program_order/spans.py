@@ -1,4 +1,4 @@
-"""Runs of memory that programs touch, and whether those of different programs meet."""
+"""Ranges of memory that programs touch, and whether those of different programs overlap."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def meet_each_other(runs: Spans) -> bool:
 
 
 def meet_others(a: Spans, b: Spans) -> bool:
-    """Whether a run of `a` overlaps one of `b` of another program; runs of `b` must not meet each other."""
+    """Whether a run of `a` overlaps one of `b` of another program; those of `b` must not overlap each other."""
     program, low, high = b.merged()
     order = np.argsort(low, kind="stable")
     program, low, high = program[order], low[order], high[order]

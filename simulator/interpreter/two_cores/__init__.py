@@ -1,1 +1,1 @@
-"""Programs whose Cube part and Vector part run side by side: flags, tiles that pass, hangs."""
+"""Programs whose Cube part and Vector part run side by side: flags, tiles that pass, deadlocks."""

@@ -23,7 +23,7 @@ from .deadlock import check_left_over, hang
 
 
 class _Abandoned(BaseException):
-    """Ends the thread of a part that nobody goes on with."""
+    """Ends the thread of a part that was given up."""
 
 
 class Exchange:

@@ -26,7 +26,7 @@ from .deadlock import check_left_over
 
 @dataclass(frozen=True)
 class FlagOrder:
-    """in_order: no wait comes before its set in the source's order. even: all programs pass each flag together.
+    """in_order: no wait comes before its set in the source's order. even: all programs pass each flag at once.
 
     barrier: programs wait for each other, so all of them run at once.
     """

@@ -38,7 +38,7 @@ KEY = "buffer "  # no name of a kernel has a space
 
 
 def _unwritten(at: Context, op: Op) -> np.ndarray:
-    """What nobody wrote: NaN, or the smallest integer."""
+    """What was never written: NaN, or the smallest integer."""
     r, dtype = op.results[0], result_type(op)
     return np.full((1, *r.shape), ty.limits(dtype)[0] if dtype.is_int() else np.nan, dtype.host_dtype)
 

@@ -56,7 +56,7 @@ class Builder:
         self.region = Region()
         self._loc = Loc("<kernel>", 0)
         self.scope: Any = None  # what is compiled now: a function, and
-        self.node: Any = None  # a node of it that nobody asked the place of so far
+        self.node: Any = None  # a node of it whose place was not asked so far
         self.core = ""  # of the scope that is being compiled: cube, vector, or none
         self.split_builtins: dict[str, Loc] = {}
         self._values = 0
@@ -78,7 +78,7 @@ class Builder:
 
     @property
     def loc(self) -> Loc:
-        """Where the node stands that is compiled now; most nodes make nothing, and nobody asks."""
+        """Where the node stands that is compiled now; most nodes make nothing, and it is not asked."""
         if self.node is not None:
             self._loc, self.node = self.scope.place(self.node), None
         return self._loc

@@ -90,7 +90,7 @@ def fold(name: str, a: Any, b: Any) -> Any:
 
 
 def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of a and b together: aligned right, 1 stretches."""
+    """Shape of a and b together: aligned right, 1 broadcasts."""
     if a == b:
         return a
     rank = max(len(a), len(b))

@@ -77,7 +77,7 @@ def join(b: Builder, x: Operand, y: Operand) -> Value:
 
 
 def broadcast(b: Builder, x: Operand, y: Operand) -> tuple[Value, Value]:
-    """Two values stretched to their common shape; a number takes the other's type."""
+    """Two values broadcast to their common shape; a number takes the other's type."""
     like = next((v.dtype for v in (x, y) if isinstance(v, Value) and isinstance(v.dtype, ty.DType)), None)
     return b.same_shape(b.to_value(x, like), b.to_value(y, like))
 

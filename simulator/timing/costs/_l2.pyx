@@ -203,7 +203,8 @@ def touch(
     list accesses, const int32_t[::1] order, const int64_t[::1] first, const int32_t[::1] cut,
     const int64_t[:, ::1] cuts, int64_t room, int64_t[::1] state, int64_t[:, ::1] queue,
 ):
-    """Touch tiles wave by wave: for each k in iteration the wave's tiles of access `order[k]`, from `first[k]` on.
+    """Touch tiles wave by wave: for each k in turn the wave's tiles of access `order[k]`, from
+    `first[k]` on.
 
     cuts[cut[k], w]: where wave w begins among the tiles of a row; the last column is their number.
 
@@ -215,8 +216,8 @@ def touch(
     else 0.
 
     state: the clock (lines that came into L2 so far; a line is there while at most `room` came since its
-    last touch), lines that left L2 changed and whose way to memory is not charged, lines whose way is, and
-    where the notes in `queue` of changed lines begin and end.
+    last touch), lines that left L2 changed and whose write to memory is not charged, lines whose write is,
+    and where the notes in `queue` of changed lines begin and end.
     """
     cdef Py_ssize_t count = len(accesses), k, w
     cdef int64_t tile, begin, end

@@ -73,12 +73,12 @@ class FirstTouch:
 
     @property
     def owed(self) -> int:
-        """Lines that left L2 changed and whose way to memory is not charged yet."""
+        """Lines that left L2 changed and whose write to memory is not charged yet."""
         return int(self.state[OWED])
 
     @property
     def written_lines(self) -> int:
-        """Lines whose way to memory is charged."""
+        """Lines whose write to memory is charged."""
         return int(self.state[WRITTEN])
 
     @property

@@ -57,7 +57,7 @@ class Cost:
         )
 
     def assumed(self) -> Cost:
-        """This, where it stands in for a figure that nobody published, however well its own figures are known."""
+        """This, where it stands in for a figure that is not published, however well its own figures are known."""
         return replace(self, grade=WORST)
 
 

@@ -54,7 +54,7 @@ class Operands:
         return self.model.vector(name, dtype, padded_elements(v, bits), bits, conflict=conflict)
 
     def stretched(self, name: str, dtype: str, r: Value, forms: list[str], conflict: bool = False) -> Cost:
-        """An instruction whose operand is stretched goes row by row or column block by column block."""
+        """An instruction whose operand is broadcast goes row by row or column block by column block."""
         bits = bits_of(dtype)
         elements = padded_elements(r, bits)
         groups = 1

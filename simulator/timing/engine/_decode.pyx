@@ -1,9 +1,9 @@
 """From the tree of a trace to the records of a program and what each waits for; the contract is _decode.pxd.
 
 A read waits for the slot's last writer (data). A write waits for all that have read the slot since, and for
-the last writer (buffer). A clobber waits like a write, but leaves writer and readers as they were. What a
-program skips gets no record; whoever waits for it waits for the record before it on its pipe, or for the
-program's start.
+the last writer (buffer). A clobber waits like a write, but leaves writer and readers as they were. A
+record that a program skips is left out; what depends on it waits for the record before it on its pipe, or
+for the program's start.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t
@@ -25,7 +25,7 @@ cdef int64_t STRIDE = 64  # records that become known to a core at once
 
 
 cdef void begin_decoding(Core* core) noexcept nogil:
-    """Nobody has touched any slot."""
+    """No record has used any slot so far."""
     cdef int64_t s
     cdef int p
     core.count = core.left = core.low = core.dep_low = core.dep_count = 0
@@ -56,7 +56,7 @@ cdef struct Waiter:  # the next record
 cdef inline void wait_for(
     World* world, Core* core, const Waiter* x, double time, int record, int pipe, int kind
 ) noexcept nogil:
-    """Note a dependency, but for one that is over and one that is among the last few noted."""
+    """Note a dependency, unless it is over or among the last few noted."""
     cdef int crosses = CROSSES if pipe != x.pipe else 0
     cdef int64_t i
     if time < 0:
@@ -76,7 +76,7 @@ cdef inline void wait_for(
 cdef inline void wait_for_users(
     World* world, Core* core, const Waiter* x, int32_t number, int kind
 ) noexcept nogil:
-    """For all readers of the old contents, and for their writer if none of them has waited for that."""
+    """Wait for all readers of the old contents, and for their writer if no reader has waited for it."""
     cdef const Slot* slot = &core.slots[number]
     cdef const Use* use
     cdef int u = slot.use
@@ -101,7 +101,7 @@ cdef inline void forget_readers(Core* core, Slot* x) noexcept nogil:
 
 
 cdef inline void enlist(Core* core, int8_t* listed, int32_t name) noexcept nogil:
-    """To ask for its time before that is forgotten."""
+    """List it, so that its time is noted before the window drops the record."""
     if not listed[0]:
         core.listed[core.listed_count] = name
         core.listed_count += 1
@@ -152,7 +152,7 @@ cdef inline void find_slots(Core* core, const Record* x) noexcept nogil:
 
 
 cdef inline void note_waits(World* world, Core* core, const Record* x) noexcept nogil:
-    """Whom a record waits for."""
+    """Note all dependencies of a record."""
     cdef const Decoder* d = &core.decoder
     cdef const int32_t* slots = d.slots + x.slot + x.reads + x.writes
     cdef const int32_t* found
@@ -184,7 +184,7 @@ cdef inline void note_waits(World* world, Core* core, const Record* x) noexcept 
 cdef inline void note_uses(
     Core* core, const Record* x, int record, double time, double latency, bint real
 ) noexcept nogil:
-    """What a record, or the one that stands for it, leaves behind."""
+    """Enter the slots that a record reads and writes into the scoreboard."""
     cdef const int32_t* used = core.used
     cdef Slot* slots = core.slots
     cdef Slot* slot
@@ -230,7 +230,7 @@ cdef inline bint settle(const Core* core, double* time, int record) noexcept nog
 
 
 cdef void remember(Core* core, int64_t dep_low) noexcept nogil:
-    """Note when those were done that somebody may ask for: records will be forgotten."""
+    """Note when the records were done that later ones may wait for: the window will drop them."""
     cdef Slot* slot
     cdef Use* use
     cdef bint listed
@@ -254,7 +254,7 @@ cdef void remember(Core* core, int64_t dep_low) noexcept nogil:
 
 
 cdef bint make_room(World* world, Core* core) noexcept nogil:
-    """Forget what nobody asks for any more; if that is not enough, keep more."""
+    """Drop records that are no longer needed; if that is not enough, enlarge the window."""
     cdef int64_t low = oldest(world, core)
     cdef int64_t dep_low = core.step[low].dep if low < core.count else core.dep_count
     cdef int64_t steps = core.count - low, room

@@ -208,7 +208,7 @@ cdef struct Use:  # a record that reads a slot
     double time, latency
     int record, next
     int8_t pipe
-    int8_t real  # it has waited for the slot's writer, which nobody waits for who waits for it
+    int8_t real  # it has waited for the slot's writer, so what waits for this need not wait for the writer
     int8_t listed  # among those whose time is not known
 
 cdef struct Slot:  # the record that wrote it last, and those that have read it since
@@ -242,7 +242,7 @@ cdef struct Core:
     int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double* lane_time  # [MAX_PIPES] from `first_lane` on, when that at `head` begins, or ends once it has; infinite for none
+    double* lane_time  # [MAX_PIPES] from `first_lane` on: the next begin or end; infinite for none
     unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...

@@ -151,7 +151,7 @@ class LoweringPlan:
         self.scratch: dict[
             tuple[int, float], Slot
         ] = {}  # likewise: the slot of what the operation needs while it runs
-        self.executed: dict[int, int] = {}  # operation -> how often programs execute it, all together
+        self.executed: dict[int, int] = {}  # operation -> how often all programs execute it
         self.extra_slots: dict[Any, int] = {}
         self._extra_keys: dict[int, Any] = {}
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
@@ -242,7 +242,7 @@ class LoweringPlan:
         return {p: self.extra_slot(("drain", p)) for p in pipes}
 
     def assume(self, *figures: str) -> None:
-        """List those of the figures that nobody published."""
+        """List those of the figures that are not published."""
         for key in figures:
             if self.product.has(key) and self.product.figure(key).assumed:
                 self.costs.model.assumed[key] = None
@@ -327,7 +327,7 @@ class LoweringPlan:
         self.warnings.add(op, text, **numbers)
 
     def notes(self, waves: int) -> tuple[str, ...]:
-        """Rows that stood in for others, and the figures of this launch that nobody published (grade D)."""
+        """Rows that stood in for others, and the figures of this launch that are not published (grade D)."""
         product = self.product
         keys = [k for k in ALWAYS_USED if product.has(k) and product.figure(k).assumed]
         if waves > 1 and product.figure(DISPATCH).assumed:
@@ -371,7 +371,7 @@ def drained_pipes(wiring: Wiring, op: Op) -> tuple[int, ...]:
 
 
 def _way(product: Product, name: str) -> tuple[float, float]:
-    """(fixed cycles, bytes per cycle) of a way that only coupled cores have."""
+    """(fixed cycles, bytes per cycle) of a path that only coupled cores have."""
     if not product.has(f"path.{name}.bytes_per_cycle"):
         return 0.0, 1.0
     return product.number(f"path.{name}.fixed_cycles"), product.number(f"path.{name}.bytes_per_cycle")

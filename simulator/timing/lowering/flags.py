@@ -65,7 +65,7 @@ class FlagLowering:
         if not cores:
             plan.warn(
                 op,
-                f"sync_block_all({op.attrs['mode']!r}): the kernel has no work for such cores; nobody waits",
+                f"sync_block_all({op.attrs['mode']!r}): the kernel has no work for such cores; no core waits",
             )
             return
         arrived = {c: plan.extra_slot(("arrived", c)) for c in cores}

@@ -190,7 +190,7 @@ class VectorLowering:
         return writes
 
     def record_print(self, op: Op) -> None:
-        """A print is charged as the scalar unit reading every element; what it really costs nobody published."""
+        """A print is charged as the scalar unit reading every element; its real cost is not published."""
         model = self.plan.costs.model
         elements = sum(v.numel for v in op.args if v is not None) or 1
         model.notes[

@@ -19,7 +19,7 @@ MOVING = ("load", "store", "atomic", "dot")
 
 
 class Made(NamedTuple):
-    """A value that takes a buffer. dying: operands that nobody reads later and whose buffer it could take over, each with
+    """A value that takes a buffer. dying: operands that are not read later and whose buffer it could take over, each with
     whether a loop loads it."""
 
     value: Value

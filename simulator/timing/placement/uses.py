@@ -53,7 +53,7 @@ def is_gathered(op: Op) -> bool:
 class Uses:
     """Readers of all values of a program, views looked through.
 
-    windows: slices that the way to L0 takes. written_out: operations that stretch an operand of a product.
+    windows: slices that the path to L0 takes. written_out: operations that broadcast an operand of a product.
     """
 
     def __init__(self, definitions: Definitions) -> None:
@@ -91,7 +91,7 @@ class Uses:
         return out
 
     def sees_through(self, op: Op) -> bool:
-        """`looks_through`, or a window that the way to L0 takes."""
+        """`looks_through`, or a window that the path to L0 takes."""
         if op.id in self.written_out:
             return False
         return looks_through(op) or (op.kind == "extract_slice" and op.results[0].id in self.windows)

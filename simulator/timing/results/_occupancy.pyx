@@ -41,7 +41,7 @@ cdef inline void write(
     Out* out, Value* values, const int8_t[::1] sized, int32_t slot, int64_t row, int64_t record, int64_t pipe,
     double start, double end,
 ) noexcept nogil:
-    """A record fills a slot; a value that nobody has read since it was written, or that it reads, goes on."""
+    """A record fills a slot; a value that was not read since it was written, or that it reads, goes on."""
     cdef Value* value = &values[slot]
     cdef bint goes_on
     if not sized[slot]:
@@ -96,8 +96,9 @@ def lives(
     """Fill slot, start and end of each value of one program; gives their number.
 
     sized: per slot whether it has bytes. records: the program's rows of the timeline, ascending, all known to
-    the lists; moves: whether they are transfers. pipe_of: pipe of each record that the lists know. first, slots: as of
-    `unroll` in engine/_code.pyx. The last three arrays need three places for each entry of `slots` and one for each slot.
+    the lists; moves: whether they are transfers. pipe_of: pipe of each record that the lists know. first,
+    slots: as of `unroll` in engine/_code.pyx. The last three arrays need three places for each entry of
+    `slots` and one for each slot.
     """
     cdef int64_t count = sized.shape[0], s
     cdef Value* values = <Value*>calloc(max(1, count), sizeof(Value))

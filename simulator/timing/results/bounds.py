@@ -17,7 +17,7 @@ MOST = 1 << 22  # numbers that are looked at in one go
 
 
 def pipe_work(machine: Machine, group: ProgramGroup) -> np.ndarray:
-    """[pipes, programs] cycles that each program needs of each pipe when nobody else uses the memory."""
+    """[pipes, programs] cycles that each program needs of each pipe when no other program uses the memory."""
     trace = group.trace
     ports = np.array([c.port_bytes_per_cycle for c in machine.channels] or [1.0])
     which, column, least, times = trace.met

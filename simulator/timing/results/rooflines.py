@@ -29,7 +29,7 @@ L0 = {
 
 
 def roofs(plan: LoweringPlan, machine: Machine, result: EngineResult, per_us: float) -> dict[str, Roof]:
-    """Name -> amount and rate of all cores: "Vector fp32", "Cube fp16" (operations); "HBM", "L2", ways (bytes)."""
+    """Name -> amount and rate of all cores: "Vector fp32", "Cube fp16" (operations); "HBM", "L2", paths (bytes)."""
     found = {**_units(plan, per_us), **_shared(machine, result, per_us), **_ports(plan, result, per_us)}
     return {n: r for n, r in found.items() if r.amount > 0}
 

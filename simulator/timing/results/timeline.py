@@ -128,7 +128,7 @@ def _of_records(t: np.ndarray, groups: Sequence[ProgramGroup]) -> tuple[np.ndarr
 def _rows_of(t: np.ndarray) -> np.ndarray:
     """Per row the row of the record that its gap waited for, -1 for none.
 
-    Whatever a kept record waited for is kept, as it was computed earlier; but what held up its issue may be a transfer that
+    Whatever a kept record waited for is kept, as it was computed earlier; but what delayed its issue may be a transfer that
     had only started.
     """
     program = t["program"].astype(np.int64) << 32
@@ -144,7 +144,7 @@ def _rows_of(t: np.ndarray) -> np.ndarray:
 def _names(
     plan: LoweringPlan, number: np.ndarray, channel: np.ndarray, pipe: np.ndarray
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Per row the number of its name, and the names: a transfer's way, an operation's own name, or the pipe's work."""
+    """Per row the number of its name, and the names: a transfer's path, an operation's own name, or the pipe's work."""
     machine, own = plan.wiring.machine, [name for *_, name in plan.lines]
     pipes, paths = len(machine.pipes), len(machine.channels) + 1
     code = (number.astype(np.int64) * paths + channel + 1) * pipes + pipe

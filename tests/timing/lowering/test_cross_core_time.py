@@ -267,7 +267,7 @@ def test_barrier_of_cores_that_have_no_work_says_so() -> None:
     a, out = np.zeros(8, np.float32), np.zeros(8, np.float32)
     with sim.device(PRODUCT):
         run = neighbours[(1,)](a, out, MODE="all_cube", B=8)
-    assert any("the kernel has no work for such cores; nobody waits" in w for w in run.warnings)
+    assert any("the kernel has no work for such cores; no core waits" in w for w in run.warnings)
 
 
 def test_barrier_stops_all_pipes_and_pays_the_flag() -> None:

@@ -56,7 +56,7 @@ def _join_yield(a: Allocation, y: Value, arg: Value, slot: Slot, body: Region) -
 
 
 def _write_over(a: Allocation, made: Op, root: Value, arg: Value, slot: Slot) -> None:
-    """The new value in the place of an old one that nobody reads later."""
+    """The new value in the place of an old one that is not read later."""
     if made.kind == "dot" and root.id in a.spaces.added and slot.space == UB:
         a.sum_of[root.id] = slot
     elif (

@@ -14,7 +14,7 @@ Size = Callable[[Value, str], int]  # bytes of a value in a buffer
 
 
 def explicit_slots(program: Program, spaces: MemorySpaces, lives: Lifetimes, size: Size) -> dict[int, Slot]:
-    """The slot of each value that lies in an explicit buffer. A slot with a label is nobody else's while it lives."""
+    """The slot of each value that lies in an explicit buffer. A slot with a label shares no bytes while it lives."""
     buffers = {op.id: _slot(op, lives, size) for op in program.of_kind("alloc")}
     out: dict[int, Slot] = {}
     if not buffers:

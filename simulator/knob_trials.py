@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .device import Device
     from .record.run import Launch
 
-MOST_NAMED = 4  # sizes in the words of `untried_words`
+MOST_NAMED = 4  # sizes in the words of `untried_sizes`
 Again = Callable[[dict[str, Any]], "Call"]
 
 
@@ -47,18 +47,18 @@ def changes(call: Call, now_us: float, time: Callable[[Call], Launch]) -> dict[s
     What does not fit, is refused or needs data to be timed is left out, and so is what changes nothing.
     """
     found: dict[str, float] = {}
-    for words, make in _others(call):
+    for change, make in _others(call):
         try:
             changed = make()
             us = time(replace(changed, warnings=(), device=_plain(changed.device))).time_us
         except AscendtileError:
             continue
         if us != now_us:
-            found[words] = us
+            found[change] = us
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
-def untried_words(call: Call) -> tuple[str, ...]:
+def untried_sizes(call: Call) -> tuple[str, ...]:
     """One line on the sizes that are not tried because the grid does not follow them, with the way out."""
     sizes = [
         n
@@ -67,8 +67,8 @@ def untried_words(call: Call) -> tuple[str, ...]:
     ]
     if not sizes or call.grid_asks:
         return ()
-    way = f'a function of them, grid=lambda meta: (cdiv(n, meta["{sizes[0]}"]),), lets explain try others'
-    return (f"the grid is fixed, so no other {', '.join(sizes[:MOST_NAMED])} was timed; {way}",)
+    advice = f'a function of them, grid=lambda meta: (cdiv(n, meta["{sizes[0]}"]),), lets explain try others'
+    return (f"the grid is fixed, so no other {', '.join(sizes[:MOST_NAMED])} was timed; {advice}",)
 
 
 def _plain(device: Device) -> Device:
@@ -78,14 +78,14 @@ def _plain(device: Device) -> Device:
 def _others(call: Call) -> Iterator[tuple[str, Callable[[], Call]]]:
     for copies in (2 * call.device.multibuffer, call.device.multibuffer // 2):
         if 1 <= copies <= 16:
-            words = f"multibuffer {call.device.multibuffer} -> {copies}"
-            yield words, lambda copies=copies: _with(call, multibuffer=copies)  # type: ignore[misc]
+            change = f"multibuffer {call.device.multibuffer} -> {copies}"
+            yield change, lambda copies=copies: _with(call, multibuffer=copies)  # type: ignore[misc]
     if call.device.product.core_model == "split" and any(op.kind == "dot" for op in call.program.walk()):
         flag = call.device.unit_flag
         yield f"unit_flag {flag} -> {not flag}", lambda: _with(call, unit_flag=not flag)
         more = 2 * call.device.workspace_copies
-        words = f"set_workspace_multibuffer {call.device.workspace_copies} -> {more}"
-        yield words, lambda: _with(call, workspace_copies=min(more, 16))
+        change = f"set_workspace_multibuffer {call.device.workspace_copies} -> {more}"
+        yield change, lambda: _with(call, workspace_copies=min(more, 16))
     for name in call.grid_asks:
         now = call.constants.get(name)
         if call.again is None or isinstance(now, bool) or not isinstance(now, int) or now < 2:

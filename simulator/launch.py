@@ -24,7 +24,7 @@ from .interpreter.tensors import Tensor, tensor_argument
 from .interpreter.two_cores.flags import scheduling
 from .ir.building.composite import ArgumentPlan, ParameterPlan
 from .ir.types import PointerType
-from .knob_trials import AskedFor, changes, untried_words
+from .knob_trials import AskedFor, changes, untried_sizes
 from .launch_cache import key_of, recall, remember
 from .numerics import numerics, options
 from .observers import announce, is_quiet
@@ -89,7 +89,7 @@ def _run_call(call: Call, progress: Callable[[int, int], None]) -> Run:
         launch, computed = timed(call)
         launches = (launch,)
         if device.explain:
-            launches = (replace(launch, notes=(*launch.notes, *untried_words(call))),)
+            launches = (replace(launch, notes=(*launch.notes, *untried_sizes(call))),)
             changed = changes(call, launch.time_us, lambda other: timed(other)[0])
         seconds["time"] = clock.perf_counter() - begin
     if device.values and not computed:

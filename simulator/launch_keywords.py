@@ -80,10 +80,10 @@ def apply(
             ignored.append(k)
         else:
             rest[k] = x
-    return device, rest, tuple(_words(ours, ignored))
+    return device, rest, tuple(_messages(ours, ignored))
 
 
-def _words(given: dict[str, Any], ignored: list[str]) -> list[str]:
+def _messages(given: dict[str, Any], ignored: list[str]) -> list[str]:
     plain = [f"{k}={given[k]}" for k in ignored if k in WITHOUT_EFFECT]
     out = (
         [f"no effect in the model: launch keyword{'s' * (len(plain) > 1)} {', '.join(plain)}"]

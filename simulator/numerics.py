@@ -35,12 +35,12 @@ def block_round(device: Device) -> str:
 
 
 def stated(device: Device) -> dict[str, str]:
-    """Every choice in words: its value, and whether the user made it or nobody published it."""
-    out = {name: _words(device, name) for name in SWITCHES}
+    """Every choice described: its value, and whether the user made it or it is not published."""
+    out = {name: _description(device, name) for name in SWITCHES}
     return {**out, **FIXED}
 
 
-def _words(device: Device, name: str) -> str:
+def _description(device: Device, name: str) -> str:
     value = choice(device, name)
     if name in device.numerics:
         return f"{value} (chosen)"

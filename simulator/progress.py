@@ -14,14 +14,14 @@ from typing import Any
 
 @dataclass
 class Work:
-    """A launch that is not done. done: programs whose values are computed. walk: what walks the program just now."""
+    """A launch that is not done. done: programs whose values are computed. interpreter: the one that runs it now."""
 
     kernel: str
     programs: int
     number: int
     begun: float = field(default_factory=time.monotonic)
     done: int = 0
-    walk: Any = None
+    interpreter: Any = None
 
     def tell(self, done: int, programs: int) -> None:
         """So many programs are done."""
@@ -30,8 +30,8 @@ class Work:
     @property
     def iterations(self) -> int:
         """Loop iterations so far."""
-        walk = self.walk
-        return 0 if walk is None else max(0, walk.step_limit - walk.steps_left)
+        x = self.interpreter
+        return 0 if x is None else max(0, x.step_limit - x.steps_left)
 
 
 _launches: list[Work] = []
@@ -66,10 +66,10 @@ def trying(number: int, candidates: int) -> Iterator[None]:
         _candidates.pop()
 
 
-def walking(walk: Any) -> None:
-    """`walk` goes through the program of the launch."""
+def interpreting(interpreter: Any) -> None:
+    """`interpreter` runs the program of the launch."""
     if _launches:
-        _launches[-1].walk = walk
+        _launches[-1].interpreter = interpreter
 
 
 def now() -> tuple[Work | None, tuple[int, int] | None]:
@@ -78,4 +78,4 @@ def now() -> tuple[Work | None, tuple[int, int] | None]:
     return (work[0] if work else None), (candidate[0] if candidate else None)
 
 
-__all__ = ["Work", "launching", "listeners", "now", "trying", "walking"]
+__all__ = ["Work", "interpreting", "launching", "listeners", "now", "trying"]

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-untyped-def"
 """Attention in one pass over the keys: softmax(q k^T * scale) v without the matrix of scores in memory.
 
-A program has a block of queries and walks over blocks of keys and values. It keeps for each query the largest
+A program has a block of queries and loops over blocks of keys and values. It keeps for each query the largest
 score so far, the sum of exponentials relative to it, and the weighted sum of values. A larger score later on
 makes the old sums too large by a known factor, exp(old maximum - new maximum): they are scaled down and go on.
 At the end one division is left.

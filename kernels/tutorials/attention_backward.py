@@ -6,7 +6,7 @@ With p = exp(s - lse) from the scores and what the forward pass kept, and out = 
     dv = p^T dout          ds = p * (dout v^T - delta)          dq = ds k * scale          dk = ds^T q * scale
 
 where delta, one number for each query, is the sum of dout * out over d. Sums over queries (dk, dv) and sums
-over keys (dq) need different walks, so there are three kernels: delta; a program for each block of keys; a
+over keys (dq) need different loops, so there are three kernels: delta; a program for each block of keys; a
 program for each block of queries. No two programs write to the same place, and nothing is atomic.
 """
 
@@ -45,7 +45,7 @@ def keys_kernel(
     q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, length, scale,
     CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """dk and dv of a block of keys: a walk over the queries, from the block's own place on if causal."""
+    """dk and dv of a block of keys: a loop over the queries, from the block's own place on if causal."""
     head = tl.program_id(1) * length
     key = tl.program_id(0) * BN + tl.arange(0, BN)
     d = tl.arange(0, D)
@@ -75,7 +75,7 @@ def queries_kernel(
     q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, dq_ptr, length, scale,
     CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """dq of a block of queries: a walk over the keys, up to the block's own place if causal."""
+    """dq of a block of queries: a loop over the keys, up to the block's own place if causal."""
     head = tl.program_id(1) * length
     query = tl.program_id(0) * BM + tl.arange(0, BM)
     d = tl.arange(0, D)

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-untyped-def"
 """A matrix product in tiles, with an activation on the way out.
 
-A program computes one tile of c. It walks along K, loads a tile of a and one of b, and lets the Cube add their
+A program computes one tile of c. It loops along K, loads a tile of a and one of b, and lets the Cube add their
 product to an accumulator that stays in L0C over the whole loop. Pointers are moved rather than computed anew.
 
 Programs that run at the same time should share operands. In row order, a band of cores reads one row of a but

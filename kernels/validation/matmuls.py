@@ -46,7 +46,7 @@ def shared_out(
     a_ptr, b_ptr, c_ptr, M, N, K, SM, SN, ACROSS,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, AT: tl.constexpr, BT: tl.constexpr, QUANT: tl.constexpr,
 ):  # fmt: skip
-    """Each core has one part of SM x SN of the result, ACROSS of them side by side, and walks it row of tiles by row.
+    """Each core has one part of SM x SN of the result, ACROSS of them side by side, and goes through it row of tiles by row.
 
     Where the parts do not reach the last row, all cores go on to the rows below together.
     """

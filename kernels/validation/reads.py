@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-untyped-def"
 """Kernels that only read: whole matrices tile by tile into UB, or into L1 in the layout of the Cube.
 
-The vendor's example (data_copy) splits the rows of a matrix over the cores; each core walks its rows in tiles. Variants read
+The vendor's example (data_copy) splits the rows of a matrix over the cores; each core reads its rows in tiles. Variants read
 everything several times, in quarters, or let every core read all of it, in the same order or each from another place on.
 """
 

@@ -26,7 +26,7 @@ def own_rows(rows):
 
 @sim.jit
 def rms_norm(x_ptr, g_ptr, y_ptr, r_ptr, rows, N: tl.constexpr, ROWS: tl.constexpr):
-    """A core has one stretch of rows and walks it in tiles of ROWS whole rows; 1 / rms goes out beside the result."""
+    """A core has one range of rows and goes through it in tiles of ROWS whole rows; 1 / rms goes out beside the result."""
     start, end = own_rows(rows)
     column = tl.arange(0, N)
     gamma = tl.load(g_ptr + column).to(tl.float32)

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="no-untyped-def"
 """Kernels that stream tensors through UB: element-wise operations, casts, copies, fills and sums of everything.
 
-A core has one stretch of neighbouring elements and walks it in blocks. Arithmetic in bf16 is done in fp32.
+A core has one range of neighbouring elements and goes through it in blocks. Arithmetic in bf16 is done in fp32.
 """
 
 from __future__ import annotations

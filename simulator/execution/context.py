@@ -11,9 +11,9 @@ from ..units.vector import Numerics
 
 @dataclass(frozen=True)
 class ValueContext:
-    """walk: whose programs are evaluated. transposed: permutations (by id) that need no copy, see `transposed_operands`."""
+    """transposed: permutations (by id) that need no copy, see `transposed_operands`."""
 
-    walk: InterpreterState
+    interpreter: InterpreterState
     numerics: Numerics
     transposed: frozenset[int]
 

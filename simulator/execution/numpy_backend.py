@@ -32,7 +32,7 @@ from .waiting_adds import WaitingAdds
 class NumpyBackend(Backend):
     """Computes the elements of every tile; reads and writes the tensors it is given.
 
-    waiting: atomics (by id) whose additions are made when all programs have been walked.
+    waiting: atomics (by id) whose additions are made when all programs have been interpreted.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class NumpyBackend(Backend):
         self.watch = StoreWatch(program, grid[0] * grid[1] * grid[2])
         self.printed: dict[int, int] = {}
 
-    def attach(self, walk: InterpreterState) -> None:
-        super().attach(walk)
-        self.context = ValueContext(walk, self.numerics, self.transposed)
+    def attach(self, interpreter: InterpreterState) -> None:
+        super().attach(interpreter)
+        self.context = ValueContext(interpreter, self.numerics, self.transposed)
 
     def finished(self) -> None:
-        self.adds.make(self.walk.active)
+        self.adds.make(self.interpreter.active)
 
     # -- elements ----------------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class NumpyBackend(Backend):
     def element_array(self, x: Any, v: Value) -> np.ndarray:
         """Any runtime value as an array (P or 1, *shape) in the host dtype."""
         if isinstance(x, Affine | Box):
-            return np.asarray(self.walk.real(x, v))
+            return np.asarray(self.interpreter.real(x, v))
         if isinstance(x, np.ndarray) and (v.shape or x.dtype == v.dtype.host_dtype):  # type: ignore[union-attr]
             return x
         return np.atleast_1d(np.asarray(x)).astype(v.dtype.host_dtype)  # type: ignore[union-attr]
@@ -95,8 +95,8 @@ class NumpyBackend(Backend):
         truth = self.element_array(condition, v)
         if not truth.all():
             where = np.argwhere(~truth)[0]
-            site = self.walk.site(op)
-            program = site.program(self.walk.programs[where[0] if truth.shape[0] > 1 else 0])
+            site = self.interpreter.site(op)
+            program = site.program(self.interpreter.programs[where[0] if truth.shape[0] > 1 else 0])
             element = f", element {[int(k) for k in where[1:]]}" if v.shape else ""
             wrong = f" ({int((~truth[where[0]]).sum())} of {v.numel} elements fail)" if v.shape else ""
             raise site.error(
@@ -105,7 +105,7 @@ class NumpyBackend(Backend):
 
     def show(self, op: Op, values: list[Any]) -> None:
         tiles = [self.element_array(x, v) for x, v in zip(values, op.args, strict=True) if v is not None]
-        print_values(op, tiles, self.walk.programs, self.walk.grid, self.printed)
+        print_values(op, tiles, self.interpreter.programs, self.interpreter.grid, self.printed)
 
     # -- memory ------------------------------------------------------------------------------------------------------
 
@@ -120,32 +120,36 @@ class NumpyBackend(Backend):
             return self.noticed(self.gather(op, pointer, mask, fill), result_type(op))
         count = self.programs_of(pointer.offsets, mask, fill)
         region = regions.AccessRegion(pointer.tensor, pointer.offsets, mask, count)
-        site = self.walk.site(op)
-        regions.check(pointer.tensor, region, self.walk.programs, "load", site)
+        site = self.interpreter.site(op)
+        regions.check(pointer.tensor, region, self.interpreter.programs, "load", site)
         if mask is not None:
-            self.masked.box(op, pointer.tensor, pointer.offsets, mask, region, self.walk.programs, site)
+            self.masked.box(
+                op, pointer.tensor, pointer.offsets, mask, region, self.interpreter.programs, site
+            )
         return self.noticed(copy.read(pointer.tensor, region, fill, r.shape), result_type(op))
 
     def programs_of(self, *values: Any) -> int:
         """1 if an access is the same for all programs, else their number."""
-        return 1 if all(_uniform(x) for x in values) else len(self.walk.active)
+        return 1 if all(_uniform(x) for x in values) else len(self.interpreter.active)
 
     def pieces(
         self, op: Op, pointer: Pointers, mask: Any, what: str
     ) -> Iterator[tuple[np.ndarray, Pointers, Any]]:
-        """An access through addresses, tensor by tensor; `walk.active` holds the programs of each piece meanwhile."""
-        before = self.walk.active
-        for index, p, m in self.walk.known.pieces(pointer, mask, before, what, self.walk.site(op)):
+        """An access through addresses, tensor by tensor; `interpreter.active` holds the programs of each piece meanwhile."""
+        before = self.interpreter.active
+        for index, p, m in self.interpreter.known.pieces(
+            pointer, mask, before, what, self.interpreter.site(op)
+        ):
             index = np.arange(len(before)) if index is None else index
-            self.walk.active = before[index]
+            self.interpreter.active = before[index]
             try:
                 yield index, p, m
             finally:
-                self.walk.active = before
+                self.interpreter.active = before
 
     def load_flat(self, op: Op, pointer: Pointers, mask: Any, other: Any) -> Any:
         shape, dtype = op.results[0].shape, result_type(op).host_dtype
-        out = np.zeros((len(self.walk.active), *shape), dtype)
+        out = np.zeros((len(self.interpreter.active), *shape), dtype)
         if other is not None:
             out[...] = self.element_array(other, op.args[2])  # type: ignore[arg-type]
         for index, p, m in self.pieces(op, pointer, mask, "load"):
@@ -172,21 +176,21 @@ class NumpyBackend(Backend):
         tile = self.element_array(value, v)
         if v.shape and (isinstance(pointer.offsets, np.ndarray) or isinstance(mask, np.ndarray)):
             where = self.addresses(op, pointer, mask, what)
-            self.watch.elements(op, tensor, where, self.walk.programs)
+            self.watch.elements(op, tensor, where, self.interpreter.programs)
             discrete.scatter(tensor, where, tile)
             return
-        region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.walk.active))
-        regions.check(tensor, region, self.walk.programs, what, self.walk.site(op))
+        region = regions.AccessRegion(tensor, pointer.offsets, mask, len(self.interpreter.active))
+        regions.check(tensor, region, self.interpreter.programs, what, self.interpreter.site(op))
         if not adding:
-            self.watch.box(op, tensor, pointer.offsets, mask, self.walk.programs, region)
+            self.watch.box(op, tensor, pointer.offsets, mask, self.interpreter.programs, region)
         if op.id in self.waiting:
-            self.adds.keep(tensor, region, tile, self.walk.programs)
+            self.adds.keep(tensor, region, tile, self.interpreter.programs)
         else:
             copy.write(tensor, region, tile, adding)
 
     def check_writable(self, op: Op, tensor: Tensor, what: str) -> None:
         if not tensor.writable:
-            raise self.walk.site(op).error(
+            raise self.interpreter.site(op).error(
                 f"{what} to {tensor.name!r}, which is a read-only array; pass a copy of it"
             )
 
@@ -204,16 +208,16 @@ class NumpyBackend(Backend):
         where = self.addresses(op, pointer, mask, what)
         want = None if expected is None else self.element_array(expected, op.args[3])  # type: ignore[arg-type]
         old = discrete.atomic(tensor, op.name, where, self.element_array(value, v), want)
-        return self.walk.scalar_result(op, old)
+        return self.interpreter.scalar_result(op, old)
 
     def atomic_flat(self, op: Op, pointer: Pointers, value: Any, mask: Any, expected: Any) -> Any:
         r = op.results[0]
-        out = np.zeros((len(self.walk.active), *r.shape), result_type(op).host_dtype)
+        out = np.zeros((len(self.interpreter.active), *r.shape), result_type(op).host_dtype)
         for index, p, m in self.pieces(op, pointer, mask, f"atomic_{op.name}"):
             old = self.atomic(op, p, take(value, index), m, take(expected, index))
             if old is not None:  # elements of other pieces are 0
                 out[index] = out[index] + old if r.shape else old
-        return self.walk.scalar_result(op, out)
+        return self.interpreter.scalar_result(op, out)
 
     # -- discrete access ---------------------------------------------------------------------------------------------
 
@@ -225,16 +229,18 @@ class NumpyBackend(Backend):
         offsets = pointer.offsets
         if not isinstance(offsets, Affine) and not v.shape:
             offsets = np.atleast_1d(np.asarray(offsets))
-        at = np.asarray(self.walk.real(offsets, None)) + tensor.origin
+        at = np.asarray(self.interpreter.real(offsets, None)) + tensor.origin
         chosen = None if mask is None else self.element_array(mask, op.args[1 if what == "load" else 2])  # type: ignore[arg-type]
         if what != "load":
-            at = np.broadcast_to(at, (len(self.walk.active), *v.shape))
+            at = np.broadcast_to(at, (len(self.interpreter.active), *v.shape))
         where = discrete.ElementAddresses(at, chosen)
         if what in ("load", "store") and isinstance(mask, np.ndarray):
-            self.masked.elements(op, tensor, where, what, self.walk.programs, self.walk.site(op))
+            self.masked.elements(
+                op, tensor, where, what, self.interpreter.programs, self.interpreter.site(op)
+            )
         bad = where.outside(tensor)
         if bad >= 0:
-            self.report_outside(tensor, where, bad, what, self.walk.site(op))
+            self.report_outside(tensor, where, bad, what, self.interpreter.site(op))
         return where
 
     def found(self) -> tuple[str, ...]:
@@ -251,7 +257,7 @@ class NumpyBackend(Backend):
         outside = (at < 0) | (at >= tensor.elements)
         count = int((outside & chosen.view(bool)).sum() if len(chosen) else outside.sum())
         index = int(where.at[bad]) - tensor.origin
-        number = int(self.walk.programs[row if where.shape[0] > 1 else 0])
+        number = int(self.interpreter.programs[row if where.shape[0] > 1 else 0])
         raise regions.out_of_bounds(tensor, index, number, what, site, element, count)
 
     def gather(self, op: Op, pointer: Pointers, mask: Any, fill: np.ndarray | None) -> np.ndarray:

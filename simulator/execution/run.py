@@ -30,9 +30,9 @@ def run_values(
 ) -> tuple[str, ...]:
     """Execute every program of `grid`; tensors among `arguments` are read and written in place. Gives warnings as messages.
 
-    `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` walks the parts of the
-    Cube and the Vector core side by side (see `interpreter/two_cores`). `seed`: see `Device.atomic_seed`. `waiting`:
-    see `NumpyBackend`.
+    `one_by_one` runs the programs one after another, each seeing what those before it wrote. `apart` interprets the parts of
+    the Cube and the Vector core side by side (see `interpreter/two_cores`). `seed`: see `Device.atomic_seed`. `waiting`: see
+    `NumpyBackend`.
     """
     total = grid[0] * grid[1] * grid[2]
     size = 1 if one_by_one else chunk or chunk_size(program)
@@ -42,10 +42,10 @@ def run_values(
         backend = NumpyBackend(part, grid, numerics, frozenset() if apart else waiting)
         return Interpreter(part, grid, backend, step_limit)
 
-    run = Interpreters(program, apart, interpreter)
+    interpreters = Interpreters(program, apart, interpreter)
     order = program_order(program, total, seed)
     for first in range(0, total, size):
-        run.walk(order[first : first + size], values)
+        interpreters.run(order[first : first + size], values)
         if progress is not None:
             progress(min(first + size, total), total)
-    return run.found()
+    return interpreters.found()

@@ -1,6 +1,6 @@
-"""Additions to memory that wait until their programs are walked: they come in the order of the programs all the same.
+"""Additions to memory that wait until their programs have ended, so that they come in the order of the programs.
 
-Programs that are walked together reach their additions iteration by iteration, not one program after the other, and
+Programs that run at once reach their additions iteration by iteration, not one program after the other, and
 rounding makes the order matter. Where nothing else depends on it (`order.find_order`), tiles are kept and added in the end.
 """
 
@@ -23,7 +23,7 @@ class _Addition:
 
 
 class WaitingAdds:
-    """Additions of the programs of one walk."""
+    """Additions of the programs that run at once."""
 
     def __init__(self) -> None:
         self.of_program: dict[int, list[tuple[_Addition, int]]] = {}

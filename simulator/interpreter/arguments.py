@@ -1,4 +1,4 @@
-"""Arguments of a launch as a walk holds them."""
+"""Arguments of a launch as the interpreter has them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .values import Pointers
 
 
 def runtime_arguments(program: Program, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Values of the parameters as the walker holds them."""
+    """Values of the parameters as the interpreter has them."""
     out: dict[str, Any] = {}
     for name, v in program.params.items():
         x = arguments[name]

@@ -11,14 +11,14 @@ from .values import OPAQUE, Pointers
 
 
 class Backend(ABC):
-    """Elements and memory for one interpreter, which is `walk`: it knows which programs are walked, and where."""
+    """Elements and memory for one interpreter, which knows which programs run and which operation they are at."""
 
-    walk: InterpreterState
+    interpreter: InterpreterState
     frees = True  # whether values are given back after their last use
 
-    def attach(self, walk: InterpreterState) -> None:
+    def attach(self, interpreter: InterpreterState) -> None:
         """Called once, by the interpreter that takes this backend."""
-        self.walk = walk
+        self.interpreter = interpreter
 
     @abstractmethod
     def dense(self, op: Op, args: list[Any]) -> Any:
@@ -46,10 +46,10 @@ class Backend(ABC):
         """A print is reached."""
 
     def finished(self) -> None:
-        """All programs of a walk have ended."""
+        """All programs of this run have ended."""
 
     def found(self) -> tuple[str, ...]:
-        """What the walks showed, in words."""
+        """What the programs printed."""
         return ()
 
 

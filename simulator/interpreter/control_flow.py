@@ -1,6 +1,6 @@
-"""Branches and loops. Where programs part ways the walk goes on with the group that takes the way, and merges afterwards.
+"""Branches and loops. Where programs branch differently, each group goes on by itself; values are merged afterwards.
 
-`self.active` holds the numbers of the programs being walked.
+`self.active` holds the numbers of the programs that run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WHILE_WEIGHT = 10
 
 
 class Flow(InterpreterState):
-    """The part of a walk that follows control flow."""
+    """The part of the interpreter that follows control flow."""
 
     def truth(self, op: Op, x: Any) -> bool | np.ndarray:
         if isinstance(x, Opaque):

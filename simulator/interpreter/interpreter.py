@@ -44,8 +44,8 @@ class Interpreter(Indexing, Slicing, Flow):
             self.last_uses = last_uses(program)
         backend.attach(self)
 
-    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
-        super().walk(numbers, arguments)
+    def run(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+        super().run(numbers, arguments)
         self.backend.finished()
 
     def region(self, region: Region, frame: Frame) -> None:

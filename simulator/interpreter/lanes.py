@@ -1,6 +1,6 @@
-"""Which programs a walk takes, in which order, and how many at once.
+"""Which programs an interpreter runs, in which order, and how many at once.
 
-A lane of a walk is one program, or one Vector core of a program that asks which one it is.
+A lane is one program, or one Vector core of a program that asks which one it is.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import numpy as np
 from ..ir.passes.split_cores import SUB_VECTOR_CORES, has_sub_vectors
 from ..ir.program import Program
 
-MOST_BYTES = 1 << 28  # of tiles whose addition waits: fewer programs are walked at once where theirs are more
+MOST_BYTES = 1 << 28  # of tiles whose addition waits: fewer programs run at once where theirs are more
 # Elements of the largest tile times programs of a chunk: 128 Ki float32 values are 512 KiB, half of a 1 MiB L2 cache.
 CHUNK_ELEMENTS = 1 << 17
-# Products take so much longer than moving tiles that fewer walks, of more programs, gain more than the cache does.
+# Products take so much longer than moving tiles that running more programs at once gains more than the cache does.
 CHUNKS_OF_PRODUCTS = 16
 MOVING = (
     "load",
@@ -31,7 +31,7 @@ MOVING = (
 
 
 def lanes(program: Program, grid: tuple[int, int, int], numbers: np.ndarray) -> np.ndarray:
-    """What a walk of programs `numbers` is given: the numbers, and for a kernel that asks for its Vector core
+    """The lanes of programs `numbers`: the numbers, and for a kernel that asks for its Vector core
     (`sub_vec_id`) once more for the second one, as number + programs of the grid.
     """
     if not has_sub_vectors(program):

@@ -22,7 +22,7 @@ from .values import OPAQUE, Affine, Box, Opaque, Pointers, column
 
 
 class Indexing(InterpreterState):
-    """The part of a walk that computes indices."""
+    """The part of the interpreter that computes indices."""
 
     def op_const(self, op: Op, frame: Frame) -> None:
         x = op.attrs["value"]

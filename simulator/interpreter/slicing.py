@@ -1,4 +1,4 @@
-"""Slices of tiles with a place on each axis: bounds are checked by every walk that knows the offsets; see `units/slices.py`.
+"""Slices of tiles with a place on each axis: bounds are checked wherever the offsets are known; see `units/slices.py`.
 
 A slice of an index tile is an index tile.
 """
@@ -17,7 +17,7 @@ from .values import Affine, Opaque
 
 
 class Slicing(InterpreterState):
-    """The part of a walk that knows slices."""
+    """The part of the interpreter that knows slices."""
 
     def op_extract_slice(self, op: Op, frame: Frame) -> None:
         offsets = self.checked_offsets(op, frame, 1)

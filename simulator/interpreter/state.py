@@ -71,8 +71,8 @@ class InterpreterState(ABC):
         self.total = grid[0] * grid[1] * grid[2]
         self.subs = SUB_VECTOR_CORES if has_sub_vectors(program) else 1
         self.cube_once = _written_once(program) if self.subs > 1 else frozenset()
-        self.exchange: Exchange | None = None  # with the walk of the other core's part
-        self.core = ""  # whose part is walked, if the parts are walked apart
+        self.exchange: Exchange | None = None  # with the interpreter of the other core's part
+        self.core = ""  # whose part it is, if the parts run apart
         self.active = np.empty(0, np.int64)
         self.known = Known(())
         self.steps_left = step_limit
@@ -82,11 +82,11 @@ class InterpreterState(ABC):
             lambda: self.dense_op, {name[3:]: getattr(self, name) for name in _handlers(type(self))}
         )
 
-    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+    def run(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers` with the runtime values of the parameters."""
         self.active = numbers
         self.steps_left = self.step_limit
-        at_work.walking(self)
+        at_work.interpreting(self)
         given = [p.tensor for p in arguments.values() if isinstance(p, Pointers)]
         if given != self.known.given:
             self.known = Known(given)
@@ -97,7 +97,7 @@ class InterpreterState(ABC):
 
     @property
     def programs(self) -> np.ndarray:
-        """Numbers of the programs being walked, one for each lane (see `run.lanes`)."""
+        """Numbers of the programs that run, one for each lane (see `run.lanes`)."""
         return self.active if self.subs == 1 else self.active % self.total
 
     def site(self, op: Op) -> Site:
@@ -146,7 +146,7 @@ class InterpreterState(ABC):
         """An iteration of a loop ends."""
 
     def branch_ends(self, op: Op, region: Region) -> None:
-        """A branch of an `if` was walked."""
+        """A branch of an `if` is done."""
 
     def loop_done(self, op: Op) -> None:
         """A loop is left by all programs that entered it."""
@@ -164,7 +164,7 @@ class InterpreterState(ABC):
         return [None if v is None else frame.get(v) for v in op.args]
 
     def scalar_result(self, op: Op, out: Any) -> Any:
-        """Elements of an integer or boolean scalar as the walk holds scalars; anything else as it is."""
+        """Elements of an integer or boolean scalar as the interpreter has scalars; anything else as it is."""
         r = op.results[0]
         if not r.shape and r.dtype.is_int() and isinstance(out, np.ndarray):
             return scalar_from_dense(out, r.dtype.is_bool())
@@ -178,7 +178,7 @@ class InterpreterState(ABC):
 
 
 def _written_once(program: Program) -> frozenset[int]:
-    """Stores and atomics (by id) of the Cube's core, which both Vector cores' lanes walk but which happen once."""
+    """Stores and atomics (by id) of the Cube's core, which both Vector cores' lanes reach but which happen once."""
     cores = Cores(program)
     return frozenset(
         op.id for op in program.walk() if op.kind in ("store", "atomic") and cores.of(op) == CUBE

@@ -200,7 +200,7 @@ class Program:
         return self._by_kind.get(kind, [])
 
     def finish(self) -> Program:
-        """Called when nothing in the program changes any more: many readers walk it."""
+        """Called when nothing in the program changes any more: others keep what they have read."""
         self._operations = tuple(walk(self.body))
         self._by_kind = {}
         for op in self._operations:

@@ -34,14 +34,14 @@ from .lowering.loops import LoopLowering
 from .lowering.lowered import Lowered
 from .lowering.lowering import Lowering
 from .lowering.shared_iterations import shares_iterations
-from .lowering.warnings import buffer_words, grid_words, padded_rows
+from .lowering.warnings import buffer_messages, grid_messages, padded_rows
 from .placement.memory_spaces import UB
 from .results.bounds import bounds_us
 from .results.line_costs import KINDS, core_conflicts, grade_shares, line_costs
-from .results.occupancy import Points, held
+from .results.occupancy import Points, occupancy
 from .results.rooflines import core_bytes, roofs
 from .results.sensitivity import lifted_cycles
-from .results.timeline import launch_timeline, source_texts, timeline_words
+from .results.timeline import launch_timeline, source_texts, timeline_messages
 from .trace.scalar_evolution import NotAlikeError
 
 WAITS = [REASONS.index(r) for r in ("data", "buffer", "flag", "issue")]  # what a pipe that has work waits for
@@ -79,9 +79,9 @@ def _estimate(call: Call, together: bool) -> Launch:
         out.together = together
         return out
 
-    walk = Lowered(call.program, apart, iterations)
+    lowered = Lowered(call.program, apart, iterations)
     size = 1 if order is not None and not order.even else total
-    groups = [_lower(walk, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
+    groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)
 
 
@@ -99,12 +99,12 @@ def estimate_with_values(call: Call, values: Callable[[Program], Backend]) -> La
     groups = []
     order = program_order(call.program, total, seed)
     limit = call.device.step_limit
-    walk = Lowered(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
+    lowered = Lowered(call.program, how.apart, lambda part: Lowering(part, call.grid, values(part), limit))
     for first in range(0, total, size):
         numbers = order[first : first + size]
-        groups.append(_lower(walk, call, plan, numbers, touch))
+        groups.append(_lower(lowered, call, plan, numbers, touch))
     out = _finish(call, plan, sorted(groups, key=lambda g: int(g.programs[0])), touch)
-    return replace(out, warnings=(*out.warnings, *walk.found()))
+    return replace(out, warnings=(*out.warnings, *lowered.found()))
 
 
 def make_plan(call: Call) -> LoweringPlan:
@@ -130,14 +130,14 @@ def make_plan(call: Call) -> LoweringPlan:
     if spaces.has_dot:
         check_products(plan)
     padded_rows(plan)
-    buffer_words(plan)
+    buffer_messages(plan)
     return plan
 
 
 def _lower(
-    walk: Lowered, call: Call, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch
+    lowered: Lowered, call: Call, plan: LoweringPlan, numbers: np.ndarray, touch: FirstTouch
 ) -> ProgramGroup:
-    builder = walk.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
+    builder = lowered.lower(plan, numbers, touch, runtime_arguments(call.program, call.arguments))
     return ProgramGroup(trace=builder.trace(plan.slots, plan.flag_slots), programs=numbers)
 
 
@@ -164,7 +164,7 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         kernel=call.kernel.name,
         grid=call.grid,
         constants=call.named_constants,
-        arguments=_argument_words(call),
+        arguments=_argument_texts(call),
         cycles=result.cycles,
         time_us=result.cycles / per_us + overhead,
         overhead_us=overhead,
@@ -173,19 +173,19 @@ def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: F
         programs=sum(len(g.programs) for g in groups),
         instructions=result.instructions_run,
         pipes=_pipes(plan, result, used, groups if call.device.timeline else None),
-        buffers=_buffers(plan, held(plan, result, groups, code)),
+        buffers=_buffers(plan, occupancy(plan, result, groups, code)),
         lines=lines,
         other_cycles=result.cycles - sum(x.cycles for x in lines),
         bounds=bounds_us(wiring, groups, result.resource_bytes, overhead, per_us),
         resources={r.name: float(b) for r, b in zip(machine.resources, result.resource_bytes, strict=True)},
         warnings=(
             *call.warnings,
-            *grid_words(sum(len(g.programs) for g in groups), machine.cores),
-            *plan.warnings.words(),
+            *grid_messages(sum(len(g.programs) for g in groups), machine.cores),
+            *plan.warnings.messages(),
         ),
         notes=(
             *plan.notes(-(-sum(len(g.programs) for g in groups) // machine.cores)),
-            *timeline_words(result, call.device.timeline),
+            *timeline_messages(result, call.device.timeline),
         ),
         lifted=_lifted(call, wiring, groups, result.cycles, overhead),
         grades=grade_shares(plan, result, used, overhead, per_us) if details else {},
@@ -208,13 +208,13 @@ def _lifted(
     return {**found, "launch": cycles / per_us}
 
 
-def _argument_words(call: Call) -> dict[str, str]:
+def _argument_texts(call: Call) -> dict[str, str]:
     return {n: describe_argument(x) for n, x in call.arguments.items()}
 
 
 def _buffers(plan: LoweringPlan, over_time: dict[str, Points]) -> dict[str, Buffer]:
     out = dict(plan.placement.buffers)
-    if plan.homes.has_dot:
+    if plan.spaces.has_dot:
         for name in L0_NAMES:
             out[name] = l0_buffer(plan, name)
         if not out[UB].peak_bytes:

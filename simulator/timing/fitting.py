@@ -99,19 +99,19 @@ def _banks(product: Product) -> tuple[int, int] | None:
 
 def _advice(call: Call) -> str:
     """The largest value of each compile-time size with which the kernel fits, found by trying."""
-    words = []
+    advice = []
     for name, x in call.constants.items():
         if isinstance(x, bool) or not isinstance(x, int) or x < 2:
             continue
         best = _largest(call, name, x)
         if best:
-            words.append(f"{name} = {best} (now {x})")
+            advice.append(f"{name} = {best} (now {x})")
     fitting = next((n for n in range(call.device.multibuffer - 1, 0, -1) if _fits(call, {}, n)), 0)
     if fitting:
-        words.append(f"multibuffer {fitting if fitting > 1 else 'off'} (then this size fits)")
+        advice.append(f"multibuffer {fitting if fitting > 1 else 'off'} (then this size fits)")
     return (
-        f"The largest that fits: {'; or '.join(words)}."
-        if words
+        f"The largest that fits: {'; or '.join(advice)}."
+        if advice
         else "No smaller compile-time size makes it fit."
     )
 

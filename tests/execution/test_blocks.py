@@ -56,7 +56,7 @@ def step(p, k, B: tl.constexpr):
 
 
 @sim.jit
-def walk(x, out, rows, columns, stop, B: tl.constexpr):
+def blocks_in_order(x, out, rows, columns, stop, B: tl.constexpr):
     pid = tl.program_id(0)
     p = tl.make_block_ptr(
         x, shape=[rows, columns], strides=[columns, 1], offsets=[pid, 0], block_shape=[1, B], order=[1, 0]
@@ -78,7 +78,7 @@ def walk(x, out, rows, columns, stop, B: tl.constexpr):
 def test_a_block_pointer_goes_through_loops_branches_and_helpers() -> None:
     x = np.arange(3 * 22, dtype=np.float32).reshape(3, 22)
     out = np.empty((3, 4), np.float32)
-    launch(walk, (3,), x, out, 3, 22, 7, B=4)
+    launch(blocks_in_order, (3,), x, out, 3, 22, 7, B=4)
     wide = np.pad(x, ((0, 0), (0, 16)))
     want = wide[:, 0:4] * 2 + wide[:, 8:12] + wide[:, 16:20] + wide[:, 24:28]
     assert np.array_equal(out, want)

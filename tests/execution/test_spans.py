@@ -1,4 +1,4 @@
-"""Runs of memory: what programs touch, merged, against a plain walk over bytes."""
+"""Runs of memory: what programs touch, merged, against a plain loop over bytes."""
 
 from __future__ import annotations
 

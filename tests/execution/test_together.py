@@ -1,4 +1,4 @@
-"""The parts of both cores, walked side by side, give what the whole program gives: bit by bit, and nearly in its time."""
+"""The parts of both cores, run side by side, give what the whole program gives: bit by bit, and nearly in its time."""
 
 from __future__ import annotations
 
@@ -75,30 +75,30 @@ CASES: dict[str, Callable[[], tuple[np.ndarray, ...]]] = {
 
 @pytest.fixture
 def apart(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Every launch walks its parts apart; the list grows with each walk."""
-    walks: list[int] = []
-    real = Interpreters.walk
+    """Every launch runs its parts apart; the list grows with each run."""
+    runs: list[int] = []
+    real = Interpreters.run
 
-    def walk(self: Interpreters, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+    def run_parts(self: Interpreters, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         if WHOLE not in self.of:
-            walks.append(len(numbers))
+            runs.append(len(numbers))
         real(self, numbers, arguments)
 
-    monkeypatch.setattr(Interpreters, "walk", walk)
+    monkeypatch.setattr(Interpreters, "run", run_parts)
     schedules = launch.scheduling
     monkeypatch.setattr(launch, "scheduling", lambda *given: Scheduling(True, schedules(*given).size))
     monkeypatch.setattr(estimate, "scheduling", lambda *given: Scheduling(True, schedules(*given).size))
     monkeypatch.setattr(estimate, "flag_order", lambda *given: FlagOrder(False, True, False))
-    return walks
+    return runs
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_parts_give_the_values_of_the_whole(name: str, request: pytest.FixtureRequest) -> None:
     with sim.device("ascend910b3", time=False):
         whole = CASES[name]()
-        walks = request.getfixturevalue("apart")
+        runs = request.getfixturevalue("apart")
         parts = CASES[name]()
-    assert walks
+    assert runs
     assert all(np.array_equal(x, y) for x, y in zip(whole, parts, strict=True))
 
 
@@ -120,7 +120,7 @@ def test_time_of_the_parts_is_that_of_the_whole(name: str, request: pytest.Fixtu
         CASES[name]()
         whole = cycles[:]
         cycles.clear()
-        walks = request.getfixturevalue("apart")
+        runs = request.getfixturevalue("apart")
         CASES[name]()
-    assert walks
+    assert runs
     assert cycles == pytest.approx(whole, rel=0.02)

@@ -13,7 +13,7 @@ from ascendtile.kernels.matmul.loads import sharing
 
 
 def tiles_in_order(down, across, group, split):
-    """(part, row, column) of each tile, as bands of `group` rows that are walked column by column."""
+    """(part, row, column) of each tile, as bands of `group` rows that are taken column by column."""
     for part in range(split):
         for first in range(0, down, group):
             for column in range(across):

@@ -88,7 +88,7 @@ def cube_and_iterations(out, a, b, data, M: tl.constexpr, BIND: tl.constexpr):
 
 
 def test_halves_of_a_product_go_to_the_two_cores() -> None:
-    """Also where data decides how many iterations there are: values and time come of one walk then."""
+    """Also where data decides how many iterations there are: values and time are then found together."""
     m, rng = 64, np.random.default_rng(3)
     a, b = (rng.uniform(-1, 1, (m, m)).astype(np.float32) for _ in range(2))
     launches = {}

@@ -29,7 +29,7 @@ def _evaluate(name: str, operands: tuple[np.ndarray, ...], dtype: DType, numeric
     kind = "unary" if len(operands) == 1 else "binary"
     result = Value(0, dtype, operands[0].shape[1:], Loc("<test>", 1))
     op = Op(0, kind, name, (), (result,), {}, result.loc)
-    no_walk: Any = None
+    no_interpreter: Any = None
     compute = OPERATIONS[name].value
     assert compute is not None
-    return np.asarray(compute(ValueContext(no_walk, numerics, frozenset()), op, *operands))
+    return np.asarray(compute(ValueContext(no_interpreter, numerics, frozenset()), op, *operands))

@@ -1,4 +1,4 @@
-"""Loops of all kinds, for the comparison of iterations walked together with iterations walked one by one."""
+"""Loops of all kinds, to compare iterations lowered at once with iterations lowered one by one."""
 
 # ruff: noqa: SIM102
 # mypy: disable-error-code="no-untyped-def"

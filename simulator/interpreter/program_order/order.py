@@ -20,8 +20,8 @@ from ..regions import can_add
 from ..state import InterpreterState
 from ..tensors import Tensor
 from ..values import Affine, Box, Opaque, Pointers
-from .address_walk import without_addresses
 from .spans import MAX_RUNS, Spans, meet_each_other, meet_others, runs_of
+from .without_addresses import without_addresses
 
 # Atomics whose effect does not depend on the order in which programs come.
 COMMUTATIVE = ("and", "or", "xor", "max", "min")
@@ -52,7 +52,7 @@ def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     One atomic whose result is used, outside of loops and the only access to its tensor, does not need it: the elements of
     all programs are combined in the order of the programs.
     Programs that read and write the same memory, each in a part of its own (an update in place), may run together: the
-    parts are found by a walk without values.
+    parts are found by interpretation without values.
     """
     if grid == (1, 1, 1):
         return Order(False)
@@ -68,7 +68,7 @@ def find_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     total = grid[0] * grid[1] * grid[2]
     try:
         numbers = lanes(program, grid, np.arange(total))
-        interpreter.walk(numbers, runtime_arguments(program, arguments))
+        interpreter.run(numbers, runtime_arguments(program, arguments))
     except DataDependentError:
         return Order(True)
     if touched.unknown or touched.meet():
@@ -236,9 +236,9 @@ class _Touched(AddressBackend):
         self.floating = False
         self.atomics: set[str] = set()
 
-    def attach(self, walk: InterpreterState) -> None:
-        super().attach(walk)
-        self.boxes = walk.subs == 1
+    def attach(self, interpreter: InterpreterState) -> None:
+        super().attach(interpreter)
+        self.boxes = interpreter.subs == 1
 
     def access(self, op: Op, pointer: Pointers, mask: Any) -> None:
         tensor, offsets = pointer.tensor, pointer.offsets
@@ -252,10 +252,10 @@ class _Touched(AddressBackend):
             self.unknown = True
             return
         affine = offsets if isinstance(offsets, Affine) else Affine(offsets, (), ())
-        if scalar and isinstance(mask, np.ndarray) and len(mask) == len(self.walk.active):
-            affine, programs, mask = affine.take(np.flatnonzero(mask)), self.walk.programs[mask], True
+        if scalar and isinstance(mask, np.ndarray) and len(mask) == len(self.interpreter.active):
+            affine, programs, mask = affine.take(np.flatnonzero(mask)), self.interpreter.programs[mask], True
         else:
-            programs = self.walk.programs
+            programs = self.interpreter.programs
         if id(tensor.whole) in self.adding:
             self._add_sum(op, tensor, affine, mask, programs)
             return

@@ -25,10 +25,10 @@ class Interpreters(Generic[Kind]):
         self.program = program
         self.of = {core: make(part) for core, part in (parts(program) if apart else {WHOLE: program}).items()}
 
-    def walk(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
+    def run(self, numbers: np.ndarray, arguments: dict[str, Any]) -> None:
         """Run the programs `numbers`. Raises `RunError` for a hang."""
         run = {
-            core: functools.partial(one.walk, lanes(one.program, one.grid, numbers), arguments)
+            core: functools.partial(one.run, lanes(one.program, one.grid, numbers), arguments)
             for core, one in self.of.items()
         }
         if WHOLE in run:
@@ -41,5 +41,5 @@ class Interpreters(Generic[Kind]):
         exchange.check_left_over()
 
     def found(self) -> tuple[str, ...]:
-        """What the values showed, in words."""
-        return tuple(words for one in self.of.values() for words in one.backend.found())
+        """The warnings of all parts."""
+        return tuple(message for one in self.of.values() for message in one.backend.found())

@@ -20,10 +20,10 @@ def hang(
     program: Program, number: int, waiting: Mapping[str, Op], over: Sequence[str], passed: Mapping[Key, int]
 ) -> RunError:
     """waiting: core -> where it waits; over: cores that have ended; passed: sets so far."""
-    words = [f"the {core} core {_awaits(program, op, passed)}" for core, op in waiting.items()]
+    messages = [f"the {core} core {_awaits(program, op, passed)}" for core, op in waiting.items()]
     ended = [f"the {core} core has ended" for core in over]
     text = (
-        f"{program.name}: hang in program {number}: {'; '.join([*words, *ended])}. Nobody can go on: "
+        f"{program.name}: hang in program {number}: {'; '.join([*messages, *ended])}. Nobody can go on: "
         f"{_way_out(program, waiting)}"
     )
     first, *rest = waiting.values()
@@ -48,11 +48,11 @@ def check_left_over(op: Op, event: int, left: int) -> None:
     if left <= MOST_AHEAD:
         return
     sender, receiver = op.attrs["sender"], op.attrs["receiver"]
-    words = (
+    message = (
         f"the {sender} core sets event {event} {left} times more often than the {receiver} core waits for it, and the "
         f"counter of a flag holds {MOST_AHEAD}; give the {receiver} core a sync_block_wait for each sync_block_set"
     )
-    raise RunError(at_line(op.loc, words))
+    raise RunError(at_line(op.loc, message))
 
 
 def _sets(program: Program, sender: str) -> list[Op]:

@@ -1,4 +1,4 @@
-"""What passes between the Cube's part and the Vector part of programs that are walked side by side, and whose turn it is.
+"""What passes between the Cube's part and the Vector part of programs that run side by side, and which part runs now.
 
 One part runs at a time, in a thread of its own that hands over when a flag is missing: first the Vector part, then the
 Cube's, and so on, so that the order is always the same. If neither can go on, that is a hang; who waits for what is said.
@@ -27,7 +27,7 @@ class _Abandoned(BaseException):
 
 
 class Exchange:
-    """What passes between the parts of the programs that are walked: flags, barriers, tiles; and whose turn it is."""
+    """What passes between the parts of programs: flags, barriers, tiles; and which part runs now."""
 
     def __init__(self, whole: Program, program: int) -> None:
         self.whole = whole
@@ -43,20 +43,20 @@ class Exchange:
         self.over: dict[str, BaseException | None] = {}
         self.abandoned = False
 
-    # -- turns -------------------------------------------------------------------------------------------------------
+    # -- which part runs ---------------------------------------------------------------------------------------------
 
-    def run(self, walks: Mapping[str, Callable[[], None]]) -> None:
+    def run(self, parts: Mapping[str, Callable[[], None]]) -> None:
         threads = []
-        for core, work in walks.items():
+        for core, work in parts.items():
             context = contextvars.copy_context()
             t = threading.Thread(target=context.run, args=(self._part, core, work), daemon=True)
             t.start()
             threads.append(t)
         try:
-            self._turns(list(walks))
+            self._turns(list(parts))
         finally:
             self.abandoned = True
-            for core in walks:
+            for core in parts:
                 self.turn[core].release()
             for t in threads:
                 t.join()

@@ -1,8 +1,8 @@
 """Flags between the cores of a program: whether the source's order is one in which the device can run, or cores must wait.
 
 The Cube's part and the Vector part of a program run at the same time on the device. If every wait comes after the set
-that ends it when the source is read from top to bottom, that reading is an order the device may take, and all programs
-are walked in it together. Otherwise the parts are walked as they run, each until it has to wait (`coscheduling.py`).
+that ends it when the source is read from top to bottom, that is an order the device may take, and all programs
+run in it at once. Otherwise the parts run side by side, each until it has to wait (`coscheduling.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .deadlock import check_left_over
 class FlagOrder:
     """in_order: no wait comes before its set in the source's order. even: all programs pass each flag together.
 
-    barrier: programs wait for each other, so all of them are walked at once.
+    barrier: programs wait for each other, so all of them run at once.
     """
 
     in_order: bool
@@ -37,7 +37,7 @@ class FlagOrder:
 
 
 def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> FlagOrder | None:
-    """How the parts of a program may be walked; None for one without flags.
+    """How the parts of a program may run; None for one without flags.
 
     Raises `RunError` for a barrier that some programs do not reach.
     """
@@ -48,7 +48,7 @@ def flag_order(program: Program, grid: tuple[int, int, int], arguments: dict[str
     interpreter = Interpreter(program, grid, flags, skipped=_without_flags(program))
     try:
         numbers = np.arange(interpreter.total)
-        interpreter.walk(lanes(program, grid, numbers), runtime_arguments(program, arguments))
+        interpreter.run(lanes(program, grid, numbers), runtime_arguments(program, arguments))
     except DataDependentError:
         return FlagOrder(in_order=False, even=False, barrier="all" in names)
     flags.check_left_over()
@@ -66,7 +66,7 @@ def _without_flags(program: Program) -> set[int]:
 
 @dataclass(frozen=True)
 class Scheduling:
-    """Whether the parts of both cores are walked apart, how many programs at once, and which additions wait meanwhile."""
+    """Whether the parts of both cores run apart, how many programs at once, and which additions wait meanwhile."""
 
     apart: bool
     size: int
@@ -74,7 +74,7 @@ class Scheduling:
 
 
 def scheduling(program: Program, grid: tuple[int, int, int], arguments: dict[str, Any]) -> Scheduling:
-    """How a launch is walked over values."""
+    """How a launch is interpreted with values."""
     flags, total = flag_order(program, grid, arguments), grid[0] * grid[1] * grid[2]
     if flags is not None and flags.barrier:
         if not flags.even:
@@ -94,7 +94,7 @@ def scheduling(program: Program, grid: tuple[int, int, int], arguments: dict[str
 
 
 class _FlagCounts(AddressBackend):
-    """Counts flags, where all programs are walked in the source's order."""
+    """Counts flags, where all programs run in the source's order."""
 
     def __init__(self) -> None:
         self.in_order = True
@@ -103,17 +103,17 @@ class _FlagCounts(AddressBackend):
         self.last_set: dict[tuple[str, int], Op] = {}
 
     def synced(self, op: Op, event: Any) -> None:
-        lanes_here = self.walk.total * self.walk.subs
-        together = len(self.walk.active) == lanes_here and isinstance(event, int)
+        lanes_here = self.interpreter.total * self.interpreter.subs
+        together = len(self.interpreter.active) == lanes_here and isinstance(event, int)
         self.even &= together
         if op.name == "all":
             if not together:
-                here = len(np.unique(self.walk.active % self.walk.total))
-                raise self.walk.site(op).error(missing_words(op, here, self.walk.total))
+                here = len(np.unique(self.interpreter.active % self.interpreter.total))
+                raise self.interpreter.site(op).error(missing_message(op, here, self.interpreter.total))
             return
         counts = self.counts.setdefault(op.attrs["sender"], np.zeros((EVENTS, lanes_here), np.int32))
-        counts[event, self.walk.active] += 1 if op.name == "set" else -1
-        self.in_order &= bool((counts[event, self.walk.active] >= 0).all())
+        counts[event, self.interpreter.active] += 1 if op.name == "set" else -1
+        self.in_order &= bool((counts[event, self.interpreter.active] >= 0).all())
         if op.name == "set":
             for e in np.unique(event):
                 self.last_set[op.attrs["sender"], int(e)] = op
@@ -124,7 +124,7 @@ class _FlagCounts(AddressBackend):
             check_left_over(op, event, int(self.counts[sender][event].max()))
 
 
-def missing_words(op: Op, here: int, total: int) -> str:
+def missing_message(op: Op, here: int, total: int) -> str:
     """A barrier that only some programs reach."""
     return (
         f"hang: {here} of {total} programs reach sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) "

@@ -61,7 +61,7 @@ def _divided(compute: vector.UnitFunction) -> ValueFunction:
 
     def value(at: Context, op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if result_type(op).is_int() and not b.all():
-            raise at.walk.divided_by_zero(op, b)
+            raise at.interpreter.divided_by_zero(op, b)
         return np.asarray(quotient(at, op, a, b))
 
     return value

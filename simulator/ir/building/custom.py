@@ -61,7 +61,10 @@ def _evaluated(at: Context, op: Op, *args: np.ndarray) -> list[np.ndarray]:
 def _called(at: Context, op: Op, args: tuple[np.ndarray, ...], p: int) -> list[np.ndarray]:
     given = [_stored(x[p if x.shape[0] > 1 else 0], v) for x, v in zip(args, op.args, strict=True)]
     positional, keywords = filled(op.attrs["arguments"], given)
-    site, program = at.walk.site(op), int(at.walk.programs[p if p < len(at.walk.active) else 0])
+    site, program = (
+        at.interpreter.site(op),
+        int(at.interpreter.programs[p if p < len(at.interpreter.active) else 0]),
+    )
     try:
         made = op.attrs["callback"](*positional, **keywords)
     except Exception as e:

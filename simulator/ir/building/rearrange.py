@@ -111,8 +111,8 @@ def _gather(at: Context, op: Op, source: np.ndarray, index: np.ndarray) -> np.nd
 
 def _outside(at: Context, op: Op, index: np.ndarray, bad: np.ndarray, n: int) -> Exception:
     first = tuple(np.argwhere(bad)[0])
-    site = at.walk.site(op)
-    program = site.program(at.walk.programs[first[0] if index.shape[0] > 1 else 0])
+    site = at.interpreter.site(op)
+    program = site.program(at.interpreter.programs[first[0] if index.shape[0] > 1 else 0])
     return site.error(
         f"gather: index {int(index[first])} at element {[int(k) for k in first[1:]]} in {program} "
         f"is outside of axis {op.attrs['axis']}, which has {n} elements; clamp it, or mask with tl.where"

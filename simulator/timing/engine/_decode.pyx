@@ -14,7 +14,7 @@ from ascendtile.simulator.timing.engine._code cimport (
     choice, executed, next_instruction, row_of, single, value_of,
 )
 from ascendtile.simulator.timing.engine._state cimport (
-    BUFFER, CROSSES, DATA, FLAG, MAX_PIPES, NOBODY, UNKNOWN, Core, Decoder, Dep, Pipe, Record, Slot, Step,
+    BUFFER, CROSSES, DATA, FLAG, MAX_PIPES, NONE, UNKNOWN, Core, Decoder, Dep, Pipe, Record, Slot, Step,
     Use, World,
 )
 
@@ -31,11 +31,11 @@ cdef void begin_decoding(Core* core) noexcept nogil:
     core.count = core.left = core.low = core.dep_low = core.dep_count = 0
     core.step, core.dep = core.window, core.dep_window
     core.ended = False
-    core.use_count, core.use_free, core.listed_count = 0, NOBODY, 0
+    core.use_count, core.use_free, core.listed_count = 0, NONE, 0
     for s in range(core.slot_count):
-        core.slots[s] = Slot(0.0, NOBODY, NOBODY, NOBODY, False)
+        core.slots[s] = Slot(0.0, NONE, NONE, NONE, False)
     for p in range(MAX_PIPES):
-        core.passed[p].record = NOBODY
+        core.passed[p].record = NONE
 
 
 cdef bint grow_deps(Core* core) noexcept nogil:
@@ -97,7 +97,7 @@ cdef inline void forget_readers(Core* core, Slot* x) noexcept nogil:
         core.uses[u].next = core.use_free
         core.use_free = u
         u = after
-    x.use = NOBODY
+    x.use = NONE
 
 
 cdef inline void enlist(Core* core, int8_t* listed, int32_t name) noexcept nogil:

@@ -24,7 +24,7 @@ cdef enum Reason:
 cdef enum:
     UNKNOWN = -1  # a done time; all others are at least 0
     CROSSES = 4  # bit of a dependency's code
-    NOBODY = -1  # in place of a record
+    NONE = -1  # in place of a record
     BARRIER = -2  # as a channel, and below: barriers of all programs, BARRIERS kinds of them
     BARRIERS = 3
 

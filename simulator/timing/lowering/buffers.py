@@ -38,13 +38,13 @@ class BufferLowering:
         context, plan, v, r = self.context, self.plan, moved(op), op.results[0]
         if op.name in VENDOR_COPY:
             plan.costs.model.notes[f"al.{op.name}: Triton-Ascend takes it for Ascend 950 only"] = None
-        if op.id in plan.homes.in_place:
+        if op.id in plan.spaces.in_place:
             root = plan.definitions.root(v)
             assert root is not None
             context.current[r.id] = context.slots_at(((root.id, plan.placement.slot_of[r.id].number),))[0]
             return
         context.flush()
-        if plan.homes.home(r) == UB:
+        if plan.spaces.space_of(r) == UB:
             self._into_ub(op, v)
         else:
             self._into_l1(op, v)
@@ -61,14 +61,14 @@ class BufferLowering:
         reads = context.slots_of(v)
         if plan.definitions.root(v) is None or plan.definitions.form(v) != TILE:
             reads = context.written_out(op, v)
-        self._through_gm_words("UB to L1")
+        self._warn_through_gm("UB to L1")
         plan.assume("path.ub_to_l1.fixed_cycles")
         self.cube.stage(op, tile_size(v), reads, *context.target(op.results[0]))
 
     def record_from_l1(self, op: Op) -> None:
         """What a buffer in L1 holds, on its way to UB; products read it where it is."""
         context, plan, r = self.context, self.plan, op.results[0]
-        if plan.homes.home(r) == VIEW:
+        if plan.spaces.space_of(r) == VIEW:
             return
         context.flush()
         reads, size = context.slots_of(op.args[0]), tile_size(r)
@@ -78,13 +78,13 @@ class BufferLowering:
             fixed, rate = plan.l1_to_ub
             context.fixed(op, plan.wiring.mte1, fixed + size / rate, 0.0, reads, writes, clobbers)
             return
-        self._through_gm_words("L1 to UB")
+        self._warn_through_gm("L1 to UB")
         self.cube.hand_to_vector(op, size, reads, writes, clobbers)
 
-    def _through_gm_words(self, way: str) -> None:
+    def _warn_through_gm(self, path: str) -> None:
         plan = self.plan
         if plan.wiring.fixp >= 0:
-            how = "; L1 to GM is charged on the Cube's way out, FIXP" if way.startswith("L1") else ""
+            how = "; L1 to GM is charged on the Cube's way out, FIXP" if path.startswith("L1") else ""
             plan.costs.model.notes[
-                f"{way} goes through global memory: {plan.product.name} has no way between the two{how}"
+                f"{path} goes through global memory: {plan.product.name} has no way between the two{how}"
             ] = None

@@ -1,4 +1,4 @@
-"""What all walks of a launch share: costs, buffers, source lines, warnings."""
+"""What all programs of a launch share while they are lowered: costs, buffers, source lines, warnings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..placement.l0_tiles import L0Tile
 from ..placement.layouts import align
 from ..placement.memory_spaces import MemorySpaces
 from ..placement.slots import Slot
-from .line_warnings import LineWarnings, dot_words
+from .line_warnings import LineWarnings, dot_messages
 
 CROSS_CORE = "sync.cross_core_model_cycles"
 DISPATCH = "launch.dispatch_cycles_per_program"
@@ -65,7 +65,7 @@ class Part(NamedTuple):
     m_cycles: float
 
 
-class Way(NamedTuple):
+class PathRates(NamedTuple):
     """What a transfer takes at least: cycles between two instructions, for each row of one, and for each line of memory.
 
     A core has so many requests to memory on the way, each for a line of 512 bytes or for a part of one, that whole lines
@@ -77,7 +77,7 @@ class Way(NamedTuple):
     line: float
 
     @classmethod
-    def of(cls, product: Product, name: str) -> Way:
+    def of(cls, product: Product, name: str) -> PathRates:
         row = f"path.{name}.row_cycles"
         return cls(
             product.number(f"path.{name}.issue_interval_cycles"),
@@ -85,7 +85,7 @@ class Way(NamedTuple):
             LINE_BYTES / product.number(f"path.{name}.bytes_per_cycle"),
         )
 
-    def past_l2(self) -> Way:
+    def past_l2(self) -> PathRates:
         """For loads that L2 does not keep: every row asks for its lines itself.
 
         EX data_copy turns L2 off where all cores read the same: rows of 128 bytes take 7.9 cycles on AIC and 11.6 on AIV;
@@ -93,7 +93,7 @@ class Way(NamedTuple):
         """
         return self._replace(row=max(self.row, self.line))
 
-    def from_memory(self, bursts: Any, amount: Any) -> Way | None:
+    def from_memory(self, bursts: Any, amount: Any) -> PathRates | None:
         """For rows shorter than a line that L2 keeps: the first of a line waits for memory, the others find it in L2, so
         that each has its part of what the line takes. None where rows are longer.
 
@@ -118,7 +118,7 @@ class LoweringPlan:
         self,
         program: Program,
         product: Product,
-        homes: MemorySpaces,
+        spaces: MemorySpaces,
         placement: Placement,
         wiring: Wiring,
         hf32: bool = False,
@@ -133,8 +133,8 @@ class LoweringPlan:
         self.program = program
         self.shares_iterations = shares_iterations
         self.product = product
-        self.homes = homes
-        self.definitions = homes.definitions
+        self.spaces = spaces
+        self.definitions = spaces.definitions
         self.placement = placement
         self.wiring = wiring
         self.hf32 = hf32
@@ -156,11 +156,14 @@ class LoweringPlan:
         self._extra_keys: dict[int, Any] = {}
         self.read_latency = product.number("path.gm_to_ub.fixed_cycles")
         self.write_latency = product.number("path.ub_to_gm.fixed_cycles")
-        self.read_way, self.write_way = Way.of(product, "gm_to_ub"), Way.of(product, "ub_to_gm")
+        self.read_rates, self.write_rates = (
+            PathRates.of(product, "gm_to_ub"),
+            PathRates.of(product, "ub_to_gm"),
+        )
         self.same_address = product.number("l2.same_address_bytes_per_cycle")
         self.same_row = product.number("l2.same_address_row_cycles")
         self.scalar_read_cycles = product.number("l2.read_latency_cycles")
-        if homes.has_dot:
+        if spaces.has_dot:
             self._cube_side(product)
         self.drains = self._drains()
 
@@ -168,7 +171,7 @@ class LoweringPlan:
         self.cube = CubeCosts(product)
         late = "path.gm_to_l1_nd2nz.latency_cycles"
         self.l1_latency = product.number(late if product.has(late) else "path.gm_to_l1_nd2nz.fixed_cycles")
-        self.l1_way = Way.of(product, "gm_to_l1_nd2nz")
+        self.l1_rates = PathRates.of(product, "gm_to_l1_nd2nz")
         nd = "path.l0c_to_gm.nz2nd_fixed_cycles"
         self.fixp_latency = product.number(nd if product.has(nd) else "path.l0c_to_gm.fixed_cycles")
         least = "path.l0c_to_gm.min_cycles"
@@ -194,7 +197,7 @@ class LoweringPlan:
 
     @property
     def _buffer_slots(self) -> int:
-        return self.placement.engine_slots + (4 if self.homes.has_dot else 0)
+        return self.placement.engine_slots + (4 if self.spaces.has_dot else 0)
 
     def extra_slot(self, key: Any) -> int:
         """Engine slot of something that takes no buffer, such as a flag."""
@@ -284,7 +287,7 @@ class LoweringPlan:
         tile = self.cube.l0_tile(m, n, k, operand, self.l0_tile)
         self.tiles[op.id] = (op, tile)
         batch = a.numel // (m * k)
-        windows = self.homes.gathers(a), self.homes.gathers(b)
+        windows = self.spaces.gathers(a), self.spaces.gathers(b)
         return batch * [
             self._part(min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q), operand, windows)
             for i in range(0, m, tile.m)
@@ -298,14 +301,14 @@ class LoweringPlan:
         a_cycles = cube.load_cycles(cube.to_l0a, m, depth, windows[0])
         return Part(a_cycles, cube.load_cycles(cube.to_l0b, n, depth, windows[1]), cycles)
 
-    def least_cycles(self, way: Way, bursts: Any, amount: Any, sharers: Any) -> Any:
+    def least_cycles(self, rates: PathRates, bursts: Any, amount: Any, sharers: Any) -> Any:
         """Cycles that a transfer takes however fast the memory is, for each of its programs or all alike.
 
         The pipe starts one row after the other, and the part of L2 that holds an address serves one core after the other.
         """
-        if isinstance(sharers, float) and isinstance(bursts, int) and isinstance(way.row, int | float):
-            return float(max(way.interval, bursts * way.row))
-        cycles = np.maximum(way.interval, np.multiply(bursts, way.row))
+        if isinstance(sharers, float) and isinstance(bursts, int) and isinstance(rates.row, int | float):
+            return float(max(rates.interval, bursts * rates.row))
+        cycles = np.maximum(rates.interval, np.multiply(bursts, rates.row))
         if isinstance(sharers, float):
             return float(cycles) if cycles.ndim == 0 else cycles
         served = np.multiply(bursts, self.same_row) + np.divide(amount, self.same_address)
@@ -333,12 +336,12 @@ class LoweringPlan:
         keys += sorted(
             k for k in self.costs.model.assumed if k != CROSS_CORE
         )  # however iterations were lowered
-        words = f"{ASSUMED_FIGURES}{', '.join(keys)}"
+        message = f"{ASSUMED_FIGURES}{', '.join(keys)}"
         return (
-            *dot_words(self.program, self.hf32),
+            *dot_messages(self.program, self.hf32),
             *self.placement.notes,
             *sorted(self.costs.model.notes),
-            *((words,) if keys else ()),
+            *((message,) if keys else ()),
         )
 
 

@@ -41,7 +41,7 @@ class CubeLowering:
         plan, wiring = self.plan, self.plan.wiring
         self.context.flush(cube=True)
         where = wiring.cube_mte2, wiring.cube_read
-        self.context.load_tile(op, pointer, mask, *where, plan.l1_way, plan.l1_latency)
+        self.context.load_tile(op, pointer, mask, *where, plan.l1_rates, plan.l1_latency)
 
     def record_dot(self, op: Op) -> None:
         """One product: its L0 tiles, each loaded to L0A and L0B (in ping-pong) and multiplied into L0C."""
@@ -59,13 +59,13 @@ class CubeLowering:
                 if side != kept:
                     context.fixed(op, plan.wiring.mte1, cycles, 0.0, both, (pair[side],), ())
             context.fixed(op, plan.wiring.mmad, part.m_cycles, 0.0, (*pair, *bias), writes, clobbers)
-        if r.id in plan.homes.copied_to_ub:
+        if r.id in plan.spaces.copied_to_ub:
             self.to_ub(op, r)
 
     def _bias_slots(self, start: Value | None) -> tuple[int, ...]:
         """The place of the row in the bias table that a tile repeats, if it is there."""
         root = None if start is None else self.plan.definitions.root(start)
-        there = root is not None and self.plan.homes.home(root) == BT
+        there = root is not None and self.plan.spaces.space_of(root) == BT
         return self.context.slots_of(root) if there else ()
 
     def start_sum(self, start: Value, slot: Slot) -> None:
@@ -86,7 +86,7 @@ class CubeLowering:
             "clobbers": middle.targets[0][1],
         }
         wiring = plan.wiring
-        context.load_box(op, pointer, mask, wiring.cube_mte2, wiring.cube_read, plan.l1_way, **what)
+        context.load_box(op, pointer, mask, wiring.cube_mte2, wiring.cube_read, plan.l1_rates, **what)
         keys = "path.l1_to_bt.fixed_cycles", "path.l1_to_bt.bytes_per_cycle"
         plan.assume(*keys)
         fixed, rate = (plan.product.number(key) for key in keys)
@@ -95,7 +95,7 @@ class CubeLowering:
     def _add_start(self, op: Op, r: Value) -> None:
         """A product in UB becomes the sum with what it should have started from."""
         context, plan = self.context, self.plan
-        start = plan.homes.added.get(r.id)
+        start = plan.spaces.added.get(r.id)
         if start is None:
             return
         now, slot = context.current[r.id], plan.placement.sum_of.get(r.id)
@@ -113,11 +113,11 @@ class CubeLowering:
 
     def _operand_slots(self, op: Op, i: int) -> tuple[int, ...]:
         context, plan, v = self.context, self.plan, op.operand(i)
-        source = plan.homes.source(v)
+        source = plan.spaces.source(v)
         slot = plan.placement.l1_copy.get((op.id, i))
         if slot is None:
             return context.slots_of(source)
-        made = plan.homes.made_real(v)
+        made = plan.spaces.made_real(v)
         reads = context.slots_of(source) if made is None else context.written_out(op, made)
         self.stage(op, tile_size(source), reads, (slot.number,), slot.targets[0][1])
         return (slot.number,)
@@ -129,15 +129,15 @@ class CubeLowering:
             fixed, rate = plan.ub_to_l1
             self.context.fixed(op, wiring.mte3, fixed + size / rate, 0.0, reads, writes, clobbers)
             return
-        sent = Leg(wiring.mte3, wiring.write[1], plan.write_way.interval, plan.write_latency)
-        read = Leg(wiring.cube_mte2, wiring.cube_read[1], plan.l1_way.interval, plan.l1_latency)
+        sent = Leg(wiring.mte3, wiring.write[1], plan.write_rates.interval, plan.write_latency)
+        read = Leg(wiring.cube_mte2, wiring.cube_read[1], plan.l1_rates.interval, plan.l1_latency)
         self._hand_over(op, size, (sent, read), reads, writes, clobbers)
 
     def hand_to_vector(self, op: Op, size: int, reads: Slots, writes: Slots, clobbers: Slots) -> None:
         """`size` bytes from the Cube's side into UB, where Cube and Vector are apart."""
         plan, wiring = self.plan, self.plan.wiring
         sent = Leg(wiring.fixp, wiring.cube_write[1], plan.fixp_min, plan.fixp_latency)
-        read = Leg(wiring.mte2, wiring.read[1], plan.read_way.interval, plan.read_latency)
+        read = Leg(wiring.mte2, wiring.read[1], plan.read_rates.interval, plan.read_latency)
         self._hand_over(op, size, (sent, read), reads, writes, clobbers)
 
     def _hand_over(

@@ -23,7 +23,7 @@ KINDS = {"all": 0, "all_cube": 1, "all_vector": 2}  # of barriers of all program
 
 
 class FlagLowering:
-    """Records of the flags of one walk. sets: how often each flag was set and waited for so far."""
+    """Records of the flags of some programs. sets: how often each flag was set and waited for so far."""
 
     def __init__(self, context: LoweringContext) -> None:
         self.context = context
@@ -102,8 +102,8 @@ def check_barrier(program: Program, product: str, programs: int, cores: int) -> 
         return
     for op in program.walk():
         if op.kind == "sync" and op.name == "all" and op.attrs["mode"] != "all_sub_vector":
-            words = (
+            message = (
                 f"hang: sync_block_all({op.attrs['mode']!r}, {op.attrs['event']}) waits for "
                 f"all {programs} programs, but {product} runs {cores} at once; start at most {cores} and loop in them"
             )
-            raise RunError(at_line(op.loc, words))
+            raise RunError(at_line(op.loc, message))

@@ -27,8 +27,8 @@ def check_products(plan: LoweringPlan) -> None:
             plan.product_parts(op)
         except (UsageError, BufferOverflowError) as e:
             raise type(e)(at_line(op.loc, f"{plan.program.name} on {plan.product.name}: {e}")) from None
-        for words in (*_tails(plan, op), *_padding(plan, op)):
-            plan.warn(op, words)
+        for message in (*_tails(plan, op), *_padding(plan, op)):
+            plan.warn(op, message)
     for name in NAMES:
         l0_buffer(plan, name)
 
@@ -74,10 +74,10 @@ def _tiles(plan: LoweringPlan, op: Op, tile: L0Tile, name: str) -> tuple[LiveVal
     left = name == "L0A"
     v = op.operand(0 if left else 1)
     shape, size = ((tile.m, tile.k), tile.l0a_bytes) if left else ((tile.k, tile.n), tile.l0b_bytes)
-    words = (
-        f"base tile of {plan.homes.source(v).name or ('the left operand' if left else 'the right operand')}"
+    message = (
+        f"base tile of {plan.spaces.source(v).name or ('the left operand' if left else 'the right operand')}"
     )
-    return (LiveValue(words, op.loc.file, op.loc.line, shape, str(v.dtype), size, COPIES, 0),)
+    return (LiveValue(message, op.loc.file, op.loc.line, shape, str(v.dtype), size, COPIES, 0),)
 
 
 def _tails(plan: LoweringPlan, op: Op) -> Iterator[str]:

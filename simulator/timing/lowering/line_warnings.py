@@ -23,7 +23,7 @@ class LineWarnings:
         """Different warnings so far."""
         return len(self._found)
 
-    def words(self) -> tuple[str, ...]:
+    def messages(self) -> tuple[str, ...]:
         """`file:line: text` for each, `; n operations of this line` behind what n operations of the line share."""
         return tuple(self._sentence(*key, ops) for key, ops in self._found.items())
 
@@ -38,15 +38,18 @@ class LineWarnings:
 WITHOUT_EFFECT = ("allow_tf32", "max_num_imprecise_acc")
 
 
-def dot_words(program: Program, hf32: bool) -> tuple[str, ...]:
+def dot_messages(program: Program, hf32: bool) -> tuple[str, ...]:
     """One note for each product of float32, and for each with a keyword that does not do what it says elsewhere."""
     found = (
-        f"{place(op)}: {words}" for op in program.walk() if op.kind == "dot" for words in _words(op, hf32)
+        f"{place(op)}: {message}"
+        for op in program.walk()
+        if op.kind == "dot"
+        for message in _messages(op, hf32)
     )
     return tuple(dict.fromkeys(found))
 
 
-def _words(op: Op, hf32: bool) -> Iterator[str]:
+def _messages(op: Op, hf32: bool) -> Iterator[str]:
     stored = op.operand(0).dtype.name
     asked = dict(x.split("=", 1) for x in op.attrs["asked"])
     wanted = asked.get("input_precision", "").lower()

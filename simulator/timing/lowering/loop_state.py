@@ -25,7 +25,7 @@ class LeftOver:
                 self.read.add(i)
 
     def inside(self, inner: LeftOver) -> None:
-        """What a walk of a loop inside found."""
+        """Add what lowering an inner loop at once found."""
         self.read |= {i for i in inner.read if inner.before.get(i) == self.before.get(i)}
 
     def check(self, now: dict[int, int]) -> None:
@@ -43,11 +43,11 @@ class Flush(NamedTuple):
 
 
 class Counts:
-    """Where a walk stands before an iteration, so that it can go on as after many of them."""
+    """The state of lowering before an iteration, so that it can continue as after many of them."""
 
-    def __init__(self, walk: Lowering) -> None:
-        self.current, self.iteration_counts = dict(walk.current), dict(walk.iteration_counts)
-        self.pending = walk.pending
+    def __init__(self, lowering: Lowering) -> None:
+        self.current, self.iteration_counts = dict(lowering.current), dict(lowering.iteration_counts)
+        self.pending = lowering.pending
 
     def repeat(self, now: Lowering, op: Op, times: int, last: bool) -> dict[Any, int]:
         """Continue as after so many iterations of `op` instead of one; return what one adds to counts.

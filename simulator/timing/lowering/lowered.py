@@ -30,7 +30,7 @@ class Lowered(Interpreters[Lowering]):
         main.prepare(plan, lanes(main.program, main.grid, numbers), touch)
         if main is not self.of.get(WHOLE):
             _share_records(plan, self.of[CUBE], main, numbers, touch)
-        self.walk(numbers, arguments)
+        self.run(numbers, arguments)
         for core, one in self.of.items():
             one.flush(cube=core == CUBE)
         return main.recorder.builder

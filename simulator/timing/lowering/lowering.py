@@ -44,7 +44,7 @@ class Lowering(LoweringContext):
         elif op.kind == "dot":
             self.count(op)
             self.cube.record_dot(op)
-        elif not (self.plan.homes.has_dot and self.plan.homes.home(op.results[0]) in (VIEW, FIXP)):
+        elif not (self.plan.spaces.has_dot and self.plan.spaces.space_of(op.results[0]) in (VIEW, FIXP)):
             self.vector.record_dense(op)
         return self.backend.dense(op, args)
 
@@ -69,18 +69,18 @@ class Lowering(LoweringContext):
 
     def record_load(self, op: Op, pointer: Pointers, mask: Any) -> None:
         _check_known(op, pointer, mask)
-        home = self.plan.homes.home(op.results[0])
-        if home == L1:
+        space = self.plan.spaces.space_of(op.results[0])
+        if space == L1:
             self.cube.record_load(op, pointer, mask)
-        elif home == BT:
+        elif space == BT:
             self.cube.record_bias_load(op, pointer, mask)
         else:
             self.vector.record_load(op, pointer, mask)
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
         _check_known(op, pointer, mask)
-        homes, root = self.plan.homes, self.plan.definitions.root(op.operand(1))
-        in_l0c = root is not None and homes.home(root) == L0C and root.id not in homes.copied_to_ub
+        spaces, root = self.plan.spaces, self.plan.definitions.root(op.operand(1))
+        in_l0c = root is not None and spaces.space_of(root) == L0C and root.id not in spaces.copied_to_ub
         (self.cube if in_l0c else self.vector).record_store(op, pointer, mask)
 
     def record_atomic(self, op: Op, pointer: Pointers, mask: Any) -> None:
@@ -134,7 +134,7 @@ class Lowering(LoweringContext):
         root = self.plan.definitions.root(v)
         if root is not None and self.plan.placement.slot_of.get(root.id) is slot:
             return
-        if slot.space == L0C and (root is None or self.plan.homes.home(root) != L0C):
+        if slot.space == L0C and (root is None or self.plan.spaces.space_of(root) != L0C):
             self.cube.start_sum(v, slot)  # the first Mmad starts from zero, or from a bias
             return
         if root is not None and self.plan.placement.sum_of.get(root.id) is slot:

@@ -21,7 +21,7 @@ from ..placement.slots import Slot
 from ..trace.builder import TraceBuilder
 from ..trace.recorder import Recorder
 from ..trace.tree import GlobalAccess, Instruction, Path
-from .context import LoweringPlan, Way
+from .context import LoweringPlan, PathRates
 from .sub_cores import pair_of
 
 _NOTHING: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 class LoweringContext(Interpreter):
-    """The walk of some programs and its records. `plan` is what all walks of a launch share: costs, buffers, lines."""
+    """Lowers some programs to records. `plan` is what all programs of a launch share: costs, buffers, lines."""
 
     plan: LoweringPlan
     recorder: Recorder
@@ -190,7 +190,7 @@ class LoweringContext(Interpreter):
         mask: Any,
         pipe: int,
         channels: tuple[int, int],
-        way: Way,
+        rates: PathRates,
         latency: float,
     ) -> tuple[tuple[int, ...], Any]:
         """A tile from global memory; gives its slots and how many of its elements come. channels: see `load_box`."""
@@ -198,9 +198,9 @@ class LoweringContext(Interpreter):
         writes, clobbers = self.target(r)
         what = {"writes": writes, "clobbers": clobbers, "latency": latency}
         if not isinstance(pointer.offsets, Affine) or not boxed(mask):
-            self.discrete(op, r, "load", pipe, channels[0], way.interval, **what)
+            self.discrete(op, r, "load", pipe, channels[0], rates.interval, **what)
             return writes, r.numel
-        bursts, elements = self.load_box(op, pointer, mask, pipe, channels, way, **what)
+        bursts, elements = self.load_box(op, pointer, mask, pipe, channels, rates, **what)
         self.check_bursts(op, r, bursts, elements)
         return writes, elements
 
@@ -211,14 +211,14 @@ class LoweringContext(Interpreter):
         mask: Any,
         pipe: int,
         channels: tuple[int, int],
-        way: Way,
+        rates: PathRates,
         **what: Any,
     ) -> tuple[Any, Any]:
         """A regular load; gives its bursts and its elements. channels: from memory and from L2."""
         size = itemsize(op.results[0])
         amount, bursts, elements = self.traffic(pointer.tensor, pointer.offsets, mask, size)
         access, share, many = self.source(op, pointer, mask, amount)
-        what.update(self.least_in(op, way, pointer, mask, (amount, bursts), many))
+        what.update(self.least_in(op, rates, pointer, mask, (amount, bursts), many))
         target = Target(self.path(op, pipe, channels), access, share)
         self.add(pipe, op.loc, channel=target, amount=amount, **what)
         return bursts, elements
@@ -254,15 +254,15 @@ class LoweringContext(Interpreter):
         return traffic(offsets, itemsize, self.region_of(tensor, offsets, mask))
 
     def least_in(
-        self, op: Op, way: Way, pointer: Pointers, mask: Any, moved: tuple[Any, Any], sharers: Any
+        self, op: Op, rates: PathRates, pointer: Pointers, mask: Any, moved: tuple[Any, Any], sharers: Any
     ) -> dict[str, Any]:
         """The least cycles of a regular load. moved: (bytes, rows). `slow`: those if memory gives it, where they differ."""
         amount, rows = moved
         if op.attrs.get("cache") == ".cv":
             region = self.region_of(pointer.tensor, pointer.offsets, mask)
             lines = line_requests(pointer.offsets, itemsize(op.results[0]), region)
-            return {"occupancy": self.plan.least_cycles(way.past_l2(), lines, amount, sharers)}
-        found, slower = self.plan.least_cycles(way, rows, amount, sharers), way.from_memory(rows, amount)
+            return {"occupancy": self.plan.least_cycles(rates.past_l2(), lines, amount, sharers)}
+        found, slower = self.plan.least_cycles(rates, rows, amount, sharers), rates.from_memory(rows, amount)
         slow = None if slower is None else self.plan.least_cycles(slower, rows, amount, sharers)
         return {"occupancy": found, "slow": slow}
 

@@ -13,7 +13,7 @@ from ...ir.program import Op, Program
 from ...products import Product
 from .records import LoweringContext
 
-WORDS = (
+NOTE = (
     "parallel(bind_sub_block=True): iterations go to the two vector cores of a group in turn, work around the loop is done "
     "by both, stores around it by the first; the order is assumed"
 )
@@ -45,16 +45,18 @@ class SharedIterations:
             return
         notes = self.plan.costs.model.notes
         if not self.plan.shares_iterations:
-            words = f"parallel(bind_sub_block=True): one vector core does all iterations: {self._why_alone()}"
-            notes[f"{place(op)}: {words}"] = None
+            message = (
+                f"parallel(bind_sub_block=True): one vector core does all iterations: {self._why_alone()}"
+            )
+            notes[f"{place(op)}: {message}"] = None
             return
-        notes[f"{place(op)}: {WORDS}"] = None
+        notes[f"{place(op)}: {NOTE}"] = None
         carried = ", ".join(r.name for r in op.results)
         if carried:
-            words = (
+            message = (
                 f"{carried} goes from iteration to iteration, but on the device two vector cores share them"
             )
-            self.plan.warn(op, words)
+            self.plan.warn(op, message)
         if self.loop is None:
             self.context.flush()
             self.loop, self.count = op, 0

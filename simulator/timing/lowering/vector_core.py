@@ -151,7 +151,7 @@ class VectorLowering:
             context.add(plan.scalar, op.loc, occupancy=plan.scalar_read_cycles, writes=writes)
             return
         where = plan.wiring.mte2, plan.wiring.read
-        writes, elements = context.load_tile(op, pointer, mask, *where, plan.read_way, plan.read_latency)
+        writes, elements = context.load_tile(op, pointer, mask, *where, plan.read_rates, plan.read_latency)
         context.fill(op, r, elements, writes)
 
     def record_store(self, op: Op, pointer: Pointers, mask: Any) -> None:
@@ -166,7 +166,7 @@ class VectorLowering:
         pipe, write = plan.wiring.mte3, plan.wiring.write
         if v.shape and (not isinstance(pointer.offsets, Affine) or not boxed(mask)):
             what = {"latency": plan.write_latency, "reads": reads}
-            context.discrete(op, v, op.kind, pipe, write[0], plan.write_way.interval, **what)
+            context.discrete(op, v, op.kind, pipe, write[0], plan.write_rates.interval, **what)
             return
         channel = context.way_out(op, pointer, mask, write, pipe)
         offsets = pointer.offsets if isinstance(pointer.offsets, Affine) else Affine(0, (), ())
@@ -175,7 +175,7 @@ class VectorLowering:
         context.add(
             pipe,
             op.loc,
-            occupancy=plan.least_cycles(plan.write_way, bursts, amount, 1.0),
+            occupancy=plan.least_cycles(plan.write_rates, bursts, amount, 1.0),
             latency=plan.write_latency,
             channel=channel,
             amount=amount,

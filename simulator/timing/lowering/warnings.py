@@ -10,33 +10,33 @@ from ..placement.memory_spaces import UB
 from .context import LoweringPlan
 
 MAX_DEVICE_PROGRAMS = 65_535  # coreDim check of Triton-Ascend's launcher
-WORST_ROUND = 0.9  # a last round with fewer of its cores busy is worth a word
-LEAST_PADDING = 0.1  # share of a tile's bytes that padding must add to be worth a word
+WORST_ROUND = 0.9  # a last round with fewer of its cores busy is worth a warning
+LEAST_PADDING = 0.1  # share of a tile's bytes that padding must add to be worth a warning
 
 
-def grid_words(programs: int, cores: int) -> tuple[str, ...]:
+def grid_messages(programs: int, cores: int) -> tuple[str, ...]:
     """Rounds of the programs over the cores, and a grid that the device's launcher refuses."""
-    words = []
+    messages = []
     if programs > MAX_DEVICE_PROGRAMS:
-        words.append(
+        messages.append(
             f"the grid has {programs:,} programs; Triton-Ascend refuses more than {MAX_DEVICE_PROGRAMS:,} unless "
             "TRITON_ALL_BLOCKS_PARALLEL=1 wraps them in a loop: start one program a core and loop over "
             f"range(pid, {programs}, num_programs)"
         )
     rounds, last = -(-programs // cores), programs % cores or cores
     if rounds > 1 and last < WORST_ROUND * cores and rounds * cores > programs / WORST_ROUND:
-        words.append(
+        messages.append(
             f"{programs:,} programs on {cores} cores take {rounds:,} rounds; in the last one {cores - last} cores are idle "
             f"({1 - programs / (rounds * cores):.0%} of the time, if programs are alike)"
         )
-    return tuple(words)
+    return tuple(messages)
 
 
 def padded_rows(plan: LoweringPlan) -> None:
     """Warn of loads and stores in UB whose rows end inside a block of 32 bytes: they are padded to whole ones."""
     for op in plan.program.walk():
-        for words in _padded(plan, op):
-            plan.warn(op, words)
+        for message in _padded(plan, op):
+            plan.warn(op, message)
 
 
 def _padded(plan: LoweringPlan, op: Op) -> Iterator[str]:
@@ -46,7 +46,7 @@ def _padded(plan: LoweringPlan, op: Op) -> Iterator[str]:
     if v is None or len(v.shape) < 2 or v.shape[-1] == 1 or v.numel == v.shape[-1]:
         return
     root = plan.definitions.root(v)
-    if root is None or plan.homes.home(root) != UB:
+    if root is None or plan.spaces.space_of(root) != UB:
         return
     row, have = -(-v.shape[-1] * element_bits(v) // 8), tile_bytes(v)
     rows = v.numel // v.shape[-1]
@@ -59,7 +59,7 @@ def _padded(plan: LoweringPlan, op: Op) -> Iterator[str]:
     )
 
 
-def buffer_words(plan: LoweringPlan) -> None:
+def buffer_messages(plan: LoweringPlan) -> None:
     """Warn of reads of buffers that nothing was written to, and of tensors used after their buffer was written again."""
     if plan.program.buffers:
         _region(plan, plan.program.body, {})

@@ -31,10 +31,10 @@ def check_given(tile: tuple[int, int, int], deep: int, operand: str) -> None:
     for name, n, to in zip(("baseM", "baseN", "baseK"), tile, (FRACTAL, FRACTAL, deep), strict=True):
         if n < 1 or n % to:
             below, above = n // to * to, align(max(n, 1), to)
-            way = f"take {below} or {above}" if below > 0 else f"take {above}"
+            advice = f"take {below} or {above}" if below > 0 else f"take {above}"
             raise UsageError(
                 f"l0_tile {tile}: {name} of {operand} operands must be a multiple of {to} (the Cube reads fractals of "
-                f"{FRACTAL} rows by 32 bytes), got {n}; {way}"
+                f"{FRACTAL} rows by 32 bytes), got {n}; {advice}"
             )
 
 
@@ -49,9 +49,9 @@ def check_fits(tile: L0Tile, capacities: tuple[int, int], size: int) -> None:
         block = 32 // size
         edge = have // COPIES // (align(tile.k, block) * size) // FRACTAL * FRACTAL
         deep = have // COPIES // (align(n, FRACTAL) * size) // block * block
-        ways = [f"{which} = {x}" for which, x in ((side, edge), ("baseK", deep)) if x > 0]
-        way = f"; the largest that fits: {' or '.join(ways)}" if ways else ""
+        fixes = [f"{which} = {x}" for which, x in ((side, edge), ("baseK", deep)) if x > 0]
+        advice = f"; the largest that fits: {' or '.join(fixes)}" if fixes else ""
         raise BufferOverflowError(
             f"{name.lower()} overflow, requires {8 * need} bits while {8 * have} bits available ({need} against {have} "
-            f"bytes): two base tiles of {side} = {n} x baseK = {tile.k}, {need // COPIES} bytes each{way}"
+            f"bytes): two base tiles of {side} = {n} x baseK = {tile.k}, {need // COPIES} bytes each{advice}"
         )

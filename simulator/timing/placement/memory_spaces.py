@@ -53,7 +53,7 @@ class MemorySpaces(Uses):
         self.copied_to_ub: set[int] = set()
         self.staged: set[int] = set()
         if self.has_dot:
-            self.find_stretched(program)
+            self.find_broadcast(program)
             self.collect(program.body)
             self._find_windows(program)
             self._accumulators(program.body)
@@ -62,7 +62,7 @@ class MemorySpaces(Uses):
             self.in_place = {op.id for op in program.walk() if op.id in self.made_for and self._is_there(op)}
         definitions.settle()
 
-    def home(self, v: Value) -> str:
+    def space_of(self, v: Value) -> str:
         return self.of_value.get(v.id, UB)
 
     @functools.cached_property
@@ -76,13 +76,13 @@ class MemorySpaces(Uses):
         root, kind = self.definitions.root, op.kind
         if kind == "move" and op.id not in self.in_place:
             return True
-        if any(r.shape and root(r) is r and self.home(r) == UB for r in op.results):
+        if any(r.shape and root(r) is r and self.space_of(r) == UB for r in op.results):
             return True  # also indices that are elements, such as those with a remainder
         v = op.results[0] if kind == "load" else op.args[1] if kind in ("store", "atomic") else None
         if v is None or not v.shape:
             return v is not None and kind != "load"  # a single element leaves through UB
         found = root(v)
-        return found is None or self.home(found) == UB
+        return found is None or self.space_of(found) == UB
 
     def made_real(self, v: Value) -> Value | None:
         """What the Vector unit has to write for an operand of a product, before the tile can go to L1."""
@@ -129,7 +129,7 @@ class MemorySpaces(Uses):
 
     def _start_of(self, v: Value) -> str:
         root = self.definitions.root(v)
-        return start_of(self, v, "" if root is None else self.home(root), self.bias_table)
+        return start_of(self, v, "" if root is None else self.space_of(root), self.bias_table)
 
     def _starts(self, how: str, start: Value, r: Value) -> None:
         """Where a sum goes, and the row that it starts from, by what it starts from."""
@@ -179,7 +179,7 @@ class MemorySpaces(Uses):
 
     def _is_there(self, move: Op) -> bool:
         """Whether a tile that is made for a buffer lives where the buffer does."""
-        return self.home(moved(move)) == str(move.attrs["space"])
+        return self.space_of(moved(move)) == str(move.attrs["space"])
 
     def _fold_transposes(self, v: Value) -> None:
         for op, _ in self.users.get(v.id, []):
@@ -191,7 +191,7 @@ class MemorySpaces(Uses):
 
     def _operand(self, v: Value) -> None:
         source = self.source(v)
-        if self.home(source) == L1:
+        if self.space_of(source) == L1:
             return  # a buffer, or loaded for products only
         if not self._loaded_for_products(source):
             self.staged.add(source.id)

@@ -73,7 +73,7 @@ class Needs:
 
     def _made(self, op: Op, loop: int) -> Iterator[Made]:
         for r in op.results:
-            space = self.spaces.home(r)
+            space = self.spaces.space_of(r)
             if space not in (FIXP, VIEW) and self.definitions.root(r) is r:
                 over = r.shape and space == UB and (op.kind == INSERTION or operation(op).elementwise)
                 yield Made(r, space, tuple(self._dying(op, r, loop)) if over else ())

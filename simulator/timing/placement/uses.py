@@ -14,7 +14,7 @@ def looks_through(op: Op) -> bool:
     )
 
 
-def stretches(op: Op) -> bool:
+def broadcasts(op: Op) -> bool:
     """Whether a view has more elements than what it looks at: as an operand of a product it has to be written out."""
     inner = op.args[0] if op.kind in ("splat", "broadcast") else None
     return inner is not None and inner.numel != op.results[0].numel
@@ -62,13 +62,13 @@ class Uses:
         self.windows: set[int] = set()
         self.written_out: set[int] = set()
 
-    def find_stretched(self, program: Program) -> None:
+    def find_broadcast(self, program: Program) -> None:
         """Tiles that exist only as a scalar or a row, and that products read."""
         for v in (v for op in program.walk() if op.kind == "dot" for v in op.args[:2]):
             made = None if v is None else self.definitions.of(v)
-            while made is not None and looks_through(made) and not stretches(made):
+            while made is not None and looks_through(made) and not broadcasts(made):
                 made = None if made.args[0] is None else self.definitions.of(made.args[0])
-            if made is not None and stretches(made):
+            if made is not None and broadcasts(made):
                 self.written_out.add(made.id)
 
     def collect(self, region: Region) -> None:

@@ -1,6 +1,6 @@
 """How long each value of a program is in its slot, by the records of the timeline.
 
-Loops only; held.py has the rules.
+Loops only; occupancy.py has the rules.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t
@@ -10,7 +10,7 @@ cdef int64_t PARTS = 2  # records before the one that writes a tile that may bri
 
 
 cdef struct Value:  # what is in a slot now
-    bint held, read
+    bint filled, read
     double since, until
     int64_t read_at  # row that read it last
     int64_t part, part_pipe  # transfer that may have brought a part of the next one, -1 for none, ...
@@ -46,14 +46,14 @@ cdef inline void write(
     cdef bint goes_on
     if not sized[slot]:
         return
-    if value.held and (value.read_at == row or not value.read):
+    if value.filled and (value.read_at == row or not value.read):
         value.until, value.read = max(value.until, end), False
         return
-    if value.held:
+    if value.filled:
         emit(out, slot, value)
     goes_on = value.part >= record - PARTS and value.part >= 0 and value.part_pipe == pipe
     value.since = value.part_since if goes_on else start
-    value.until, value.read, value.held, value.read_at = end, False, True, -1
+    value.until, value.read, value.filled, value.read_at = end, False, True, -1
 
 
 cdef void every_row(
@@ -68,7 +68,7 @@ cdef void every_row(
         r = records[row]
         for i in range(first[3 * r], first[3 * r + 1]):
             value = &values[slots[i]]
-            if value.held:
+            if value.filled:
                 value.until, value.read, value.read_at = max(value.until, ends[row]), True, row
         for i in range(first[3 * r + 1], first[3 * r + 2]):
             write(out, values, sized, slots[i], row, r, pipes[row], starts[row], ends[row])
@@ -93,7 +93,7 @@ def lives(
     const double[::1] ends, const int8_t[::1] moves, const int8_t[::1] pipe_of,
     const int64_t[::1] first, const int32_t[::1] slots, int32_t[::1] slot, double[::1] start, double[::1] end,
 ):
-    """Fill slot, start and end of each value that one program held; gives their number.
+    """Fill slot, start and end of each value of one program; gives their number.
 
     sized: per slot whether it has bytes. records: the program's rows of the timeline, ascending, all known to
     the lists; moves: whether they are transfers. pipe_of: pipe of each record that the lists know. first, slots: as of
@@ -109,7 +109,7 @@ def lives(
             values[s].part = values[s].read_at = -1
         every_row(&out, values, sized, records, pipes, starts, ends, moves, pipe_of, first, slots)
         for s in range(count):
-            if values[s].held:
+            if values[s].filled:
                 emit(&out, <int32_t>s, &values[s])
     free(values)
     return out.count

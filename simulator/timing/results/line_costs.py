@@ -53,7 +53,7 @@ def line_costs(
 ) -> tuple[tuple[LineCost, ...], np.ndarray]:
     """Lines, dearest first, and the place there of each line number of the trace."""
     numbers: dict[tuple[str, int], list[int]] = {}
-    for (file, line, *_), k in sorted(plan.lines.items()):  # sums do not depend on the order of the walk
+    for (file, line, *_), k in sorted(plan.lines.items()):  # sums do not depend on the order of lowering
         numbers.setdefault((file, line), []).append(k)
     found = [_cost(plan, result, used, *where, ks) for where, ks in numbers.items()]
     order = sorted(range(len(found)), key=lambda i: -found[i].cycles)

@@ -2,7 +2,7 @@
 
 The records say which slots they read and write, the engine when they ran. A slot that is written once more before anybody
 has read it (a sum in L0C, a tile that comes in two parts) holds one value all the while. A transfer that is skipped leaves
-the write to the one before it that brings the tile in its place (see `_held.pyx`).
+the write to the one before it that brings the tile in its place (see `_occupancy.pyx`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..engine._code import Code, unroll
 from ..engine.engine import EngineResult, ProgramGroup
 from ..engine.trace import Trace
 from ..lowering.context import LoweringPlan
-from . import _occupancy as _held
+from . import _occupancy as _occupancy
 
 MOST_ROWS = 100_000  # records that are looked at
 MOST_RECORDS = 1 << 20  # of a program, with those that it skips, whose slots are looked at
@@ -26,7 +26,7 @@ Rows = dict[str, np.ndarray]  # fields of the timeline, of one program, by recor
 Points = tuple[tuple[float, int], ...]
 
 
-def held(
+def occupancy(
     plan: LoweringPlan, result: EngineResult, groups: Sequence[ProgramGroup], code: Code
 ) -> dict[str, Points]:
     """Buffer -> (cycle, bytes held from then on), of the core with most records in the timeline; as far as they are kept.
@@ -83,7 +83,7 @@ def _lives(
         size[s.number : s.number + s.copies] = s.size
     most = 3 * len(slots) + len(space) + 1
     slot, start, end = np.empty(most, np.int32), np.empty(most), np.empty(most)
-    found = _held.lives(
+    found = _occupancy.lives(
         (space >= 0).astype(np.int8),
         record,
         rows["pipe"][:count],

@@ -1,6 +1,6 @@
 """What a launch asks of each unit and of each memory level, and the most that these give: the points of a roofline.
 
-Operations are those of the tile program, counted as it is walked: one for each element of a result (of the operand, for
+Operations are those of the tile program, counted as it is lowered: one for each element of a result (of the operand, for
 reductions and scans), two for each product of a `dot`. Moves, loads and index arithmetic are none.
 """
 
@@ -99,7 +99,7 @@ def _ports(plan: LoweringPlan, result: EngineResult, per_us: float) -> dict[str,
         cores = plan.product.vector_cores if "UB" in name else plan.product.cube_cores
         rate = max(channels[n].port_bytes_per_cycle for n in numbers) * cores
         out[name] = Roof(sum(float(result.channel_bytes[n]) for n in numbers), "bytes", rate * per_us)
-    for k, (name, (_, key)) in enumerate(L0.items() if plan.homes.has_dot else ()):
+    for k, (name, (_, key)) in enumerate(L0.items() if plan.spaces.has_dot else ()):
         moved = sum(_operand_bytes(plan, op)[k] * n for op, n in _executed(plan) if op.kind == "dot")
         out[name] = Roof(moved, "bytes", plan.product.number(key) * plan.product.cube_cores * per_us)
     return out

@@ -75,7 +75,7 @@ WORK = {
 }
 
 
-def timeline_words(result: EngineResult, limit: int) -> tuple[str, ...]:
+def timeline_messages(result: EngineResult, limit: int) -> tuple[str, ...]:
     """What a launch says of a timeline that leaves out a part of it."""
     if not limit or len(result.timeline) == result.records_run:
         return ()
@@ -146,14 +146,14 @@ def _names(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Per row the number of its name, and the names: a transfer's way, an operation's own name, or the pipe's work."""
     machine, own = plan.wiring.machine, [name for *_, name in plan.lines]
-    pipes, ways = len(machine.pipes), len(machine.channels) + 1
-    code = (number.astype(np.int64) * ways + channel + 1) * pipes + pipe
+    pipes, paths = len(machine.pipes), len(machine.channels) + 1
+    code = (number.astype(np.int64) * paths + channel + 1) * pipes + pipe
     kinds = np.flatnonzero(np.bincount(code, minlength=1))
-    words = [
+    texts = [
         machine.channels[c].name if c >= 0 else own[n] or WORK.get(machine.pipes[p].name, "")
-        for n, c, p in ((k // pipes // ways, k // pipes % ways - 1, k % pipes) for k in kinds.tolist())
+        for n, c, p in ((k // pipes // paths, k // pipes % paths - 1, k % pipes) for k in kinds.tolist())
     ]
-    names = tuple(dict.fromkeys(words))
+    names = tuple(dict.fromkeys(texts))
     place = np.zeros(int(kinds[-1]) + 1, np.int32)
-    place[kinds] = [names.index(w) for w in words]
+    place[kinds] = [names.index(w) for w in texts]
     return place[code], names

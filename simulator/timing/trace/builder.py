@@ -1,7 +1,7 @@
-"""Makes the trace of some programs while they are walked: each instruction once, and the code in which they come.
+"""Makes the trace of some programs while they are lowered: each instruction once, and the code that gives their order.
 
-An instruction that differs from another one in nothing is the same one, so that an iteration that repeats is a few numbers
-of code; iterations of a loop that repeat become a loop of the trace.
+Instructions that are equal in everything are one instruction, so an iteration that repeats is a few numbers of code.
+Iterations of a loop that repeat become a loop of the trace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a walk hands its records to: they become code at once, or wait for all iterations of the loop that is walked."""
+"""Takes the records of lowering: they become code at once, or wait until all iterations of their loop are lowered."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .tree import BOTH, FIRST, Instruction, Loop, Slots
 
 
 class Recorder:
-    """The records of one walk.
+    """The records of some programs.
 
     each: lanes that a program has. drains: slot that every record of a pipe reads, so that one can wait for all of them.
-    body: of the loop whose iterations are walked all at once; None outside of one. core: the Vector core whose iteration it
+    body: of the loop whose iterations are lowered all at once; None outside of one. core: the Vector core whose iteration it
     is, where two share a loop. way_out: pipe that only the first Vector core takes, where both do the same.
     """
 

@@ -22,7 +22,7 @@ from .lanes import IterationLanes
 
 
 class NotAlikeError(Exception):
-    """Iterations of a loop differ in more than numbers, so that they must be walked one by one. loop: its number."""
+    """Iterations of a loop differ in more than numbers, so that they must be lowered one by one. loop: its number."""
 
     def __init__(self, loop: int = -1) -> None:
         super().__init__(loop)
@@ -146,7 +146,7 @@ class Forecast(NamedTuple):
 def forecast(
     of: Evaluator, op: Op, frame: Frame, counter: tuple[Any, Any], carried: list[Any], lanes: IterationLanes
 ) -> Forecast:
-    """counter: that of the loop in its first iteration, and its step. Raises `NotAlikeError` if it takes a walk to know."""
+    """counter: that of the loop in its first iteration, and its step. Raises `NotAlikeError` if only lowering can tell."""
     body = op.regions[0]
     args = body.args[1:]
     start = [OPAQUE if _unknown(a, x) else x for a, x in zip(args, carried, strict=True)]
@@ -179,7 +179,7 @@ def _begun(frame: Frame, body: Region, counter: Any, carried: list[Any]) -> Fram
 
 
 def _unknown(v: Value, x: Any) -> bool:
-    """Elements that a walk without values does not know, be it in later iterations only: no record depends on them."""
+    """Elements that are unknown without values, perhaps in later iterations only: no record depends on them."""
     return isinstance(x, Opaque) or (bool(v.shape) and v.dtype.is_floating())
 
 

@@ -156,8 +156,8 @@ def test_the_thread_ends_with_the_block_and_output_stays_clean(monkeypatch, caps
     ],
 )
 def test_words(done, iterations, candidate, text):
-    class Walk:
+    class Interpreting:
         step_limit, steps_left = 5000, 5000 - iterations
 
-    work = at_work.Work("k", 9, 3, done=done, walk=Walk())
+    work = at_work.Work("k", 9, 3, done=done, interpreter=Interpreting())
     assert state_line(work, candidate, 12.3) == text

@@ -1,4 +1,4 @@
-"""Loops whose programs have different trip counts, or that differ from some iteration on: one walk for what is alike."""
+"""Loops whose programs have different trip counts, or that differ from some iteration on: what is alike is lowered once."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def wider(x_ptr, out_ptr, iterations, BLOCK: tl.constexpr):  # type: ignore[no-u
         step += 2
 
 
-def walks(work: Any) -> int:
-    """How often a body is walked for many iterations at once."""
+def bodies_lowered(work: Any) -> int:
+    """How often a body is lowered for many iterations at once."""
     bodies = 0
     body = LoopLowering._body
 
@@ -71,14 +71,14 @@ def on_tiles(programs: int, count: int, deep: int, last: int, tail: bool) -> Any
     return work
 
 
-def test_programs_with_one_iteration_less_are_walked_with_the_others() -> None:
-    """20 programs take 5 or 6 rows: one walk of the outer body, one of the inner."""
-    assert walks(on_tiles(20, 117, 30, 0, False)) == 2
+def test_programs_with_one_iteration_less_are_lowered_with_the_others() -> None:
+    """20 programs take 5 or 6 rows: the outer body is lowered once, and the inner one."""
+    assert bodies_lowered(on_tiles(20, 117, 30, 0, False)) == 2
 
 
-def test_iterations_before_the_one_that_differs_are_walked_at_once() -> None:
+def test_iterations_before_the_one_that_differs_are_lowered_at_once() -> None:
     """Of the rows of one program the last has a shorter loop: two loops over rows are lowered at once, and its own loop."""
-    assert walks(on_tiles(1, 12, 30, 9, True)) == 3
+    assert bodies_lowered(on_tiles(1, 12, 30, 9, True)) == 3
 
 
 @given(st.integers(1, 7), st.integers(1, 30), st.integers(1, 12), st.integers(0, 12), st.booleans())
@@ -95,7 +95,7 @@ def test_what_does_not_grow_evenly_is_found_out(iterations: int) -> None:
     check(work)
 
 
-def test_uneven_products_are_walked_twice_at_most() -> None:
+def test_uneven_products_are_lowered_twice_at_most() -> None:
     """Stretches of a loop around a loop with a sum in L0C and a pointer that moves."""
 
     def work() -> None:
@@ -103,7 +103,7 @@ def test_uneven_products_are_walked_twice_at_most() -> None:
             sizes = {"EVEN": True, "BIAS": False, "BM": 32, "BN": 32, "BK": 32}
             kernels.product[(7,)](*shapes((320, 512), (512, 320), (320, 320)), 320, 320, 512, **sizes)
 
-    assert walks(work) == 2
+    assert bodies_lowered(work) == 2
 
 
 trip_counts = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(any)

@@ -35,7 +35,7 @@ def _slot(a: Allocation, loop: Op, k: int) -> Slot:
     r, start = loop.results[k], loop.args[(3 if loop.kind == "for" else 0) + k]
     begin, end = a.lives.spans[loop.id]
     root = None if start is None else a.definitions.root(start)
-    slot, space = None if root is None else a.slot_of.get(root.id), a.spaces.home(r)
+    slot, space = None if root is None else a.slot_of.get(root.id), a.spaces.space_of(r)
     alive = root is not None and a.lives.last.get(root.id, -1) > end
     same = slot is not None and slot.size == a.size(r, space) and slot.space == space and not slot.label
     return slot if slot is not None and same and not alive else a.new(r, space, begin, end)
@@ -59,7 +59,9 @@ def _write_over(a: Allocation, made: Op, root: Value, arg: Value, slot: Slot) ->
     """The new value in the place of an old one that nobody reads later."""
     if made.kind == "dot" and root.id in a.spaces.added and slot.space == UB:
         a.sum_of[root.id] = slot
-    elif operation(made).elementwise and a.spaces.home(root) == UB and tile_bytes(root) == tile_bytes(arg):
+    elif (
+        operation(made).elementwise and a.spaces.space_of(root) == UB and tile_bytes(root) == tile_bytes(arg)
+    ):
         a.join(slot, (root,))
 
 

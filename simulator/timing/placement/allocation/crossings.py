@@ -38,7 +38,7 @@ def spread(a: Allocation, op: Op) -> None:
 
 
 def _from_cube(a: Allocation, root: Value) -> bool:
-    return a.spaces.home(root) != UB and root.id not in a.ub_copy
+    return a.spaces.space_of(root) != UB and root.id not in a.ub_copy
 
 
 def cross(a: Allocation, op: Op) -> None:
@@ -50,7 +50,7 @@ def cross(a: Allocation, op: Op) -> None:
             at = a.lives.spans.get(op.id, (0, a.lives.at[op.id]))[1]
             name = f"{r.name or 'product'} in UB"
             a.ub_copy[r.id] = Slot([r], at, _end(a, r, at), a.size(r, UB), label=name)
-    if op.kind == "load" and a.spaces.home(op.results[0]) == BT:
+    if op.kind == "load" and a.spaces.space_of(op.results[0]) == BT:
         _bias(a, op)
     if op.kind == "dot":
         _operands(a, op)

@@ -65,7 +65,7 @@ def _if_results(a: Allocation, op: Op) -> None:
         if a.definitions.root(r) is not r or r.id in a.slot_of:
             continue
         born = a.lives.birth(r)
-        slot = a.new(r, a.spaces.home(r), born, a.lives.last.get(r.id, born))
+        slot = a.new(r, a.spaces.space_of(r), born, a.lives.last.get(r.id, born))
         slot.start = a.lives.at[op.id]
         a.join(slot, (r,))
         for inner in op.regions:

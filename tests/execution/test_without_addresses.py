@@ -1,4 +1,4 @@
-"""The walk that looks for shared memory leaves out what says nothing of addresses, and nothing else."""
+"""The search for shared memory leaves out operations that say nothing of addresses, and no others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
-from ascendtile.simulator.interpreter.program_order.address_walk import without_addresses
+from ascendtile.simulator.interpreter.program_order.without_addresses import without_addresses
 from ascendtile.simulator.launch import prepare
 
 from .runs import one_by_one

@@ -1,4 +1,4 @@
-"""Which operations of a program say where it accesses memory; a walk that asks for no more may leave out the others."""
+"""Finds operations that do not say where a program accesses memory, and that an interpreter may leave out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACCESSES = ("load", "store", "atomic")
 def without_addresses(program: Program, matters: Callable[[Op], bool]) -> set[int]:
     """Operations (by id) on which neither control flow nor the pointer or mask of an access depends.
 
-    matters: whether an access is one that the walk asks about. What has regions, or no result, always stays.
+    matters: whether an access is one that is asked about. What has regions, or no result, always stays.
     """
     ops = list(program.walk())
     makers, sources = _makers(ops)

@@ -171,7 +171,15 @@ class TraceBuilder:
                 x = x._replace(share=shares[id(x.access)])
             elif self.pair is None and x.same_in_all:
                 slots = x.reads, x.writes, x.clobbers
-                own = x.pipe, x.line, float(x.occupancy), x.latency, x.channel, float(x.amount), x.instructions
+                own = (
+                    x.pipe,
+                    x.line,
+                    float(x.occupancy),
+                    x.latency,
+                    x.channel,
+                    float(x.amount),
+                    x.instructions,
+                )
                 out.append(self._fixed(*own, slots, lanes.active))
                 continue
             for piece in pieces(x, lanes.size):

@@ -122,11 +122,11 @@ class Repeats:
         before, done = frame.done[-1 - period], frame.done
         if len(before) != 1 or before[0] >= 0:
             return False
-        trips, body, gains = self.loops[-1 - before[0]]
+        trip_count, body, gains = self.loops[-1 - before[0]]
         if gains or body != tuple(c for x in done[-period:] for c in x):
             return False
         self._drop(frame, period)
-        self.code[-1] = self.loop(trips + 1, body, gains)
+        self.code[-1] = self.loop(trip_count + 1, body, gains)
         done[-1] = (self.code[-1],)
         return True
 
@@ -191,7 +191,7 @@ class Repeats:
             return False
         if min(one[-1], two[-1]) < 0 and one[-1] != two[-1]:
             return False
-        if one[-1] >= 0 and not self._same_later(one[-1], two[-1], gains, trips):
+        if one[-1] >= 0 and not self._same_later(one[-1], two[-1], gains, trip_count):
             return False
         after = self.rotating.after
         moved = tuple(tuple([after(s, gains, trip_count) for s in slots]) for slots in one[7])

@@ -53,11 +53,11 @@ def records(programs: int, bodies: list[list[Any]], pair: Pair | None) -> Record
 def one_by_one(programs: int, loop: Loop) -> list[list[Any]]:
     """The body of each iteration, with the lanes of that one only."""
     out = []
-    for k in range(loop.trips):
-        cut = Cut(loop.trips * programs, k * programs, (k + 1) * programs)
+    for k in range(loop.trip_count):
+        cut = Cut(loop.trip_count * programs, k * programs, (k + 1) * programs)
         first, inner, last = cut.body(loop.body)
         out.append([first])
-        size = inner.trips * programs
+        size = inner.trip_count * programs
         out += [Cut(size, i, i + programs).body(inner.body) for i in range(0, size, programs)]
         out.append([last])
     return out

@@ -41,26 +41,24 @@ class Task:
     usual: tuple[Point, ...] = ()  # what the operator chooses by itself: tried first
 
 
+@dataclass
 class Sweep:
-    """One sweep through a store."""
+    """One sweep through a store. beside: points that are tried and are not of the axes; lost: why the store took no more."""
 
-    def __init__(
-        self,
-        task: Task,
-        space: Space,
-        objective: str,
-        budget: Budget,
-        workers: Workers,
-        store: Store,
-        report: Report,
-    ) -> None:
-        self.task, self.space, self.objective, self.budget = task, space, objective, budget
-        self.workers, self.store, self.report = workers, store, report
-        self.name = sweep_name(task.problem)
-        self.reused, self.legal, self.bounded, self.sampler = 0, 0, 0, EXACT
-        self.beside = 0  # points that are tried and are not of the axes
+    task: Task
+    space: Space
+    objective: str
+    budget: Budget
+    workers: Workers
+    store: Store
+    report: Report
+    reused = legal = bounded = beside = 0
+    sampler = EXACT
+    lost: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.name = sweep_name(self.task.problem)
         self.refused: dict[str, int] = {}
-        self.lost: tuple[str, ...] = ()
 
     def run(self, sampler: str, seed: int) -> Outcome:
         found = self._run(sampler, seed)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...simulator.errors import UsageError
 from ...simulator.interpreter.tensors import Shape
+from ..operator.layout import contiguous_strides
 from ..operator.tensors import element_type
 from .status import PARAM_INVALID, PARAM_NULLPTR, SUCCESS, described, failed, is_flag, is_whole
 
@@ -103,9 +104,8 @@ class aclTensor:
         self.shape = wholes("aclCreateTensor: viewDims", shape)
         self.acl_dtype = _known("dataType", aclDataType, dtype)
         self.dtype = element_type(_TYPES[self.acl_dtype])
-        self.strides = (
-            _row_major(self.shape) if strides is None else wholes("aclCreateTensor: stride", strides)
-        )
+        steps = contiguous_strides(self.shape) if strides is None else strides
+        self.strides = wholes("aclCreateTensor: stride", steps)
         (self.offset,) = wholes("aclCreateTensor: offset", (offset,))
         self.format = _known("format", aclFormat, format)
         self.storage_shape = wholes("aclCreateTensor: storageDims", storage_shape)
@@ -150,7 +150,7 @@ class aclTensor:
         return Shape(self.shape, self.dtype)
 
     def contiguous(self) -> bool:
-        steps = zip(self.shape, self.strides, _row_major(self.shape), strict=True)
+        steps = zip(self.shape, self.strides, contiguous_strides(self.shape), strict=True)
         return not self.size or all(n == 1 or s == want for n, s, want in steps)
 
     def array(self) -> np.ndarray:
@@ -171,13 +171,6 @@ class aclTensor:
         if self.data is None:
             return "it has no device memory"
         return "its device memory was freed before the kernels ran" if self.data.freed else ""
-
-
-def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    out = [1]
-    for n in reversed(shape[1:]):
-        out.append(out[-1] * n)
-    return tuple(reversed(out))[: len(shape)]
 
 
 def wholes(what: str, given: Sequence[int]) -> tuple[int, ...]:

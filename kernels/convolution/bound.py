@@ -154,11 +154,9 @@ class Bounds:
         m, most = self.maker, self.product.cube_cores
         knobs["cores"] = min(knobs["cores"] or most, most)
         operand, size = m.found.operand, m.compute.itemsize
-        m_, n_, k_ = (knobs[f"base_{axis}"] for axis in "mnk")
-        given = (m_, n_, k_) if m_ and n_ and k_ else None
-        return Rates(self.product, operand, size, knobs["cores"]), Products(
-            self.product, operand, size, given
-        )
+        base = [knobs[f"base_{axis}"] for axis in "mnk"]
+        rates = Rates(self.product, operand, size, knobs["cores"])
+        return rates, Products(self.product, operand, size, base)
 
     def _image(self, knobs: dict[str, Any]) -> GradientWork:
         rates, products = self._tools(knobs)

@@ -12,6 +12,7 @@ from ...simulator.device import current_device
 from ...simulator.precision import dtypes as ty
 from ...simulator.precision.cube_math import Resolution, resolve_convolution
 from ...simulator.products import Product
+from ..operator.notes import cube_notes
 from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of, element_type
 from ..shared.casts import cast_step
@@ -369,13 +370,7 @@ class Maker:
         return out
 
     def notes(self) -> tuple[str, ...]:
-        notes = []
-        if self.found.hf32:
-            notes.append(f"the Cube rounds FP32 operands to HF32 by {self.found.hf32_round}")
-        if self.tiling["accumulate"] == "blas":
-            notes.append(
-                "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
-            )
+        notes = cube_notes(self.found, self.tiling)
         if self.call.wants[1] and self.through_fp16():
             notes.append(
                 "grad_weight of several groups passes FP16 on its way out, as the vendor's 2D path does"

@@ -5,6 +5,7 @@ A tile is multiplied as a whole, whatever lies outside of the image; what is loa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product as combinations
 from math import prod
@@ -15,6 +16,7 @@ import numpy as np
 from ...simulator.products import Product
 from ...simulator.timing.costs.cube import CubeCosts
 from ...simulator.timing.placement.layouts import align
+from ..matmul.bound import l0_tiles, mmad_cycles
 from ..operator.layout import up
 from .geometry import Axis, Phase
 from .tiles.costs import Image, Rates, Tile, Weights
@@ -67,10 +69,10 @@ class GradientWork:
 
 
 class Products:
-    """Cycles of single products on the Cube. given: (baseM, baseN, baseK), or None."""
+    """Cycles of single products on the Cube. base: (baseM, baseN, baseK), with a 0 the Cube's own."""
 
-    def __init__(self, product: Product, operand: str, size: int, given: tuple[int, int, int] | None) -> None:
-        self.cube, self.operand, self.size, self.given = CubeCosts(product), operand, size, given
+    def __init__(self, product: Product, operand: str, size: int, base: Sequence[int]) -> None:
+        self.cube, self.operand, self.size, self.base = CubeCosts(product), operand, size, base
         self.known: dict[tuple[int, int, int], L0Product] = {}
 
     def of(self, m: int, n: int, k: int) -> L0Product:
@@ -81,15 +83,8 @@ class Products:
 
     def _cut(self, m: int, n: int, k: int) -> L0Product:
         cube = self.cube
-        tile = cube.l0_tile(m, n, k, self.operand, self.given)
-        cut = [
-            (min(tile.m, m - i), min(tile.n, n - j), min(tile.k, k - q))
-            for i in range(0, m, tile.m)
-            for j in range(0, n, tile.n)
-            for q in range(0, k, tile.k)
-        ]
-        start = cube.startup + cube.switch
-        mmad = [start + cube.mmad_cycles(*p, self.operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
+        cut = l0_tiles(cube, (m, n, k), self.operand, self.base)
+        mmad = mmad_cycles(cube, cut, self.operand)
         a, b = (
             [self._load(path, p[axis], p[2]) for p in cut]
             for path, axis in ((cube.to_l0a, 0), (cube.to_l0b, 1))

@@ -17,6 +17,8 @@ A load of what several cores read at the same moment takes as many times longer 
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -193,22 +195,30 @@ def _parts_of(product: Product, operand: str, points: Columns) -> dict[str, np.n
 def _parts(product: Product, operand: str, bm: int, bn: int, bk: int, *base: int) -> Parts:
     """One iteration of the sum, cut into L0 tiles as the plan of a launch cuts it."""
     cube, size = CubeCosts(product), ITEM_BYTES[operand]
-    given = (base[0], base[1], base[2]) if all(base) else None
-    tile = cube.l0_tile(bm, bn, bk, operand, given)
-    cut = [
-        (min(tile.m, bm - i), min(tile.n, bn - j), min(tile.k, bk - q))
-        for i in range(0, bm, tile.m)
-        for j in range(0, bn, tile.n)
-        for q in range(0, bk, tile.k)
-    ]
+    cut = l0_tiles(cube, (bm, bn, bk), operand, base)
     a = [cube.to_l0a[0] + align(i, 16) * align(q * size, 32) / cube.to_l0a[1] for i, _, q in cut]
     b = [cube.to_l0b[0] + align(j, 16) * align(q * size, 32) / cube.to_l0b[1] for _, j, q in cut]
-    start = cube.startup + cube.switch
-    m = [start + cube.mmad_cycles(*p, operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
+    m = mmad_cycles(cube, cut, operand)
     cross = wire(product, True, False).machine.cross_pipe_cycles
     waits = a[0] + b[0] + cross + sum(m[:-2]) + cross + a[-1] + b[-1] if len(cut) > 2 else 0.0
     mte1 = sum(a) + sum(b)
     return Parts(sum(m), mte1, a[0], b[0], m[-1], max(mte1, waits))
+
+
+def l0_tiles(
+    cube: CubeCosts, block: tuple[int, int, int], operand: str, base: Sequence[int]
+) -> list[tuple[int, int, int]]:
+    """(m, n, k) of the products in L0 that a block is cut into; base: of a tile in L0, with a 0 in it the cube's own."""
+    tile = cube.l0_tile(*block, operand, (base[0], base[1], base[2]) if all(base) else None)
+    edges = (tile.m, tile.n, tile.k)
+    parts = ([min(e, n - i) for i in range(0, n, e)] for n, e in zip(block, edges, strict=True))
+    return list(itertools.product(*parts))  # type: ignore[arg-type]
+
+
+def mmad_cycles(cube: CubeCosts, cut: Iterable[tuple[int, int, int]], operand: str) -> list[float]:
+    """Cycles of the Cube for each of them."""
+    start = cube.startup + cube.switch
+    return [start + cube.mmad_cycles(*p, operand) + cube.barrier_cycles(p[0], p[1]) for p in cut]
 
 
 def store_cycles(product: Product, size: Array) -> Array:

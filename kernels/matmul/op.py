@@ -24,6 +24,7 @@ from ...simulator.products import Product
 from ..operator.draw import Draw
 from ..operator.messages import listed
 from ..operator.named_cases import read_cases
+from ..operator.notes import cube_notes
 from ..operator.operator import EVERYWHERE, Operator, by_name
 from ..operator.parallel import float64, in_chunks
 from ..operator.parameter import choice, dtype_argument, integer
@@ -189,13 +190,7 @@ def _wanted(options: Options, written: ty.DType, context: PlanContext) -> ty.DTy
 
 
 def _notes(found: Resolution, tiling: Knobs) -> tuple[str, ...]:
-    notes = []
-    if found.hf32:
-        notes.append(f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}")
-    if tiling["accumulate"] == "blas":
-        notes.append(
-            "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
-        )
+    notes = cube_notes(found, tiling)
     if tiling["split_k"] > 1:
         notes.append(f"the sum is split into {tiling['split_k']} parts, added in a fixed order (assumed)")
     return tuple(notes)

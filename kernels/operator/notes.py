@@ -9,11 +9,12 @@ import numpy as np
 
 from ...simulator.device import CUBE_MATH_TYPES, Device
 from ...simulator.numerics import choice
+from ...simulator.precision.cube_math import Resolution
 from ...simulator.products import Product
 from .messages import listed, refuse
 from .operator import Operator
 from .parameter import whole
-from .tensors import Tensors, dtype_name
+from .tensors import Knobs, Tensors, dtype_name
 
 
 def call_notes(
@@ -48,6 +49,13 @@ def idle_mode(op: Operator, tensors: Tensors, product: Product, mode: str) -> tu
     kinds = listed(dict.fromkeys(dtype_name(tensors[n]) for n in op.required))
     why = f"with inputs of {kinds} the Cube multiplies in {found.operand}, as with {keep}"
     return (f"cube_math_type {mode} has no effect: {why}",)
+
+
+def cube_notes(found: Resolution, tiling: Knobs) -> list[str]:
+    """How operands and order of additions of a plan differ from what the inputs and the Cube would give."""
+    hf32 = f"the Cube rounds FP32 operands to HF32 by {found.hf32_round}"
+    blas = "values in numpy's order of additions (accumulate=blas): the last bits are not the Cube's"
+    return [hf32] * found.hf32 + [blas] * (tiling["accumulate"] == "blas")
 
 
 def mode_name(op: Operator, given: Any) -> Any:

@@ -24,10 +24,9 @@ from ..operator.parameter import AUTO, as_mapping
 from ..operator.plan import Plan, PlanContext, Step
 from ..operator.registry import get_operator
 from ..operator.tensors import Arrays, Sizes, Tensor, dtype_name, dtype_of
-from .advice import Advice
+from .advice import Advice, changes
 from .fitting import plan_that_fits
 from .given_outputs import check_apart, direct, kept_inputs, read_outputs, write_back
-from .knob_changes import changes
 from .launching import call_of
 from .memory import require_memory
 from .problem import OpInputs, problem_of_case, problem_of_inputs

@@ -15,20 +15,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...simulator.device import current_device
+from ...simulator.device import CUBE_MATH_TYPES, current_device
 from ...simulator.errors import UsageError
+from ...simulator.interpreter.tensors import as_array
 from ...simulator.products import Product, load_product
-from ..operator.messages import near
+from ..operator.messages import listed, near
 from ..operator.operator import Case, Operator
 from ..operator.registry import get_operator
-from ..operator.tensors import Knobs, Sizes
-from .bench import Bench, Study
+from ..operator.tensors import Arrays, Knobs, Options, Sizes
+from ..running.run_op import without_cube
+from .bench import KEEP, Bench, Study
 from .data import Data, drawn, given, with_size
-from .rows import idle_modes, read_reference, rows_wanted, sample_edge, with_options
 
 SWEEPS = ("k", "scale", "distribution")
 LENGTHS = (64, 256, 1024, 4096)
 EXPONENTS = (-24, -16, -8, 0, 4, 8, 12, 16, 20)
+MIXED = "mixed"  # among the data types asked for: every mixture of them
 SWEEP_EDGE = 256  # rows and columns of the block whose values a sweep computes
 
 
@@ -151,3 +153,73 @@ def _bench(
 ) -> Bench:
     machine = load_product(product or current_device().product)
     return Bench(op, machine, knobs, time, idle_modes(op, modes, knobs))
+
+
+def sample_edge(sample: int | None) -> int | None:
+    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or sample < 1):
+        raise UsageError(f"sample must be a number of rows from 1, got {sample!r}")
+    return sample
+
+
+def rows_wanted(
+    op: Operator, modes: str | Iterable[str], dtypes: str | Iterable[str], tiling: Knobs
+) -> list[tuple[str, str]]:
+    """(mode, data type) pairs, float32 first: it is what the others are compared with."""
+    names = _names("cube_math_type", modes, CUBE_MATH_TYPES if has_modes(op, tiling) else (KEEP,))
+    wanted = _names("dtype", dtypes, op.dtypes, check=False)
+    each = [op.mixtures() if d == MIXED else (op.mixture(d),) for d in wanted]
+    types = [d for group in each for d in group]
+    if not types:
+        raise UsageError(f"{op.name} takes no mixtures of data types; its types are {listed(op.dtypes)}")
+    ordered = sorted(dict.fromkeys(types), key=lambda d: d != "float32")
+    return [(mode, dtype) for dtype in ordered for mode in names]
+
+
+def _names(what: str, given: str | Iterable[str], known: Sequence[str], check: bool = True) -> list[str]:
+    if not isinstance(given, Iterable):
+        raise UsageError(f'{what} must be "all" or names, got {given!r}')
+    names = [str(n).strip() for n in (given.split(",") if isinstance(given, str) else given)]
+    if not any(names):
+        raise UsageError(f"no {what} given; known are {listed(known)}")
+    if "all" in names:
+        names = [*known, *(n for n in names if n != "all")]
+    names = [_mode(n) for n in names] if check else names
+    return list(dict.fromkeys(n for n in names if not check or n in known)) or list(known)
+
+
+def _mode(name: str) -> str:
+    """A cubeMathType by name, in any case, or by the vendor's number."""
+    if name.isdecimal() and int(name) < len(CUBE_MATH_TYPES):
+        return CUBE_MATH_TYPES[int(name)]
+    if name.upper() not in CUBE_MATH_TYPES:
+        raise UsageError(f"unknown cube_math_type {name!r}{near(name, CUBE_MATH_TYPES)}")
+    return name.upper()
+
+
+def has_modes(op: Operator, tiling: Knobs) -> bool:
+    """Whether a cubeMathType means anything with these knobs."""
+    return op.resolve is not None or op.used_cube(tiling) is not None
+
+
+def idle_modes(op: Operator, modes: str | Iterable[str], tiling: Knobs) -> tuple[str, ...]:
+    """Words about modes that were asked for where they mean nothing."""
+    asked = [m for m in _names("cube_math_type", modes, CUBE_MATH_TYPES) if m != KEEP]
+    if has_modes(op, tiling) or modes == "all" or not asked:
+        return ()
+    return (without_cube(op, asked),)
+
+
+def with_options(data: Data, options: Options | None) -> Data:
+    return Data(data.exact, data.shapes, {**data.options, **(options or {})}, data.sample, data.origin)
+
+
+def read_reference(op: Operator, given: Mapping[str, Any] | None) -> Arrays:
+    found = {}
+    for name, x in (given or {}).items():
+        if name not in op.outputs:
+            raise UsageError(f"{op.name} has no output {name!r} to compare with{near(name, op.outputs)}")
+        array = as_array(f"reference {name}", x)
+        if array is None or array.dtype.kind not in "fV":
+            raise UsageError(f"{op.name}: the reference {name!r} must be an array of floating-point numbers")
+        found[name] = array
+    return found

@@ -13,9 +13,8 @@ from ...simulator.errors import BufferOverflowError, UsageError
 from ..convolution.forward import convolution
 from ..convolution.op import convolution_backward
 from .registry import Prediction, predicts
-from .settings import BYTES, NAMES, Settings, dtypes_of, roofline_us
+from .settings import BYTES, NAMES, Settings, dtypes_of, note_of, roofline_us
 from .table import Row
-from .trying import note_of
 
 CUBE_KERNELS = ("image_windows", "image_tiles", "weight_tiles")
 TRIED: dict[str, tuple[dict[str, Any], ...]] = {

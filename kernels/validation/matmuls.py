@@ -10,9 +10,19 @@ from ... import simulator as sim
 from ...simulator import language as tl
 from ...simulator.record.run import Run
 from .registry import Prediction, predicts
-from .settings import BYTES, Settings, dtypes_of, measured_time, overhead_us, roofline_us, shape_of, tensor
+from .settings import (
+    BYTES,
+    Settings,
+    dtypes_of,
+    fastest,
+    measured_time,
+    note_of,
+    overhead_us,
+    roofline_us,
+    shape_of,
+    tensor,
+)
 from .table import Row
-from .trying import fastest, note_of
 
 
 @sim.jit

@@ -11,9 +11,20 @@ from ...simulator.jit_function import JitFunction
 from ...simulator.products import load_product
 from ..norm.rms.op import rms_norm_grad
 from .registry import Prediction, predicts
-from .settings import BYTES, NAMES, Settings, dtypes_of, measured_time, roofline_us, shape_of, tensor
+from .settings import (
+    BYTES,
+    NAMES,
+    Settings,
+    dtypes_of,
+    fastest,
+    halves,
+    measured_time,
+    note_of,
+    roofline_us,
+    shape_of,
+    tensor,
+)
 from .table import Row
-from .trying import fastest, halves, note_of
 
 
 @sim.jit

@@ -1,12 +1,13 @@
-"""A row's tiling as settings, and the bounds that need no simulation."""
+"""A row's tiling as settings, or the fastest of several where nobody published it; bounds that need no simulation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
-from ascendtile.simulator import Product, Shape, load_product, shape
-from ascendtile.simulator.errors import UsageError
+from ascendtile.simulator import Product, Shape, device, load_product, shape
+from ascendtile.simulator.errors import BufferOverflowError, UsageError
 from ascendtile.simulator.record.run import Run
 
 from .table import Row
@@ -129,3 +130,35 @@ def roofline_us(row: Row, moved: float, multiplications: float = 0.0, operand: s
 def volume(sizes: tuple[int, ...]) -> int:
     """Elements of a shape."""
     return prod(sizes)
+
+
+Choice = TypeVar("Choice")
+
+
+def fastest(row: Row, choices: Iterable[Choice], work: Callable[[Choice], Run]) -> tuple[Run, Choice, int]:
+    """The fastest run, what was chosen for it, and of how many; those that do not fit in a buffer do not count.
+
+    Raises BufferOverflowError, of the last one, if none fits.
+    """
+    found: list[tuple[Run, Choice]] = []
+    overflow: BufferOverflowError | None = None
+    with device(**Settings(row).device_options()):
+        for choice in choices:
+            try:
+                found.append((work(choice), choice))
+            except BufferOverflowError as e:
+                overflow = e
+    if not found:
+        raise overflow or ValueError(f"{row.id}: nothing to try")
+    run, choice = min(found, key=lambda x: x[0].time_us)
+    return run, choice, len(found)
+
+
+def halves(most: int, step: int = 1) -> list[int]:
+    """A size, half of it and a quarter, in multiples of `step`."""
+    return sorted({max(step, most // part // step * step) for part in (1, 2, 4)})
+
+
+def note_of(count: int, what: str) -> str:
+    """How the note of a row says it."""
+    return f"no tiling published: best of {count}, {what}"

@@ -19,7 +19,10 @@ from .settings import (
     BYTES,
     Settings,
     dtypes_of,
+    fastest,
+    halves,
     measured_time,
+    note_of,
     overhead_us,
     roofline_us,
     shape_of,
@@ -27,7 +30,6 @@ from .settings import (
     volume,
 )
 from .table import Row
-from .trying import fastest, halves, note_of
 
 
 @sim.jit

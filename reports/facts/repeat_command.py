@@ -1,12 +1,12 @@
-"""The command that makes a saved run once more: every choice of its record that differs from the usual one.
-
-`explore_repeat.py` has that of an exploration's best point.
+"""Commands to copy and paste: one that makes a saved run once more, with every choice of its record that differs from the
+usual one, and one that runs a tiling which an exploration found.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from ...simulator.errors import UsageError
@@ -16,6 +16,7 @@ from . import facts
 from .texts import clean
 
 CHOSEN = " (chosen)"  # ends a choice of numerics that the user made, or a changed product
+SETTINGS = {"dtype": "--dtype", "cube_math_type": "--cube-math-type"}
 USUAL = {"cube_math_type": "KEEP_DTYPE", "seed": 0, "distribution": "normal"}
 
 
@@ -36,13 +37,40 @@ def repeat_command(run: Run) -> str | None:
         "--no-values": not _valued(run),
         "--no-time": not facts.timed(run) and run.time_seconds is None,
     }
-    arguments = ["ascendtile", "run", run.op, *_inputs(run)]
-    for flag, value in found.items():
-        arguments += flag_arguments(flag, value)
-    return " ".join(shlex.quote(clean(str(w))) for w in arguments)
+    return " ".join(["ascendtile", *_command(run.op, _inputs(run), found)])
 
 
-def flag_arguments(flag: str, value: Any) -> list[str]:
+def repeat_tiling(op: str, point: Mapping[str, Any], asked: Mapping[str, Any], width: int) -> str:
+    """`ascendtile run OP ...` in lines of at most `width` that a shell joins.
+
+    point: knobs, and settings where they are axes. asked: what else the sweep was started with, by name of its option
+    (case, size, dtype, product, overrides, cube_math_type, options).
+    """
+    settings = {n: point.get(n, asked.get(n)) for n in SETTINGS}
+    found = {
+        "--case": asked.get("case"),
+        "--product": asked.get("product"),
+        **{flag: settings[n] for n, flag in SETTINGS.items() if settings[n] != USUAL.get(n)},
+        "--size": asked.get("size"),
+        "--set": asked.get("overrides"),
+        "--option": asked.get("options"),
+        "--tiling": {n: x for n, x in point.items() if n not in SETTINGS and x is not None},
+    }
+    lines = ["ascendtile"]
+    for argument in _command(op, [], found):
+        if len(lines[-1]) + len(argument) + 3 > width:
+            lines.append("   ")
+        lines[-1] += f" {argument}"
+    return " \\\n".join(lines)
+
+
+def _command(op: str, arguments: list[str], options: Mapping[str, Any]) -> list[str]:
+    """What follows `ascendtile`, quoted for a shell."""
+    flags = (_arguments(flag, value) for flag, value in options.items())
+    return [shlex.quote(clean(str(w))) for w in ("run", op, *arguments, *chain(*flags))]
+
+
+def _arguments(flag: str, value: Any) -> list[str]:
     """Arguments of an option on the command line, NAME=VALUE for each of a mapping; none where there is nothing to say."""
     if value in (None, "", False) or value == {}:
         return []

@@ -6,7 +6,6 @@ from ...simulator.record.run import Run
 from ..facts import facts, texts
 
 MENTIONED = 0.01
-MOST_WARNINGS = 20
 
 
 def title(run: Run) -> str:

@@ -14,7 +14,6 @@ from .sections import fact, folding
 
 SHOWN = 5
 MOST_REASONS = 8
-MEANT = {"time": "time", "error": "error", "ub": "UB peak"}
 
 
 def exploration_page(e: Exploration, top: int = SHOWN) -> RenderableType:

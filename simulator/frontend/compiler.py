@@ -212,6 +212,10 @@ class Scope(Control):
         if isinstance(fn, BoundBuiltin):
             fn, args = fn.builtin, [fn.value, *args]
         try:
+            if isinstance(fn, Builtin):
+                fn.check(args, kwargs)
+                self.b.contents = self.env
+                return fn.build(self.b, *args, **kwargs)
             if isinstance(fn, Kernel):
                 return self.inline(fn, args, kwargs)
             if isinstance(fn, DType):
@@ -220,10 +224,6 @@ class Scope(Control):
                         f"{fn} makes a value of one other, got {len(args) + len(kwargs)} arguments"
                     )
                 return self.b.cast(args[0], fn)
-            if isinstance(fn, Builtin):
-                fn.check(args, kwargs)
-                self.b.contents = self.env
-                return fn.build(self.b, *args, **kwargs)
             return host_call(self.b, fn, args, kwargs)
         except (CompileError, RecursionError):
             raise

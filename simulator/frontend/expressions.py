@@ -58,6 +58,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 
 
 _NOT_LOCAL = object()
+_AS_IT_IS = {Value, int, float, bool, str, tuple, type(None)}  # what most local names hold
 COMPILE_TIME = (bool, int, float, str, tuple, ty.DType)  # what a constexpr may hold
 
 
@@ -100,12 +101,17 @@ class Expressions(ABC):
     def ternary(self, node: ast.IfExp) -> Any: ...
 
     def expr(self, node: ast.expr) -> Any:
-        method = self.methods.get(type(node)) or method_of(self.methods, type(self), "ex", type(node))
+        b, kind = self.b, type(node)
+        b.scope, b.node = self, node  # as `at`
+        if kind is ast.Name:
+            x = self.env.get(node.id, _NOT_LOCAL)  # type: ignore[attr-defined]
+            if type(x) in _AS_IT_IS:
+                return x
+        method = self.methods.get(kind) or method_of(self.methods, type(self), "ex", kind)
         if method is None:
             raise self.error(
                 f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node
             )
-        self.at(node)
         return method(self, node)
 
     def ex_Constant(self, node: ast.Constant) -> Any:
@@ -197,7 +203,7 @@ class Expressions(ABC):
                 args.extend(spread)
             else:
                 args.append(self.expr(a))
-        if any(k.arg is None for k in node.keywords):
+        if None in [k.arg for k in node.keywords]:
             raise self.error("`**` in a call is not supported in a kernel; write the keywords out", node)
         kwargs = {k.arg: self.expr(k.value) for k in node.keywords if k.arg}
         return self.call(fn, args, kwargs, node)

@@ -17,30 +17,10 @@ from ..precision.dtypes import DType
 
 # Compile-time values in, a compile-time value out. Besides these, a function marked `__ascendtile_host__`.
 HOST_FUNCTIONS: tuple[Any, ...] = (
-    len,
-    int,
-    float,
-    bool,
-    abs,
-    min,
-    max,
-    isinstance,
-    tuple,
-    list,
-    range,
-    str,
-    round,
-    divmod,
-    hasattr,
-    getattr,
+    *(len, int, float, bool, str, abs, min, max, round, divmod),
+    *(isinstance, hasattr, getattr, tuple, list, range, zip, enumerate, reversed, sorted, any, all),
     constexpr,
     PointerType,
-    zip,
-    enumerate,
-    reversed,
-    sorted,
-    any,
-    all,
 )
 # Modules whose functions are all harmless: numbers in, a number or a tuple of numbers out.
 HOST_MODULES = (math,)

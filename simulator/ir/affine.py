@@ -13,20 +13,20 @@ through dense offsets is a discrete access.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .operations import operation
 from .program import Op, Program, Region, Value
 
 SYMBOLIC = ("affine", "box", "uniform")
+NO_AXES: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True)
-class Static:
+class Static(NamedTuple):
     """The form of one value."""
 
     kind: str  # scalar, affine, box, uniform, pointer, dense
-    axes: frozenset[int] = frozenset()
+    axes: frozenset[int] = NO_AXES
     affine_offsets: bool = True  # for pointers: the offsets stay affine
 
 
@@ -104,13 +104,12 @@ def _result(op: Op, r: Value) -> Static:
 
 
 def _pointer(op: Op) -> Static:
-    inputs = [a.static for a in op.args if a is not None]
     if op.kind == "select" and op.results[0].shape:
         return Static("pointer", affine_offsets=False)
-    offsets_ok = all(
-        (s.kind == "pointer" and s.affine_offsets) or s.kind in ("scalar", "affine") for s in inputs
-    )
-    axes = frozenset().union(*(s.axes for s in inputs)) if inputs else frozenset()
+    axes, offsets_ok = NO_AXES, True
+    for kind, along, affine in [a.static for a in op.args if a is not None]:
+        offsets_ok = offsets_ok and (affine if kind == "pointer" else kind in ("scalar", "affine"))
+        axes = axes | along if along else axes
     return Static("pointer", axes, offsets_ok)
 
 

@@ -201,7 +201,7 @@ class Program:
 
     def finish(self) -> Program:
         """Called when nothing in the program changes any more: others keep what they have read."""
-        self._operations = tuple(walk(self.body))
+        self._operations = tuple(_listed(self.body, []))
         self._by_kind = {}
         for op in self._operations:
             self._by_kind.setdefault(op.kind, []).append(op)
@@ -218,6 +218,15 @@ def walk(region: Region) -> Iterator[Op]:
         yield op
         for inner in op.regions:
             yield from walk(inner)
+
+
+def _listed(region: Region, out: list[Op]) -> list[Op]:
+    """As `walk`, appended to a list."""
+    for op in region.ops:
+        out.append(op)
+        for inner in op.regions:
+            _listed(inner, out)
+    return out
 
 
 def _dump(region: Region, depth: int) -> Iterator[str]:

@@ -3,24 +3,7 @@
 from . import mathematics
 from .extra.libdevice import BUILTINS
 
-NAMES = (
-    *(
-        "abs",
-        "ceil",
-        "cos",
-        "div_rn",
-        "erf",
-        "exp",
-        "exp2",
-        "fdiv",
-        "floor",
-        "fma",
-        "log",
-        "log2",
-        "rsqrt",
-        "sin",
-    ),
-    *("sqrt", "sqrt_rn", "umulhi"),
-)
+TRITON = "abs ceil cos div_rn erf exp exp2 fdiv floor fma log log2 rsqrt sin sqrt sqrt_rn umulhi"
+NAMES = TRITON.split()
 globals().update({**BUILTINS, **{name: getattr(mathematics, name) for name in NAMES}})
 __all__ = [*NAMES, *(name for name in BUILTINS if name not in NAMES)]

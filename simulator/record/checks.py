@@ -147,10 +147,15 @@ def _timeline(t: Timeline, launch: Launch, where: str) -> None:
             raise UsageError(f"is damaged: {where}.{name} is {_first(getattr(t, name), early)}; {begun}")
     _expect(0 <= t.until < math.inf, f"{where}.until", t.until, POSSIBLE)
     _within(float(t.end.max(initial=0.0)), launch.cycles, f"{where}.end at most")
-    limits = {"core": (0, launch.cores), "program": (0, launch.programs), "line": (-1, len(launch.lines))}
-    limits["record"] = (0, 2**62)
+    limits = {
+        **{"core": (0, launch.cores), "pipe": (0, len(t.pipes)), "program": (0, launch.programs)},
+        **{"line": (-1, len(launch.lines)), "record": (0, 2**62), "reason": (-1, len(t.reasons))},
+        **{"waited": (-1, len(t.pipe)), "name": (0, len(t.names))},
+    }
     for name, (low, count) in limits.items():
         values = getattr(t, name)
+        if values is None:  # of an earlier version
+            continue
         bad = (values < low) | (values >= count)
         _expect(not bad.any(), f"{where}.{name}", _first(values, bad), f"it must be {low} to {count - 1}")
 

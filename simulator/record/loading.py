@@ -97,7 +97,7 @@ def _too_deep() -> NoReturn:
 
 
 def _check_timeline(t: Timeline, where: str) -> None:
-    """The arrays are parallel, of the right kind, and point to pipes that there are."""
+    """The arrays are parallel and of the right kind; `record/checks.py` looks at their figures."""
     missing = [n for n in GAPS if getattr(t, n) is None]
     if missing and len(missing) < len(GAPS):
         raise UsageError(f"{where}: has gaps without {missing[0]}")
@@ -108,19 +108,3 @@ def _check_timeline(t: Timeline, where: str) -> None:
     for n in (*INTEGERS, *(() if missing else GAP_INTEGERS)):
         if arrays[n].dtype.kind not in "iu":
             raise UsageError(f"{where}.{n} must be of integers, it is {arrays[n].dtype}")
-    if len(t.pipe) and not 0 <= int(t.pipe.min()) <= int(t.pipe.max()) < len(t.pipes):
-        raise UsageError(
-            f"{where}.pipe must count the {len(t.pipes)} pipes from 0, it has {int(t.pipe.max())}"
-        )
-    if not missing:
-        _check_indexes(t, where)
-
-
-def _check_indexes(t: Timeline, where: str) -> None:
-    """What gaps point to is there."""
-    limits = {"reason": (-1, len(t.reasons)), "waited": (-1, len(t.pipe)), "name": (0, len(t.names))}
-    for n, (least, count) in limits.items():
-        values = getattr(t, n)
-        if len(values) and not least <= int(values.min()) <= int(values.max()) < count:
-            bad = int(values.min()) if values.min() < least else int(values.max())
-            raise UsageError(f"{where}.{n} must be {least} to {count - 1}, it has {bad}")

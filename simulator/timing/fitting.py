@@ -57,11 +57,21 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Mem
     needs = _needs(program, device.product)
     found = program.placements.get(key)
     if found is None:
-        found = place_with_fewer(needs, choice, _limits(needs.spaces, device.product), device.product.name)
+        found = _found(needs, choice, device.product)
         if len(program.placements) >= MAX_PLACEMENTS:
             program.placements.pop(next(iter(program.placements)))
         program.placements[key] = found
+    if isinstance(found, tuple):
+        raise BufferOverflowError(*found)
     return needs.spaces, found
+
+
+def _found(needs: Needs, choice: Choice, product: Product) -> Placement | tuple[str, str, int, int]:
+    """Where the values lie; if they do not fit, what a `BufferOverflowError` is made of."""
+    try:
+        return place_with_fewer(needs, choice, _limits(needs.spaces, product), product.name)
+    except BufferOverflowError as e:
+        return e.words, e.space, e.need_bytes, e.have_bytes
 
 
 def _needs(program: Program, product: Product) -> Needs:

@@ -164,10 +164,10 @@ def _one(asked: SimpleNamespace) -> None:
 
 
 def _show_one(asked: SimpleNamespace, found: Exploration) -> None:
-    from ...terminal.console import note, show, show_json
+    from ...facts.repeat_command import repeat_tiling
+    from ...terminal.console import PAGE_WIDTH, note, show, show_json
     from ...terminal.explore_view import exploration_page
     from ..explore_export import as_csv, as_python
-    from ..explore_repeat import repeating
 
     if asked.as_json:
         show_json(found.documented(asked.top))
@@ -178,7 +178,8 @@ def _show_one(asked: SimpleNamespace, found: Exploration) -> None:
     else:
         show(exploration_page(found, asked.top))
         if found.best is not None:
-            click.echo(f"\nrun the best one:\n{repeating(found.op, found.best.point, vars(asked))}")
+            command = repeat_tiling(found.op, found.best.point, vars(asked), PAGE_WIDTH)
+            click.echo(f"\nrun the best one:\n{command}")
         return
     for message, count in found.failed.items():  # what data has no place for
         note(f"{count:,} tilings failed: {message}")

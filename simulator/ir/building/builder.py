@@ -546,14 +546,16 @@ class Builder:
             return v
         if v.is_pointer:
             raise KernelError(f"'{name}' of pointers has no meaning")
-        if axis is None:
-            flat = self.reshape(v, (v.numel,))
-            out = self.emit_one("reduce", (flat,), v.dtype, (), name=name, axis=0)
-            return self.splat(out, (1,) * len(v.shape)) if keep_dims else out
-        axis = axis_of(axis, len(v.shape))
-        out = self.emit_one(
-            "reduce", (v,), v.dtype, [s for i, s in enumerate(v.shape) if i != axis], name=name, axis=axis
-        )
+        return self.along("reduce", v, v.dtype, axis, keep_dims, name=name)
+
+    def along(
+        self, kind: str, v: Value, dtype: AnyType, axis: int | None, keep_dims: bool, **attrs: Any
+    ) -> Value:
+        """An operation that takes an axis away; without `axis` that of all elements in one."""
+        rank = len(v.shape)
+        v, axis = (self.reshape(v, (v.numel,)), 0) if axis is None else (v, axis_of(axis, rank))
+        rest = [n for k, n in enumerate(v.shape) if k != axis]
+        out = self.emit_one(kind, (v,), dtype, rest, axis=axis, **attrs)
         if not keep_dims:
             return out
-        return self.expand_dims(out, axis) if out.shape else self.splat(out, (1,))
+        return self.expand_dims(out, axis) if out.shape else self.splat(out, (1,) * rank)

@@ -147,18 +147,7 @@ def gather(b: Builder, source: Value, index: Value, axis: int) -> Value:
 )
 def arg_reduce(b: Builder, name: str, v: Value, axis: int | None, keep_dims: bool, first: bool) -> Value:
     """int32 index of the largest (argmax) or smallest element; of the whole tile in row-major order without an axis."""
-    if axis is None:
-        rank, v, axis = len(v.shape), b.reshape(v, (v.numel,)), 0
-        out = b.emit_one("arg_reduce", (v,), ty.int32, (), name=name, axis=0, first=first)
-        return b.splat(out, (1,) * rank) if keep_dims else out
-    axis = axis_of(axis, len(v.shape))
-    rest = [n for k, n in enumerate(v.shape) if k != axis]
-    out = b.emit_one("arg_reduce", (v,), ty.int32, rest, name=name, axis=axis, first=first)
-    return _kept(b, out, axis) if keep_dims else out
-
-
-def _kept(b: Builder, v: Value, axis: int) -> Value:
-    return b.expand_dims(v, axis) if v.shape else b.splat(v, (1,))
+    return b.along("arg_reduce", v, ty.int32, axis, keep_dims, name=name, first=first)
 
 
 def _scan(at: Context, op: Op, x: np.ndarray) -> np.ndarray:

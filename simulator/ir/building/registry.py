@@ -181,20 +181,8 @@ def _of_values(operation: Callable[..., Any], swapped: bool = False) -> Callable
     return method
 
 
-for _name in [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "and_",
-    "or_",
-    "xor",
-    "lshift",
-    "rshift",
-]:
+OPERATORS = "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift"
+for _name in OPERATORS.split():
     _operation = getattr(operator, _name)
     setattr(constexpr, f"__{_name.strip('_')}__", _of_values(_operation))
     setattr(constexpr, f"__r{_name.strip('_')}__", _of_values(_operation, swapped=True))

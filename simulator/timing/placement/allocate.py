@@ -57,14 +57,25 @@ def place(needs: Needs, choice: Choice, limits: Limits, device: str) -> Placemen
     """
     a = _allocated(needs, choice, limits)
     try:
-        return _placed(a, limits, device)
+        return _placed(a, limits)
     except BufferOverflowError as e:
-        if choice.copies == 1 or choice.most.get(UB) == 1:
-            raise
+        found, of = e, a
+    if choice.copies > 1 and choice.most.get(UB) != 1:
+        shared = _allocated(needs, choice, limits, tight=True)
         try:
-            return _packed(_allocated(needs, choice, limits, tight=True), limits, device, None)
-        except BufferOverflowError as shared:
-            raise (shared if shared.space != e.space else e) from None
+            return _packed(shared, limits, None)
+        except BufferOverflowError as e:
+            if e.space == found.space:
+                found, of = e, shared
+    raise _told(found, of, device)
+
+
+def _told(e: BufferOverflowError, a: Allocation, device: str) -> BufferOverflowError:
+    """With what is alive at the worst point of the buffer."""
+    mine = [s for s in a.every if s.space == e.space]
+    found = ledger(mine, e.have_bytes, a.lives.lines, a.needs.names)
+    text = overflow(a.needs.program, e.space, found, device)
+    return BufferOverflowError(text, e.space, e.need_bytes, e.have_bytes)
 
 
 def _allocated(needs: Needs, choice: Choice, limits: Limits, tight: bool = False) -> Allocation:
@@ -78,16 +89,16 @@ def _allocated(needs: Needs, choice: Choice, limits: Limits, tight: bool = False
     return a
 
 
-def _placed(a: Allocation, limits: Limits, device: str) -> Placement:
+def _placed(a: Allocation, limits: Limits) -> Placement:
     """With tiles apart in the banks if that is wanted and there is room, else packed."""
     if a.choice.banks is not None:
         sizes = [(s, s.size) for s in a.every]
         try:
-            return _packed(a, limits, device, _apart(a, *a.choice.banks))
+            return _packed(a, limits, _apart(a, *a.choice.banks))
         except BufferOverflowError:
             for s, size in sizes:
                 s.size = size
-    return _packed(a, limits, device, None)
+    return _packed(a, limits, None)
 
 
 def _apart(a: Allocation, period: int, span: int) -> Apart:
@@ -109,7 +120,8 @@ def _source(a: Allocation, v: Value) -> Slot | None:
     return slot if slot is not None and slot.space == UB else None
 
 
-def _packed(a: Allocation, limits: Limits, device: str, apart: Apart | None) -> Placement:
+def _packed(a: Allocation, limits: Limits, apart: Apart | None) -> Placement:
+    """Raises a `BufferOverflowError` without its text."""
     live, number = a.every, 0
     for s in live:
         s.number = number
@@ -117,26 +129,24 @@ def _packed(a: Allocation, limits: Limits, device: str, apart: Apart | None) -> 
     buffers = {}
     for space, (capacity, _) in limits.items():
         mine = [s for s in live if s.space == space]
-        found = _pack_one(a, mine, space, capacity, device, apart if space == UB else None)
+        found = _pack_one(a, mine, space, capacity, apart if space == UB else None)
         if mine or space == UB:
             buffers[space] = found
     found_so = a.slot_of, a.scratch_of, a.spread_of, a.ub_copy, a.l1_copy, a.sum_of, a.loop_of
     return Placement(tuple(live), *found_so, buffers, number)
 
 
-def _pack_one(
-    a: Allocation, mine: list[Slot], space: str, capacity: int, device: str, apart: Apart | None
-) -> Buffer:
+def _pack_one(a: Allocation, mine: list[Slot], space: str, capacity: int, apart: Apart | None) -> Buffer:
     """Offsets of the slots of one buffer."""
-    program, lines = a.needs.program, a.lives.lines
     pack(mine, apart)
     peak = max((s.offset + s.total for s in mine), default=0)
     if peak > capacity:
-        text = overflow(program, space, ledger(mine, capacity, lines, a.needs.names), device)
-        raise BufferOverflowError(text, space, peak, capacity)
-    move_apart(mine, capacity, lambda: transferred(program, a.definitions, a.slot_of, a.crossing), apart)
+        raise BufferOverflowError("", space, peak, capacity)
+    move_apart(
+        mine, capacity, lambda: transferred(a.needs.program, a.definitions, a.slot_of, a.crossing), apart
+    )
     find_clobbers(mine)
-    placed = ledger(mine, capacity, lines, a.needs.names)
+    placed = ledger(mine, capacity, a.lives.lines, a.needs.names)
     return replace(placed, peak_bytes=peak, placed_bytes=placed.peak_bytes)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ascendtile.simulator.timing.trace.pieces import averages, pieces
+from ascendtile.simulator.timing.trace.pieces import Piece, averages, pieces
 from ascendtile.simulator.timing.trace.tree import Instruction, Path
 
 MEMORY, L2 = 0, 1
@@ -32,6 +32,15 @@ def transfers(draw: st.DrawFn) -> tuple[int, Instruction]:
     )  # fmt: skip
 
 
+def every_piece(x: Instruction, lanes: int) -> list[Piece]:
+    """Also those that lanes execute in the place of another one."""
+    found = list(pieces(x, lanes))
+    for p in found:
+        if p.other is not None:
+            found.append(p.other)
+    return found
+
+
 def wide(x: object, lanes: int, iterations: int) -> np.ndarray:
     """[iterations, lanes] of one number, or of rows of numbers."""
     return np.array(np.broadcast_to(np.reshape(x, (-1, 1)) if np.ndim(x) == 1 else x, (iterations, lanes)))
@@ -43,7 +52,7 @@ def test_bytes_of_the_parts_add_up_to_the_transfer_in_each_lane(given: tuple[int
     iterations = x.share.size // lanes  # type: ignore[union-attr]
     share, amount = (np.broadcast_to(v, x.share.size).reshape(-1, lanes) for v in (x.share, x.amount))  # type: ignore[union-attr]
     moved = {MEMORY: np.zeros((iterations, lanes)), L2: np.zeros((iterations, lanes))}
-    for part in pieces(x, lanes):
+    for part in every_piece(x, lanes):
         moved[part.channel] += np.maximum(wide(part.amount, lanes, iterations), 0.0)
     np.testing.assert_allclose(moved[MEMORY], share * amount)
     np.testing.assert_allclose(moved[L2], (1.0 - share) * amount)
@@ -51,16 +60,16 @@ def test_bytes_of_the_parts_add_up_to_the_transfer_in_each_lane(given: tuple[int
 
 @given(transfers())
 def test_each_lane_waits_for_one_latency_and_writes_once_at_the_end(given: tuple[int, Instruction]) -> None:
-    """The last part of a lane writes, or stands for one that does; before it the tile is only clobbered."""
+    """The last part of a lane writes; before it the tile is only clobbered."""
     lanes, x = given
-    parts = list(pieces(x, lanes))
-    assert [p.writes for p in parts[:-1]] == [()] * (len(parts) - 1)
-    assert parts[-1].writes == x.writes
-    for p in parts[:-1]:
-        assert p.clobbers == x.writes + x.clobbers
-    assert parts[-1].clobbers == x.clobbers
+    first, last = list(pieces(x, lanes))[:-1], every_piece(x, lanes)[len(list(pieces(x, lanes))) - 1 :]
+    for p in first:
+        assert (p.writes, p.clobbers) == ((), x.writes + x.clobbers)
+    for p in last:
+        assert (p.writes, p.clobbers) == (x.writes, x.clobbers)
     iterations = x.share.size // lanes  # type: ignore[union-attr]
-    latency = np.zeros((iterations, lanes))
+    assert (sum((wide(p.amount, lanes, iterations) >= 0).astype(int) for p in last) == 1).all()
+    parts, latency = [*first, *last], np.zeros((iterations, lanes))
     for p in parts:
         latency += np.where(wide(p.amount, lanes, iterations) >= 0, p.latency, 0.0)
     assert (latency == x.latency).all()
@@ -75,7 +84,7 @@ def test_least_cycles_are_shared_as_the_bytes_are(given: tuple[int, Instruction]
     fast = np.broadcast_to(averages(x.occupancy, lanes), len(share))
     slow = fast if x.slow is None else np.full(len(share), x.slow)
     found = np.zeros(len(share))
-    for p in pieces(x, lanes):
+    for p in every_piece(x, lanes):
         does = (wide(p.amount, lanes, len(share)) >= 0).all(axis=1)
         found += np.where(does, p.occupancy, 0.0)
     alike = (share == share[:, :1]).all(axis=1)

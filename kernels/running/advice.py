@@ -69,9 +69,9 @@ class Advice:
 
     def _fitting(self, asked: Mapping[str, Any], plan_of: Callable[..., Plan]) -> Mapping[str, Any] | None:
         """Every knob as used when these are asked for; None if that does not fit."""
-        bench = PlanContext(self.product, False)
+        context = PlanContext(self.product, False)
         try:
-            plan = plan_of(self.tensors, self.options, self.op.read_tiling(asked), bench)
+            plan = plan_of(self.tensors, self.options, self.op.read_tiling(asked), context)
             for step in plan.steps:
                 fit(call_of(step))
         except AscendtileError:

@@ -188,10 +188,10 @@ def _run(
     context = PlanContext(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, context)
     shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
-    bench = PlanContext(machine.product, False)
+    context = PlanContext(machine.product, False)
     given: dict[str, np.ndarray] = {}
     if out:
-        expected = op.plan(shapes, problem.options, knobs, bench).outputs
+        expected = op.plan(shapes, problem.options, knobs, context).outputs
         given = read_outputs(op.name, out, expected)
         check_apart(op.name, given, problem.tensors)
         context = replace(context, given=direct(given, expected, problem.tensors))
@@ -204,7 +204,7 @@ def _run(
     warnings = (*warnings, *_changed(op, asked, plan.tiling))
 
     def replan(tiling: dict[str, Any]) -> Plan:
-        return op.plan(shapes, problem.options, tiling, bench)
+        return op.plan(shapes, problem.options, tiling, context)
 
     judged = errors and machine.values
     before = replace(problem, tensors=kept_inputs(given, problem.tensors)) if judged else problem

@@ -53,20 +53,20 @@ def estimate(call: Call) -> Launch:
     Where many iterations were lowered at once and cannot be, or where one of them fails, it is lowered anew without that: so
     the first failure in the program's order is what is told.
     """
-    together = True
+    all_at_once = True
     while True:
         try:
-            return _estimate(call, together)
+            return _estimate(call, all_at_once)
         except NotAlikeError as e:
             call.program.one_by_one.add(e.loop)
         except (AscendtileError, OverflowError) as e:
-            if not together or isinstance(e, DataDependentError | BufferOverflowError):
+            if not all_at_once or isinstance(e, DataDependentError | BufferOverflowError):
                 raise
-            together = False
+            all_at_once = False
 
 
-def _estimate(call: Call, together: bool) -> Launch:
-    """together: whether iterations may be lowered many at once."""
+def _estimate(call: Call, all_at_once: bool) -> Launch:
+    """all_at_once: whether iterations may be lowered many at once."""
     plan = make_plan(call)
     total = call.grid[0] * call.grid[1] * call.grid[2]
     numbers, touch = np.arange(total, dtype=np.int64), _cache(call)
@@ -76,7 +76,7 @@ def _estimate(call: Call, together: bool) -> Launch:
 
     def iterations(part: Program) -> LoopLowering:
         out = LoopLowering(part, call.grid, AddressBackend(), limit)
-        out.together = together
+        out.all_at_once = all_at_once
         return out
 
     lowered = Lowered(call.program, apart, iterations)

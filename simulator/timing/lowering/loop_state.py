@@ -10,10 +10,7 @@ from .lowering import Lowering
 
 
 class LeftOver:
-    """Values that an iteration reads before it makes them, from where the iteration before left them.
-
-    The first iteration does not have them there.
-    """
+    """Values that an iteration reads where the one before left them; the first iteration does not have them there."""
 
     def __init__(self, before: dict[int, int]) -> None:
         self.before = before

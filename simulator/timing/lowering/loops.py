@@ -46,7 +46,7 @@ EXACT = 1 << 61  # differences of numbers below that fit 64 bits
 class LoopLowering(Lowering):
     """Lowering without values, which knows loops."""
 
-    together = True  # False: all iterations one by one
+    all_at_once = True  # False: all iterations one by one
 
     def prepare(self, *args: Any) -> None:
         super().prepare(*args)
@@ -141,7 +141,7 @@ class LoopLowering(Lowering):
         if found is None:
             inner = list(walk(op.regions[0]))
             found = self.alone[op.id] = (
-                not self.together
+                not self.all_at_once
                 or self.exchange is not None
                 or op.id in self.program.one_by_one
                 or is_shared(op)

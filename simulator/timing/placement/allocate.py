@@ -18,8 +18,8 @@ from ...ir.program import Value
 from ...record.run import Buffer
 from .allocation.context import Allocation, Choice
 from .allocation.copies import give_copies, share_with_stores
-from .allocation.crossings import BIAS_IN_L1
 from .allocation.explicit import explicit_slots
+from .allocation.extra_slots import BIAS_IN_L1
 from .allocation.packing import Apart, move_apart, pack, transferred
 from .allocation.tiles import give_slots
 from .layouts import TILE, align
@@ -143,7 +143,7 @@ def _pack_one(a: Allocation, mine: list[Slot], space: str, capacity: int, apart:
     if peak > capacity:
         raise BufferOverflowError("", space, peak, capacity)
     move_apart(
-        mine, capacity, lambda: transferred(a.needs.program, a.definitions, a.slot_of, a.crossing), apart
+        mine, capacity, lambda: transferred(a.needs.program, a.definitions, a.slot_of, a.in_transit), apart
     )
     find_clobbers(mine)
     placed = ledger(mine, capacity, a.lives.lines, a.needs.names)

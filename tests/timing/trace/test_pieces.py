@@ -35,10 +35,7 @@ def transfers(draw: st.DrawFn) -> tuple[int, Instruction]:
 def every_piece(x: Instruction, lanes: int) -> list[Piece]:
     """Also those that lanes execute in the place of another one."""
     found = list(pieces(x, lanes))
-    for p in found:
-        if p.other is not None:
-            found.append(p.other)
-    return found
+    return [*found, *(p.other for p in found if p.other is not None)]
 
 
 def wide(x: object, lanes: int, iterations: int) -> np.ndarray:

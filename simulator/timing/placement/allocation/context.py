@@ -60,14 +60,14 @@ class Allocation:
         self.iteration: dict[int, tuple[int, int]] = {}
 
     @property
-    def crossing(self) -> list[Slot]:
+    def in_transit(self) -> list[Slot]:
         """Slots of tiles on their way from one unit to another."""
         return [*self.spread_of.values(), *self.ub_copy.values(), *self.l1_copy.values()]
 
     @property
     def every(self) -> list[Slot]:
         """All slots, each once."""
-        slots = (*self.slot_of.values(), *self.scratch_of.values(), *self.crossing)
+        slots = (*self.slot_of.values(), *self.scratch_of.values(), *self.in_transit)
         return list({id(s): s for s in slots}.values())
 
     @property

@@ -100,13 +100,13 @@ def _fit(slots: list[Slot], capacity: int) -> bool:
 
 
 def transferred(
-    program: Program, definitions: Definitions, slot_of: dict[int, Slot], crossing: Iterable[Slot]
+    program: Program, definitions: Definitions, slot_of: dict[int, Slot], in_transit: Iterable[Slot]
 ) -> set[int]:
     """Identities of the slots that another unit than the Vector unit touches: by MTE2, MTE3, the Cube or the fixpipe.
 
-    crossing: those of tiles on their way from one unit to another.
+    in_transit: those of tiles on their way from one unit to another.
     """
-    out = {id(s) for s in crossing}
+    out = {id(s) for s in in_transit}
     for op in program.walk():
         for v in _moved_by(op):
             root = None if v is None else definitions.root(v)

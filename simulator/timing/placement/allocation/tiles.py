@@ -8,7 +8,7 @@ from ..needs import LOOPS, Made
 from ..slots import Slot
 from .carried import carry
 from .context import Allocation
-from .crossings import cross, scratch, spread
+from .extra_slots import cross, scratch, spread
 
 
 def give_slots(a: Allocation, region: Region) -> None:

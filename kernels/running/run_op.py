@@ -188,10 +188,10 @@ def _run(
     context = PlanContext(machine.product, machine.values)
     copies, tensors, notes = _contiguous(problem.tensors, context)
     shapes = {n: x if isinstance(x, Shape) else Shape(x.shape, dtype_of(x)) for n, x in tensors.items()}
-    context = PlanContext(machine.product, False)
+    trial = PlanContext(machine.product, False)
     given: dict[str, np.ndarray] = {}
     if out:
-        expected = op.plan(shapes, problem.options, knobs, context).outputs
+        expected = op.plan(shapes, problem.options, knobs, trial).outputs
         given = read_outputs(op.name, out, expected)
         check_apart(op.name, given, problem.tensors)
         context = replace(context, given=direct(given, expected, problem.tensors))
@@ -204,7 +204,7 @@ def _run(
     warnings = (*warnings, *_changed(op, asked, plan.tiling))
 
     def replan(tiling: dict[str, Any]) -> Plan:
-        return op.plan(shapes, problem.options, tiling, context)
+        return op.plan(shapes, problem.options, tiling, trial)
 
     judged = errors and machine.values
     before = replace(problem, tensors=kept_inputs(given, problem.tensors)) if judged else problem

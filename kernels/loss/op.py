@@ -129,21 +129,7 @@ def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext)
     tiling = choose(tensors, knobs, context)
     if x.size == 0:
         return Plan((), outputs, {**tiling, "cores": 0})
-    mean = options["reduction"] == "mean"
-    arguments = {
-        "g_ptr": tensors["grad_output"],
-        "x_ptr": x,
-        "t_ptr": tensors["target"],
-        "w_ptr": tensors.get("weight"),
-        "p_ptr": tensors.get("pos_weight"),
-        "out_ptr": outputs["out"],
-        "scale": 1.0 / x.size if mean else 1.0,
-        "SCALED": mean or any(n in tensors and tensors[n].size == 1 for n in STRETCHED[:2]),
-        "STABLE": bool(tiling["stable"]),
-        "LEAST": None,
-        "multibuffer": tiling["buffers"],
-    }
-    step = make_step(tensors, arguments, tiling)
+    step = make_step(tensors, outputs["out"], options, tiling)
     return Plan((step,), outputs, {**tiling, "block": tile_elements(step), "cores": step.grid})
 
 

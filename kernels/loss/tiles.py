@@ -13,7 +13,7 @@ from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import Axes, broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
 from ..operator.plan import PlanContext, Step
-from ..operator.tensors import Knobs, Tensors, dtype_of
+from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of
 from ..shared.banks import placement
 from ..shared.stretches import load_stretched
 
@@ -170,9 +170,21 @@ def _copies(tensors: Tensors) -> int:
 # -- launches --------------------------------------------------------------------------------------------------------
 
 
-def make_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
-    """The launch: flat where every input is full or one element, else over the common axes."""
-    axes = common_axes(tensors)
+def make_step(
+    tensors: Tensors, out: Tensor, options: Options, tiling: Knobs, least: float | None = None
+) -> Step:
+    """The launch: flat where every input is full or one element, else over the common axes.
+
+    least: logits below it count as it; None: there is no such limit.
+    """
+    axes, mean = common_axes(tensors), options["reduction"] == "mean"
+    arguments = {
+        **{"g_ptr": tensors["grad_output"], "x_ptr": tensors["x"], "t_ptr": tensors["target"]},
+        **{"w_ptr": tensors.get("weight"), "p_ptr": tensors.get("pos_weight"), "out_ptr": out},
+        "scale": 1.0 / tensors["x"].size if mean else 1.0,
+        "SCALED": mean or any(n in tensors and tensors[n].size == 1 for n in STRETCHED[:2]),
+        **{"STABLE": bool(tiling["stable"]), "LEAST": least, "multibuffer": tiling["buffers"]},
+    }
     if axes.flat():
         return _flat_step(tensors, arguments, tiling)
     return _stretched_step(tensors, axes.padded(), arguments, tiling)

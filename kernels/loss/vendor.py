@@ -56,17 +56,8 @@ def vendor_steps(tensors: Tensors, out: Tensor, options: Options, knobs: Knobs, 
     full = {n: _whole(tensors[n], x, common, context, steps) for n in ORDER if n in tensors}
     result = out if dtype_of(out) == common else context.tensor(x.shape, common)
     tiling = _tiling(full, x, common, options, knobs, context)
-    mean = options["reduction"] == "mean"
-    arguments = {
-        **{"g_ptr": full["grad_output"], "x_ptr": full["x"], "t_ptr": full["target"]},
-        **{"w_ptr": full.get("weight"), "p_ptr": full.get("pos_weight"), "out_ptr": result},
-        "scale": 1.0 / x.size if mean else 1.0,
-        "SCALED": mean or x.size == 1,
-        "STABLE": bool(tiling["stable"]),
-        "LEAST": LEAST_LOGIT if context.product.integer("product.npu_arch") == TRAINING else None,
-        "multibuffer": tiling["buffers"],
-    }
-    step = make_step(full, arguments, tiling)
+    least = LEAST_LOGIT if context.product.integer("product.npu_arch") == TRAINING else None
+    step = make_step(full, result, options, tiling, least)
     steps.append(step)
     if result is not out:
         steps.append(cast_step(result, out, cores, CAST_BUFFERS))

@@ -16,7 +16,7 @@ from ascendtile.simulator.timing.engine._state cimport MAX_PIPES, Core, Interval
 
 cdef extern from *:
     """
-    /* The lane with the next event, of 4, 8 or 16; of several at one time an end comes first, then the lowest.
+    /* The lane with the next event, of 4, 8 or 16; of several at one time an end goes first, then the lowest.
        Without branches: which lane it is cannot be guessed. */
     #if defined(__SSE2__)
     #include <emmintrin.h>
@@ -34,7 +34,8 @@ cdef extern from *:
         }
         a = _mm_min_pd(a, _mm_shuffle_pd(a, a, 1));
         if (lanes > 4 && lanes <= 8)
-            first = _mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(FOUR(0), FOUR(4)), _mm_setzero_si128()));
+            first = _mm_movemask_epi8(
+                _mm_packs_epi16(_mm_packs_epi32(FOUR(0), FOUR(4)), _mm_setzero_si128()));
         else if (lanes > 4)
             first = _mm_movemask_epi8(
                 _mm_packs_epi16(_mm_packs_epi32(FOUR(0), FOUR(4)), _mm_packs_epi32(FOUR(8), FOUR(12))));
@@ -159,7 +160,8 @@ cdef void charge(World* world, Core* core, double until) noexcept nogil:
             lines[last if last >= 0 else interval.line] += time - now
         shared += (time - now) * PART[busy]
         now = time
-        # Whether it begins or ends, and whether the next one begins at once, cannot be guessed: the same steps for all.
+        # Whether it begins or ends, and whether the next one begins at once, cannot be guessed: the same steps
+        # for all.
         on = ends & (interval[1].begin == time)
         lines[interval.line] += (shared - lane.since) * ends
         lane.since = shared

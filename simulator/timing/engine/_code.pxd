@@ -81,7 +81,7 @@ cdef extern from *:
 
 
 cdef inline double value_of(const Decoder* d, const Record* x, int64_t row) noexcept nogil:
-    """What the program has in that row. That of the next iteration is on its way: cores are there at about one time."""
+    """What the program has in that row. That of the next iteration is fetched early: it is far from here."""
     cdef const double* value = d.table + (x.column + row) * d.step
     if x.depth:
         fetch_early(value + d.strides[x.stride] * d.step)
@@ -93,7 +93,7 @@ cdef inline bint is_skipped(const Decoder* d, const Record* x) noexcept nogil:
 
 
 cdef inline const Record* executed(const Decoder* d, int64_t number) noexcept nogil:
-    """The instruction, or the one that the program executes in its place: which cannot be guessed, so without a branch."""
+    """The instruction, or the one in its place. Which of them cannot be guessed: there is no branch."""
     cdef const Record* x = &d.records[number]
     return x + x.other * is_skipped(d, x) if x.other else x
 

@@ -48,8 +48,8 @@ def pieces(x: Instruction, lanes: int) -> Iterator[Piece]:
 def _by_source(x: Instruction, occupancy: Any, lanes: int) -> Iterator[Piece]:
     """A transfer from memory or from L2; where lanes differ: the new part of mixed ones, then all of others or the rest.
 
-    Who reads the tile waits for the last of these records; so the first one only clobbers. In a mixed transfer the latency of
-    the last one covers that of the first one, and each part has its share of the least cycles.
+    Who reads the tile waits for the last of these records; so the first one only clobbers. In a mixed transfer the latency
+    of the last one covers that of the first one, and each part has its share of the least cycles.
     """
     assert x.share is not None
     assert x.path is not None

@@ -160,8 +160,8 @@ cdef void charge(World* world, Core* core, double until) noexcept nogil:
             lines[last if last >= 0 else interval.line] += time - now
         shared += (time - now) * PART[busy]
         now = time
-        # Whether it begins or ends, and whether the next one begins at once, cannot be guessed: the same steps
-        # for all.
+        # Whether it begins or ends, and whether the next one begins at once, cannot be guessed: the same
+        # steps for all.
         on = ends & (interval[1].begin == time)
         lines[interval.line] += (shared - lane.since) * ends
         lane.since = shared

@@ -242,7 +242,7 @@ cdef struct Core:
     int32_t* used  # the slots that the next record reads, and those that it writes
     Passed passed[MAX_PIPES]
     Lane lanes[MAX_PIPES]
-    double* lane_time  # [MAX_PIPES] from `first_lane` on: when that at `head` begins or, begun, ends; or infinity
+    double* lane_time  # [MAX_PIPES] from `first_lane` on: when that at `head` begins or, begun, ends
     unsigned int lanes_busy  # bit per lane: whether it has begun
     double charged, shared  # time up to which lines are charged; the clock of pipes that share it
     double horizon  # when the last result so far is done, ...

@@ -165,7 +165,7 @@ class Trace:
             yield code, trips
 
     def met(self) -> Iterator[tuple[Array, Array, Array, Array]]:
-        """What programs do, by instruction and row: (instruction, row of `table` or -1, cycles, times), MET of them at once."""
+        """By instruction and row, MET of them at once: (instruction, row of `table` or -1, cycles, times)."""
         total = int(self._met_rows.sum())
         if total <= MET:
             yield self._first_met

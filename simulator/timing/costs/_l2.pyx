@@ -11,6 +11,7 @@ cdef struct Access:  # one load or store; its tiles come in rows, one tile for e
     int64_t weight  # lines of L2 that a line of this map is
     int64_t itemsize
     const int64_t* starts
+    int64_t tiles
     const int64_t* strides
     const int64_t* lows
     const int64_t* highs
@@ -229,6 +230,10 @@ def touch(
     try:
         for k in range(count):
             fill(&all_of_them[k], accesses[k])
+        for k in range(order.shape[0]):
+            end = first[k] + cuts[cut[k], cuts.shape[1] - 1]
+            if end > all_of_them[order[k]].tiles:
+                raise IndexError(f"tiles up to {end} of access {order[k]}, which has {all_of_them[order[k]].tiles}")
         with nogil:
             for w in range(cuts.shape[1] - 1):
                 for k in range(order.shape[0]):
@@ -251,7 +256,7 @@ cdef void fill(Access* x, tuple given) except *:
     cdef int64_t[::1] new = given[9], changed = given[10], total = given[11]
     cdef int64_t[::1] memo_start, memo_total, memo_clock
     x.stamps, x.write, x.shift, x.weight, x.itemsize = &stamps[0], given[1], given[2], given[3], given[4]
-    x.starts = &starts[0]
+    x.starts, x.tiles = &starts[0], starts.shape[0]
     x.strides, x.lows, x.highs = &strides[0, 0], &lows[0, 0], &highs[0, 0]
     x.stride_step = 5 if strides.shape[0] > 1 else 0
     x.low_step = 5 if lows.shape[0] > 1 else 0

@@ -144,6 +144,7 @@ class LoopLowering(Lowering):
                 not self.all_at_once
                 or self.exchange is not None
                 or op.id in self.program.one_by_one
+                or self.subs > 1
                 or is_shared(op)
                 or any(o.kind in ONE_BY_ONE or is_shared(o) for o in inner)
             )

@@ -13,19 +13,33 @@ import numpy as np
 from ..engine.engine import Machine, ProgramGroup
 from ..engine.machine import Wiring
 
-MOST = 1 << 22  # numbers that are looked at in one go
+MOST = 1 << 19  # numbers that are looked at in one go
 
 
 def pipe_work(machine: Machine, group: ProgramGroup) -> np.ndarray:
     """[pipes, programs] cycles that each program needs of each pipe when no other program uses the memory."""
+    out = np.zeros((len(machine.pipes), len(group.programs)))
+    for met in group.trace.met():
+        _add_work(out, machine, group, *met)
+    return out
+
+
+def _add_work(
+    out: np.ndarray,
+    machine: Machine,
+    group: ProgramGroup,
+    which: np.ndarray,
+    column: np.ndarray,
+    least: np.ndarray,
+    times: np.ndarray,
+) -> None:
+    """Add some of what is met, see `Trace.met`."""
     trace = group.trace
     ports = np.array([c.port_bytes_per_cycle for c in machine.channels] or [1.0])
-    which, column, least, times = trace.met
     channel, pipe = trace.channel[which], trace.pipe[which]
     transfer = channel >= 0
     rate = np.where(transfer, ports[np.maximum(channel, 0)], 1.0)
     constant = np.where(transfer, np.maximum(least, trace.amount[which] / rate), least) * times
-    out = np.zeros((len(machine.pipes), len(group.programs)))
     alike = column < 0
     out += np.bincount(pipe[alike], constant[alike], len(out))[:, None]
     varying = np.flatnonzero(~alike)
@@ -35,7 +49,6 @@ def pipe_work(machine: Machine, group: ProgramGroup) -> np.ndarray:
         cycles = np.where(rows < 0, 0.0, np.maximum(floor, rows / rate[part, None])) * times[part, None]
         for p in np.unique(pipe[part]).tolist():
             out[p] += cycles[pipe[part] == p].sum(axis=0)
-    return out
 
 
 def bounds_us(

@@ -144,14 +144,22 @@ def core_bytes(
 
 def _of_programs(trace: Trace, chosen: np.ndarray, programs: int) -> np.ndarray:
     """[programs] bytes of the chosen instructions. chosen: whether each of them is."""
-    which, column, _, times = trace.met
-    mine = chosen[which]
-    which, column, times = which[mine], column[mine], times[mine]
-    alike = column < 0
-    total = np.full(programs, float((trace.amount[which[alike]] * times[alike]).sum()))
-    weights = np.bincount(column[~alike], times[~alike], minlength=len(trace.table))
+    total = np.zeros(programs)
+    for which, column, _, times in trace.met():
+        alike = chosen[which] & (column < 0)
+        total += float((trace.amount[which[alike]] * times[alike]).sum())
+        varying = chosen[which] & (column >= 0)
+        if varying.any():
+            total += _weighted(trace.table, column[varying], times[varying])
+    return total
+
+
+def _weighted(table: np.ndarray, rows: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """[programs] the sum of rows of a table, each so often."""
+    total, first = np.zeros(table.shape[1]), int(rows.min())
+    weights = np.bincount(rows - first, times)
     used = np.flatnonzero(weights)
-    for part in np.array_split(used, 1 + len(used) * programs // MOST) if len(used) else ():
-        moved = np.maximum(trace.table[part], 0.0)  # below zero: the program leaves the record out
+    for part in np.array_split(used, 1 + used.size * len(total) // MOST):
+        moved = np.maximum(table[first + part], 0.0)  # below zero: the program leaves the record out
         total += (weights[part, None] * moved).sum(axis=0)
     return total

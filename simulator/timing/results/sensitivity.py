@@ -72,9 +72,8 @@ def _without_pipe(group: ProgramGroup, pipe: int) -> ProgramGroup:
     trace = group.trace
     mine = trace.pipe == pipe
     table = trace.table
-    which, column, _, _ = trace.met
-    own = mine[which]
-    fixed = np.unique(column[own & (trace.channel[which] < 0) & (column >= 0)])
+    chosen = mine & (trace.channel < 0)
+    fixed = np.unique(np.concatenate([c[chosen[which] & (c >= 0)] for which, c, *_ in trace.met()]))
     if len(fixed):
         table = table.copy()
         table[fixed] = np.minimum(table[fixed], 0.0)  # below zero: the program skips the record

@@ -334,9 +334,16 @@ class TraceBuilder:
 
 
 def _one_block(table: list[np.ndarray]) -> np.ndarray:
-    if len(table) > 1:
-        return np.concatenate(table)
-    return table[0] if table else np.empty((0, 0))
+    """All rows; the parts go as it grows, so that they are not there twice."""
+    if len(table) < 2:
+        return table.pop() if table else np.empty((0, 0))
+    end = sum(map(len, table))
+    out = np.empty((end, table[0].shape[1]))
+    while table:
+        part = table.pop()
+        out[end - len(part) : end] = part
+        end -= len(part)
+    return out
 
 
 def _instruction_rows(known: list[tuple[Any, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

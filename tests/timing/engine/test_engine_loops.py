@@ -112,7 +112,8 @@ def test_what_is_met_is_how_often_records_use_each_row(trace: Trace) -> None:
         cycles = row["occupancy"] if row["cycles"] < 0 else trace.cycles[row["cycles"] + x.row]
         found[x.instruction, column, float(cycles)] += 1
     told = Counter[tuple[int, int, float]]()
-    for which, column, cycles, times in zip(*(x.tolist() for x in trace.met), strict=True):
+    met = (np.concatenate(x) for x in zip(*trace.met(), strict=True))
+    for which, column, cycles, times in zip(*(x.tolist() for x in met), strict=True):
         told[which, column, cycles] += times
     assert {k: n for k, n in told.items() if n} == found
 

@@ -13,10 +13,9 @@ from ..facts import texts
 from ..facts.timelines import NOTHING, told_part, told_text
 from . import run_summary
 from .error_panel import error_panel
-from .occupancy_chart import buffers
+from .launch_charts import buffers, rooflines
 from .pipes_chart import bounds_ladder, pipe_table
 from .provenance import provenance, repeating
-from .roofline_chart import rooflines
 from .source_lines import source_tables
 from .timeline_data import timeline_data
 from .writing import Page, Section, render

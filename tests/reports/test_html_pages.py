@@ -18,8 +18,8 @@ from ascendtile.kernels import precision_study, precision_sweep, run_op
 from ascendtile.reports.facts.facts import main_stall_text
 from ascendtile.reports.facts.rooflines import units
 from ascendtile.reports.facts.study_json import study_json, sweep_json
+from ascendtile.reports.html.launch_charts import roofline_chart
 from ascendtile.reports.html.pages import page_of, write_page
-from ascendtile.reports.html.roofline_chart import chart
 from ascendtile.reports.html.writing import page_text
 from ascendtile.reports.terminal.console import as_text
 from ascendtile.reports.terminal.page import run_report
@@ -319,6 +319,6 @@ def test_a_roofline_says_that_padding_counts_and_its_figures_are_of_its_title() 
     assert unit.operations > 2 * math.prod(sizes.values())
     shown = " ".join(page_reader.check_safe(page_text(page_of(done)), scripts=2).text)
     assert f"{unit.operations:,.0f} operations (padding of tiles included)" in shown
-    picture = str(chart(unit))
+    picture = str(roofline_chart(unit))
     assert "G operations per s" not in picture.partition(">")[2]
     assert ">100T<" in picture

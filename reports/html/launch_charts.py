@@ -1,26 +1,28 @@
-"""Rooflines of one launch as pictures with a table: one for each unit, a point for each path to memory."""
+"""Pictures of one launch with their tables: the roofline of each unit, and how full each buffer is over time."""
 
 from __future__ import annotations
 
 from markupsafe import Markup
 
-from ...simulator.record.run import Launch
+from ...simulator.record.run import Buffer, Launch
 from ..facts import texts
+from ..facts.occupancy import alive_at_peak, over_time, peak_text
 from ..facts.rooflines import UnitRoofline, units
 from ..facts.scales import Scale, spread
-from .svg import ChartFrame, el, line, spot
+from .svg import ChartFrame, el, line, spot, steps
 from .writing import render
 
+KIB = 1024
 GIGA = 1e9  # figures are in G operations per s, the axis writes 3T
 
 
 def rooflines(launch: Launch) -> Markup:
-    """The figures; empty if the launch has no operations."""
+    """One for each unit, with a point for each path to memory; empty if the launch has no operations."""
     found = units(launch)
-    return render("roofline.html", units=[(u, chart(u)) for u in found]) if found else Markup("")
+    return render("roofline.html", units=[(u, roofline_chart(u)) for u in found]) if found else Markup("")
 
 
-def chart(u: UnitRoofline) -> Markup:
+def roofline_chart(u: UnitRoofline) -> Markup:
     """Operations per byte against operations per time, both by logarithm."""
     frame = ChartFrame(width=560, height=350, right=30)
     top = max(u.peaks.values(), default=u.gops)
@@ -56,3 +58,31 @@ def _slope(x: Scale, y: Scale, rate: float, top: float, k: int) -> Markup:
     if high <= low:
         return Markup("")
     return line([(x(low), y(low * rate)), (x(high), y(high * rate))], class_=f"s{k} thick")
+
+
+def buffers(launch: Launch) -> Markup:
+    """A picture and a table for each buffer that is used."""
+    used = [(n, b) for n, b in launch.buffers.items() if b.peak_bytes > 0]
+    shown = [(n, b, occupancy_chart(launch, n, b), alive_at_peak(b)) for n, b in used]
+    return render("buffers.html", buffers=shown) if used else Markup("")
+
+
+def occupancy_chart(launch: Launch, name: str, b: Buffer) -> Markup:
+    """Stairs of KiB over time under a line at the capacity; empty where the ledger has no steps."""
+    points, axis = over_time(launch, b)
+    if len(points) < 2:
+        return Markup("")
+    frame = ChartFrame(width=560, height=230)
+    x = frame.x(points[0][0], points[-1][0])
+    y = frame.y(0.0, max(b.capacity_bytes, b.peak_bytes) / KIB * 1.08)
+    path = steps([(x(c), y(size / KIB)) for c, size in points], y(0.0))
+    limit = y(b.capacity_bytes / KIB)
+    label = f"{name}: {peak_text(b)}"
+    return frame.svg(
+        label,
+        frame.axes(x, y, axis, "KiB in use"),
+        el("path", d=path, class_="f0 area"),
+        el("path", d=path.removesuffix("Z"), class_="s0", fill="none"),
+        el("line", class_="limit", x1=frame.left, x2=frame.width - frame.right, y1=limit, y2=limit),
+        el("text", "capacity", class_="tick", x=frame.width - frame.right, y=limit - 5, text_anchor="end"),
+    )

@@ -156,3 +156,12 @@ def test_rows_that_go_on_where_the_last_one_ends_are_one_run(count, data, row, p
     assert shares[0] == shares[1]
     if 3 <= planes * known <= planes * count - 3:
         assert shares[0] == pytest.approx(1 - known / count) or shares[0] == 0.0
+
+
+def test_rows_that_an_access_does_not_have_are_refused():
+    x = tensor(8)
+    once = np.zeros(1, np.int64)
+    with pytest.raises(IndexError, match="tiles up to 2 of access 0, which has 1"):
+        FirstTouch(1 << 20).shares(
+            [(x, lines_of(x, 0, 2), False)], once.astype(np.int32), once, np.zeros(2, np.int64)
+        )

@@ -322,3 +322,30 @@ def test_barrier_that_some_programs_miss_is_a_hang() -> None:
     with sim.device(PRODUCT), pytest.raises(RunError, match="2 of 5 programs reach sync_block_all"):
         some_reach_it[(5,)](a, B=8)
     assert (a == -1).all()
+
+
+@sim.jit
+def product_and_halves(a, hop, count, M: tl.constexpr):
+    """The Cube stores a product, and each Vector core changes its half of the rows."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    half = tl.arange(0, M // 2)[:, None] + al.sub_vec_id() * (M // 2)
+    for t in range(count):
+        x = tl.load(a + (t * M + i) * M + j)
+        tl.store(hop + (t * M + i) * M + j, tl.dot(x, x))
+        tl.store(hop + (t * M + half) * M + j, tl.load(hop + (t * M + half) * M + j) + 1.0)
+
+
+@pytest.mark.parametrize("programs", [1, 3, 30])
+def test_a_product_in_a_loop_waits_for_its_tile_and_each_iteration_adds_time(programs: int) -> None:
+    """The Cube's part has one lane a program, the Vector parts two."""
+    cycles = []
+    for count in (1, 2, 3, 4, 9, 40):
+        with sim.device(PRODUCT, timeline=10_000):
+            shapes = sim.shape((count, 64, 64), "float16"), sim.shape((count, 64, 64), "float32")
+            run = product_and_halves.time((programs,), *shapes, count, M=64)
+        cycles.append(run.cycles)
+        t = run.launches[0].timeline
+        loads, copies = (np.flatnonzero(t.pipe == t.pipes.index(n)) for n in ("AIC.MTE2", "AIC.MTE1"))
+        first = [min(x[t.program[x] == 0], key=lambda k: t.start[k]) for x in (loads, copies)]
+        assert t.start[first[1]] >= t.done[first[0]]
+    assert cycles == sorted(set(cycles))

@@ -46,7 +46,7 @@ EXACT = 1 << 61  # differences of numbers below that fit 64 bits
 class LoopLowering(Lowering):
     """Lowering without values, which knows loops."""
 
-    all_at_once = True  # False: all iterations one by one
+    all_at_once: bool  # False: all iterations one by one
 
     def prepare(self, *args: Any) -> None:
         super().prepare(*args)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import ascendtile.simulator as sim
 import ascendtile.simulator.language as tl
 from ascendtile.kernels import run_op
-from ascendtile.simulator.timing.lowering.loops import LoopLowering
+from ascendtile.simulator.timing import estimate
 
 
 @sim.jit
@@ -45,8 +45,13 @@ def test_operations_are_those_of_every_program_and_iteration(
 
 def test_iterations_one_by_one_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     together = timed(7, 20, 256).launches[0].roofs
-    monkeypatch.setattr(LoopLowering, "together", False)
+    lower, called = estimate._estimate, []
+    monkeypatch.setattr(
+        estimate, "_estimate", lambda call, _: (called.append(call), lower(call, all_at_once=False))[1]
+    )
+    monkeypatch.setattr("ascendtile.simulator.launch.recall", lambda *_: None)
     assert timed(7, 20, 256).launches[0].roofs == together
+    assert len(called) == 1
 
 
 def test_a_product_is_two_operations_for_each_pair() -> None:

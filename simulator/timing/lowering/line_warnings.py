@@ -24,8 +24,12 @@ class LineWarnings:
         return len(self._found)
 
     def messages(self) -> tuple[str, ...]:
-        """`file:line: text` for each, `; n operations of this line` behind what n operations of the line share."""
-        return tuple(self._sentence(*key, ops) for key, ops in self._found.items())
+        """`file:line: text` for each, `; n operations of this line` behind what n operations of the line share.
+
+        In the order of the operations, so that it makes no difference how iterations were lowered.
+        """
+        found = sorted(self._found.items(), key=lambda item: (min(item[1]), item[0][2]))
+        return tuple(self._sentence(*key, ops) for key, ops in found)
 
     @staticmethod
     def _sentence(file: str, line: int, text: str, ops: dict[int, dict[str, float]]) -> str:

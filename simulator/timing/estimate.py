@@ -74,12 +74,8 @@ def _estimate(call: Call, all_at_once: bool) -> Launch:
     apart = order is not None and not order.in_order
     limit = call.device.step_limit
 
-    def iterations(part: Program) -> LoopLowering:
-        out = LoopLowering(part, call.grid, AddressBackend(), limit)
-        out.all_at_once = all_at_once
-        return out
-
-    lowered = Lowered(call.program, apart, iterations)
+    kind = LoopLowering if all_at_once else Lowering
+    lowered = Lowered(call.program, apart, lambda part: kind(part, call.grid, AddressBackend(), limit))
     size = 1 if order is not None and not order.even else total
     groups = [_lower(lowered, call, plan, numbers[k : k + size], touch) for k in range(0, total, size)]
     return _finish(call, plan, groups, touch)

@@ -9,6 +9,7 @@ charged to its first iteration. A slot that alternates is given by a counter (tr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from ...interpreter.values import Affine, Box, Pointers
 from ...interpreter.values import take as of_lanes
 from ...ir.program import Op, Region, Value, walk
 from ...precision import dtypes as ty
-from ...precision.dtypes import DType
 from ..costs.transfers import sharers
 from ..placement.slots import Slot
 from ..trace.lanes import IterationLanes, even, ranges_of_trip_counts
@@ -46,13 +46,10 @@ EXACT = 1 << 61  # differences of numbers below that fit 64 bits
 class LoopLowering(Lowering):
     """Lowering without values, which knows loops."""
 
-    all_at_once: bool  # False: all iterations one by one
-
     def prepare(self, *args: Any) -> None:
         super().prepare(*args)
         self.times = 1  # iterations that one step stands for
         self.iteration_of: np.ndarray = np.zeros(0, np.int64)  # of each lane, where many are lowered at once
-        self.inside = False  # whether the loop around this one is lowered at once, too
         self.columns: np.ndarray | None = None  # programs of the lanes, None for all
         self.alone: dict[int, bool] = {}  # whether a loop's iterations are lowered one by one
         self.first_flush: Flush | None = None  # of many iterations
@@ -133,7 +130,8 @@ class LoopLowering(Lowering):
 
     def _pays(self, op: Op, trip_count: int) -> bool:
         """Whether lowering them at once is less work than one by one."""
-        return trip_count > 1 and (trip_count - 1) * sum(1 for _ in walk(op.regions[0])) >= SAVED
+        some = sum(1 for _ in islice(walk(op.regions[0]), SAVED))  # more of them would change nothing
+        return trip_count > 1 and (trip_count - 1) * some >= SAVED
 
     def _is_alone(self, op: Op) -> bool:
         """Whether iterations have to be lowered one by one, whatever their values."""
@@ -141,8 +139,7 @@ class LoopLowering(Lowering):
         if found is None:
             inner = list(walk(op.regions[0]))
             found = self.alone[op.id] = (
-                not self.all_at_once
-                or self.exchange is not None
+                self.exchange is not None
                 or op.id in self.program.one_by_one
                 or self.subs > 1
                 or is_shared(op)
@@ -161,26 +158,24 @@ class LoopLowering(Lowering):
         flushed, self.first_flush = self.first_flush, None
         left_over, self.left_over = self.left_over, LeftOver(before.current)
         active, times, iteration_of = self.active, self.times, self.iteration_of
-        around, inside = recorder.body, self.inside
-        self.inside = around is not None
-        columns = self.columns = self.columns if self.inside else self.active_or_none()
+        around = recorder.body
+        inside = around is not None  # the loop around this one is lowered at once, too
+        columns = self.columns = self.columns if inside else self.active_or_none()
         body: list[Any] = []
         recorder.body = body
         self.active, self.times = active[lanes.index], times * lanes.trip_count
-        self.iteration_of = (
-            iteration_of[lanes.index] + lanes.iteration * times if self.inside else lanes.iteration
-        )
+        self.iteration_of = iteration_of[lanes.index] + lanes.iteration * times if inside else lanes.iteration
         try:
             self._body(op, Frame(frame, lanes.index), counter, lanes, known)
             self._charge_later_iterations(lanes, before.pending)
             self.left_over.check(self.current)
-            more = before.repeat(self, op, lanes.trip_count, not self.inside)
+            more = before.repeat(self, op, lanes.trip_count, not inside)
         except NotAlikeError as e:
             raise NotAlikeError(op.id if e.loop < 0 else e.loop) from None
         if left_over is not None:
             left_over.inside(self.left_over)
         recorder.body, self.active, self.times, self.left_over = around, active, times, left_over
-        self.iteration_of, self.inside = iteration_of, inside
+        self.iteration_of = iteration_of
         self.first_flush = flushed or self.first_flush
         self._take(body, lanes, more, columns)
 
@@ -271,12 +266,13 @@ class LoopLowering(Lowering):
         """What depends on the numbers of all programs must not depend on the numbers of other iterations."""
         if op.kind in ("compare", "cast", "addptr"):
             for v in op.args:
-                x = None if v is None or v.is_pointer else frame.get(v)
+                if v is None or v.is_pointer:
+                    continue
+                x = frame.get(v)
                 if isinstance(x, Affine) and not symbolic.inside(x, *_limits(v)):
                     raise NotAlikeError
         elif op.kind in ("reshape", "bitcast"):
-            v = op.args[0]
-            assert v is not None
+            v = op.operand(0)
             if isinstance(frame.get(v), Affine | Box) and v.numel * len(self.active) > ELEMENTS:
                 raise NotAlikeError
 
@@ -355,11 +351,9 @@ def _left(trip_counts: np.ndarray, carried: list[Any], start: list[Any], gains: 
     ]
 
 
-def _limits(v: Value | None) -> tuple[int, int]:
+def _limits(v: Value) -> tuple[int, int]:
     """Of numbers that are compared and added without wrapping."""
-    assert v is not None
-    assert isinstance(v.dtype, DType)
-    low, high = ty.limits(v.dtype)
+    low, high = ty.limits(v.number)
     return max(low, -EXACT), min(high, EXACT)
 
 

@@ -100,6 +100,11 @@ class TraceBuilder:
         self.repeats.code.append(number)
         self.records += 1
 
+    def same(self, x: Instruction, active: np.ndarray | None) -> None:
+        """`fixed` for an instruction that is the same in all lanes."""
+        self.repeats.code.append(self._same(x, active))
+        self.records += 1
+
     def take(self, body: Sequence[Any], active: np.ndarray | None, each: int) -> None:
         """Instructions and loops of lanes. active: those that have them, None for all. each: lanes of a program."""
         self.records += records(body)
@@ -170,17 +175,7 @@ class TraceBuilder:
             if x.access is not None:
                 x = x._replace(share=shares[id(x.access)])
             elif self.pair is None and x.same_in_all:
-                slots = x.reads, x.writes, x.clobbers
-                own = (
-                    x.pipe,
-                    x.line,
-                    float(x.occupancy),
-                    x.latency,
-                    x.channel,
-                    float(x.amount),
-                    x.instructions,
-                )
-                out.append(self._fixed(*own, slots, lanes.active))
+                out.append(self._same(x, lanes.active))
                 continue
             for piece in pieces(x, lanes.size):
                 out += self._put(x, piece, lanes, nest)
@@ -257,6 +252,13 @@ class TraceBuilder:
             amount = 0.0
         return self._number(
             (occupancy, latency, amount, column, -1, count, line, slots, (), pipe, channel, -1)
+        )
+
+    def _same(self, x: Instruction, active: np.ndarray | None) -> int:
+        """The number of an instruction that is the same in all lanes."""
+        cycles, amount, slots = float(x.occupancy), float(x.amount), (x.reads, x.writes, x.clobbers)
+        return self._fixed(
+            x.pipe, x.line, cycles, x.latency, x.channel, amount, x.instructions, slots, active
         )
 
     def _number(self, key: tuple[Any, ...]) -> int:

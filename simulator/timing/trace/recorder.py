@@ -45,18 +45,7 @@ class Recorder:
         if self.body is not None:
             self.body.append(x)
         elif self.builder.pair is None and x.same_in_all:
-            slots = x.reads, x.writes, x.clobbers
-            self.builder.fixed(
-                x.pipe,
-                x.line,
-                float(x.occupancy),
-                x.latency,
-                x.channel,
-                float(x.amount),
-                x.instructions,
-                slots,
-                active,
-            )
+            self.builder.same(x, active)
         else:
             self.builder.take([x], active, self.each)
 
@@ -71,20 +60,18 @@ class Recorder:
         writes: Slots,
         clobbers: Slots,
         active: np.ndarray | None,
-        channel: int = -1,
-        amount: float = 0.0,
     ) -> None:
-        """`add` for numbers that are the same in all lanes: the common case, kept short."""
+        """`add` for a cost that is the same in all lanes: the common case, kept short."""
         if self.body is None and self.builder.pair is None:
             if pipe in self.drains:
                 reads = (*reads, self.drains[pipe])
             slots = reads, writes, clobbers
-            self.builder.fixed(pipe, line, occupancy, latency, channel, amount, instructions, slots, active)
+            self.builder.fixed(pipe, line, occupancy, latency, -1, 0.0, instructions, slots, active)
         else:
-            x = Instruction(
-                pipe, line, occupancy, latency, channel, amount, instructions, reads, writes, clobbers
+            self.add(
+                Instruction(pipe, line, occupancy, latency, -1, 0, instructions, reads, writes, clobbers),
+                active,
             )
-            self.add(x, active)
 
     def take(self, loop: Loop, active: np.ndarray | None) -> None:
         """Append a loop of lanes."""

@@ -153,15 +153,16 @@ def forecast(
     made = list(zip(args, body.yields, start, strict=True))
     asked = [y for a, y, x in made if not isinstance(x, Opaque) and y is not a]
     inner = _begun(Frame(frame), body, counter[0], start)
-    of.evaluate(_needed(body, asked), inner, None)
+    ops = list(_flat(body))[::-1]
+    of.evaluate(_needed(ops, asked), inner, None)
     gains = [None if isinstance(x, Opaque) or y is a else _gain(x, inner.get(y)) for a, y, x in made]
-    deciding = [values for values in _decisions(body) if _can_be_known(body, values)]
+    deciding = [values for values in _decisions(body) if _can_be_known(ops, values)]
     if not asked and not deciding:
         return Forecast(start, gains, lanes.trip_count)
     index, iteration = lanes.index, lanes.iteration
     grown_args = [grown(x, by, iteration, index) for x, by in zip(start, gains, strict=True)]
     every = _begun(Frame(frame, index), body, grown(*counter, iteration, index), grown_args)
-    of.evaluate(_needed(body, [*asked, *(v for values in deciding for v in values)]), every, lanes)
+    of.evaluate(_needed(ops, [*asked, *(v for values in deciding for v in values)]), every, lanes)
     later = [
         1 + _same_until(every.get(y), grown(x, by, iteration + 1, index), lanes)
         for (a, y, x), by in zip(made, gains, strict=True)
@@ -236,9 +237,9 @@ def _first(other: np.ndarray, lanes: IterationLanes) -> int:
     return int(lanes.iteration[other.argmax()]) if other.any() else lanes.trip_count
 
 
-def _can_be_known(body: Region, values: Iterable[Value]) -> bool:
+def _can_be_known(ops: list[Op], values: Iterable[Value]) -> bool:
     try:
-        _needed(body, values)
+        _needed(ops, values)
     except NotAlikeError:
         return False
     return True
@@ -253,11 +254,11 @@ def _flat(region: Region) -> Iterator[Op]:
                 yield from _flat(branch)
 
 
-def _needed(body: Region, asked: Iterable[Value]) -> list[Op]:
-    """The operations of the body that make those values, in order."""
+def _needed(ops: list[Op], asked: Iterable[Value]) -> list[Op]:
+    """Those that make some values, in order. ops: of a body, the last one first."""
     wanted = {v.id for v in asked}
     found = []
-    for o in reversed(list(_flat(body))) if wanted else ():
+    for o in ops if wanted else ():
         if any(r.id in wanted for r in o.results):
             if not _is_plain(o):
                 raise NotAlikeError

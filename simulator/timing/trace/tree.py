@@ -17,13 +17,8 @@ from ...interpreter.tensors import Tensor
 
 Slots = tuple[int, ...]
 FIRST, SECOND, BOTH = (0,), (1,), (0, 1)  # Vector cores of a program
-_OF_LANES = (
-    "occupancy",
-    "amount",
-    "share",
-    "partial",
-    "slow",
-)  # what an instruction may have a number a lane of
+# What an instruction may have a number a lane of.
+_OF_LANES = ("occupancy", "amount", "share", "partial", "slow")
 
 
 class GlobalAccess(NamedTuple):

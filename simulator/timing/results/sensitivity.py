@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..engine.engine import Machine, ProgramGroup, simulate
+from ..engine.layout import code_of
 from ..engine.machine import Wiring
 
 AMPLE = 1e6
@@ -20,11 +21,17 @@ WITHOUT_BUFFERS, WITHOUT_FLAGS, WITHOUT_DISPATCH = "buffers", "flags", "dispatch
 
 def lifted_cycles(wiring: Wiring, groups: Sequence[ProgramGroup]) -> dict[str, float]:
     """Limit -> cycles of the launch without it: "HBM", "L2", pipes by name, "buffers", "flags", "dispatch"."""
-    found = {
-        name: simulate(machine, list(changed), by_line=False, buffers=name != WITHOUT_BUFFERS).cycles
+    code = code_of(groups)  # of most limits, which change the machine only
+    return {
+        name: simulate(
+            machine,
+            changed,
+            by_line=False,
+            buffers=name != WITHOUT_BUFFERS,
+            code=code if changed is groups else None,
+        ).cycles
         for name, machine, changed in _limits(wiring, groups)
     }
-    return found
 
 
 def _limits(

@@ -231,9 +231,9 @@ def touch(
         for k in range(count):
             fill(&all_of_them[k], accesses[k])
         for k in range(order.shape[0]):
-            end = first[k] + cuts[cut[k], cuts.shape[1] - 1]
-            if end > all_of_them[order[k]].tiles:
-                raise IndexError(f"tiles up to {end} of access {order[k]}, which has {all_of_them[order[k]].tiles}")
+            end, tile = first[k] + cuts[cut[k], cuts.shape[1] - 1], all_of_them[order[k]].tiles
+            if end > tile:
+                raise IndexError(f"tiles up to {end} of access {order[k]}, which has {tile}")
         with nogil:
             for w in range(cuts.shape[1] - 1):
                 for k in range(order.shape[0]):

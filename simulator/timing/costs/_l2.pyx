@@ -221,7 +221,7 @@ def touch(
     and where the notes in `queue` of changed lines begin and end.
     """
     cdef Py_ssize_t count = len(accesses), k, w
-    cdef int64_t tile, begin, end
+    cdef int64_t tile, tiles, begin, end
     cdef int64_t most = queue.shape[0]
     cdef Level level = Level(state[0], room, state[1], state[2], &queue[0, 0], state[3], state[4], most)
     cdef Access* all_of_them = <Access*>calloc(max(1, count), sizeof(Access))
@@ -231,9 +231,9 @@ def touch(
         for k in range(count):
             fill(&all_of_them[k], accesses[k])
         for k in range(order.shape[0]):
-            end, tile = first[k] + cuts[cut[k], cuts.shape[1] - 1], all_of_them[order[k]].tiles
-            if end > tile:
-                raise IndexError(f"tiles up to {end} of access {order[k]}, which has {tile}")
+            end, tiles = first[k] + cuts[cut[k], cuts.shape[1] - 1], all_of_them[order[k]].tiles
+            if end > tiles:
+                raise IndexError(f"tiles up to {end} of access {order[k]}, which has {tiles}")
         with nogil:
             for w in range(cuts.shape[1] - 1):
                 for k in range(order.shape[0]):

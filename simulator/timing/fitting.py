@@ -18,6 +18,8 @@ from .placement.memory_spaces import L0C, L1, UB, MemorySpaces
 from .placement.needs import Needs
 from .placement.strides import block_by_block
 
+import os
+COMPILED = os.environ.get('COMPILED', '')
 MAX_PLACEMENTS = 16  # kept for one program
 
 
@@ -69,6 +71,9 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Mem
 def _found(needs: Needs, choice: Choice, product: Product) -> Placement | tuple[str, str, int, int]:
     """Where the values lie; if they do not fit, what a `BufferOverflowError` is made of."""
     try:
+        if COMPILED:
+            from .placement.compiled.place import place_compiled
+            return place_compiled(needs, choice, _limits(needs.spaces, product), product.name, COMPILED != "8.5")
         return place_with_fewer(needs, choice, _limits(needs.spaces, product), product.name)
     except BufferOverflowError as e:
         return e.words, e.space, e.need_bytes, e.have_bytes
@@ -88,7 +93,7 @@ def _limits(spaces: MemorySpaces, product: Product) -> Limits:
     """Capacity and alignment of each buffer that values need."""
     limits = {UB: (product.ub_bytes, product.integer("alignment.ub"))}
     if spaces.has_dot:
-        reserved = product.integer("buffers.l1_reserved")
+        reserved = 0 if COMPILED else product.integer("buffers.l1_reserved")
         limits[L1] = (product.l1_bytes - reserved, product.integer("alignment.l1"))
         limits[L0C] = (product.l0c_bytes, product.integer("alignment.l0c"))
     if BT in spaces.of_value.values():

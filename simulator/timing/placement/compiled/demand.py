@@ -1,0 +1,111 @@
+"""Which formulas become tiles because an instruction reads their elements, and which broadcasts are written out."""
+
+from __future__ import annotations
+
+from ....ir.program import Op, Program, Region, Value
+from ..layouts import SCALAR, VIEWS, Definitions
+from ..uses import Uses
+
+FORMULAS = ("affine", "box")
+ADDRESSES = {"load": (0, 1), "store": (0, 2), "atomic": (0, 2), "addptr": (0, 1)}
+LOOPS = ("for", "while")
+ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "and", "or")
+BY_COLUMN = (*ARITHMETIC, "abs", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "rec", "neg")
+FEW_AXES = 2
+STAY = (
+    *("load", "store", "atomic", "dot", "move", "alloc", "sync", "from_l1", "custom", "print", "assert"),
+    *("insert_slice", "subview", "histogram", "send", "receive"),
+)
+
+
+class Demand:
+    """tiles: formulas (by value) that are written out. full: broadcasts (by value) that are."""
+
+    def __init__(self, program: Program, definitions: Definitions, uses: Uses | None = None) -> None:
+        self.program, self.definitions = program, definitions
+        self.depth: dict[int, int] = {}
+        self.loop_of: dict[int, int] = {}
+        self.argument_of: dict[int, int] = {}
+        self.tiles: set[int] = set()
+        self.full: set[int] = set()
+        self._loops(program.body, -1)
+        for op in reversed(list(program.walk())):
+            self._op(op)
+
+    def _loops(self, region: Region, loop: int, depth: int = 0) -> None:
+        """The innermost loop in which an operation has to stay: those that do not change in a loop move before it."""
+        for op in region.ops:
+            self.loop_of[op.id] = loop
+            if movable(op):
+                inside = [self._where(v) for v in op.args if v is not None]
+                self.loop_of[op.id] = max(inside, key=lambda l: self.depth.get(l, 0), default=-1)
+            for inner in op.regions:
+                here = op.id if op.kind in LOOPS else loop
+                self.depth[here] = depth + (op.kind in LOOPS)
+                self.argument_of.update((a.id, here) for a in inner.args)
+                self._loops(inner, here, self.depth[here])
+
+    def _where(self, v: Value) -> int:
+        made = self.definitions.of(v)
+        return self.argument_of.get(v.id, -1) if made is None else self.loop_of.get(made.id, -1)
+
+    def _op(self, op: Op) -> None:
+        """What it reads. Results that are formulas nobody demands read nothing."""
+        if op.kind in LOOPS or op.kind == "if":
+            return
+        if op.kind in VIEWS:
+            if any(r.id in self.tiles for r in op.results):
+                self._read(op, op.args[0], 0)
+            return
+        if op.results and all(_formula(r) and r.id not in self.tiles for r in op.results):
+            return
+        for i, v in enumerate(op.args):
+            if i not in ADDRESSES.get(op.kind, ()) and v is not None and v.shape and not v.is_pointer:
+                self._read(op, v, i)
+
+    def _read(self, op: Op, v: Value | None, i: int) -> None:
+        if v is None or not v.shape:
+            return
+        source = self._broadcast_of(v)
+        if source is not None and not self._inlined(op, i, v, source):
+            self.full.add(v.id)
+        if _formula(v):
+            self._demand(v)
+
+    def _demand(self, v: Value) -> None:
+        self.tiles.add(v.id)
+        made = self.definitions.of(v)
+        if made is not None and made.kind in VIEWS and made.kind != "splat":
+            inner = made.operand(0)
+            if inner.shape and _formula(inner):
+                self._demand(inner)
+
+    def _broadcast_of(self, v: Value) -> Value | None:
+        """What a broadcast tile looks at, if that has fewer elements and is no scalar."""
+        if self.definitions.form(v) == SCALAR:
+            return None
+        made = self.definitions.of(v)
+        while made is not None and made.kind in VIEWS:
+            inner = made.operand(0)
+            if made.kind == "broadcast" and inner.numel != v.numel:
+                return None if self.definitions.form(inner) == SCALAR else inner
+            made = self.definitions.of(inner)
+        return None
+
+    def _inlined(self, op: Op, i: int, v: Value, source: Value) -> bool:
+        wide = v.dtype.is_bool() or v.dtype.bits == 64
+        axes = [k for k, (a, b) in enumerate(zip(source.shape, v.shape, strict=True)) if a != b]
+        if wide or len(v.shape) > FEW_AXES or len(axes) != 1 or op.kind not in ("binary", "unary"):
+            return False
+        if self._where(source) != self.loop_of[op.id]:
+            return False
+        return op.name in (BY_COLUMN if axes[0] == len(v.shape) - 1 else ARITHMETIC)
+
+
+def movable(op: Op) -> bool:
+    """Whether code motion may take it out of a loop."""
+    return not op.regions and op.kind not in STAY
+
+
+def _formula(v: Value) -> bool:
+    return v.static is not None and v.static.kind in FORMULAS and bool(v.shape)

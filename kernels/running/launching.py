@@ -9,6 +9,7 @@ from typing import Any
 from ...simulator.call import Call
 from ...simulator.device import current_device, device
 from ...simulator.launch import prepare, timed
+from ...simulator.record.later import whole
 from ...simulator.record.run import Launch
 from ..operator.plan import Step
 
@@ -28,7 +29,7 @@ def timed_once(steps: Iterable[Step]) -> tuple[Launch, ...]:
 
 def _timed_once(step: Step) -> Launch:
     key = (step.kernel, step.grid, *map(_hashable, (vars(current_device()), step.arguments, step.switches)))
-    found = _known.pop(key, None) or timed_steps((step,))[0]
+    found = _known.pop(key, None) or whole(timed_steps((step,))[0])
     _known[key] = found  # at the end of the queue: those that were not asked for again leave first
     if len(_known) > KEPT:
         del _known[next(iter(_known))]

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from ...simulator.call import Call
-from ...simulator.device import current_device, device
+from ...simulator.device import Device, current_device, device
 from ...simulator.launch import prepare, timed
 from ...simulator.record.later import whole
 from ...simulator.record.run import Launch
@@ -17,9 +17,14 @@ KEPT = 1000  # launches that are remembered
 
 
 def call_of(step: Step) -> Call:
-    """The checked launch on the current device with the step's own switches. Raises `UsageError`."""
-    with device(**step.switches) if step.switches else nullcontext():
-        return prepare(step.kernel, step.grid, (), step.arguments)
+    """The checked launch on the current device with the step's own switches, made once. Raises `UsageError`."""
+    here = current_device()
+    found: tuple[Device, Call] | None = vars(step).get("call")
+    if found is None or found[0] is not here:
+        with device(**step.switches) if step.switches else nullcontext():
+            found = here, prepare(step.kernel, step.grid, (), step.arguments)
+        vars(step)["call"] = found
+    return found[1]
 
 
 def timed_once(steps: Iterable[Step]) -> tuple[Launch, ...]:

@@ -22,11 +22,14 @@ MAX_PLACEMENTS = 16  # kept for one program
 
 
 def require_places(call: Call) -> tuple[MemorySpaces, Placement]:
-    """As `_place`. Raises `BufferOverflowError` with the largest block that fits."""
-    try:
-        return _place(call, call.program)
-    except BufferOverflowError as e:
-        raise _Overflow(e, call) from None
+    """As `_place`, once for a call. Raises `BufferOverflowError` with the largest block that fits."""
+    if "places" not in vars(call):
+        try:
+            vars(call)["places"] = _place(call, call.program)
+        except BufferOverflowError as e:
+            raise _Overflow(e, call) from None
+    found: tuple[MemorySpaces, Placement] = vars(call)["places"]
+    return found
 
 
 class _Overflow(BufferOverflowError):

@@ -229,24 +229,32 @@ def _pipes(
 ) -> dict[str, Pipe]:
     """groups: of the launch, where figures of each core are wanted."""
     total = result.cycles or 1.0
-    dispatch = float(result.core_dispatch.sum()) / used
-    idle = result.cycles - float(result.core_cycles.sum()) / used
-    conflicts = None if groups is None else core_conflicts(plan, result, groups)
+    stalls_too = {
+        "dispatch": float(result.core_dispatch.sum()) / used,
+        "idle": result.cycles - float(result.core_cycles.sum()) / used,
+    }
+    cores = [] if groups is None else _by_core(plan, result, groups)
     out = {}
-    busy_cores, waits = result.busy.T.tolist(), result.stalls[:, :, WAITS].sum(axis=2).T.tolist()
     all_busy, all_stalls = _over_cores(result.busy), _over_cores(result.stalls)
-    for p, spec in enumerate(plan.wiring.machine.pipes):
+    for p in range(len(plan.wiring.machine.pipes)):
         busy = all_busy[p] / used
-        stalls = {r: x / used for r, x in zip(REASONS, all_stalls[p], strict=True)}
-        stalls |= {"dispatch": dispatch, "idle": idle}
-        cores: tuple[Any, ...] = ()
-        if conflicts is not None:
-            cores = tuple(busy_cores[p]), tuple(waits[p])
-            cores += (
-                dict(zip(KINDS, map(_floats, conflicts[:, p].T), strict=True)) if spec.name == "V" else {},
-            )
-        out[plan.wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *cores)
+        stalls = {r: x / used for r, x in zip(REASONS, all_stalls[p], strict=True)} | stalls_too
+        out[plan.wiring.pipe_name(p)] = Pipe(busy, busy / total, stalls, *(cores[p] if cores else ()))
     return out
+
+
+def _by_core(plan: LoweringPlan, result: EngineResult, groups: list[ProgramGroup]) -> list[Any]:
+    """Pipe by pipe the last three fields of `Pipe`."""
+    conflicts = core_conflicts(plan, result, groups)
+    waits = result.stalls[:, :, WAITS].sum(axis=2)
+    return [
+        (
+            _floats(result.busy[:, p]),
+            _floats(waits[:, p]),
+            dict(zip(KINDS, map(_floats, conflicts[:, p].T), strict=True)) if spec.name == "V" else {},
+        )
+        for p, spec in enumerate(plan.wiring.machine.pipes)
+    ]
 
 
 def _over_cores(values: np.ndarray) -> Any:
@@ -255,4 +263,4 @@ def _over_cores(values: np.ndarray) -> Any:
 
 
 def _floats(values: np.ndarray) -> tuple[float, ...]:
-    return tuple(map(float, values))
+    return tuple(values.tolist())

@@ -62,3 +62,17 @@ def traffic(
                 amount[p] *= weight(grain, run * itemsize, line)
             length = (run * itemsize + grain - 1) // grain * grain
             lines[p] = bursts[p] * (1.0 + <double>(length - grain) / line)
+
+
+def count_alike(const int64_t[::1] group, const int64_t[::1] starts, int64_t[::1] out):
+    """Add to `out` how many of a group have the same start, for each; those of a group follow each other."""
+    cdef Py_ssize_t first = 0, end, i, k, n = starts.shape[0]
+    with nogil:
+        while first < n:
+            end = first + 1
+            while end < n and group[end] == group[first]:
+                end += 1
+            for i in range(first, end):
+                for k in range(first, end):
+                    out[i] += starts[i] == starts[k]
+            first = end

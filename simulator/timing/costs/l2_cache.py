@@ -214,6 +214,5 @@ def _size(region: AccessRegion) -> int:
 def _part(new: np.ndarray, total: np.ndarray) -> np.ndarray:
     part: np.ndarray = new / np.maximum(total, 1)
     part[new >= total - 2] = 1.0
-    part[new <= np.minimum(2, total // 4)] = 0.0
-    part[(new == 0) | (total == 0)] = 0.0
+    part[new <= np.minimum(2, total >> 2)] = 0.0
     return part

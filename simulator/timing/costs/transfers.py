@@ -11,6 +11,7 @@ from ...interpreter._numbers import all_bits
 from ...interpreter.regions import MAX_RANK, AccessRegion
 from ...interpreter.values import Affine, Box
 from ..placement.layouts import BLOCK_BYTES
+from ._traffic import count_alike
 from ._traffic import traffic as fill
 
 Count = Any  # int, or int64 array over the active programs
@@ -62,7 +63,8 @@ def _figures(affine: Affine, itemsize: int, region: AccessRegion) -> tuple[Any, 
     if not all_bits(base) * itemsize % LINE_BYTES:
         return _alike(0, affine.strides, affine.shape, itemsize)
     amount, bursts, elements, lines = _each(region.starts, region.origin, box, axes, itemsize)
-    return amount, int(bursts[0]), int(elements[0]), lines
+    whole = float(amount[0]) if (amount == amount[0]).all() else amount
+    return whole, int(bursts[0]), int(elements[0]), lines
 
 
 @lru_cache(maxsize=4096)
@@ -93,18 +95,6 @@ def _each(
     return amount, bursts, elements, lines
 
 
-def averages(rows: np.ndarray) -> np.ndarray:
-    """The average of each row; exact where a row's numbers are alike."""
-    out: np.ndarray = rows[:, 0].astype(np.float64)
-    for k in np.flatnonzero((rows != rows[:, :1]).any(axis=1)):
-        out[k] = np.mean(np.ascontiguousarray(rows[k]))
-    return out
-
-
-# Programs of one iteration always keep below it; so many iterations at once are evaluated one by one instead.
-MOST_KEYS = 1 << 62
-
-
 def sharers(
     starts: np.ndarray, numbers: np.ndarray, times: int, cores: int, iteration: np.ndarray | None = None
 ) -> Any:
@@ -118,12 +108,11 @@ def sharers(
     if iteration is None:
         iteration = np.repeat(np.arange(times), len(starts) // times)
     wave = numbers // cores
-    low, span = int(starts.min()), int(starts.max()) - int(starts.min()) + 1
-    waves = int(wave.max()) + 1
-    if times * waves * span > MOST_KEYS:
-        raise OverflowError(f"{times} iterations of {waves} waves over {span} addresses")
-    key = (iteration * waves + wave) * span + (starts - low)
-    if (key[1:] > key[:-1]).all():  # the usual order: no two are the same
+    group, found = iteration * (int(wave.max()) + 1) + wave, np.zeros(len(starts), np.int64)
+    order = np.argsort(group, kind="stable")  # where programs run in an order of their own
+    count_alike(group[order], starts[order], found)
+    if found.max() == 1:
         return 1.0
-    _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
-    return 1.0 if len(counts) == len(starts) else counts[inverse.ravel()]
+    out = np.empty_like(found)
+    out[order] = found
+    return out

@@ -65,7 +65,8 @@ class LoopLowering(Lowering):
         while last - done > 1 and patience and not self._is_alone(op):
             m = min(last - done, ahead, LANES // len(self.active), self.steps_left // self.times)
             counter = lower + done * step, step
-            found = self._forecast(op, frame, counter, carried, even(len(self.active), m))
+            lanes = even(len(self.active), m)
+            found = self._forecast(op, frame, counter, carried, lanes)
             if found is None or not self._pays(op, found.alike):
                 patience -= 1
                 carried = super().iterations(op, frame, lower, step, done, done + 1, carried)
@@ -74,8 +75,9 @@ class LoopLowering(Lowering):
             # What goes the same way for some iterations only may do so again; no more of them are looked at than pay.
             ahead = 4 * ahead if found.alike == m else max(LEAST_AHEAD, 4 * found.alike)
             patience = min(patience + (found.alike > 2), PATIENCE)
-            m = found.alike
-            self._all(op, frame, counter, even(len(self.active), m), found)
+            if found.alike < m:
+                lanes, m = even(len(self.active), found.alike), found.alike
+            self._all(op, frame, counter, lanes, found)
             carried = [after(x, by, m) for x, by in zip(found.start, found.gains, strict=True)]
             done += m
         return super().iterations(op, frame, lower, step, done, last, carried)
@@ -114,11 +116,10 @@ class LoopLowering(Lowering):
             self.active = active[lanes.index]
         try:
             for op in ops:
-                if lanes is not None and op.kind in CHECKED:
+                if op.kind in CHECKED:
                     self._check_operands(op, frame)
                 self.handlers[op.kind](op, frame)
-                if lanes is not None:
-                    _check_forms(op, frame)
+                _check_forms(op, frame)
         finally:
             self.pending, self.pending_loc = waiting
             self.active, self.evaluating = active, False

@@ -1,9 +1,9 @@
 """Scalar evolution: values that a loop carries and that grow by the same amount in every iteration.
 
-They are found before the loop is lowered. The operations that make such a value are evaluated for the first iteration, which
-gives the growth. Pointers that all iterations move by the same need no more; for other values, evaluating all iterations at
-once proves it by induction. In the same way it is found in how many iterations branches, and trip counts of inner loops, stay
-the same.
+They are found before the loop is lowered. The operations that make such a value are evaluated for the first iteration,
+which gives the growth. Pointers that all iterations move by the same need no more; for other values, evaluating all
+iterations at once proves it by induction. In the same way it is found in how many iterations branches, and trip counts of
+inner loops, stay the same.
 """
 
 from __future__ import annotations

@@ -64,13 +64,20 @@ def traffic(
             lines[p] = bursts[p] * (1.0 + <double>(length - grain) / line)
 
 
-def count_alike(const int64_t[::1] group, const int64_t[::1] starts, int64_t[::1] out):
-    """Add to `out` how many of a group have the same start, for each; those of a group follow each other."""
+def count_alike(
+    const int64_t[::1] starts, const int64_t[::1] numbers, const int64_t[::1] iteration, int64_t cores,
+    int64_t[::1] out,
+):
+    """Add to `out` how many lanes of one iteration and one wave of `cores` programs have the same start.
+
+    Those of a wave follow each other.
+    """
     cdef Py_ssize_t first = 0, end, i, k, n = starts.shape[0]
+    cdef int64_t stop
     with nogil:
         while first < n:
-            end = first + 1
-            while end < n and group[end] == group[first]:
+            stop, end = (numbers[first] // cores + 1) * cores, first + 1
+            while end < n and iteration[end] == iteration[first] and numbers[end] < stop:
                 end += 1
             for i in range(first, end):
                 for k in range(first, end):

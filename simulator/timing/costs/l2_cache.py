@@ -212,7 +212,10 @@ def _size(region: AccessRegion) -> int:
 
 
 def _part(new: np.ndarray, total: np.ndarray) -> np.ndarray:
-    part: np.ndarray = new / np.maximum(total, 1)
-    part[new >= total - 2] = 1.0
-    part[new <= np.minimum(2, total >> 2)] = 0.0
-    return part
+    out, some = np.zeros(len(new)), np.flatnonzero(new)
+    lines, of = new[some], total[some]
+    part: np.ndarray = lines / of
+    part[lines >= of - 2] = 1.0
+    part[lines <= np.minimum(2, of >> 2)] = 0.0
+    out[some] = part
+    return out

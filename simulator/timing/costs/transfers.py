@@ -95,24 +95,15 @@ def _each(
     return amount, bursts, elements, lines
 
 
-def sharers(
-    starts: np.ndarray, numbers: np.ndarray, times: int, cores: int, iteration: np.ndarray | None = None
-) -> Any:
+def sharers(starts: np.ndarray, numbers: np.ndarray, cores: int, iteration: np.ndarray | None = None) -> Any:
     """How many cores read the same address at the same time, for each program: 1 when each has its own.
 
-    Programs that follow each other run at the same time, as many as there are cores. times: iterations of a loop that the
-    programs stand for, one after the other; iteration: of each, without as many programs in each.
+    Programs that follow each other run at the same time, as many as there are cores. iteration: of each, one iteration after
+    the other with the programs in order, where many iterations of a loop are lowered at once.
     """
-    if len(starts) == times:
-        return 1.0
-    if iteration is None:
-        iteration = np.repeat(np.arange(times), len(starts) // times)
-    wave = numbers // cores
-    group, found = iteration * (int(wave.max()) + 1) + wave, np.zeros(len(starts), np.int64)
-    order = np.argsort(group, kind="stable")  # where programs run in an order of their own
-    count_alike(group[order], starts[order], found)
-    if found.max() == 1:
-        return 1.0
-    out = np.empty_like(found)
+    order: Any = slice(None) if iteration is not None else np.argsort(numbers)
+    found, out = np.zeros(len(starts), np.int64), np.empty(len(starts), np.int64)
+    now = found.copy() if iteration is None else iteration
+    count_alike(starts[order], numbers[order], now, cores, found)
     out[order] = found
-    return out
+    return out if out.max() > 1 else 1.0

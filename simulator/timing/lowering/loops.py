@@ -319,10 +319,8 @@ class LoopLowering(Lowering):
         return super().source(op, pointer, mask, amount)
 
     def cores_alike(self, region: AccessRegion) -> Any:
-        cores = self.plan.wiring.machine.cores
-        return sharers(
-            region.starts, self.active, self.times, cores, self.iteration_of if self.at_once else None
-        )
+        iteration = self.iteration_of if self.at_once else None
+        return sharers(region.starts, self.active, self.plan.wiring.machine.cores, iteration)
 
     def way_out(self, op: Op, pointer: Pointers, mask: Any, channels: tuple[int, int], pipe: int) -> Any:
         if self.at_once and isinstance(pointer.offsets, Affine) and isinstance(pointer.tensor, FlatMemory):

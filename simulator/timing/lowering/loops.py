@@ -8,6 +8,7 @@ charged to its first iteration. A slot that alternates is given by a counter (tr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -38,9 +39,8 @@ PATIENCE = 3  # iterations that are lowered alone, and after them all others
 SAVED = 24  # operations that take about as long as preparing to lower all iterations at once
 ELEMENTS = 1 << 24  # of index tiles that have an array of their elements, in all lanes
 ONE_BY_ONE = ("while", "sync", "send", "receive", "print")
-CHECKED = ("compare", "cast", "addptr", "reshape", "bitcast")
 FORMS = (Affine, Pointers)
-EXACT = 1 << 61  # differences of numbers below that fit 64 bits
+EXACT = 1 << 61  # numbers below that are compared and added without wrapping
 
 
 class LoopLowering(Lowering):
@@ -116,8 +116,6 @@ class LoopLowering(Lowering):
             self.active = active[lanes.index]
         try:
             for op in ops:
-                if op.kind in CHECKED:
-                    self._check_operands(op, frame)
                 self.handlers[op.kind](op, frame)
                 _check_forms(op, frame)
         finally:
@@ -258,24 +256,22 @@ class LoopLowering(Lowering):
             super().region(region, frame)
             return
         for op in region.ops:
-            if op.kind in CHECKED:
-                self._check_operands(op, frame)
             self.handlers[op.kind](op, frame)
             _check_forms(op, frame)
 
-    def _check_operands(self, op: Op, frame: Frame) -> None:
+    def fits(self, x: Affine, v: Value) -> bool:
         """What depends on the numbers of all programs must not depend on the numbers of other iterations."""
-        if op.kind in ("compare", "cast", "addptr"):
-            for v in op.args:
-                if v is None or v.is_pointer:
-                    continue
-                x = frame.get(v)
-                if isinstance(x, Affine) and not symbolic.inside(x, *_limits(v)):
-                    raise NotAlikeError
-        elif op.kind in ("reshape", "bitcast"):
-            v = op.operand(0)
-            if isinstance(frame.get(v), Affine | Box) and v.numel * len(self.active) > ELEMENTS:
-                raise NotAlikeError
+        if not (self.at_once or self.evaluating):
+            return super().fits(x, v)
+        low, high = ty.limits(v.number)
+        if not symbolic.inside(x, max(low, -EXACT), min(high, EXACT)):
+            raise NotAlikeError
+        return True
+
+    def real(self, x: Any, v: Value | None) -> Any:
+        if self.at_once and isinstance(x, Affine | Box) and math.prod(x.shape) * len(self.active) > ELEMENTS:
+            raise NotAlikeError
+        return super().real(x, v)
 
     def truth(self, op: Op, x: Any) -> bool | np.ndarray:
         out = super().truth(op, x)
@@ -348,12 +344,6 @@ def _left(trip_counts: np.ndarray, carried: list[Any], start: list[Any], gains: 
         )
         for entry, x, by in zip(carried, start, gains, strict=True)
     ]
-
-
-def _limits(v: Value) -> tuple[int, int]:
-    """Of numbers that are compared and added without wrapping."""
-    low, high = ty.limits(v.number)
-    return max(low, -EXACT), min(high, EXACT)
 
 
 def _check_forms(op: Op, frame: Frame) -> None:

@@ -19,7 +19,7 @@ cdef struct Access:  # one load or store; its tiles come in rows, one tile for e
     int64_t* new
     int64_t* changed
     int64_t* total
-    int64_t* memo  # NULL for none: start + 1, total and clock of tiles touched before, by a hash of their start
+    int64_t* memo  # NULL for none: start + 1, total and clock of tiles known, by a hash of their start
     int memo_bits
 
 

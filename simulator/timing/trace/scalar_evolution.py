@@ -152,18 +152,17 @@ def forecast(
     body = op.regions[0]
     args = body.args[1:]
     start = [OPAQUE if _unknown(a, x) else x for a, x in zip(args, carried, strict=True)]
-    made = list(zip(args, body.yields, start, strict=True))
-    asked = [y for a, y, x in made if not isinstance(x, Opaque) and y is not a]
+    made = zip(args, body.yields, start, strict=True)
+    moving = [(a, y, x) for a, y, x in made if not isinstance(x, Opaque) and y is not a]
     inner = _begun(Frame(frame), body, counter[0], start)
     ops = list(_flat(body))[::-1]
-    of.evaluate(_needed(ops, asked), inner, None)
-    gains = [None if isinstance(x, Opaque) or y is a else _gain(x, inner.get(y)) for a, y, x in made]
+    of.evaluate(_needed(ops, [y for _, y, _ in moving]), inner, None)
+    gain = {a.id: _gain(x, inner.get(y)) for a, y, x in moving}
+    gains = [gain.get(a.id) for a in args]
     deciding = [values for values in _decisions(body) if _can_be_known(ops, values)]
     inside = {v.id for v in (*body.args, *(r for o in ops for r in o.results))}
     unproven = [
-        (y, x, by)
-        for (a, y, x), by in zip(made, gains, strict=True)
-        if not isinstance(x, Opaque) and y is not a and (by is None or not _only_adds(a, y, ops, inside))
+        (y, x, gain[a.id]) for a, y, x in moving if gain[a.id] is None or not _only_adds(a, y, ops, inside)
     ]
     asked = [*(y for y, *_ in unproven), *(v for values in deciding for v in values)]
     if not asked:

@@ -7,7 +7,6 @@ The tables of the profiler were measured with both in one group: the vendor's co
 
 from __future__ import annotations
 
-
 from ascendtile.simulator.errors import UsageError
 from ascendtile.simulator.timing.costs.cube import CubeCosts
 from ascendtile.simulator.timing.costs.model import Cost, CostModel

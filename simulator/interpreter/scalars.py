@@ -148,16 +148,17 @@ class Indexing(InterpreterState):
         frame.values[op.results[0].id] = out
 
     def symbolic_binary(self, op: Op, a: Any, b: Any) -> Any:
-        r = op.results[0]
-        if op.name not in symbolic.INTEGER:
-            return OPAQUE if not r.shape and (isinstance(a, Opaque) or isinstance(b, Opaque)) else None
-        if isinstance(a, Affine) and isinstance(b, Affine):
+        r, known = op.results[0], op.name in symbolic.INTEGER
+        if not r.shape:
+            if isinstance(a, Opaque) or isinstance(b, Opaque):
+                return OPAQUE
+            exact = known and r.dtype.is_int() and r.dtype != ty.uint64
+            return self.scalar_binary(op, a, b) if exact else None
+        if known and isinstance(a, Affine) and isinstance(b, Affine):
             return self.index_binary(op, a, b)
-        if isinstance(a, Box) and isinstance(b, Box):
-            return symbolic.box_and(a, b) if op.name == "and" else None
-        if r.shape or isinstance(a, Opaque) or isinstance(b, Opaque) or not r.dtype.is_int():
-            return OPAQUE if not r.shape and (isinstance(a, Opaque) or isinstance(b, Opaque)) else None
-        return None if r.dtype == ty.uint64 else self.scalar_binary(op, a, b)
+        if op.name == "and" and isinstance(a, Box) and isinstance(b, Box):
+            return symbolic.box_and(a, b)
+        return None
 
     def index_binary(self, op: Op, a: Affine, b: Affine) -> Affine | None:
         """On index tiles; of two tiles that are one number per program, on those numbers."""

@@ -75,7 +75,7 @@ class Flow(InterpreterState):
             raise DataDependentError(
                 f"{place(op)}: a loop bound depends on loaded data, which this run does not have"
             )
-        if np.any(np.asarray(step) == 0):
+        if step == 0 if isinstance(step, int) else not step.all():
             site = self.site(op)
             raise site.error(f"the step of the range is zero in {site.program(self.first_program(step, 0))}")
         trip_counts = trip_count_of(lower, upper, step)

@@ -290,7 +290,8 @@ def _kernel(tiling: Knobs, length: int, itemsize: int) -> tuple[JitFunction, dic
     """The kernel of a tiling, and the arguments that only it has."""
     two_phase, strategy = tiling["combine"] == "two_phase", tiling["strategy"]
     if strategy in ("full_row", "kept_row"):
-        narrow = strategy == "kept_row" and itemsize == 2 and tiling["buffers"] == 1
+        # Two copies of dx with one buffer, too; with two they are the same, and both are one program.
+        narrow = strategy == "kept_row" and itemsize == 2 and tiling["buffers"] <= 2
         own: dict[str, Any] = {"OUT_COPIES": 2 if narrow else 1, "TOGETHER": TOGETHER}
         return kept_row, {**own, "SIZES": (length, tiling["cols"]), "TWO_PHASE": two_phase}
     if strategy == "vendor" and tiling["cols"] == length:

@@ -6,7 +6,7 @@ instruction reads it with stride 0 (rows), or through a block broadcast (columns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...ir.program import Op, Program, Value
 from ...ir.types import PointerType
@@ -67,8 +67,7 @@ def padded_elements(v: Value, bits: int) -> int:
     return v.numel // v.shape[-1] * align(v.shape[-1], per_block)
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """root: the value whose bytes are read (None for a compile-time or register scalar). form: how it is stretched."""
 
     root: Value | None

@@ -107,15 +107,14 @@ class Expressions(ABC):
             x = self.env.get(node.id, _NOT_LOCAL)  # type: ignore[attr-defined]
             if type(x) in _AS_IT_IS:
                 return x
+        elif kind is ast.Constant:
+            return node.value  # type: ignore[attr-defined]
         method = self.methods.get(kind) or method_of(self.methods, type(self), "ex", kind)
         if method is None:
             raise self.error(
                 f"{syntax.expression(node)} is not supported in a kernel{syntax.hint(node)}", node
             )
         return method(self, node)
-
-    def ex_Constant(self, node: ast.Constant) -> Any:
-        return node.value
 
     def ex_Name(self, node: ast.Name) -> Any:
         x = self.env.get(node.id, _NOT_LOCAL)

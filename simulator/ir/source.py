@@ -43,22 +43,20 @@ class Source:
         return Source(file, above + 1, shown, above - header, tree)
 
     def loc(self, node: ast.AST, helper: str = "", caller: Loc | None = None) -> Loc:
-        """Place of a node."""
-        if caller is None:
-            found: Loc | None = node.__dict__.get("place")  # every compilation of the kernel asks again
-            if found is None:
-                found = node.__dict__["place"] = self._loc(node, helper, None)
-            return found
-        return self._loc(node, helper, caller)
+        """Place of a node; of a helper's, with where it is called."""
+        found: Loc | None = node.__dict__.get("place")  # every compilation of the kernel asks again
+        if found is None:
+            found = node.__dict__["place"] = self._loc(node)
+        return found if caller is None else Loc(found.file, found.line, found.column, helper, caller)
 
-    def _loc(self, node: ast.AST, helper: str, caller: Loc | None) -> Loc:
+    def _loc(self, node: ast.AST) -> Loc:
         """The tree counts columns in bytes, the message in characters."""
         line = node.lineno + self.shift  # type: ignore[attr-defined]
         column = node.col_offset  # type: ignore[attr-defined]
         text = self.lines[line - self.first_line]
         if not text.isascii():
             column = len(text.encode()[:column].decode(errors="replace"))
-        return Loc(self.file, line, column, helper, caller)
+        return Loc(self.file, line, column)
 
 
 def _first_statement(lines: list[str]) -> tuple[ast.stmt | None, int]:

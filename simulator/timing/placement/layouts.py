@@ -34,10 +34,10 @@ def tile_bytes(v: Value) -> int:
     """Bytes of a tile in UB, rows padded to blocks; a scalar takes none."""
     if not v.shape:
         return 0
-    row = align(-(-v.shape[-1] * element_bits(v) // 8), BLOCK_BYTES)
-    rows = v.numel // v.shape[-1]
-    packed = align(-(-v.numel * element_bits(v) // 8), BLOCK_BYTES)
-    return packed if v.shape[-1] == 1 or rows == 1 else rows * row
+    columns, elements, bits = v.shape[-1], v.numel, element_bits(v)
+    if columns in (1, elements):
+        return align(-(-elements * bits // 8), BLOCK_BYTES)
+    return elements // columns * align(-(-columns * bits // 8), BLOCK_BYTES)
 
 
 def fractal_bytes(v: Value) -> int:
@@ -101,9 +101,9 @@ class Definitions:
         return self.roots[v.id]
 
     def _root(self, v: Value) -> Value | None:
-        op = self.of(v)
         if v.is_pointer or (v.static is not None and v.static.kind in ("affine", "box")):
             return None
+        op = self.of(v)
         while op is not None and (op.kind in VIEWS or v.id in self.folded):
             v = op.args[0]  # type: ignore[assignment]
             op = self.of(v)

@@ -71,8 +71,9 @@ def _with_channel(wiring: Wiring, row: Row, path: str) -> tuple[Wiring, int]:
     rate = product(row.product).number(f"path.{path}.bytes_per_cycle")
     machine = wiring.machine
     more = Channel(name=path, port_bytes_per_cycle=rate, resources=(L2,))
-    wider = replace(machine, channels=(*machine.channels, more))
-    return wiring._replace(machine=wider), len(machine.channels)
+    return replace(wiring, machine=replace(machine, channels=(*machine.channels, more))), len(
+        machine.channels
+    )
 
 
 @predicts("copy L0C->GM", "copy L0C->GM nz")

@@ -148,7 +148,7 @@ def _cache(call: Call) -> FirstTouch:
 def _finish(call: Call, plan: LoweringPlan, groups: list[ProgramGroup], touch: FirstTouch) -> Launch:
     product = call.device.product
     machine = with_memory_rate(plan.wiring.machine, product, touch.write_share)
-    wiring = plan.wiring._replace(machine=machine)
+    wiring = replace(plan.wiring, machine=machine)
     details = call.device.details
     code = code_of(groups)
     result = simulate(machine, groups, call.device.timeline, details, code=code)

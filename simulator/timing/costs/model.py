@@ -7,6 +7,7 @@ from the product file; where the table has no row for a case, the nearest docume
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...errors import UsageError
@@ -20,7 +21,8 @@ CONFLICT = "per_repeat_conflict"
 WRITE_MEETS_READ = "ub_banks.read_write_conflict_cycles"
 
 
-class Cost(NamedTuple):
+@dataclass(frozen=True)
+class Cost:
     """occupancy: cycles the pipe is taken. latency: cycles after that until the result may be used.
 
     group_conflict, bank_conflict: of the occupancy, what sources in one group of UB's banks cost, and what writing to a bank
@@ -47,7 +49,8 @@ class Cost(NamedTuple):
 
     def stalled(self, cycles: float, grade: int) -> Cost:
         """This with so many cycles more, of a figure of that grade, for writes to banks that are read."""
-        return self._replace(
+        return replace(
+            self,
             occupancy=self.occupancy + cycles,
             bank_conflict=self.bank_conflict + cycles,
             grade=max(self.grade, grade),
@@ -55,7 +58,7 @@ class Cost(NamedTuple):
 
     def assumed(self) -> Cost:
         """This, where it stands in for a figure that is not published, however well its own figures are known."""
-        return self._replace(grade=WORST)
+        return replace(self, grade=WORST)
 
 
 class InstructionRow(NamedTuple):

@@ -6,9 +6,8 @@ A kernel without matrix products runs on Vector cores. One with them runs on Cub
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from ...ir.passes.split_cores import CUBE
 from ...products import Product
@@ -19,7 +18,8 @@ HBM, L2 = 0, 1
 CHANNELS = {"gm_to_ub": (0, 1), "ub_to_gm": (2, 6), "gm_to_l1": (3, 4), "l0c_to_gm": (5, 7)}
 
 
-class Wiring(NamedTuple):
+@dataclass(frozen=True)
+class Wiring:
     """An engine machine, and which of its pipes and channels plays which part (-1: it has none)."""
 
     machine: Machine

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..interpreter.state import InterpreterState
 from ..ir.program import Program
 from ..units.vector import Numerics
 
 
-@dataclass(frozen=True)
-class ValueContext:
+class ValueContext(NamedTuple):
     """transposed: permutations (by id) that need no copy, see `transposed_operands`."""
 
     interpreter: InterpreterState

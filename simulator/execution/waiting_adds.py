@@ -6,7 +6,7 @@ rounding makes the order matter. Where nothing else depends on it (`order.find_o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from ..interpreter.tensors import Tensor
 from .copies import write
 
 
-@dataclass(frozen=True)
-class _Addition:
+class _Addition(NamedTuple):
     tensor: Tensor
     region: AccessRegion
     tile: np.ndarray  # (P or 1, *shape)

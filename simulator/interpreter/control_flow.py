@@ -113,8 +113,7 @@ class Flow(InterpreterState):
         finished: list[tuple[np.ndarray, list[Any]]] = []
         index = np.arange(count)
         done = 0
-        for stop in np.unique(trip_counts):
-            stop = int(stop)
+        for stop in sorted(set(trip_counts.tolist())):
             if stop > done:
                 carried = self.group_iterations(op, frame, index, lower, step, done, stop, carried, count)
                 done = stop

@@ -64,7 +64,7 @@ def _place(call: Call, program: Program, copies: int | None = None) -> tuple[Mem
         if len(program.placements) >= MAX_PLACEMENTS:
             program.placements.pop(next(iter(program.placements)))
         program.placements[key] = found
-    if isinstance(found, tuple):
+    if not isinstance(found, Placement):
         raise BufferOverflowError(*found)
     return needs.spaces, found
 

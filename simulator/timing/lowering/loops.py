@@ -337,7 +337,7 @@ class LoopLowering(Lowering):
 
 def _left(trip_counts: np.ndarray, carried: list[Any], start: list[Any], gains: list[Any]) -> list[Any]:
     """What programs with those trip counts leave a loop with. carried: what they enter it with."""
-    groups = [(stop, np.flatnonzero(trip_counts == stop)) for stop in np.unique(trip_counts).tolist()]
+    groups = [(stop, np.flatnonzero(trip_counts == stop)) for stop in sorted(set(trip_counts.tolist()))]
     return [
         merge(
             [(i, of_lanes(after(x, by, stop) if stop else entry, i)) for stop, i in groups], len(trip_counts)

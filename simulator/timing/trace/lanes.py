@@ -45,7 +45,7 @@ def even(programs: int, trip_count: int) -> IterationLanes:
 def ranges_of_trip_counts(trip_counts: np.ndarray) -> list[IterationRange]:
     """The ranges of programs with these trip counts."""
     out, done = [], 0
-    for stop in np.unique(trip_counts[trip_counts > 0]).tolist():
+    for stop in sorted(set(trip_counts[trip_counts > 0].tolist())):
         out.append(IterationRange(stop - done, np.flatnonzero(trip_counts >= stop)))
         done = stop
     return out

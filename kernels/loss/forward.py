@@ -20,12 +20,12 @@ from ...simulator import language as tl
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.precision.dtypes import float32
 from ...simulator.products import Product
+from ..operator.declared import read_cases, read_parameters
 from ..operator.draw import Draw
 from ..operator.layout import broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.named_cases import read_cases
 from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import Argument, choice, integer
+from ..operator.parameter import Argument
 from ..operator.plan import Plan, PlanContext, Step
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
@@ -108,12 +108,8 @@ def check(tensors: Tensors, options: Options, product: Product) -> tuple[str, ..
     return ("x is empty: its mean is NaN",) if empty else ()
 
 
-PARAMETERS = (
-    integer("block", None, 1, None, "elements of a tile"),
-    integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
-    integer("buffers", 2, 1, 16, "copies of a tile that is loaded or stored"),
-)
-OPTIONS = (choice("reduction", "mean", ("none", "mean", "sum"), "what becomes of the losses", numbered=True),)
+PARAMETERS = read_parameters(__file__, NAME)
+OPTIONS = read_parameters(__file__, NAME, "options")
 
 
 def element_bytes(tensors: Tensors, copies: int) -> int:

@@ -24,16 +24,15 @@ import numpy as np
 from ... import simulator as sim
 from ...simulator.interpreter.tensors import Shape
 from ...simulator.products import Product
+from ..operator.declared import read_cases, read_parameters
 from ..operator.draw import Draw
 from ..operator.messages import check_dtype, refuse
-from ..operator.named_cases import read_cases
 from ..operator.operator import Operator, by_name
 from ..operator.parallel import float64, in_chunks
-from ..operator.parameter import Argument, choice, integer
+from ..operator.parameter import Argument
 from ..operator.plan import Plan, PlanContext
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
-from ..shared.banks import BANKS
 from .space import bound_us, explored, fits
 from .tiles import STRETCHED, choose, make_step, tile_elements
 from .vendor import vendor_steps
@@ -105,19 +104,8 @@ def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 
 # -- tiling ----------------------------------------------------------------------------------------------------------
 
-PARAMETERS = (
-    choice("strategy", "auto", ("auto", "vendor"), "ours, or launches and tiles of the vendor's kernel"),
-    integer("block", None, 1, None, "elements of a tile"),
-    integer("cores", None, 1, None, "cores that share the tiles; as many as are worth it if left out"),
-    integer("buffers", None, 1, 16, "copies of a tile that is loaded or stored"),
-    BANKS,
-    integer("stable", 0, 0, 1, "1: the form without cancellation, with a second exponential"),
-)
-OPTIONS = (
-    choice(
-        "reduction", "mean", ("none", "mean", "sum"), "the forward reduction that is undone", numbered=True
-    ),
-)
+PARAMETERS = read_parameters(__file__, NAME)
+OPTIONS = read_parameters(__file__, NAME, "options")
 
 
 def plan(tensors: Tensors, options: Options, knobs: Knobs, context: PlanContext) -> Plan:

@@ -12,9 +12,8 @@ from typing import Any
 from ... import simulator as sim
 from ...simulator import language as tl
 from ..operator.layout import Axes, broadcast_strides, merge_axes, tile_count, tile_of, unravel, up
-from ..operator.plan import PlanContext, Step
+from ..operator.plan import PlanContext, Step, bank_switches
 from ..operator.tensors import Knobs, Options, Tensor, Tensors, dtype_of
-from ..shared.banks import placement
 from ..shared.stretches import load_stretched
 
 # -- kernels ---------------------------------------------------------------------------------------------------------
@@ -207,7 +206,7 @@ def _flat_step(tensors: Tensors, arguments: Mapping[str, Any], tiling: Knobs) ->
     n, block = tensors["x"].size, tiling["block"]
     full = tuple(tensors[name].size > 1 if name in tensors else None for name in STRETCHED)
     own = {"n": n, "BLOCK": block, "FULL": full}
-    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, placement(tiling))
+    return Step(bce_flat, min(tiling["cores"], -(-n // block)), {**arguments, **own}, bank_switches(tiling))
 
 
 def _stretched_step(tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], tiling: Knobs) -> Step:
@@ -223,4 +222,4 @@ def _stretched_step(tensors: Tensors, axes: Axes, arguments: Mapping[str, Any], 
         "STRIDES": (*each, next(strides)),
         "KEPT": tuple(bool(s and not any(s[:-1])) and cols == axes.lengths[-1] for s in each),
     }
-    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, placement(tiling))
+    return Step(bce_stretched, min(tiling["cores"], items), {**arguments, **own}, bank_switches(tiling))

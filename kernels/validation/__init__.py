@@ -13,9 +13,8 @@ and is named in `registry.TOPICS`. `validate()` runs the rows; `ascendtile valid
 """
 
 from .registry import Prediction, predict, predicts
-from .statistics import Summary, summarise
 from .table import Row, read_table, read_tables
-from .validating import CASES, Group, RankingCase, Result, Validation, validate
+from .validating import CASES, Group, RankingCase, Result, Summary, Validation, summarise, validate
 
 __all__ = [
     "CASES",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...simulator.precision.metrics import json_value
-from ...simulator.record.picking import picked
+from ...simulator.record.files import picked
 from ...simulator.record.run import SHARED, Buffer, Launch, LineCost, Run
 from . import facts
 

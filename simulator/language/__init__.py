@@ -34,14 +34,6 @@ from ..precision.dtypes import uint64 as uint64
 from ..precision.dtypes import void as void
 from . import extra as extra
 from . import math as math
-from .atomics import atomic_add as atomic_add
-from .atomics import atomic_and as atomic_and
-from .atomics import atomic_cas as atomic_cas
-from .atomics import atomic_max as atomic_max
-from .atomics import atomic_min as atomic_min
-from .atomics import atomic_or as atomic_or
-from .atomics import atomic_xchg as atomic_xchg
-from .atomics import atomic_xor as atomic_xor
 from .creation import arange as arange
 from .creation import cast as cast
 from .creation import dtype as dtype
@@ -50,24 +42,26 @@ from .creation import get_int_dtype as get_int_dtype
 from .creation import to_tensor as to_tensor
 from .creation import zeros as zeros
 from .creation import zeros_like as zeros_like
-from .debugging import device_assert as device_assert
-from .debugging import device_print as device_print
-from .debugging import static_assert as static_assert
-from .debugging import static_print as static_print
 from .descriptors import load_tensor_descriptor as load_tensor_descriptor
 from .descriptors import make_tensor_descriptor as make_tensor_descriptor
 from .descriptors import store_tensor_descriptor as store_tensor_descriptor
 from .hints import assume as assume
 from .hints import condition as condition
 from .hints import debug_barrier as debug_barrier
+from .hints import device_assert as device_assert
+from .hints import device_print as device_print
 from .hints import inline_asm_elementwise as inline_asm_elementwise
 from .hints import max_constancy as max_constancy
 from .hints import max_contiguous as max_contiguous
 from .hints import multiple_of as multiple_of
-from .indexing import where as where
+from .hints import static_assert as static_assert
+from .hints import static_print as static_print
+from .iterators import num_programs as num_programs
+from .iterators import program_id as program_id
 from .iterators import range_builtin as _range
 from .iterators import static_range as static_range
 from .linear import dot as dot
+from .linear import dot_scaled as dot_scaled
 from .mathematics import PropagateNan as PropagateNan
 from .mathematics import abs as abs
 from .mathematics import add as add
@@ -96,11 +90,17 @@ from .mathematics import sqrt_rn as sqrt_rn
 from .mathematics import sub as sub
 from .mathematics import umulhi as umulhi
 from .memory import advance as advance
+from .memory import atomic_add as atomic_add
+from .memory import atomic_and as atomic_and
+from .memory import atomic_cas as atomic_cas
+from .memory import atomic_max as atomic_max
+from .memory import atomic_min as atomic_min
+from .memory import atomic_or as atomic_or
+from .memory import atomic_xchg as atomic_xchg
+from .memory import atomic_xor as atomic_xor
 from .memory import load as load
 from .memory import make_block_ptr as make_block_ptr
 from .memory import store as store
-from .programs import num_programs as num_programs
-from .programs import program_id as program_id
 from .random import pair_uniform_to_normal as pair_uniform_to_normal
 from .random import philox as philox
 from .random import philox_impl as philox_impl
@@ -126,7 +126,6 @@ from .reduction import sort as sort
 from .reduction import sum as sum
 from .reduction import topk as topk
 from .reduction import xor_sum as xor_sum
-from .scaled import dot_scaled as dot_scaled
 from .shapes import broadcast as broadcast
 from .shapes import broadcast_to as broadcast_to
 from .shapes import cat as cat
@@ -145,6 +144,7 @@ from .shapes import swizzle2d as swizzle2d
 from .shapes import trans as trans
 from .shapes import unsqueeze as unsqueeze
 from .shapes import view as view
+from .shapes import where as where
 
 # Triton's bound on the elements of a tile; here a tile is as large as its buffer.
 TRITON_MAX_TENSOR_NUMEL = 1048576

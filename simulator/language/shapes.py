@@ -1,4 +1,4 @@
-"""Changing the shape of a tile without changing its elements."""
+"""Changing the shape of a tile, and choosing between elements."""
 
 from __future__ import annotations
 
@@ -165,3 +165,9 @@ def item(b: Builder, x: Value) -> Value:
     if x.numel != 1:
         raise KernelError(f"item needs a tile of one element, got {describe(x)}")
     return rearrange.element(b, x) if x.shape else x
+
+
+@builtin
+def where(b: Builder, condition: Operand, x: Operand, y: Operand) -> Value:
+    """`x` where `condition` holds, else `y`; the three are broadcast together. Both sides are computed."""
+    return b.select(condition, x, y)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from ...observers import watch
-from ...record.picking import picked
+from ...record.files import picked
 from ..torch_npu.clock import CLOCK
 from . import choices
 from .launch_columns import ABSENT, INPUTS, OUTPUTS, core_type, shape_columns, unit_columns

@@ -10,9 +10,9 @@ loses s - 1 where s is near 1 (it gives 0 from x = 17 on for t = 1); stable=1 co
 b = (1 - t) * s - p * t * sigmoid(-x) instead, which loses nothing.
 
 Inputs of one element are scalars to the kernel, inputs in the shape of x are read as they lie, and what broadcasts over
-axes (a weight per column or per channel) is read once per tile and stretched in UB, never written out. Every input
+axes (a weight per column or per channel) is read once per tile and broadcast in UB, never written out. Every input
 may have a type of its own: it is widened in UB, so that no cast launches are needed. strategy vendor is the vendor's
-experimental kernel: casts and stretched inputs are launches of their own, and tiles have one copy.
+experimental kernel: casts and writing out what broadcasts are launches of their own, and tiles have one copy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..operator.plan import Plan, PlanContext
 from ..operator.tensors import Arrays, Knobs, Options, Sizes, Tensors, dims, dtype_of
 from ..running.face import python_face
 from .space import bound_us, explored, fits
-from .tiles import STRETCHED, choose, make_step, tile_elements
+from .tiles import BROADCAST, choose, make_step, tile_elements
 from .vendor import vendor_steps
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def draw(shapes: Mapping[str, Shape], numbers: Draw) -> Arrays:
         "target": numbers.labels("target", shapes["target"]),
     }
     return out | {
-        n: numbers.normal(n, shapes[n], scale=0.1, center=1.0) for n in STRETCHED[1:] if n in shapes
+        n: numbers.normal(n, shapes[n], scale=0.1, center=1.0) for n in BROADCAST[1:] if n in shapes
     }
 
 
@@ -88,7 +88,7 @@ def check_shapes(tensors: Tensors, op: str = NAME) -> None:
         raise refuse(f"{op}: x has rank {len(shape)}; it must be from 0 to {MAX_RANK}")
     if tensors["target"].shape != shape:
         raise refuse(f"{op}: target has shape {tensors['target'].shape}, x has {shape}; they must be equal")
-    for n in STRETCHED:
+    for n in BROADCAST:
         if n in tensors and not _broadcasts(tensors[n].shape, shape):
             raise refuse(
                 f"{op}: {n} has shape {tensors[n].shape}, which does not broadcast to that of x, "
@@ -131,7 +131,7 @@ def formula(inputs: Arrays, options: Options) -> Arrays:
     """out in float64, without cancellation: b = (1 - t) * sigmoid(x) - p * t * sigmoid(-x)."""
     shape = inputs["x"].shape
     x, t = (inputs[n].reshape(-1) for n in ("x", "target"))
-    factors = {n: _spread(inputs[n], shape) for n in STRETCHED if n in inputs}
+    factors = {n: _spread(inputs[n], shape) for n in BROADCAST if n in inputs}
     scale = 1.0 / max(1, x.size) if options["reduction"] == "mean" else 1.0
     out = np.empty(x.size)
 

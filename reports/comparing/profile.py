@@ -16,7 +16,7 @@ from ..facts import facts, texts
 from ..facts.texts import clean
 from ..terminal.sections import add_row, fact, make_table, title_line
 from ..vendor.reading import Measured
-from ..vendor.units import Unit, units
+from ..vendor.units import units
 
 MOST_NAMED = 8  # launches in a message
 
@@ -66,7 +66,7 @@ def compare_profile(run: Run, measured: Measured, launch: int | None = None) -> 
         rows.append(ProfileRow(f"{side} time, mean of cores", "us", mean, sum(mine) / len(mine)))
         rows.append(ProfileRow(f"{side} time, longest core", "us", longest, max(mine)))
     for (side, pipe), share in measured.ratios.items():
-        shares = _shares(found, side, pipe)
+        shares = [u.busy[pipe] for u in found if u.side == side and pipe in u.busy]
         if shares:
             rows.append(ProfileRow(f"{side} {pipe}", "share", share, sum(shares) / len(shares)))
         elif share:
@@ -77,10 +77,6 @@ def compare_profile(run: Run, measured: Measured, launch: int | None = None) -> 
             f"{', '.join(measured.us)} cores, the run of {', '.join(sorted({u.side for u in found}))}"
         )
     return ProfileComparison(run, chosen, measured, tuple(rows), tuple(missing))
-
-
-def _shares(found: list[Unit], side: str, pipe: str) -> list[float]:
-    return [u.busy[pipe] for u in found if u.side == side and pipe in u.busy]
 
 
 def _chosen(run: Run, number: int | None) -> Launch:
